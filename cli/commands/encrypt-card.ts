@@ -1,6 +1,7 @@
 // `tokenmill encrypt-card`: encrypts a card as a card capture library would, for trials with curl. It needs only a
 // public key, from a client's file or from the store.
 import { existsSync } from 'node:fs'
+import { newKeysPath, readNewKeys } from '../../producers/client/trusted-keys.ts'
 import { readCaptureKeys, readClientFile } from '../../producers/client-file.ts'
 import { storeMode } from '../../src/config.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
@@ -57,13 +58,15 @@ async function findKey(session: Session, { alias, client }: Options): Promise<Pu
   if (client !== undefined || storeMode(config) === 'none')
     throw new Stop(`${path} has no capture key with the alias ${alias}; use an alias of that file`)
   const { store } = await openCommandStore(session)
-  const key = await captureKeys.find(store, alias)
-  if (!key) throw new Stop('There is no such capture key; `tokenmill capture-key list` lists them.')
-  if (key.state !== 'ACTIVE') throw new Stop(`This capture key is ${key.state.toLowerCase()}; use one that is active.`)
+  const newest = await captureKeys.find(store, alias)
+  if (!newest) throw new Stop('There is no such capture key; `tokenmill capture-key list` lists them.')
+  const key = (await captureKeys.listHandedOut(store, newest.entityId)).find(one => one.alias === alias)
+  if (!key) throw new Stop(`This capture key is ${newest.state.toLowerCase()}; use one that is active.`)
   return readPublicCaptureKey(alias, key.publicKey)
 }
 
 async function findInFile(path: string, alias: string): Promise<PublicCaptureKey | undefined> {
-  const { jwe, pgp } = await readCaptureKeys(path, await readClientFile(path))
+  const newKeys = await readNewKeys(newKeysPath(path))
+  const { jwe, pgp } = await readCaptureKeys(path, await readClientFile(path), newKeys)
   return [jwe, pgp].find(key => key?.alias === alias)
 }

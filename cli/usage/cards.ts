@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { ALIAS } from '../../src/job/choices.ts'
 import { CAPTURE_KEY_TYPES } from '../../src/store/access/capture-keys.ts'
-import { addCommand, jsonOption, readUuid } from '../command.ts'
+import { addCommand, jsonOption, readBetween, readCount, readMoment, readUuid, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 export function captureKey(family: Command, terminal: Terminal): void {
@@ -16,9 +16,22 @@ export function captureKey(family: Command, terminal: Terminal): void {
   addCommand(family, 'list', 'lists capture keys')
     .option('--entity <uuid>', 'list only those of this entity', readUuid)
     .action(async options => (await import('../commands/capture-key.ts')).list(terminal, options))
-  addCommand(family, 'retire <alias>', 'retires a key; its private half is destroyed 8 days later').action(
-    async (alias, options) => (await import('../commands/capture-key.ts')).retire(terminal, alias, options),
+  addCommand(family, 'show <alias>', 'prints the public key to encrypt to, with the signed statement about it').action(
+    async (alias, options) => (await import('../commands/capture-key.ts')).show(terminal, alias, options),
   )
+  withActor(addCommand(family, 'rotate <alias>', 'adds a key to an alias; cards to its former keys open as before'))
+    .option('--import <file>', 'import this private key: JWK, PKCS #8 PEM, or armored OpenPGP')
+    .option('--again', 'also if the newest key was made within the last hour')
+    .action(async (alias, options) => (await import('../commands/capture-line.ts')).rotate(terminal, alias, options))
+  withActor(addCommand(family, 'retire <alias>', 'retires a key; its private half is destroyed 8 days later'))
+    .option('--key <number>', 'which key, if the alias has several active ones', readCount)
+    .option('--until <time>', 'the last time at which senders may encrypt to it (default: now)', readMoment)
+    .action(async (alias, options) => (await import('../commands/capture-line.ts')).retire(terminal, alias, options))
+  withActor(addCommand(family, 'turning', 'lets the capture keys of an entity turn by themselves'))
+    .argument('<entity>', 'the UUID of the entity', readUuid)
+    .option('--every <days>', 'replace a key when it is so many days old, 30 to 3650', readBetween(30, 3650))
+    .option('--off', 'only by command')
+    .action(async (entity, options) => (await import('../commands/capture-line.ts')).turning(terminal, entity, options))
 }
 
 function readAlias(text: string): string {

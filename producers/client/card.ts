@@ -24,7 +24,11 @@ export interface EncryptedCard {
  * Encrypts a card. `now` (ms since the epoch) becomes `captureTime`. Throws `TypeError` if the credentials hold no
  * capture key.
  */
-export async function encryptCard(card: CardToEncrypt, credentials: Credentials, now: number): Promise<EncryptedCard> {
+export async function encryptCard(
+  card: CardToEncrypt,
+  credentials: Pick<Credentials, 'captureKeys'>,
+  now: number,
+): Promise<EncryptedCard> {
   if ('cvv' in card) throw new RefusedError(refuse('cvv_not_allowed', 'body.cvv'), now)
   const key = credentials.captureKeys.jwe ?? credentials.captureKeys.pgp
   if (!key) throw new TypeError('these credentials hold no capture key')

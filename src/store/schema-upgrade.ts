@@ -8,7 +8,12 @@ import * as clusterRecord from './connection/cluster-record.ts'
 import { openPool } from './connection/connection.ts'
 import { readServerStateIfAllowed } from './connection/server-state.ts'
 import { readSql } from './pool.ts'
+import { hasRoles, makeRoles } from './roles.ts'
 import { MIGRATIONS, PARTITION_LOCK, partitionStatements } from './schema.ts'
+import * as workerRights from './worker-rights.ts'
+
+/** They make roles, but not while another database of the server does: then the roles have to be there before. */
+const MAKE_ROLES = ['0002-roles', '0004-gateway', '0047-worker-role']
 
 const migrationOf = (name: string): Migration => ({
   up: async db => {
@@ -36,9 +41,12 @@ export async function upgradeSchema(url: string): Promise<string[]> {
       migrationTableSchema: 'tokenmill',
       provider: { getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name)])) },
     })
+    const missing = (await migrator.getMigrations()).filter(({ executedAt }) => !executedAt)
+    if (missing.some(({ name }) => MAKE_ROLES.includes(name)) || !(await hasRoles(pool))) await makeRoles(pool)
     const { error, results } = await migrator.migrateToLatest()
     if (error) throw error
     await ensurePartitions(db)
+    await workerRights.grant(pool)
     await adoptCluster(pool)
     return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)
   } finally {

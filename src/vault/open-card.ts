@@ -33,7 +33,7 @@ export async function openCard(encryptedCard: string, key: CaptureKey): Promise<
 }
 
 /** The form of an encrypted card. Armor has its first line, a compact JWE has dots, base64 has neither. */
-function formOf(text: string): 'jwe' | 'pgp' {
+export function formOf(text: string): 'jwe' | 'pgp' {
   return !isArmored(text) && text.includes('.') ? 'jwe' : 'pgp'
 }
 

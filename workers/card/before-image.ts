@@ -1,28 +1,84 @@
 // Seals a copy of a token's row before an interactive job changes it, so that a reversal can restore the row.
 import type { Db } from '../../src/store/pool.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
-import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as cards from '../../src/store/token/cards.ts'
+import { cardsOf, type StoredToken } from '../../src/store/token/token-row.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
 
-/** The sealed copy. The caller stores it in the same transaction as the change. */
-export function beforeImageOf(row: StoredToken, receiptId: string, ring: KeyRing): beforeImages.BeforeImage {
-  const json = JSON.stringify({ ...row, fingerprint: encode(row.fingerprint), sealed: encode(row.sealed) })
-  return { receiptId, tokenId: row.tokenId, ...ring.sealBeforeImage(Buffer.from(json), row.tokenId) }
+/**
+ * The sealed copy. The caller stores it in the same transaction as the change. `cardVersions`: the versions of the row's
+ * fingerprints, where the row keeps no number and is linked to another card (`versionsOf`).
+ */
+export function beforeImageOf(
+  row: StoredToken,
+  receiptId: string,
+  ring: KeyRing,
+  cardVersions?: readonly number[],
+): beforeImages.BeforeImage {
+  const { link: _, storedCards = row.cards, fingerprint = null, ...kept } = row
+  // The job may also have given the row other fingerprints of the card that it has. The reversal knows the card by either.
+  const cards = cardVersions ? storedCards : [...new Set([...row.cards, ...storedCards])]
+  const json = JSON.stringify({
+    ...kept,
+    cards,
+    cardVersions,
+    fingerprint: encode(fingerprint),
+    sealed: encode(row.sealed),
+  })
+  const sealed = ring.sealBeforeImage(Buffer.from(json), row.tokenId)
+  return { receiptId, tokenId: row.tokenId, ...sealed, sealVersion: row.sealVersion }
 }
 
-/** The row before the job of that receipt changed it; undefined if it changed none, or if the copy is too old. */
-export async function findBefore(db: Db, receiptId: string, ring: KeyRing): Promise<StoredToken | undefined> {
+/** The key's versions of a row's fingerprints. A number gives others, so they are asked for where there is none. */
+export async function versionsOf(db: Db, { sealed, storedCards = [] }: StoredToken): Promise<number[] | undefined> {
+  if (sealed !== null) return undefined
+  const versions = await cards.findVersions(db, storedCards)
+  return storedCards.map(fp => versions.get(fp) ?? 0)
+}
+
+export interface Before {
+  row: StoredToken
+  /** The versions of its fingerprints, if they are known. */
+  cardVersions: readonly number[] | undefined
+}
+
+/**
+ * The row before the job of that receipt changed it, sealed under the active key; undefined if it changed none, or if
+ * the copy is too old.
+ */
+export async function findBefore(db: Db, receiptId: string, ring: KeyRing): Promise<Before | undefined> {
   const image = await beforeImages.find(db, receiptId)
   if (!image) return undefined
   const json = ring.openBeforeImage(image.sealed, image.keyVersion, image.tokenId)
-  const row = JSON.parse(json.toString('utf8')) as StoredToken & { fingerprint: string | null; sealed: string | null }
-  // A copy by a release that didn't know third parties belongs to one of the vault's own tokens.
-  return {
+  const { cardVersions, ...row } = JSON.parse(json.toString('utf8')) as Omit<StoredToken, 'cards'> & {
+    cards?: string[]
+    cardVersions?: number[]
+    fingerprint: string | null
+    sealed: string | null
+  }
+  const fingerprint = decode(row.fingerprint)
+  // A copy by a release that didn't know third parties belongs to one of the vault's own tokens; one that didn't keep
+  // givers knew none; one that didn't list fingerprints knew the first version alone.
+  const before = {
     ...row,
     thirdParty: row.thirdParty ?? null,
-    fingerprint: decode(row.fingerprint),
+    givenAt: row.givenAt ?? null,
+    fingerprint,
+    cards: cardsOf({ cards: row.cards ?? null, fingerprint }),
     sealed: decode(row.sealed),
   }
+  return { row: sealedAnew(before, ring), cardVersions: row.cards ? cardVersions : [1] }
+}
+
+/**
+ * The key may have turned since the copy was made. Re-encryption doesn't look into copies, so what goes back into the
+ * token's row must not name the former key.
+ */
+function sealedAnew(row: StoredToken, ring: KeyRing): StoredToken {
+  const { tokenId, tokenScope, sealed, sealVersion } = row
+  if (sealed === null || sealVersion === null) return row
+  const fresh = ring.seal(ring.open(sealed, sealVersion, tokenId, tokenScope), tokenId, tokenScope)
+  return fresh.keyVersion === sealVersion ? row : { ...row, sealed: fresh.sealed, sealVersion: fresh.keyVersion }
 }
 
 const encode = (bytes: Buffer | null) => bytes?.toString('base64') ?? null

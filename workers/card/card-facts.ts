@@ -39,7 +39,7 @@ export function factsOf(
   if (isRefusal(brand)) return brand
   if (!isPossibleLength(pan, detected)) return refuse('pan_length', field)
   return {
-    fingerprint: deps.ring.fingerprint(card.pan, place),
+    fingerprints: deps.ring.fingerprints(card.pan, place),
     bin: shownBin(pan, scope.binDigits),
     lastFour: pan.slice(-4),
     brand: (cardBrand === undefined ? known : brand) ?? null,

@@ -6,6 +6,7 @@ import type { Scope } from '../../src/store/access/scopes.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
+import { giverAt } from '../../src/token/batch/newest.ts'
 import { judgeClaim, ownerKey, toldAgain } from '../../src/token/on-file.ts'
 import { holdsPanLookalike } from '../../src/token/pan.ts'
 import { shownReuseToken } from '../../src/token/render.ts'
@@ -43,7 +44,10 @@ export async function decideClaim(
   if (!request.on_file) return { effect: {}, shown: {} }
   const claim = claimOf(request.on_file, scope)
   const stored = (await references.findByOwners(deps.store, [claim.owner])).get(ownerKey(claim.owner))
-  const judged = judgeClaim(stored, claim, { tokenId: token.tokenId, receiptId, now, mark: undefined })
+  const judged = judgeClaim(stored, claim, {
+    ...{ tokenId: token.tokenId, receiptId, now, mark: undefined },
+    giver: giverAt(work.acceptedAt),
+  })
   const rows = judged.row ? [{ ...judged.row, referenceNo: stored?.referenceNo }] : []
   return {
     effect: stored ? { changedReferences: rows } : { newReferences: rows },

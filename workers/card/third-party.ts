@@ -77,13 +77,13 @@ export function withContractExpiry(contract: Contract | undefined, given: Given)
 export function plannedActionOf(
   { provider, expiryMonth, expiryYear }: Contract,
   about: Pick<ThirdPartyAction, 'line' | 'field'>,
-  { fingerprint, bin }: CardFacts,
+  { fingerprints, bin }: CardFacts,
   pan: Secret,
   row: TokenRow,
 ): ThirdPartyAction {
   const dates = { expiryMonth: row.expiryMonth ?? expiryMonth, expiryYear: row.expiryYear ?? expiryYear }
   const card = { pan, ...dates, cardHolderName: row.cardHolderName ?? undefined }
-  return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprint, bin, card, provider }
+  return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprints, bin, card, provider }
 }
 
 /** The third party's name for a token, for a new row. */

@@ -4,6 +4,7 @@ import { cached } from '../../../src/cache.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import type { CaptureUse } from '../../../src/store/capture/use.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import type { CardSource, FoundCard, Ports } from '../../../src/three-ds/ports.ts'
@@ -12,31 +13,39 @@ import type { Caller } from '../../../src/three-ds/record.ts'
 import { BRANDS, type Brand, detectBrand, isPossibleLength } from '../../../src/token/brand.ts'
 import { parseCapture } from '../../../src/token/card.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
-import { openCaptureKey } from '../../../src/vault/capture.ts'
-import type { KeyProvider } from '../../../src/vault/kek.ts'
+import { openCardByLine } from '../../../src/vault/capture/line.ts'
+import { lineOpener, type OpenedLine, openByLine } from '../../../src/vault/capture/open-line.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
-import { openCard } from '../../../src/vault/open-card.ts'
+import type { PrivateHalves } from '../../../src/vault/private-half.ts'
 import type { Directory } from '../directory.ts'
 
 export interface CardVault {
   store: Store
-  ring: Pick<KeyRing, 'open' | 'fingerprint'>
-  kek: KeyProvider
+  ring: Pick<KeyRing, 'open' | 'fingerprint' | 'grantMacBy'>
+  halves: PrivateHalves
   directory: Pick<Directory, 'scope'>
+  captureUse: Pick<CaptureUse, 'note'>
   clock: Clock
 }
 
 /** After this time a destroyed key is no longer cached. */
 const BELIEVED_MS = 4_000
-const KEYS_MAX = 10_000
+/** What can't be decrypted makes a process read a line at most so often. */
+const ANEW_MS = 250
+const LINES_MAX = 10_000
 
 export function openCards(vault: CardVault): Ports['findCard'] {
-  const lifetime = { ms: BELIEVED_MS, clock: vault.clock }
-  const keyOf = cached((alias: string) => findKey(vault, alias), { max: KEYS_MAX, lifetime })
+  const { clock } = vault
+  const openLine = lineOpener(vault)
+  const lineAnew = cached(async (alias: string) => openLine(alias, await captureKeys.findLine(vault.store, alias)), {
+    max: LINES_MAX,
+    lifetime: { ms: ANEW_MS, clock },
+  })
+  const lineOf = cached(lineAnew, { max: LINES_MAX, lifetime: { ms: BELIEVED_MS, clock } })
   return (caller, entityId, source) =>
     source.kind === 'token'
       ? cardOfToken(vault, caller, source)
-      : encryptedCard({ vault, key: keyOf(source.alias), caller, entityId, source })
+      : encryptedCard({ vault, lineOf, lineAnew, caller, entityId, source })
 }
 
 async function cardOfToken(
@@ -70,19 +79,26 @@ function brandOf(name: string | null): Brand | undefined {
 
 interface Encrypted {
   vault: CardVault
-  key: ReturnType<typeof findKey>
+  lineOf: (alias: string) => Promise<OpenedLine | undefined>
+  lineAnew: (alias: string) => Promise<OpenedLine | undefined>
   caller: Caller
   entityId: string
   source: Extract<CardSource, { kind: 'encrypted' }>
 }
 
-async function encryptedCard({ vault, key, caller, entityId, source }: Encrypted): Promise<FoundCard | Problem> {
-  const known = await key
+async function encryptedCard(given: Encrypted): Promise<FoundCard | Problem> {
+  const { vault, caller, entityId, source } = given
+  const known = await given.lineOf(source.alias)
   if (!known || !caller.entities.includes(known.entityId))
     return problem(301, { field: 'body.public_key_alias', reason: 'alias_unknown' })
-  const plaintext = await openCard(source.encryptedCard, known.key)
-  if (isRefusal(plaintext)) return problemOf(301, plaintext)
-  const card = parseCapture(plaintext.reveal(), { acceptedAt: vault.clock() })
+  const opened = await openByLine(
+    known,
+    () => given.lineAnew(source.alias),
+    line => openCardByLine(source.encryptedCard, line),
+  )
+  if (isRefusal(opened)) return problemOf(301, opened)
+  vault.captureUse.note(opened.keyId, caller.clientId)
+  const card = parseCapture(opened.plaintext.reveal(), { acceptedAt: vault.clock() })
   if (isRefusal(card)) return problemOf(301, card)
   const { pan, expiryMonth, expiryYear } = card
   const detected = detectBrand(pan.reveal())
@@ -94,12 +110,4 @@ async function encryptedCard({ vault, key, caller, entityId, source }: Encrypted
     tokenId: null,
     fingerprint: vault.ring.fingerprint(pan, entityId),
   }
-}
-
-/** Finds a capture key whose private half isn't destroyed. */
-async function findKey({ store, kek }: CardVault, alias: string) {
-  const record = await captureKeys.find(store, alias)
-  if (!record?.wrappedPrivate) return undefined
-  const key = await openCaptureKey({ ...record, wrappedPrivate: record.wrappedPrivate }, kek)
-  return { entityId: record.entityId, key }
 }

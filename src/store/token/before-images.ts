@@ -9,6 +9,8 @@ export interface BeforeImage {
   tokenId: string
   sealed: Buffer
   keyVersion: number
+  /** The version under which the row in the copy is sealed; null if it keeps no PAN. */
+  sealVersion: number | null
 }
 
 /** How long the copies are kept: no reversal reaches further back. */
@@ -19,25 +21,34 @@ export async function insertAll(db: Db, images: readonly BeforeImage[]): Promise
   const sorted = images.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
   await db.query({
     name: 'before-images-insert',
-    text: `insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version)
-select v.receipt_id, v.token_id, v.sealed, v.key_version
-from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[]) as v(receipt_id, token_id, sealed, key_version)`,
+    text: `insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version, seal_version)
+select v.receipt_id, v.token_id, v.sealed, v.key_version, v.seal_version
+from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[], $5::smallint[])
+  as v(receipt_id, token_id, sealed, key_version, seal_version)`,
     values: [
       plains(sorted.map(({ receiptId }) => receiptId)),
       plains(sorted.map(({ tokenId }) => tokenId)),
       byteas(sorted.map(({ sealed }) => sealed)),
       plains(sorted.map(({ keyVersion }) => keyVersion)),
+      plains(sorted.map(({ sealVersion }) => sealVersion)),
     ],
   })
 }
 
 export async function find(db: Db, receiptId: string): Promise<BeforeImage | undefined> {
-  const { rows } = await db.query<{ token_id: string; sealed: Buffer; key_version: number }>({
-    text: 'select token_id, sealed, key_version from tokenmill.before_image where receipt_id = $1',
+  const { rows } = await db.query<{
+    token_id: string
+    sealed: Buffer
+    key_version: number
+    seal_version: number | null
+  }>({
+    text: 'select token_id, sealed, key_version, seal_version from tokenmill.before_image where receipt_id = $1',
     values: [receiptId],
   })
   const row = rows[0]
-  return row && { receiptId, tokenId: row.token_id, sealed: row.sealed, keyVersion: row.key_version }
+  if (!row) return undefined
+  const { token_id: tokenId, sealed, key_version: keyVersion, seal_version: sealVersion } = row
+  return { receiptId, tokenId, sealed, keyVersion, sealVersion }
 }
 
 /** Erases the copies of deleted tokens. */

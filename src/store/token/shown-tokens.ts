@@ -35,12 +35,13 @@ card_holder_name, card_holder_email, brand, card_brand, bin_range, analytics_tok
 created_at, updated_at, version, last_receipt`
 
 const HIDDEN = {
-  fingerprint: null,
+  cards: [],
   sealed: null,
   cardSequence: null,
   startMonth: null,
   startYear: null,
   mark: null,
+  givenAt: null,
 } as const
 
 /** A token by its id (a UUID), also a deleted one. */

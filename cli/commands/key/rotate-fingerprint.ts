@@ -1,0 +1,138 @@
+// `tokenmill key rotate fingerprint`: turns the key by which cards are found, phase by phase, while the workers give the
+// tokens their new fingerprints. A run that was killed goes on when it is run again.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { By } from '../../../src/acts/act.ts'
+import {
+  beginBoth,
+  beginNew,
+  beginSingle,
+  leaveOlder,
+  type PhaseBegun,
+  type PhaseRefusal,
+} from '../../../src/acts/key/card-phase.ts'
+import { beginRotation, listLacking, ROTATE } from '../../../src/acts/key/key-rotation.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import * as reseals from '../../../src/store/reseal/reseals.ts'
+import * as cardPhases from '../../../src/store/token/card-phases.ts'
+import type { KeyProvider } from '../../../src/vault/kek/provider.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { openVault, withSession } from '../../open/open.ts'
+import { byOf, type OperatorOptions } from '../../open/operator.ts'
+import { print, say, type Terminal } from '../../terminal.ts'
+import { namesOf, refuseOlder, stopAfterRace } from './turn-data-key.ts'
+
+const PURPOSE = 'fingerprint'
+const ASK_MS = 500
+
+type Options = JsonOption & OperatorOptions & { allUpgraded?: boolean | undefined }
+
+export function rotateFingerprint(terminal: Terminal, options: Options): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store, keks, ring } = await openVault(session)
+    const by = await byOf({ action: ROTATE, subject: PURPOSE }, options, store, ring)
+    const begun = await cardPhases.find(store)
+    if (begun.phase === 'SINGLE')
+      await begin(terminal, { store, kek: keks.current, by, isUpgraded: options.allUpgraded === true })
+    else say(terminal, `The phase is ${begun.phase}; going on with it.`)
+    const { version } = await finish(terminal, store, by)
+    const { looks } = await cardPhases.find(store)
+    const former = looks.slice(1)
+    const left =
+      former.length === 0
+        ? 'No card is known under a former version.'
+        : `Tokens without a number are still found under ${former.map(one => `${PURPOSE}/${one}`).join(', ')}; see \`key retire ${PURPOSE} VERSION\`.`
+    print(
+      terminal,
+      options,
+      { purpose: PURPOSE, version, looked_for: looks },
+      `${PURPOSE}/${version} stands alone. ${left}`,
+    )
+  })
+}
+
+interface Beginning {
+  store: Store
+  kek: KeyProvider
+  by: By
+  /** The operator says that no worker of release 0.3 runs, and none will. */
+  isUpgraded: boolean
+}
+
+/** Makes the next version, waits until every process holds it, and begins to write it. */
+async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: Beginning): Promise<void> {
+  await refuseOlder(store, PURPOSE)
+  const waits = waitsOn(terminal)
+  if ((await cardPhases.find(store)).besideOlder) {
+    if (!isUpgraded) throw new Stop(MAY_BE_OLDER)
+    if ('refused' in (await leaveOlder(store, by, waits))) throw new Stop(IS_OLDER)
+  }
+  const { version, isNew } = await beginRotation({ store, kek }, PURPOSE, by).catch(stopAfterRace)
+  say(terminal, `${PURPOSE}/${version} ${isNew ? 'is made' : 'was made before; going on with it'}.`)
+  for (let told = ''; ; await pause(ASK_MS)) {
+    const lacking = await listLacking(store, PURPOSE, version)
+    if (lacking.length === 0 && isBegun(terminal, await beginBoth(store, version, by, waits))) return
+    const line = `Waiting for processes to load it: ${namesOf(lacking)}.`
+    if (lacking.length > 0 && line !== told) say(terminal, line)
+    told = line
+  }
+}
+
+/** Follows the workers, and begins each phase once they are done. */
+async function finish(terminal: Terminal, store: Store, by: By): Promise<{ version: number }> {
+  const waits = waitsOn(terminal)
+  for (let told = ''; ; await pause(ASK_MS)) {
+    const { phase, writes } = await cardPhases.find(store)
+    if (phase === 'SINGLE') return { version: writes[0] ?? 0 }
+    const row = await reseals.find(store, PURPOSE)
+    if (row?.state === 'DONE' && (await listLacking(store, PURPOSE, row.version)).length === 0)
+      isBegun(terminal, await (phase === 'BOTH' ? beginNew(store, by, waits) : beginSingle(store, by, waits)))
+    const line = row ? lineOf(phase, row) : ''
+    if (line !== told) say(terminal, line)
+    told = line
+  }
+}
+
+/** False if it has to be tried again. */
+function isBegun(terminal: Terminal, result: { done: PhaseBegun } | { refused: PhaseRefusal }): boolean {
+  if ('done' in result) {
+    say(terminal, SAYS[result.done.phase](`${PURPOSE}/${result.done.version}`))
+    return true
+  }
+  if (result.refused === 'raced') throw new Stop('another run of this command has changed the phase; run this again.')
+  if (result.refused === 'older') throw new Stop(IS_OLDER)
+  return false
+}
+
+const MAY_BE_OLDER =
+  'Workers of release 0.3 may still run; this command does not see them. Stop them all; then run this again with --all-upgraded, which says that none runs any more and none will.'
+const IS_OLDER =
+  'A process that does not have the fingerprint key in use is connected; `tokenmill status` names it. Upgrade or stop it, and run this again.'
+
+/** Says who holds the tables that the command needs for a moment, once for each set of sessions. */
+export function waitsOn(terminal: Terminal): (holders: readonly string[]) => void {
+  let told = ''
+  return holders => {
+    const who = holders.length > 0 ? ` Now: ${holders.join(', ')}.` : ''
+    const line = `Waiting for transactions that hold the tables of cards, such as pg_dump or a long report.${who}`
+    if (line !== told) say(terminal, line)
+    told = line
+  }
+}
+
+const SAYS = {
+  BOTH: (key: string) => `Cards are written under ${key}, too. Bulk workers give it to all tokens now.`,
+  NEW: (key: string) => `${key} is in use. Bulk workers remove the former fingerprints now.`,
+  SINGLE: (key: string) => `Every token with a number is known under ${key} alone.`,
+} as const satisfies Record<cardPhases.PhaseName, (key: string) => string>
+
+function lineOf(phase: cardPhases.PhaseName, row: reseals.Reseal): string {
+  const { pass, passScanned, rowsExpected, rowsDone, rowsPerSecond, isHeld, failedRow } = row
+  const of = rowsExpected === null ? '' : ` of about ${count(rowsExpected)}`
+  const rate = rowsPerSecond === null ? '' : `, ${count(rowsPerSecond)}/s`
+  const waits = isHeld || row.state === 'DONE' ? '' : '; waits for a bulk worker'
+  const failed = failedRow ? `; could not be changed: ${failedRow}; the log of the workers has all of them` : ''
+  return `${phase}, pass ${pass}: looked at ${count(passScanned)}${of} tokens, changed ${count(rowsDone)}${rate}${waits}${failed}`
+}
+
+const count = (rows: number) => rows.toLocaleString('en')

@@ -1,0 +1,87 @@
+// The directory of the cards for which third parties make tokens: of several jobs with one card only one asks. A row goes
+// with its provisioning's cards, by a trigger. Only this file writes the directory.
+import type { Fingerprints } from '../../token/token.ts'
+import { plains } from '../columns.ts'
+import type { Db } from '../pool.ts'
+import { assertTurn } from '../token/card-phases.ts'
+
+export interface ProvisioningCard {
+  provisionId: string
+  /** Undefined: a network makes it, and may make several for one card. */
+  link?: Fingerprints | undefined
+}
+
+interface Card {
+  fp: string
+  version: number
+  provisionId: string
+}
+
+/**
+ * Writes the cards of new provisionings. Returns the provisionings without those whose card has got another one meanwhile:
+ * of these no row is left. Throws `CardPhaseChanged`.
+ */
+export async function insertMissing<Row extends ProvisioningCard>(db: Db, rows: readonly Row[]): Promise<Row[]> {
+  const cards = rows.flatMap(({ provisionId, link }) =>
+    (link?.kept ?? []).map((fp, index): Card => ({ fp, version: link?.versions[index] ?? 0, provisionId })),
+  )
+  for (const turn of new Set(rows.flatMap(({ link }) => link?.turn ?? []))) await assertTurn(db, turn)
+  const won = await insert(db, cards)
+  const losers = new Set(cards.filter(({ fp }) => !won.has(fp)).map(({ provisionId }) => provisionId))
+  const theirs = cards.filter(({ fp, provisionId }) => losers.has(provisionId) && won.has(fp))
+  if (theirs.length > 0) await remove(db, theirs)
+  return rows.filter(({ provisionId }) => !losers.has(provisionId))
+}
+
+/** Inserts in the order of the fingerprints, so that two transactions with the same cards wait without a deadlock. */
+async function insert(db: Db, cards: readonly Card[]): Promise<ReadonlySet<string>> {
+  const sorted = cards.toSorted((a, b) => (a.fp < b.fp ? -1 : 1))
+  const { rows } = await db.query<{ fp: string }>({
+    name: 'scheme-cards-insert',
+    text: `insert into tokenmill.scheme_card (fp, version, provision_id)
+select v.fp, v.version, v.provision_id from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, provision_id)
+on conflict (fp) do nothing returning fp`,
+    values: [
+      plains(sorted.map(({ fp }) => fp)),
+      plains(sorted.map(({ version }) => version)),
+      plains(sorted.map(({ provisionId }) => provisionId)),
+    ],
+  })
+  return new Set(rows.map(({ fp }) => fp))
+}
+
+async function remove(db: Db, cards: readonly Pick<Card, 'fp'>[]): Promise<void> {
+  await db.query({
+    name: 'scheme-cards-remove',
+    text: 'delete from tokenmill.scheme_card where fp = any($1::uuid[])',
+    values: [plains(cards.map(({ fp }) => fp))],
+  })
+}
+
+const FILL_ROWS = 5_000
+
+/**
+ * Writes the cards of provisionings that a release before the directory made, and that may still become tokens, a page after the
+ * provisioning `after`. Returns the last one; undefined if there was none. The rows are held, so that no worker of that
+ * release changes one meanwhile.
+ */
+export async function fill(db: Db, after: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ last: string | null }>({
+    text: `with page as (
+  select provision_id, fingerprint from tokenmill.scheme_token where provision_id > $1 order by provision_id
+  limit ${FILL_ROWS} for share
+), put as (
+  insert into tokenmill.scheme_card (fp, version, provision_id)
+  select tokenmill.short_fingerprint(fingerprint), 1, provision_id from page where fingerprint is not null
+  order by fingerprint on conflict (fp) do nothing
+) select provision_id as last from page order by provision_id desc limit 1`,
+    values: [after],
+  })
+  return rows[0]?.last ?? undefined
+}
+
+/** Removes the rows of a version that isn't looked for any more, in a transaction, whose limits it changes. */
+export async function removeUnder(db: Db, version: number): Promise<void> {
+  await db.query({ text: 'set local statement_timeout = 0' })
+  await db.query({ text: 'delete from tokenmill.scheme_card where version = $1', values: [version] })
+}

@@ -1,0 +1,25 @@
+// What an operator is shown before a version of the fingerprint key is retired: the tokens that would lose their card.
+import type { Db } from '../pool.ts'
+
+export interface Orphan {
+  tokenId: string
+  tokenScope: string
+  tokenType: string
+  bin: string | null
+  lastFour: string | null
+}
+
+/** Up to `limit` tokens that are known under this version. Call it in a transaction, whose limits it changes. */
+export async function list(db: Db, version: number, limit: number): Promise<Orphan[]> {
+  await db.query({ text: 'set local statement_timeout = 0' })
+  await db.query({ text: 'set local enable_seqscan = on' })
+  const { rows } = await db.query<Orphan>({
+    text: `select found.* from tokenmill.card as c
+cross join lateral (
+  select token_id as "tokenId", token_scope as "tokenScope", token_type as "tokenType", bin, last_four as "lastFour"
+  from tokenmill.token where token_id = c.token_id limit 1
+) as found where c.version = $1 limit $2`,
+    values: [version, limit],
+  })
+  return rows
+}

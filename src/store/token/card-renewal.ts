@@ -1,0 +1,110 @@
+// Finds tokens whose cards aren't under the versions that are written now, page by page. cards.ts and tokens.ts write them.
+import type { Db } from '../pool.ts'
+import { cardsOf } from './token-row.ts'
+
+/** The most rows of one set. */
+export const SET_ROWS = 500
+/** The most rows that one statement reads to find a set. */
+const PAGE_ROWS = 5_000
+
+export interface DueToken {
+  tokenId: string
+  tokenScope: string
+  /** Null: the row keeps no number, and nothing can be hashed again. */
+  sealed: Buffer | null
+  sealVersion: number | null
+  cards: readonly string[]
+  /** The key's version of each of `cards`; null: it is in no row of the directory. */
+  versions: readonly (number | null)[]
+  version: number
+}
+
+export interface DueSet {
+  /** In the order of their ids. */
+  rows: DueToken[]
+  /** How many rows were looked at. */
+  scanned: number
+  /** The last one that was looked at; undefined if there was none. */
+  last: string | undefined
+  isEnd: boolean
+}
+
+interface Row {
+  token_id: string
+  token_scope: string
+  sealed: Buffer | null
+  seal_version: number | null
+  cards: string[] | null
+  fingerprint: Buffer | null
+  versions: (number | null)[]
+  version: number
+  place: number
+}
+
+const READ = 'token_id, token_scope, status, sealed, seal_version, cards, fingerprint, version'
+
+// A row without a number is due only if it loses a fingerprint and keeps one.
+const DUE = `status <> 'DELETED' and sorted <> $2::smallint[] and (sealed is not null or sorted @> $2::smallint[])`
+
+/**
+ * The next tokens after `after` that aren't known under exactly these versions (ascending). Sorted by the key itself, in whose
+ * order they are read: sorted by `place`, each set would read the whole page.
+ */
+export async function findSet(
+  db: Db,
+  { after, versions }: { after: string; versions: readonly number[] },
+): Promise<DueSet> {
+  const { rows } = await db.query<Row>({
+    name: 'cards-due',
+    text: `select token_id, token_scope, sealed, seal_version, cards, fingerprint, versions, version, place from (
+  select t.token_id, t.token_scope, t.status, t.sealed, t.seal_version, t.cards, t.fingerprint, t.version,
+    known.versions, known.sorted, row_number() over (order by t.token_id) as place
+  from (select ${READ} from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}) as t
+  cross join lateral (
+    select coalesce(array_agg(c.version order by p.place), '{}') as versions,
+      coalesce(array_agg(c.version order by c.version) filter (where c.version is not null), '{}') as sorted
+    from unnest(coalesce(t.cards, array[tokenmill.short_fingerprint(t.fingerprint)])) with ordinality as p(fp, place)
+    left join lateral (select version from tokenmill.card where fp = p.fp limit 1) as c on true
+  ) as known
+) as page where ${DUE} order by token_id limit ${SET_ROWS}`,
+    values: [after, `{${versions.join(',')}}`],
+  })
+  const found = rows.map(dueOf)
+  const last = rows.at(-1)
+  if (last && rows.length === SET_ROWS) return { rows: found, scanned: last.place, last: last.token_id, isEnd: false }
+  return { rows: found, ...(await findPageEnd(db, after)) }
+}
+
+async function findPageEnd(db: Db, after: string): Promise<Omit<DueSet, 'rows'>> {
+  const { rows } = await db.query<{ token_id: string; place: number }>({
+    name: 'cards-page-end',
+    text: `select token_id, place from (
+  select token_id, row_number() over (order by token_id) as place
+  from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}
+) as page order by place desc limit 1`,
+    values: [after],
+  })
+  const [last] = rows
+  const scanned = last?.place ?? 0
+  return { scanned, last: last?.token_id, isEnd: scanned < PAGE_ROWS }
+}
+
+function dueOf(row: Row): DueToken {
+  return {
+    tokenId: row.token_id,
+    tokenScope: row.token_scope,
+    sealed: row.sealed,
+    sealVersion: row.seal_version,
+    cards: cardsOf(row),
+    versions: row.versions,
+    version: row.version,
+  }
+}
+
+/** About how many tokens there are; undefined if PostgreSQL has no statistics yet. */
+export async function estimateTokens(db: Db): Promise<number | undefined> {
+  const { rows } = await db.query<{ rows: number }>({
+    text: `select greatest(reltuples, 0)::bigint as rows from pg_class where oid = 'tokenmill.token'::regclass`,
+  })
+  return rows[0]?.rows || undefined
+}

@@ -1,0 +1,189 @@
+// The directory of cards: which token has the card of a fingerprint. A card has one row for each version of the key under
+// which it is known, and each row is unique by its own fingerprint alone. A token's row lists its fingerprints. Only this
+// file writes the directory.
+import { plains } from '../columns.ts'
+import { type Db, LostRace } from '../pool.ts'
+import { assertTurn } from './card-phases.ts'
+import type { StoredToken } from './token-row.ts'
+
+/** Another token has the card. */
+export class CardTaken extends LostRace {
+  override name = 'CardTaken'
+
+  constructor() {
+    super('a card got its token meanwhile')
+  }
+}
+
+interface Card {
+  /** The fingerprint. */
+  fp: string
+  version: number
+  tokenId: string
+}
+
+/** What of a token's row decides what it gains and loses. */
+export type CardsOfRow = Pick<StoredToken, 'tokenId' | 'cards' | 'storedCards' | 'link'>
+
+/** What a token's row gains and loses. `turn`: the turn of the key in which the gained ones were made. */
+interface Changes {
+  gained: Card[]
+  lost: Pick<Card, 'fp' | 'tokenId'>[]
+  turn: number | undefined
+}
+
+function changesOf(rows: readonly CardsOfRow[]): Changes {
+  const changes: Changes = { gained: [], lost: [], turn: undefined }
+  for (const { tokenId, cards, storedCards = NONE, link } of rows) {
+    if (cards === storedCards) continue
+    for (const fp of storedCards) if (!cards.includes(fp)) changes.lost.push({ fp, tokenId })
+    if (!link) continue
+    // A mix of turns in one job is refused by the first row of another turn than the present one.
+    changes.turn = Math.min(changes.turn ?? link.turn, link.turn)
+    for (const [index, fp] of cards.entries())
+      if (!storedCards.includes(fp)) changes.gained.push({ fp, version: link.versions[index] ?? 0, tokenId })
+  }
+  return changes
+}
+const NONE: readonly string[] = []
+
+/**
+ * Writes the cards of new tokens. Returns the tokens whose card another transaction has given a token meanwhile: all rows
+ * that these had won are removed again. Throws `CardPhaseChanged`.
+ */
+export async function insertMissing(db: Db, rows: readonly CardsOfRow[]): Promise<ReadonlySet<string>> {
+  const { gained, turn } = changesOf(rows)
+  if (gained.length === 0 || turn === undefined) return new Set()
+  if ((await insert(db, gained, turn)) === gained.length) return new Set()
+  await assertTurn(db, turn)
+  const won = await findTokens(
+    db,
+    gained.map(({ fp }) => fp),
+  )
+  const losers = new Set(gained.filter(({ fp, tokenId }) => won.get(fp) !== tokenId).map(({ tokenId }) => tokenId))
+  await remove(
+    db,
+    gained.filter(({ fp, tokenId }) => losers.has(tokenId) && won.get(fp) === tokenId),
+  )
+  return losers
+}
+
+/**
+ * Writes what changed tokens gain and lose. Throws `CardTaken` if another token has one of the cards by now,
+ * and `CardPhaseChanged`.
+ */
+export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<void> {
+  const { gained, lost, turn } = changesOf(rows)
+  // First what is lost: another row of this set may gain it.
+  const removed = remove(db, lost)
+  if (gained.length === 0 || turn === undefined) return removed
+  const [inserted] = await Promise.all([insert(db, gained, turn), removed])
+  if (inserted === gained.length) return
+  await assertTurn(db, turn)
+  throw new CardTaken()
+}
+
+/** Inserts in the order of the fingerprints, so that two transactions with the same cards wait without a deadlock. */
+async function insert(db: Db, cards: readonly Card[], turn: number): Promise<number> {
+  const sorted = cards.toSorted(byFingerprint)
+  const { count } = await db.query({
+    name: 'cards-insert',
+    text: `insert into tokenmill.card (fp, version, token_id)
+select v.fp, v.version, v.token_id from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, token_id)
+where (select turn from tokenmill.card_phase) = $4 on conflict (fp) do nothing`,
+    values: [
+      plains(sorted.map(({ fp }) => fp)),
+      plains(sorted.map(({ version }) => version)),
+      plains(sorted.map(({ tokenId }) => tokenId)),
+      turn,
+    ],
+  })
+  return count
+}
+
+/** Removes the cards of tokens that were not inserted after all. */
+export function removeOf(db: Db, rows: readonly CardsOfRow[]): Promise<void> {
+  return remove(db, changesOf(rows).gained)
+}
+
+async function remove(db: Db, cards: readonly Pick<Card, 'fp' | 'tokenId'>[]): Promise<void> {
+  if (cards.length === 0) return
+  const sorted = cards.toSorted(byFingerprint)
+  await db.query({
+    name: 'cards-remove',
+    text: `delete from tokenmill.card as c using unnest($1::uuid[], $2::uuid[]) as v(fp, token_id)
+where c.fp = v.fp and c.token_id = v.token_id`,
+    values: [plains(sorted.map(({ fp }) => fp)), plains(sorted.map(({ tokenId }) => tokenId))],
+  })
+}
+
+function byFingerprint(a: Pick<Card, 'fp'>, b: Pick<Card, 'fp'>): number {
+  return a.fp < b.fp ? -1 : 1
+}
+
+async function findTokens(db: Db, fps: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ fp: string; token_id: string }>({
+    name: 'cards-find',
+    text: `select found.fp, found.token_id from unnest($1::uuid[]) as wanted(fp)
+cross join lateral (select fp, token_id from tokenmill.card where fp = wanted.fp limit 1) as found`,
+    values: [plains(fps)],
+  })
+  return new Map(rows.map(row => [row.fp, row.token_id]))
+}
+
+/** The key's versions of these fingerprints; those that are in no row are left out. */
+export async function findVersions(db: Db, fps: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ fp: string; version: number }>({
+    name: 'cards-versions',
+    text: `select found.fp, found.version from unnest($1::uuid[]) as wanted(fp)
+cross join lateral (select fp, version from tokenmill.card where fp = wanted.fp limit 1) as found`,
+    values: [plains(fps)],
+  })
+  return new Map(rows.map(row => [row.fp, row.version]))
+}
+
+const FILL_ROWS = 5_000
+
+/**
+ * Writes the cards of the tokens after this one that a release before the directory made. Returns the last token; undefined
+ * if there was none. The rows are held, so that no worker of that release changes one meanwhile.
+ */
+export async function fill(db: Db, after: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ last: string | null }>({
+    text: `with page as (
+  select token_id, fingerprint from tokenmill.token where token_id > $1 order by token_id limit ${FILL_ROWS} for share
+), put as (
+  insert into tokenmill.card (fp, version, token_id)
+  select tokenmill.short_fingerprint(fingerprint), 1, token_id from page where fingerprint is not null order by fingerprint
+  on conflict (fp) do nothing
+) select token_id as last from page order by token_id desc limit 1`,
+    values: [after],
+  })
+  return rows[0]?.last ?? undefined
+}
+
+interface Forgotten {
+  fp: string
+  tokenId: string
+}
+
+/**
+ * Up to `limit` rows of a version after the fingerprint `after`, in their order. It may look at the whole directory: call it
+ * in a transaction, whose limits it changes.
+ */
+export async function findUnder(
+  db: Db,
+  { version, after, limit }: { version: number; after: string; limit: number },
+): Promise<Forgotten[]> {
+  await db.query({ text: 'set local statement_timeout = 0' })
+  const { rows } = await db.query<{ fp: string; token_id: string }>({
+    text: 'select fp, token_id from tokenmill.card where fp > $1 and version = $2 order by fp limit $3',
+    values: [after, version, limit],
+  })
+  return rows.map(row => ({ fp: row.fp, tokenId: row.token_id }))
+}
+
+/** Removes rows of a version that isn't looked for any more. The caller holds their tokens. */
+export function removeForgotten(db: Db, forgotten: readonly Forgotten[]): Promise<void> {
+  return remove(db, forgotten)
+}

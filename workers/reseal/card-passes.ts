@@ -1,0 +1,151 @@
+// Gives each token the fingerprints under the versions of their key that are written now: first the next version beside the
+// former, later the next one alone. The same rows, lease, pace and progress as a re-encryption's. A phase begins with the
+// first pass over all tokens, and a whole pass that found nothing to do ends the work.
+import { describeError } from '../../src/log.ts'
+import * as reseals from '../../src/store/reseal/reseals.ts'
+import * as cardPhases from '../../src/store/token/card-phases.ts'
+import { type DueSet, type DueToken, findSet } from '../../src/store/token/card-renewal.ts'
+import { CardTaken } from '../../src/store/token/cards.ts'
+import { type RenewedCards, renewCards } from '../../src/store/token/tokens.ts'
+import type { Fingerprints } from '../../src/token/token.ts'
+import type { LiveRing } from '../../src/vault/key-ring.ts'
+import { look, rest, type Work } from './work.ts'
+
+export const CARDS = 'fingerprint'
+const COLUMN: string = 'token.cards'
+/** Stands before every id. */
+const LOWEST = '00000000-0000-0000-0000-000000000000'
+
+/** Returns how long nobody needs to look at it again, ms. Throws `CardPhaseChanged` if the phase changes. */
+export async function workCardPasses(work: Work): Promise<number> {
+  const { held, times, deps } = work
+  await deps.ring.refresh()
+  const phase = await cardPhases.find(deps.store)
+  for (;;) {
+    const begun = await reseals.find(deps.store, held.purpose)
+    if (!begun || deps.ring.cardPhase().turn !== phase.turn || !hasVersions(deps.ring, phase.writes))
+      return times.retryMs
+    const end = await workPass(work, begun.atKey ?? LOWEST, phase)
+    if (end === 'stopped') return 0
+    if (end === 'lacking') return times.retryMs
+    const ended = await reseals.find(deps.store, held.purpose)
+    if (!ended) return times.retryMs
+    const { pass, passFound, passDone, rowsDone, version } = ended
+    if (passFound === 0) {
+      await reseals.finish(deps.store, held)
+      deps.log.info(
+        { purpose: held.purpose, phase: phase.phase, version, passes: pass, rows: rowsDone },
+        'all cards have their fingerprints',
+      )
+      return 0
+    }
+    await reseals.beginPass(deps.store, held, version)
+    if (passDone === 0) return times.stuckMs
+  }
+}
+
+function hasVersions(ring: LiveRing, versions: readonly number[]): boolean {
+  const names = new Set(ring.names())
+  return versions.every(version => names.has(`${CARDS}/${version}`))
+}
+
+async function workPass(
+  work: Work,
+  from: string,
+  phase: cardPhases.CardPhase,
+): Promise<'ended' | 'stopped' | 'lacking'> {
+  const { pace, isStopping, deps } = work
+  const versions = phase.writes.toSorted((a, b) => a - b)
+  for (let key = from; ; ) {
+    if (isStopping()) return 'stopped'
+    const set = await findSet(deps.store, { after: key, versions })
+    key = set.last ?? key
+    if (!(await writeSet(work, set, { key, phase }))) return 'lacking'
+    await rest(work, pace.after({ scanned: set.scanned, found: set.rows.length }))
+    while (!isStopping() && (await look(work, 'token.sealed'))) await rest(work, 1_000)
+    if (set.isEnd) return 'ended'
+  }
+}
+
+/** False if this process lacks the key of a row. */
+async function writeSet(
+  { held, pace, deps }: Work,
+  { rows, scanned }: DueSet,
+  { key, phase }: { key: string; phase: cardPhases.CardPhase },
+): Promise<boolean> {
+  const { store, log, ring } = deps
+  const renewed: RenewedCards[] = []
+  let failedRow: string | null = null
+  let failed = 0
+  for (const row of rows) {
+    try {
+      const link = linkOf(row, phase, ring)
+      // A fingerprint that the row lists without a row in the directory gets one.
+      const storedCards = row.cards.filter((_, index) => row.versions[index] !== null)
+      renewed.push({ tokenId: row.tokenId, version: row.version, storedCards, cards: link.kept, link })
+    } catch (error) {
+      if (!ring.names().includes(`seal/${row.sealVersion}`)) return false
+      failed += 1
+      failedRow = `token ${row.tokenId}`
+      log.error({ row: failedRow, error: describeError(error) }, 'a card can not be opened')
+    }
+  }
+  const write = (set: readonly RenewedCards[], before: Tally) =>
+    store.transaction(async db => {
+      await cardPhases.assertTurn(db, phase.turn)
+      const done = before.done + (await renewCards(db, set))
+      const counted = { ...before, scanned, found: rows.length, done, rowsPerSecond: pace.rate() }
+      await reseals.advance(db, held, { at: { column: COLUMN, key }, ...counted })
+    })
+  const tally = { done: 0, failed, failedRow }
+  await write(renewed, tally).catch(async error => {
+    if (!(error instanceof CardTaken)) throw error
+    await write([], await renewOneByOne(deps, renewed, { turn: phase.turn, tally }))
+  })
+  return true
+}
+
+interface Tally {
+  done: number
+  failed: number
+  failedRow: string | null
+}
+
+/** After a set in which a card has another token: only that row is left out, and told. */
+async function renewOneByOne(
+  { store, log }: Pick<Work['deps'], 'store' | 'log'>,
+  renewed: readonly RenewedCards[],
+  { turn, tally }: { turn: number; tally: Tally },
+): Promise<Tally> {
+  let { done, failed, failedRow } = tally
+  for (const row of renewed) {
+    try {
+      done += await store.transaction(async db => {
+        await cardPhases.assertTurn(db, turn)
+        return renewCards(db, [row])
+      })
+    } catch (error) {
+      if (!(error instanceof CardTaken)) throw error
+      failed += 1
+      failedRow = `token ${row.tokenId}`
+      log.warn({ row: failedRow }, 'another token has the card of this one, so the fingerprint key can not turn')
+    }
+  }
+  return { done, failed, failedRow }
+}
+
+/** The fingerprints that the row should have. A row without a number keeps those that it has of them. */
+function linkOf(
+  { sealed, sealVersion, tokenId, tokenScope, cards, versions }: DueToken,
+  { turn, writes }: cardPhases.CardPhase,
+  ring: LiveRing,
+): Fingerprints {
+  const whole = null
+  if (sealed !== null && sealVersion !== null) {
+    const number = ring.open(sealed, sealVersion, tokenId, tokenScope)
+    const kept = writes.map(version => ring.fingerprintBy(number, tokenScope, version))
+    return { kept, versions: writes, known: kept, turn, whole }
+  }
+  const kept = cards.filter((_, index) => writes.includes(versions[index] ?? 0))
+  return { kept, versions: kept.map(fp => versions[cards.indexOf(fp)] ?? 0), known: kept, turn, whole }
+}
