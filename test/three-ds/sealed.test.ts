@@ -86,6 +86,7 @@ where a.state = 'Y' and b.state = 'A'`,
       ['authentication', 'fingerprint'],
       ['authentication', 'request_digest'],
       ['threeds_contract', 'key_sealed'],
+      ['threeds_contract', 'former_key_sealed'],
     ])
       await expect(reader.query({ text: `select ${column} from tokenmill.${table}` })).rejects.toMatchObject({
         code: '42501',

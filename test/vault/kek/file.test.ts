@@ -2,10 +2,10 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConfigError } from '../../src/config.ts'
-import { Fault } from '../../src/errors.ts'
-import { fileKeyProvider, makeKekFile } from '../../src/vault/kek.ts'
-import { openFolder } from './bundle.ts'
+import { ConfigError } from '../../../src/config.ts'
+import { fileKeyProvider, makeKekFile } from '../../../src/vault/kek/file.ts'
+import { openFolder } from '../bundle.ts'
+import { itKeepsTheLawOfProviders } from './provider-law.ts'
 
 let folder: Awaited<ReturnType<typeof openFolder>>
 let path: string
@@ -29,6 +29,13 @@ describe('a key-encryption key file', () => {
     await expect(makeKekFile(path)).rejects.toThrow(ConfigError)
     expect(await readFile(path, 'utf8')).toBe(before)
     expect(await readdir(folder.path)).toEqual(['kek'])
+  })
+
+  it('says what to do where it can’t be made or read', async () => {
+    await makeKekFile(path)
+    await expect(makeKekFile(path)).rejects.toThrow(/a file of this name exists.*name another file/)
+    await expect(makeKekFile(join(folder.path, 'none', 'kek'))).rejects.toThrow(/folder .*none does not exist; make it/)
+    await expect(fileKeyProvider(join(folder.path, 'none'))).rejects.toThrow(/\(ENOENT\): there is no such file; check/)
   })
 
   it('is not made in the place of a link that leads nowhere', async () => {
@@ -64,38 +71,18 @@ describe('a key-encryption key file', () => {
 })
 
 describe('a file key provider', () => {
-  it('refuses to unwrap for another purpose, with another key, or bytes that were changed', async () => {
+  itKeepsTheLawOfProviders(async () => {
     await makeKekFile(path)
     await makeKekFile(`${path}2`)
-    const [kek, other] = [await fileKeyProvider(path), await fileKeyProvider(`${path}2`)]
-    const wrapped = await kek.wrap(Buffer.from('a data key'), 'data-key/seal/1')
-    const changed = Buffer.from(wrapped)
-    changed[20] = (changed[20] ?? 0) ^ 1
-    const attempts = [
-      kek.unwrap(wrapped, 'data-key/seal/2'),
-      kek.unwrap(changed, 'data-key/seal/1'),
-      kek.unwrap(wrapped.subarray(0, 27), 'data-key/seal/1'),
-      other.unwrap(wrapped, 'data-key/seal/1'),
-    ]
-    for (const attempt of attempts) await expect(attempt).rejects.toThrow(Fault)
-    for (const attempt of attempts) await expect(attempt).rejects.toMatchObject({ code: 'key_unavailable' })
+    return {
+      kek: await fileKeyProvider(path),
+      again: await fileKeyProvider(path),
+      other: await fileKeyProvider(`${path}2`),
+    }
   })
 
-  it('unwraps what it wrapped, and wraps the same twice differently', async () => {
+  it('tells nothing of its key', async () => {
     await makeKekFile(path)
-    const kek = await fileKeyProvider(path)
-    const [first, second] = [await kek.wrap(Buffer.from('key'), 'p'), await kek.wrap(Buffer.from('key'), 'p')]
-    expect(first.equals(second)).toBe(false)
-    expect((await kek.unwrap(first, 'p')).toString()).toBe('key')
-  })
-
-  it('has an id that is the key’s own and tells nothing of it', async () => {
-    await makeKekFile(path)
-    await makeKekFile(`${path}2`)
-    const { id } = await fileKeyProvider(path)
-    expect(id).toMatch(/^kek-[0-9a-f]{16}$/)
-    expect((await fileKeyProvider(path)).id).toBe(id)
-    expect((await fileKeyProvider(`${path}2`)).id).not.toBe(id)
     const key = (await readFile(path, 'utf8')).split('\n')[1] ?? ''
     expect(inspect(await fileKeyProvider(path), { depth: 9, showHidden: true })).not.toContain(key)
   })

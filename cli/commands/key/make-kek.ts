@@ -1,0 +1,19 @@
+// `tokenmill key make kek`: makes a file with a new key-encryption key, to which `key rotate kek` can turn. It opens no
+// store; the first key of an installation is made by `schema upgrade --make-kek`.
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { fileKeyProvider, makeKekFile } from '../../../src/vault/kek/file.ts'
+import type { JsonOption } from '../../command.ts'
+import { facts, print, say, type Terminal } from '../../terminal.ts'
+
+export async function makeKek(terminal: Terminal, file: string, options: JsonOption): Promise<void> {
+  const path = resolve(file)
+  await makeKekFile(path)
+  const { id } = await fileKeyProvider(path)
+  const made = { kek_id: id, uri: pathToFileURL(path).href.replace('file://', 'file:') }
+  print(terminal, options, made, facts(made))
+  say(
+    terminal,
+    'Copy it to every host that opens the vault, and add its URI to TOKENMILL_KEK there. Back it up as soon as it is current.',
+  )
+}

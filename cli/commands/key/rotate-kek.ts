@@ -1,0 +1,146 @@
+// `tokenmill key rotate kek`: makes another key-encryption key (KEK) the current one while every role works on. Killed at
+// any moment and run again it goes on from where it was. It makes and destroys no KEK.
+import { setTimeout as pause } from 'node:timers/promises'
+import { announceKek, resealHalves, type Turned, turnKek } from '../../../src/acts/key/keks.ts'
+import { type Config, ConfigError } from '../../../src/config.ts'
+import { BEAT } from '../../../src/store/access/beat.ts'
+import * as keks from '../../../src/store/access/keks.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import { type Db, LostRace, type Store } from '../../../src/store/pool.ts'
+import type { HostKeks } from '../../../src/vault/kek/host.ts'
+import { shownUri } from '../../../src/vault/kek/openers.ts'
+import { makeProbe, prove } from '../../../src/vault/kek/probe.ts'
+import type { KeyProvider } from '../../../src/vault/kek/provider.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { kekListPath, kekSetting } from '../../open/kek.ts'
+import { type OpenedVault, openVault, withSession } from '../../open/open.ts'
+import { byOf, type OperatorOptions } from '../../open/operator.ts'
+import { print, say, type Terminal } from '../../terminal.ts'
+import { openAlone } from './open-alone.ts'
+import { secondOperatorOf } from './second-operator.ts'
+
+type Options = JsonOption & OperatorOptions & { to: string }
+
+export function rotateKek(terminal: Terminal, options: Options): Promise<void> {
+  return withSession(terminal, async session => {
+    const vault = await openVault(session)
+    const to = chosen(session.config, vault.keks, options.to)
+    const turned = vault.keks.current.id === to.id ? undefined : await turn(terminal, vault, to, options)
+    const opened = await openAlone(vault.store, to)
+    const value = {
+      kek_id: to.id,
+      former_kek_id: turned?.former ?? null,
+      data_keys: opened.dataKeys,
+      private_halves: opened.privateHalves,
+    }
+    const lines = [
+      turned ? `${to.id} is the current key, in place of ${turned.former}.` : `${to.id} was the current key already.`,
+      `With ${to.id} alone ${opened.dataKeys} data keys and, by them, ${opened.privateHalves} private halves open.`,
+      ...(turned
+        ? [
+            `Backups from before need ${turned.former}; when none is left, run \`tokenmill key forget kek ${turned.former}\`.`,
+          ]
+        : []),
+    ]
+    print(terminal, options, value, lines.join('\n'))
+  })
+}
+
+/** The key of this host that the user means. */
+function chosen(config: Config, host: HostKeks, idOrUri: string): KeyProvider {
+  const found = host.all().find(({ id }) => id === idOrUri) ?? host.named(idOrUri)
+  if (found) return found
+  const setting = kekSetting(config)
+  const here = host.all().map(({ id }) => id)
+  const failed = host.failures().map(({ uri, error }) => `${shownUri(uri)}: ${error.message}`)
+  const list = kekListPath(config)
+  const how =
+    list !== undefined
+      ? `add its URI to ${list}, here and on every host`
+      : 'set TOKENMILL_KEK to a file that lists the URIs of both keys, here and on every host'
+  throw new ConfigError(
+    `${setting}: ${/:/.test(idOrUri) ? shownUri(idOrUri) : idOrUri} is none of this host's keys (${[...here, ...failed].join('; ')}); ${how}`,
+  )
+}
+
+/** Returns undefined if another run of this command was first. */
+async function turn(
+  terminal: Terminal,
+  vault: OpenedVault,
+  to: KeyProvider,
+  options: Options,
+): Promise<Turned | undefined> {
+  const { store, halves, ring } = vault
+  // A second operator isn't asked for what can't be done.
+  await lacking(store, to.id)
+  const by = (action: string) => byOf({ action, subject: to.id }, options, store, ring)
+  const deed = { action: 'kek.rotate', subject: to.id }
+  const second = secondOperatorOf(vault, deed, await by(deed.action))
+  if (!(await second.isConfirmed())) return second.ask(terminal, options)
+  const announced = (await keks.findProbes(store)).find(({ kekId }) => kekId === to.id)
+  if (announced) await prove(to, announced.probe)
+  else await announceKek(store, { kekId: to.id, probe: await makeProbe(to) }, await by('kek.add'))
+  const rotation = { store, keks: vault.keks, to }
+  for (;;) {
+    await untilProved(terminal, store, to.id)
+    await resealHalves(rotation, halves, await by('private-half.reseal'))
+    const isReady = async (db: Db) => (await lacking(db, to.id)).length === 0
+    const { use: useConfirmation } = second
+    const ended = await turnKek(rotation, { isReady, useConfirmation }, await by(deed.action)).catch(
+      (error: unknown) => {
+        // Keys were added meanwhile: the next turn wraps them, too.
+        if (error instanceof LostRace) return { refused: 'not_ready' as const }
+        throw error
+      },
+    )
+    if ('done' in ended) return ended.done
+    if (ended.refused === 'current') return undefined
+    if (ended.refused === 'forgotten') throw new Stop(forgottenText(to.id))
+    if (ended.refused === 'unconfirmed')
+      throw new Stop(
+        'The confirmation of the second operator expired meanwhile; run this command again to ask for another.',
+      )
+    await pause(LOOK_MS)
+  }
+}
+
+const forgottenText = (kekId: string) =>
+  `${kekId} was forgotten by \`tokenmill key forget kek\` while this rotation waited; nothing else was changed. Run this command again to begin anew.`
+
+const LOOK_MS = 250
+const SAY_MS = 10_000
+
+/** Waits until every process that opens the vault has proved the key, and says for which it waits. */
+async function untilProved(terminal: Terminal, store: Store, kekId: string): Promise<void> {
+  let said = ''
+  let saidAt = 0
+  for (;;) {
+    const late = await lacking(store, kekId)
+    if (late.length === 0) return
+    if (!(await keks.findProbes(store)).some(known => known.kekId === kekId)) throw new Stop(forgottenText(kekId))
+    const now = performance.now()
+    const list = late.map(({ host, role, version }) => `${host} ${role} (${version})`).join(', ')
+    if (list !== said || now - saidAt > SAY_MS) {
+      said = list
+      saidAt = now
+      say(
+        terminal,
+        `Waiting for processes that have not proved ${kekId} yet: ${list}. Does TOKENMILL_KEK name it there?`,
+      )
+    }
+    await pause(LOOK_MS)
+  }
+}
+
+/** The live processes that open the vault and lack the key. Stops at one that can't turn. */
+async function lacking(db: Db, kekId: string): Promise<processes.ProcessRow[]> {
+  const live = await processes.listVault(db, BEAT.deadMs)
+  // Every process of this release names its data keys.
+  const older = live.filter(({ keys }) => keys.length === 0)
+  if (older.length > 0) {
+    const list = older.map(({ host, role, version }) => `${host} ${role} (${version})`).join(', ')
+    throw new Stop(`Processes of an older release know only one key-encryption key; upgrade them first: ${list}.`)
+  }
+  return live.filter(({ keys }) => !keys.includes(kekId))
+}

@@ -1,0 +1,194 @@
+// What an operator does to key-encryption keys (KEKs): announces one, makes it the current one, forgets one. No KEK and
+// no place of one is written to the store: only its id, its probe, and what it has wrapped.
+import { ConfigError } from '../../config.ts'
+import * as captureKeys from '../../store/access/capture-keys.ts'
+import * as dataKeys from '../../store/access/data-keys.ts'
+import * as keks from '../../store/access/keks.ts'
+import * as signingKeys from '../../store/access/signing-keys.ts'
+import * as installation from '../../store/installation.ts'
+import { type Db, LostRace, type Store } from '../../store/pool.ts'
+import { readClock } from '../../store/server.ts'
+import type { Keks, KeyProvider } from '../../vault/kek/provider.ts'
+import { rewrap } from '../../vault/kek/rewrap.ts'
+import { captureHalfName, type PrivateHalves, signingHalfName } from '../../vault/private-half.ts'
+import { type ActResult, type By, perform } from '../act.ts'
+import type { UseConfirmation } from '../confirmation.ts'
+
+const INCOMPLETE = 'the upgrade of the database is incomplete; run `tokenmill schema upgrade`'
+const DAY_MS = 86_400_000
+const HALVES = 200
+
+/** Writes down a key that is to become the current one, so that processes prove that they have it. */
+export function announceKek(
+  store: Store,
+  { kekId, probe }: { kekId: string; probe: Buffer },
+  by: By,
+): Promise<ActResult<undefined, 'known'>> {
+  return perform(store, { action: 'kek.add', subject: kekId }, by, async db => {
+    const isNew = await keks.insert(db, { kekId, state: 'PENDING', probe })
+    return isNew ? { done: undefined, detail: {} } : { refused: 'known' }
+  })
+}
+
+export interface Rotation {
+  store: Store
+  /** The keys of this host: those that wrap something now, and `to`. */
+  keks: Pick<Keks, 'find'>
+  to: KeyProvider
+}
+
+/**
+ * Seals the private halves that a KEK wraps (releases before 0.4 wrapped them) under the data key `private-half`, some
+ * hundreds in each transaction. Returns how many.
+ */
+export async function resealHalves({ store, to }: Rotation, halves: PrivateHalves, by: By): Promise<number> {
+  let total = 0
+  for (let after: string | null = null; ; ) {
+    const found: Awaited<ReturnType<typeof captureKeys.listHalves>> = await captureKeys.listHalves(store, {
+      after,
+      limit: HALVES,
+      isKekBound: true,
+    })
+    const sealed = await Promise.all(
+      found.map(async ({ keyId, alias, type, ...half }) => {
+        const name = captureHalfName(type, alias)
+        return { keyId, ...(await halves.seal(await halves.open(half, name), name)) }
+      }),
+    )
+    total += await saveHalves(store, to, by, db => sealed.map(half => captureKeys.reseal(db, half)))
+    const last = found.at(-1)
+    if (!last || found.length < HALVES) break
+    after = last.keyId
+  }
+  const signing = await Promise.all(
+    (await signingKeys.listHalves(store))
+      .filter(({ kekId }) => kekId !== null)
+      .map(async ({ kid, ...half }) => {
+        const name = signingHalfName(kid)
+        return { kid, ...(await halves.seal(await halves.open(half, name), name)) }
+      }),
+  )
+  return total + (await saveHalves(store, to, by, db => signing.map(half => signingKeys.reseal(db, half))))
+}
+
+/** Runs the updates in one act. One that finds nothing to do was overtaken by another run, or its key was destroyed. */
+async function saveHalves(
+  store: Store,
+  { id }: KeyProvider,
+  by: By,
+  updates: (db: Db) => Promise<boolean>[],
+): Promise<number> {
+  const ended = await perform(store, { action: 'private-half.reseal', subject: id }, by, async db => {
+    const halves = (await Promise.all(updates(db))).filter(Boolean).length
+    return halves === 0 ? { refused: 'none' as const } : { done: halves, detail: { halves } }
+  })
+  return 'done' in ended ? ended.done : 0
+}
+
+export type TurnRefusal = 'current' | 'not_ready' | 'forgotten' | 'unconfirmed'
+
+export interface Turned {
+  /** The key that was the current one. */
+  former: string
+  dataKeys: number
+}
+
+/**
+ * Wraps every data key by `to` and makes it the current one, in one transaction. `isReady` decides in that transaction
+ * whether every process has `to`. Throws `LostRace` if keys were added or destroyed meanwhile: call it again.
+ */
+export async function turnKek(
+  { store, keks: host, to }: Rotation,
+  { isReady, useConfirmation }: { isReady: (db: Db) => Promise<boolean>; useConfirmation: UseConfirmation },
+  by: By,
+): Promise<ActResult<Turned, TurnRefusal>> {
+  const anew = await Promise.all(
+    (await dataKeys.findAll(store)).flatMap(({ purpose, version, kekId, wrapped }) =>
+      wrapped && kekId !== to.id ? [wrapAnew(host, { purpose, version, kekId, wrapped }, to)] : [],
+    ),
+  )
+  return perform(store, { action: 'kek.rotate', subject: to.id }, by, async db => {
+    const former = await installation.lockKek(db)
+    if (former === undefined || former === to.id) return { refused: 'current' }
+    if (!(await isReady(db))) return { refused: 'not_ready' }
+    // Forgotten while this host waited for the others.
+    if (!(await keks.list(db)).some(({ kekId }) => kekId === to.id)) return { refused: 'forgotten' }
+    const confirmed = await useConfirmation(db)
+    if (!confirmed) return { refused: 'unconfirmed' }
+    await installation.setKek(db, to.id)
+    for (const { from, ...key } of anew)
+      if (!(await dataKeys.rewrap(db, key, from))) throw new LostRace(`the key ${key.purpose} changed`)
+    // Without its row nothing would keep the former key from being forgotten while backups need it.
+    if (!(await keks.retire(db, former))) throw new ConfigError(`DATABASE_URL: ${INCOMPLETE}`)
+    const isKnown = await keks.activate(db, to.id)
+    if (!isKnown || (await countOthers(db, to.id)) > 0) throw new LostRace('keys were added')
+    const detail = { former, data_keys: anew.length, ...confirmed.detail }
+    return { done: { former, dataKeys: anew.length }, detail }
+  })
+}
+
+type WrappedNow = Parameters<typeof rewrap>[1]
+
+async function wrapAnew(
+  host: Rotation['keks'],
+  key: WrappedNow,
+  to: KeyProvider,
+): Promise<WrappedNow & { from: string }> {
+  return { ...key, kekId: to.id, wrapped: await rewrap(host, key, to), from: key.kekId }
+}
+
+async function countOthers(db: Db, kekId: string): Promise<number> {
+  const counts = [
+    dataKeys.countUnderOther(db, kekId),
+    captureKeys.countUnderKek(db, null),
+    signingKeys.countUnderKek(db, null),
+  ]
+  return sum(await Promise.all(counts))
+}
+
+/** How many keys and private halves that aren't destroyed the key-encryption key wraps. */
+export async function countWrapped(db: Db, kekId: string): Promise<number> {
+  const counts = [
+    dataKeys.countUnder(db, kekId),
+    captureKeys.countUnderKek(db, kekId),
+    signingKeys.countUnderKek(db, kekId),
+  ]
+  return sum(await Promise.all(counts))
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+
+export type ForgetRefusal = 'current' | 'wraps' | 'unknown' | 'backups' | 'unconfirmed'
+
+export interface Forgetting {
+  kekId: string
+  /** How long backups are kept. */
+  backupDays: number
+  /** The operator says that no backup needs the key. */
+  areBackupsGone: boolean
+}
+
+/** Removes a key that wraps nothing. Its own material is destroyed by whoever keeps it. */
+export function forgetKek(
+  store: Store,
+  { kekId, backupDays, areBackupsGone }: Forgetting,
+  by: By,
+  useConfirmation: UseConfirmation,
+): Promise<ActResult<keks.KekInfo, ForgetRefusal>> {
+  return perform(store, { action: 'kek.forget', subject: kekId }, by, async db => {
+    if ((await installation.lockKek(db)) === kekId) return { refused: 'current' }
+    if ((await countWrapped(db, kekId)) > 0) return { refused: 'wraps' }
+    const kek = await keks.lock(db, kekId)
+    if (!kek) return { refused: 'unknown' }
+    if (!areBackupsGone && (await readClock(db)) < neededUntil(kek, backupDays)) return { refused: 'backups' }
+    const confirmed = await useConfirmation(db)
+    if (!confirmed) return { refused: 'unconfirmed' }
+    await keks.remove(db, kekId)
+    return { done: kek, detail: { state: kek.state, backups_are_gone: areBackupsGone, ...confirmed.detail } }
+  })
+}
+
+/** Until when backups may need a key, in ms since the epoch. A key that never wrapped anything: 0. */
+export function neededUntil({ retiredAt }: Pick<keks.KekInfo, 'retiredAt'>, backupDays: number): number {
+  return retiredAt === null ? 0 : retiredAt + backupDays * DAY_MS
+}

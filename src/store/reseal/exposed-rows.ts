@@ -1,0 +1,72 @@
+// What one version of a data key exposed: the rows that name it, page by page. It only reads.
+import type { Db } from '../pool.ts'
+import { hashedColumnsOf } from './hashed-columns.ts'
+import { BEFORE_IMAGE, BEFORE_IMAGE_VERSIONS, SEALED_COLUMNS, sealedNamesOf } from './sealed-columns.ts'
+
+export interface ExposedPlace {
+  /** `table.column`. */
+  column: string
+  table: string
+  key: string
+  keyType: 'uuid' | 'text' | 'bigint'
+  /** Which rows the version exposed; `$1` is the version. */
+  where: string
+}
+
+/** Every place whose rows one version of the purpose's key can open, or try numbers against. */
+export function exposedPlaces(purpose: string): ExposedPlace[] {
+  const images = BEFORE_IMAGE_VERSIONS[purpose]
+  return [
+    ...sealedNamesOf(purpose).map(name => {
+      const { table, key, keyType, sealed, version } = SEALED_COLUMNS[name]
+      return { column: name, table, key, keyType, where: `${sealed} is not null and ${version} = $1` }
+    }),
+    ...(hashedColumnsOf(purpose) ?? []).map(({ table, column, key, keyType, version, where }) => {
+      return { column: `${table}.${column}`, table, key, keyType, where: `${version} = $1 and ${where}` }
+    }),
+    ...(images === undefined
+      ? []
+      : [{ ...IMAGE, column: `${BEFORE_IMAGE.table}.${BEFORE_IMAGE.sealed}`, where: `${images} = $1` }]),
+    ...(UNVERSIONED[purpose] ?? []),
+  ]
+}
+
+const IMAGE = { table: BEFORE_IMAGE.table, key: BEFORE_IMAGE.key, keyType: 'uuid' } as const
+
+const token = (column: string) => ({
+  ...{ column: `token.${column}`, table: 'token', key: 'token_id', keyType: 'uuid' as const },
+  where: `${column} is not null and $1::int is not null`,
+})
+
+/** Values that name no version: any of them may be of this one. */
+const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
+  analytics: [token('analytics_token')],
+  audit: [
+    {
+      ...{ column: 'audit.mac', table: 'audit', key: 'audit_id', keyType: 'bigint' as const },
+      where: 'key_version = $1',
+    },
+  ],
+}
+
+const PAGE_ROWS = 10_000
+const FIRST = { uuid: '00000000-0000-0000-0000-000000000000', text: '', bigint: '-1' } as const
+
+/** The keys of the rows, in their order. */
+export async function* exposedKeys(
+  db: Db,
+  { table, key, keyType, where }: ExposedPlace,
+  version: number,
+): AsyncGenerator<string[]> {
+  for (let after: string = FIRST[keyType]; ; ) {
+    const { rows } = await db.query<{ row_key: string }>({
+      text: `select ${key}::text as row_key from tokenmill.${table}
+where ${key} > $2::${keyType} and ${where} order by ${key} limit ${PAGE_ROWS}`,
+      values: [version, after],
+    })
+    const last = rows.at(-1)
+    if (last) yield rows.map(row => row.row_key)
+    if (!last || rows.length < PAGE_ROWS) return
+    after = last.row_key
+  }
+}

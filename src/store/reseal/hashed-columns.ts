@@ -1,0 +1,75 @@
+// The columns that hold keyed hashes and codes of a data key. They can't be made anew like seals: the key lives as long as
+// rows that name its version. The destruction of keys and the list of what a key exposed go by this list; a test compares
+// it with the schema. No statement is sent from here.
+
+export interface HashedColumn {
+  table: string
+  column: string
+  /** What names the row to a person. */
+  key: string
+  keyType: 'uuid' | 'text' | 'bigint'
+  /** Names the version of the data key. */
+  version: string
+  /** Which rows still need the key. */
+  where: string
+}
+
+const GRANT = { column: 'mac', version: 'mac_version', where: 'mac is not null' }
+
+export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> = {
+  digest: [
+    {
+      ...{ table: 'receipt', column: 'request_digest', key: 'receipt_id', keyType: 'uuid', version: 'digest_version' },
+      // The receipt of a job that was cancelled before it began has an empty digest.
+      where: 'octet_length(request_digest) > 0',
+    },
+    {
+      ...{
+        table: 'authentication',
+        column: 'request_digest',
+        key: 'authentication_id',
+        keyType: 'uuid',
+        version: 'digest_version',
+      },
+      // The URL to which a result is sent holds a digest, too.
+      where: `(request_digest is not null or state in ('OPEN', 'C'))`,
+    },
+  ],
+  'api-key': [
+    {
+      ...{ table: 'client', column: 'api_key_hash', key: 'client_id', keyType: 'text', version: 'api_key_version' },
+      where: 'api_key_hash is not null and revoked_at is null',
+    },
+  ],
+  intake: [
+    {
+      ...{ table: 'intake', column: 'body_mac', key: 'intake_no', keyType: 'bigint', version: 'body_mac_version' },
+      where: 'body_mac is not null',
+    },
+  ],
+  owner: [
+    {
+      ...{
+        table: 'released_reference',
+        column: 'owner_hash',
+        key: 'reference_no',
+        keyType: 'bigint',
+        version: 'key_version',
+      },
+      where: 'true',
+    },
+  ],
+  grant: [
+    { table: 'client', key: 'client_id', keyType: 'text', ...GRANT },
+    { table: 'client_key', key: 'kid', keyType: 'text', ...GRANT },
+    { table: 'capture_key', key: 'key_id', keyType: 'uuid', ...GRANT },
+    { table: 'scope', key: 'token_scope', keyType: 'uuid', ...GRANT },
+  ],
+  // Nothing compares an analytics token with a stored one.
+  analytics: [],
+}
+
+/** Undefined if the purpose hashes nothing that names its key's version. */
+export function hashedColumnsOf(purpose: string): readonly HashedColumn[] | undefined {
+  return Object.hasOwn(HASHED_COLUMNS, purpose) ? HASHED_COLUMNS[purpose] : undefined
+}

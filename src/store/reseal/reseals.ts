@@ -1,0 +1,221 @@
+// How far each re-encryption has come: one row a purpose. A worker works under a lease, and writes its place with the
+// rows that it has sealed anew, in one transaction, so that another worker goes on from there.
+import { type Db, LostRace } from '../pool.ts'
+
+export interface Reseal {
+  purpose: string
+  /** Everything is to be sealed under this version. */
+  version: number
+  state: 'RUNNING' | 'CANCELLED' | 'DONE'
+  pass: number
+  /** ms since the epoch, as are all times here. */
+  passBeganAt: number
+  passScanned: number
+  /** Rows of this pass that named another version. */
+  passFound: number
+  /** Those of them that were sealed anew. */
+  passDone: number
+  /** Those of them that could not be opened. */
+  passFailed: number
+  /** The last one of them, of this pass or the one before. */
+  failedRow: string | null
+  atColumn: string | null
+  atKey: string | null
+  /** Rows that were sealed anew, in all passes. */
+  rowsDone: number
+  /** Rows that were looked at per second lately. */
+  rowsPerSecond: number | null
+  rowsExpected: number | null
+  startedAt: number
+  endedAt: number | null
+  /** When the last pass began that found nothing. */
+  cleanAt: number | null
+  /** Whether a worker has it now. */
+  isHeld: boolean
+}
+
+interface Row {
+  purpose: string
+  version: number
+  state: Reseal['state']
+  pass: number
+  pass_began_at: number
+  pass_scanned: number
+  pass_found: number
+  pass_done: number
+  pass_failed: number
+  failed_row: string | null
+  at_column: string | null
+  at_key: string | null
+  rows_done: number
+  rows_per_second: number | null
+  rows_expected: number | null
+  started_at: number
+  ended_at: number | null
+  clean_at: number | null
+  is_held: boolean
+}
+
+const COLUMNS = `purpose, version, state, pass, pass_began_at, pass_scanned, pass_found, pass_done, pass_failed, failed_row,
+at_column, at_key, rows_done, rows_per_second, rows_expected, started_at, ended_at, clean_at,
+(lease is not null and due_at > now()) as is_held`
+
+function resealOf(row: Row): Reseal {
+  return {
+    purpose: row.purpose,
+    version: row.version,
+    state: row.state,
+    pass: row.pass,
+    passBeganAt: row.pass_began_at,
+    passScanned: row.pass_scanned,
+    passFound: row.pass_found,
+    passDone: row.pass_done,
+    passFailed: row.pass_failed,
+    failedRow: row.failed_row,
+    atColumn: row.at_column,
+    atKey: row.at_key,
+    rowsDone: row.rows_done,
+    rowsPerSecond: row.rows_per_second,
+    rowsExpected: row.rows_expected,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    cleanAt: row.clean_at,
+    isHeld: row.is_held,
+  }
+}
+
+export async function find(db: Db, purpose: string): Promise<Reseal | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.reseal where purpose = $1`,
+    values: [purpose],
+  })
+  return rows[0] && resealOf(rows[0])
+}
+
+/** The row, locked until the transaction ends. */
+export async function hold(db: Db, purpose: string): Promise<Reseal | undefined> {
+  await db.query({ text: 'select from tokenmill.reseal where purpose = $1 for update', values: [purpose] })
+  return find(db, purpose)
+}
+
+/** Begins with the first row, whatever was there before. */
+export async function begin(
+  db: Db,
+  { purpose, version, rowsExpected }: Pick<Reseal, 'purpose' | 'version'> & { rowsExpected: number | undefined },
+): Promise<void> {
+  await db.query({ text: 'delete from tokenmill.reseal where purpose = $1', values: [purpose] })
+  await db.query({
+    text: 'insert into tokenmill.reseal (purpose, version, rows_expected) values ($1, $2, $3)',
+    values: [purpose, version, rowsExpected],
+  })
+}
+
+/** Goes on where a cancelled one ended. */
+export async function resume(db: Db, purpose: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.reseal set state = 'RUNNING', ended_at = null, lease = null, due_at = now() where purpose = $1`,
+    values: [purpose],
+  })
+}
+
+/** The worker that has it ends after its set. */
+export async function cancel(db: Db, purpose: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.reseal set state = 'CANCELLED', ended_at = now(), lease = null, rows_per_second = null
+where purpose = $1`,
+    values: [purpose],
+  })
+}
+
+/** Takes the lease of a re-encryption that is due; undefined if there is none. */
+export async function take(db: Db, lease: string, leaseMs: number): Promise<Reseal | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'reseal-take',
+    text: `update tokenmill.reseal set lease = $1, due_at = now() + $2 * interval '1 millisecond'
+where purpose = (
+  select purpose from tokenmill.reseal where state = 'RUNNING' and due_at <= now() order by due_at, purpose limit 1
+  for update skip locked
+) returning ${COLUMNS}`,
+    values: [lease, leaseMs],
+  })
+  return rows[0] && resealOf(rows[0])
+}
+
+/** Who works on what, and for how long unless the lease is renewed. */
+export interface Held {
+  purpose: string
+  lease: string
+  leaseMs: number
+}
+
+export interface Step {
+  /** Null: at the beginning of a pass. */
+  at: { column: string; key: string } | null
+  scanned: number
+  found: number
+  done: number
+  failed: number
+  failedRow: string | null
+  rowsPerSecond: number | null
+}
+
+const RENEWED = `due_at = now() + $3 * interval '1 millisecond'`
+const HELD = `purpose = $1 and lease = $2 and state = 'RUNNING'`
+
+/** Writes the place that was reached. Throws `LostRace` if the lease was lost, or the re-encryption cancelled. */
+export async function advance(db: Db, { purpose, lease, leaseMs }: Held, step: Step): Promise<void> {
+  const { at, scanned, found, done, failed, failedRow, rowsPerSecond } = step
+  const { count } = await db.query({
+    name: 'reseal-advance',
+    text: `update tokenmill.reseal set ${RENEWED}, at_column = $4, at_key = $5, pass_scanned = pass_scanned + $6,
+  pass_found = pass_found + $7, rows_done = rows_done + $8,
+  pass_done = pass_done + $8, pass_failed = pass_failed + $9,
+  failed_row = coalesce($10, failed_row), rows_per_second = coalesce($11, rows_per_second)
+where ${HELD}`,
+    values: [
+      ...[purpose, lease, leaseMs, at?.column ?? null, at?.key ?? null],
+      ...[scanned, found, done, failed, failedRow, rowsPerSecond],
+    ],
+  })
+  if (count === 0) throw new LostRace('the re-encryption was cancelled, or another worker has it')
+}
+
+/** False if the lease was lost, or the re-encryption cancelled. */
+export async function renew(db: Db, { purpose, lease, leaseMs }: Held): Promise<boolean> {
+  const { count } = await db.query({
+    name: 'reseal-renew',
+    text: `update tokenmill.reseal set ${RENEWED} where ${HELD}`,
+    values: [purpose, lease, leaseMs],
+  })
+  return count === 1
+}
+
+/** Gives the lease back. Another worker may take it after `pauseMs`. */
+export async function giveBack(db: Db, { purpose, lease }: Held, pauseMs: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.reseal set lease = null, due_at = now() + $3 * interval '1 millisecond' where ${HELD}`,
+    values: [purpose, lease, pauseMs],
+  })
+}
+
+/** Begins the next pass. `version`: with another one, also the count of passes begins anew. */
+export async function beginPass(db: Db, { purpose, lease, leaseMs }: Held, version: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.reseal set ${RENEWED}, pass = case when version = $4 then pass + 1 else 1 end,
+  started_at = case when version = $4 then started_at else now() end, version = $4, pass_began_at = now(),
+  failed_row = case when pass_failed > 0 then failed_row end,
+  pass_scanned = 0, pass_found = 0, pass_done = 0, pass_failed = 0, at_column = null, at_key = null
+where ${HELD}`,
+    values: [purpose, lease, leaseMs, version],
+  })
+}
+
+/** The pass that ended has proved that nothing is left under another version. */
+export async function finish(db: Db, { purpose, lease }: Held): Promise<void> {
+  await db.query({
+    text: `update tokenmill.reseal set state = 'DONE', lease = null, ended_at = now(), clean_at = pass_began_at,
+  rows_per_second = null, failed_row = null
+where ${HELD}`,
+    values: [purpose, lease],
+  })
+}

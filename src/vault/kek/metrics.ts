@@ -1,0 +1,10 @@
+// The metrics of a process that has key-encryption keys.
+import type { MetricsRegistry } from '../../metrics.ts'
+
+export type KekMetrics = ReturnType<typeof openKekMetrics>
+
+export function openKekMetrics({ gauge }: MetricsRegistry) {
+  return {
+    kekAway: gauge('kek_away', '1 while this process can’t use the current key-encryption key.'),
+  }
+}

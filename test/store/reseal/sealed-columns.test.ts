@@ -1,0 +1,88 @@
+// The catalogue of sealed columns against the schema: a column that holds bytes is either re-encrypted, or stands here
+// with the reason why not. A migration that adds one fails here until it says which.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openLog } from '../../../src/log.ts'
+import { openStore, type Store } from '../../../src/store/pool.ts'
+import {
+  BEFORE_IMAGE_VERSIONS,
+  SEALED_COLUMNS,
+  SEALED_NAMES,
+  type SealedColumn,
+} from '../../../src/store/reseal/sealed-columns.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+const KEYED_HASH = 'a keyed hash, which nobody can open'
+const CODE = 'the code by which a worker knows that tokenmill wrote the row: a keyed hash'
+const CHAIN = 'a plain hash over audit rows, which hold no card'
+const NOT_RESEALED: Record<string, string> = {
+  'audit.hash': CHAIN,
+  'audit.mac': KEYED_HASH,
+  'audit_chain.cut_hash': CHAIN,
+  'audit_chain.hash': CHAIN,
+  'authentication.fingerprint': KEYED_HASH,
+  'authentication.request_digest': KEYED_HASH,
+  'before_image.sealed': 'lives for 24 hours; its key is destroyed only after that (BEFORE_IMAGE)',
+  'capture_key.mac': CODE,
+  'client.api_key_hash': KEYED_HASH,
+  'client.mac': CODE,
+  'client_key.mac': CODE,
+  'confirmation.mac': CODE,
+  'data_key.wrapped': 'wrapped by a key-encryption key, which has its own rotation',
+  'intake.body_mac': KEYED_HASH,
+  'kek.probe': 'wrapped by the key-encryption key that it proves',
+  'manifest_run.digests': KEYED_HASH,
+  'operation.request_digest': KEYED_HASH,
+  'receipt.envelope_digest': 'a plain hash of what a client signed',
+  'receipt.request_digest': KEYED_HASH,
+  'released_reference.card_hash': KEYED_HASH,
+  'released_reference.owner_hash': KEYED_HASH,
+  'report.request_key': 'a plain hash of the parameters',
+  'report.sha256': 'the plain hash of a file',
+  'scheme_token.fingerprint': KEYED_HASH,
+  'scope.mac': CODE,
+  'scratch.fingerprint': KEYED_HASH,
+  'token.fingerprint': KEYED_HASH,
+}
+
+let database: FreshDatabase
+let store: Store
+beforeAll(async () => {
+  database = await freshDatabase()
+  store = openStore(database.url, { log: openLog('silent'), connectionsMax: 1 })
+})
+afterAll(async () => {
+  await store.close()
+  await database.drop()
+})
+
+async function columnsOf(type: string): Promise<string[]> {
+  const { rows } = await store.query<{ name: string }>({
+    text: `select c.relname || '.' || a.attname as name from pg_attribute as a join pg_class as c on c.oid = a.attrelid
+where c.relnamespace = 'tokenmill'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+and a.attnum > 0 and not a.attisdropped and a.atttypid = $1::regtype order by 1`,
+    values: [type],
+  })
+  return rows.map(({ name }) => name)
+}
+
+describe('a column that holds bytes', () => {
+  it('is sealed anew when its key turns, or says why not', async () => {
+    expect([...SEALED_NAMES, ...Object.keys(NOT_RESEALED)].sort()).toEqual(await columnsOf('bytea'))
+  })
+
+  it('has a version beside it, which a row with sealed bytes always names, and a primary key', async () => {
+    const smallints = new Set(await columnsOf('smallint'))
+    for (const version of Object.values(BEFORE_IMAGE_VERSIONS)) expect(smallints).toContain(`before_image.${version}`)
+    for (const name of SEALED_NAMES) {
+      const { table, key, keyType, version }: SealedColumn = SEALED_COLUMNS[name]
+      expect(smallints, name).toContain(`${table}.${version}`)
+      const { rows } = await store.query<{ key: string; type: string }>({
+        text: `select a.attname as key, a.atttypid::regtype::text as type from pg_index as i
+join pg_attribute as a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+where i.indrelid = $1::regclass and i.indisprimary`,
+        values: [`tokenmill.${table}`],
+      })
+      expect(rows, name).toEqual([{ key, type: keyType }])
+    }
+  })
+})

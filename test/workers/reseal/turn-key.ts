@@ -1,0 +1,26 @@
+// Turns a data key for a test that asks what becomes of rows under the former one: at once, and without a look at the
+// processes that hold the ring. Whoever opens the vault after it seals under the new version.
+import type { OpenedVault } from '../../../cli/open/open.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
+import { type LiveRing, makeDataKeys, openKeyRing, type Purpose } from '../../../src/vault/key-ring.ts'
+import { openPrivateHalves, type PrivateHalves } from '../../../src/vault/private-half.ts'
+
+export interface TurnedVault {
+  ring: LiveRing
+  halves: PrivateHalves
+  version: number
+}
+
+export async function turnKey(
+  { store, keks }: Pick<OpenedVault, 'store' | 'keks'>,
+  purpose: Purpose,
+): Promise<TurnedVault> {
+  const former = await dataKeys.findActiveVersion(store, purpose)
+  const version = (former ?? 0) + 1
+  const [key] = await makeDataKeys(keks.current, [purpose], version)
+  if (!key) throw new Error('no key was made')
+  if (former !== undefined) await dataKeys.retire(store, purpose, former)
+  await dataKeys.insert(store, key)
+  const ring = await openKeyRing(keks, await dataKeys.findAll(store))
+  return { ring, halves: openPrivateHalves(ring, keks), version }
+}

@@ -1,0 +1,67 @@
+// A re-encryption under the lease of one worker, and how it waits. What is done under the lease is decided elsewhere.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from '../../src/log.ts'
+import { BEAT } from '../../src/store/access/beat.ts'
+import * as processes from '../../src/store/access/processes.ts'
+import { LostRace, type Store } from '../../src/store/pool.ts'
+import * as reseals from '../../src/store/reseal/reseals.ts'
+import type { SealedName } from '../../src/store/reseal/sealed-columns.ts'
+import { measureLoad } from '../../src/store/reseal/store-load.ts'
+import type { Load, Pace } from './pace.ts'
+import type { VaultKeys } from './seal-anew.ts'
+
+export interface ResealDeps extends VaultKeys {
+  store: Store
+  log: Logger
+}
+
+/** Tests shorten them. */
+export interface ResealTimes {
+  /** How long a lease holds unless it is renewed. A worker that was killed is replaced after it. */
+  leaseMs: number
+  /**
+   * Within this time after the key has turned a process may still write what it sealed under the former one: no process
+   * seals for more than 30 s without having read the keys, and no job takes longer from its card to its row.
+   */
+  writersMs: number
+  /** Until another worker tries, where this one lacks a key. */
+  retryMs: number
+  /** After a pass that could change none of the rows that it found. */
+  stuckMs: number
+}
+
+/** A re-encryption under the lease of this worker. */
+export interface Work {
+  held: reseals.Held
+  pace: Pace
+  times: ResealTimes
+  isStopping: () => boolean
+  deps: ResealDeps
+}
+
+const LOOK_MS = 1_000
+
+/** Waits, and keeps the lease: a slow pace waits longer than a lease holds. Throws `LostRace` if the lease was lost. */
+export async function rest({ held, isStopping, deps }: Work, ms: number): Promise<void> {
+  const stepMs = Math.min(LOOK_MS, held.leaseMs / 2)
+  for (let left = ms; left > 0 && !isStopping(); left -= stepMs) {
+    await pause(Math.min(left, stepMs))
+    if (!(await reseals.renew(deps.store, held))) throw new LostRace('it was cancelled, or another worker has it')
+  }
+}
+
+/** Whether a replica is too far behind. It says when the pace changes between all of it and a part. */
+export async function look({ pace, held, deps }: Work, name: SealedName): Promise<boolean> {
+  const { share: former } = pace.share()
+  const isBehind = await pace.isBehind(() => loadOf(deps.store, name))
+  const { share, reasons } = pace.share()
+  const { purpose } = held
+  if (former === 1 && share < 1) deps.log.info({ purpose, reasons }, 'a re-encryption goes slower')
+  if (former < 1 && share === 1) deps.log.info({ purpose }, 'a re-encryption goes at its full rate again')
+  return isBehind
+}
+
+async function loadOf(store: Store, name: SealedName): Promise<Load | undefined> {
+  const load = await measureLoad(store, name)
+  return load && { ...load, workMs: await processes.findWorkMs(store, BEAT.lateMs) }
+}
