@@ -3,8 +3,9 @@
 // nothing.
 import type { Clock } from '../src/clock.ts'
 import { ConfigError } from '../src/config.ts'
-import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../src/job/envelope/live-keys.ts'
+import { keyHash, LIVE_KEYS, type LiveKeys } from '../src/job/envelope/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
+import type { TrustedKeys } from './client/trusted-keys.ts'
 import type { Credentials } from './client-file.ts'
 
 /** `why`: a sentence for a person about why the state isn't known. */
@@ -41,7 +42,7 @@ const LISTS_MIN = 2
 /** Makes a function that checks the list that workers publish. Each call is one check. */
 export function openListCheck(
   queues: Pick<Queues, 'notice'>,
-  { signingKey, audience, installationKeys }: Pick<Credentials, 'signingKey' | 'audience' | 'installationKeys'>,
+  { signingKey, trusted }: Pick<Credentials, 'signingKey'> & { trusted: Pick<TrustedKeys, 'openList'> },
   clock: Clock,
 ): KeyCheck {
   const own = keyHash(signingKey)
@@ -75,7 +76,7 @@ export function openListCheck(
       seen ??= 0
       return unknown('none')
     }
-    const list = openLiveKeys(text, audience, installationKeys)
+    const list = await trusted.openList(text)
     const fault = list ? wrongWith(list) : 'forged'
     return list && !fault ? judge(list) : unknown(fault)
   }

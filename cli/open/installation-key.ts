@@ -1,35 +1,102 @@
-// The key with which the installation signs results. It is made once; its private half is stored wrapped by the
-// key-encryption key.
+// The keys with which the installation signs results: how one is made, how it is opened, and how a worker process comes
+// to sign with the next one. Their private halves are stored sealed.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
+import { beginWhenDue, STATEMENT_MS } from '../../src/acts/key/signing-key.ts'
 import { ConfigError } from '../../src/config.ts'
-import type { InstallationKey } from '../../src/job/result.ts'
+import type { InstallationKey, Signing } from '../../src/job/result.ts'
+import type { Lifetime } from '../../src/lifetime.ts'
+import { describeError, type Logger } from '../../src/log.ts'
+import { every } from '../../src/recurring.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
-import type { Db } from '../../src/store/pool.ts'
+import type { Db, Store } from '../../src/store/pool.ts'
 import { makeSigningKey } from '../../src/vault/client-key.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
-
-const purposeOf = (kid: string) => `signing-key/${kid}`
+import { type PrivateHalves, signingHalfName } from '../../src/vault/private-half.ts'
 
 /** Makes a new Ed25519 pair, which the caller stores. */
-export async function makeInstallationKey(kek: KeyProvider): Promise<Omit<signingKeys.SigningKeyRecord, 'createdAt'>> {
+export async function makeInstallationKey(halves: PrivateHalves): Promise<signingKeys.NewSigningKey> {
   const { kid, alg, publicJwk, privateJwk } = makeSigningKey()
   const key = createPrivateKey({ key: privateJwk.reveal() as JsonWebKey, format: 'jwk' })
   const raw = key.export({ format: 'der', type: 'pkcs8' })
-  const wrappedPrivate = await kek.wrap(raw, purposeOf(kid)).finally(() => raw.fill(0))
-  return { kid, alg, publicJwk, wrappedPrivate }
+  return { kid, alg, publicJwk, ...(await halves.seal(raw, signingHalfName(kid))) }
 }
 
-/** The current signing key. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
-export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<InstallationKey> {
-  const record = await signingKeys.findNewest(db)
-  if (!record) throw new ConfigError('DATABASE_URL: the database has no signing key; run `tokenmill schema upgrade`')
-  const raw = await kek.unwrap(record.wrappedPrivate, purposeOf(record.kid))
+/** The key that signs now. Throws `Fault('key_unavailable')` if it can't be opened. */
+export async function openInstallationKey(db: Db, halves: PrivateHalves): Promise<InstallationKey> {
+  const { active } = await signingKeys.findState(db, 0)
+  if (!active) throw new ConfigError('DATABASE_URL: the database has no signing key; run `tokenmill schema upgrade`')
+  return open(active, halves)
+}
+
+async function open(record: signingKeys.SigningKeyRecord, halves: PrivateHalves): Promise<InstallationKey> {
+  const raw = await halves.open(record, signingHalfName(record.kid))
   const privateKey = createPrivateKey({ key: raw, format: 'der', type: 'pkcs8' })
   raw.fill(0)
   return { kid: record.kid, alg: record.alg, privateKey }
 }
 
-/** The public halves as a JWKS, with which callers verify results. */
+const LOOK_MS = 2_000
+
+/** Only then the store is asked whether the key is due: its clock decides. */
+const NEAR_MS = 60_000
+const isNear = ({ activeAt }: { activeAt: number }) => activeAt <= Date.now() + NEAR_MS
+
+/** `names`: the keys that this process can sign with, as its heartbeat names them (`NewProcess.keys`). */
+export type OwnSigning = Signing & { names: readonly string[] }
+
+/** The name of a key in the heartbeat of a process that can sign with it. */
+export const signerName = signingHalfName
+
+/**
+ * Opens the key that signs now, and looks every 2 s for a newer one. If an announced key is due and this process can sign
+ * with it, signing with it begins. If a look fails, the process signs on with the key that it has.
+ */
+export async function watchSigning(
+  { log, lifetime }: { log: Logger; lifetime: Lifetime },
+  { store, halves }: { store: Store; halves: PrivateHalves },
+): Promise<() => OwnSigning> {
+  const opened = new Map<string, InstallationKey>()
+
+  async function openOnce(record: signingKeys.SigningKeyRecord): Promise<InstallationKey> {
+    const key = opened.get(record.kid) ?? (await open(record, halves))
+    opened.set(record.kid, key)
+    return key
+  }
+  async function look(): Promise<OwnSigning> {
+    const { active, announced, statements } = await signingKeys.findState(store, STATEMENT_MS)
+    if (!active) throw new ConfigError('DATABASE_URL: the database has no signing key; run `tokenmill schema upgrade`')
+    const key = await openOnce(active)
+    const next = announced && (await openOnce(announced).catch(cantOpen))
+    if (next && isNear(announced) && (await beginWhenDue(store, next.kid).catch(cantBegin))) return look()
+    const kids = next ? [key.kid, next.kid] : [key.kid]
+    for (const kid of opened.keys()) if (!kids.includes(kid)) opened.delete(kid)
+    return { key, newKeys: statements, names: kids.map(signerName) }
+  }
+  function cantOpen(error: unknown): undefined {
+    log.error(
+      { error: describeError(error) },
+      'the announced signing key cannot be opened here; it does not begin here',
+    )
+  }
+  function cantBegin(error: unknown): undefined {
+    log.error({ error: describeError(error) }, 'the announced signing key cannot begin yet; the former key signs on')
+  }
+  let current = await look()
+  const stop = every(
+    LOOK_MS,
+    async () => {
+      current = await look()
+    },
+    { log },
+  )
+  lifetime.onClose('signing keys', stop)
+  return () => current
+}
+
+/** The most keys that a client's file may hold. */
+const CLIENT_KEYS_MAX = 32
+
+/** The public halves as a JWKS for a client's file, newest first. */
 export async function findInstallationKeys(db: Db): Promise<{ keys: Record<string, unknown>[] }> {
-  return { keys: (await signingKeys.findPublic(db)).map(key => key.publicJwk) }
+  const keys = await signingKeys.findPublic(db)
+  return { keys: keys.slice(0, CLIENT_KEYS_MAX).map(key => key.publicJwk) }
 }

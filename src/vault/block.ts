@@ -24,7 +24,7 @@ export async function sealBlock(
   { iss, jti }: BlockBinding,
 ): Promise<string> {
   assert(to.type !== 'pgp', 'a block is sealed to a JWE key')
-  const block = sealJwe(Buffer.from(lines), to.publicKey, { kid: to.alias, iss, jti })
+  const block = sealJwe(Buffer.from(lines), to.publicKey, { kid: to.kid ?? to.alias, iss, jti })
   assert(block.length <= BLOCK_BYTES_MAX, 'a block has at most 4 MiB')
   return block
 }
@@ -39,7 +39,8 @@ export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: Bloc
   const opened = openJwe(jwe, key.privateKey, JWE_ALG[key.type], BLOCK_BYTES_MAX)
   if (!opened) return refusal
   const { header, plain } = opened
-  return header['iss'] === iss && header['jti'] === jti && header['kid'] === key.alias ? plain : refusal
+  const isForKey = header['kid'] === key.alias || header['kid'] === key.kid
+  return header['iss'] === iss && header['jti'] === jti && isForKey ? plain : refusal
 }
 
 /** SHA-256 of the JWE's text, lower-case hex: `block.sha256` of the request. */

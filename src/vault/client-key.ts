@@ -42,7 +42,7 @@ export function importPublicJwk(jwk: Jwk): VerifyingKey {
   if (jwk['use'] !== undefined && jwk['use'] !== 'sig') throw new ConfigError('the JWK is not for signing (use)')
   const key = importKey(jwk)
   const alg = algorithmOf(key, jwk['alg'])
-  const kid = jwk['kid'] ?? thumbprint(key.export({ format: 'jwk' }))
+  const kid = jwk['kid'] ?? thumbprintOf(key)
   if (typeof kid !== 'string' || !/^[!-~]{1,256}$/.test(kid))
     throw new ConfigError('kid is not 1 to 256 printable characters')
   return { alg, kid, key }
@@ -106,7 +106,12 @@ function algorithmsOf(key: KeyObject): Algorithm[] {
   }
 }
 
-/** The thumbprint of RFC 7638, made of a key type's required members in alphabetical order. */
+/** The thumbprint of RFC 7638: the fingerprint of a client's key. */
+export function thumbprintOf(key: KeyObject): string {
+  return thumbprint(key.export({ format: 'jwk' }))
+}
+
+/** It is made of a key type's required members in alphabetical order. */
 function thumbprint({ kty, crv, x, y, e, n }: Jwk): string {
   const required = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x }
   return hash('sha256', JSON.stringify(required), 'base64url')

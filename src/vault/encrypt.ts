@@ -5,19 +5,54 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { CompactEncrypt } from 'jose'
 import { createMessage, encrypt, type PublicKey, readKey } from 'openpgp'
 import { ConfigError } from '../config.ts'
+import type { InstallationKeys } from '../job/envelope/installation-jws.ts'
+import { openCaptureStatement, type StatedKey, statementIn } from './capture/statement.ts'
+import { thumbprintOf } from './client-key.ts'
 import { JWE_ALG, type JweKeyType, jweTypeOf, PRIVATE_MEMBERS } from './jwe-key.ts'
 import { OPENPGP } from './pgp/pgp.ts'
 
-export type PublicCaptureKey =
-  | { alias: string; type: JweKeyType; publicKey: KeyObject }
-  | { alias: string; type: 'pgp'; publicKey: PublicKey }
+/** `kid`: set if the installation's statement about the key was verified; then its workers know keys by their `kid`. */
+export type PublicCaptureKey = { alias: string; kid?: string } & (
+  | { type: JweKeyType; publicKey: KeyObject }
+  | { type: 'pgp'; publicKey: PublicKey }
+)
+
+/** What a reader trusts. */
+export interface CaptureTrust {
+  audience: string
+  entityId: string
+  keys: InstallationKeys
+}
 
 /**
  * Reads a public capture key. `text`: a public JWK as JSON, or an armored OpenPGP public key. Throws `ConfigError` for
- * anything else.
+ * anything else. With `trust` a statement inside the key is verified, and `ConfigError` is thrown for a key that isn't
+ * the installation's; a key without one is from a client file of an earlier release, and is believed as that file is.
  */
-export async function readPublicCaptureKey(alias: string, text: string): Promise<PublicCaptureKey> {
-  return text.trimStart().startsWith('{') ? readJwk(alias, text) : readArmor(alias, text)
+export async function readPublicCaptureKey(
+  alias: string,
+  text: string,
+  trust?: CaptureTrust,
+): Promise<PublicCaptureKey> {
+  const key = await (text.trimStart().startsWith('{') ? readJwk(alias, text) : readArmor(alias, text))
+  const statement = statementIn(text)
+  if (!trust || statement === undefined) return key
+  return { ...key, kid: verifyCaptureKey(key, statement, trust).kid }
+}
+
+/** What the statement says of this very key. Throws `ConfigError` if it is of another key, or signed by nobody known. */
+export function verifyCaptureKey(key: PublicCaptureKey, statement: string, trust: CaptureTrust): StatedKey {
+  const stated = openCaptureStatement(statement, trust.audience, trust.keys)
+  if (!stated)
+    throw new ConfigError(
+      `no known key of the installation signed the statement about the public key ${key.alias}; ask the operator for this file anew, and compare installation_keys`,
+    )
+  const kid = key.type === 'pgp' ? key.publicKey.getFingerprint().toLowerCase() : thumbprintOf(key.publicKey)
+  if (stated.alias !== key.alias || stated.kid !== kid || stated.entityId !== trust.entityId)
+    throw new ConfigError(
+      `the public key given for ${key.alias} is not the one that the installation signed: somebody may have put another in its place, so nothing is encrypted to it; ask the operator for it anew`,
+    )
+  return stated
 }
 
 /**
@@ -28,7 +63,7 @@ export async function encryptCard(card: object, to: PublicCaptureKey): Promise<s
   const plain = Buffer.from(JSON.stringify(card))
   if (to.type !== 'pgp') {
     return new CompactEncrypt(plain)
-      .setProtectedHeader({ alg: JWE_ALG[to.type], enc: 'A256GCM', kid: to.alias })
+      .setProtectedHeader({ alg: JWE_ALG[to.type], enc: 'A256GCM', kid: to.kid ?? to.alias })
       .encrypt(to.publicKey)
   }
   // Otherwise a key that was just made by a server with a fast clock wouldn't be valid yet.

@@ -82,6 +82,13 @@ export function sealJwe(plain: Buffer, publicKey: KeyObject, extra: Record<strin
   )
 }
 
+/** The `kid` of the protected header, which isn't authenticated yet; undefined if there is none. */
+export function jweKidOf(text: string): string | undefined {
+  const bytes = decodeStrictly(text.slice(0, Math.max(0, text.indexOf('.'))))
+  const kid = bytes && readObject(bytes)?.['kid']
+  return typeof kid === 'string' ? kid : undefined
+}
+
 function isEnc(value: unknown): value is Enc {
   return typeof value === 'string' && Object.hasOwn(CIPHERS, value)
 }

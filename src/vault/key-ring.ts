@@ -1,12 +1,16 @@
-// The key ring: every data key of the vault, unwrapped once at start and held only as a `KeyObject` (a raw key takes
-// five times as long per card). Encrypted data name the version of their key. The store holds the wrapped keys.
-import { createHmac, createSecretKey, type Hmac, type KeyObject, randomBytes } from 'node:crypto'
+// The key ring: every data key of the vault, each unwrapped once and held only as a `KeyObject` (a raw key takes five
+// times as long per card). Encrypted data name the version of their key. The store holds the wrapped keys; held-keys.ts
+// follows them while the process works.
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { assert, Fault } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import { NONCE_BYTES, openWith, sealWith } from './aead.ts'
-import { hashApiKey } from './api-key.ts'
-import type { KeyProvider } from './kek.ts'
+import type { Keks, KeyProvider } from './kek/provider.ts'
 import { openNetworkToken, sealNetworkToken } from './network-token.ts'
+import { type CardPhase, type CardPrints, openCardPrints } from './ring/card-prints.ts'
+import { type HashRing, hashRingOf } from './ring/hashes.ts'
+import { type HeldKeys, holdKeys, type KeyRow, type KeySource } from './ring/held-keys.ts'
+import { type RoleKey, type SharedName, shareKey } from './ring/shared-keys.ts'
 import { UUID_BYTES, writeUuid } from './uuid-bytes.ts'
 
 export const PURPOSES = [
@@ -15,21 +19,26 @@ export const PURPOSES = [
   'analytics',
   'digest',
   'api-key',
+  'intake',
   'scratch',
   'before-image',
   'three-ds',
   'network-token',
   'webhook',
   'owner',
+  'manifest',
+  'private-half',
+  'audit',
+  'grant',
 ] as const
-type Purpose = (typeof PURPOSES)[number]
+export type Purpose = (typeof PURPOSES)[number]
 
 /** A data key as it is stored. `purpose`: one of `PURPOSES`; keys of other purposes are ignored. */
-export interface WrappedKey {
-  purpose: string
-  version: number
-  wrapped: Buffer
-  state: 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
+export interface WrappedKey extends KeyRow {
+  /** The key-encryption key that wraps it. */
+  kekId: string
+  /** Null once the key is destroyed. */
+  wrapped: Buffer | null
 }
 
 interface Sealed {
@@ -38,7 +47,9 @@ interface Sealed {
   keyVersion: number
 }
 
-export interface KeyRing {
+export interface KeyRing extends HashRing, CardPrints {
+  /** The keys that it holds, as `purpose/version`. */
+  names(): string[]
   /** Seals a PAN. `nonce`: 12 random bytes that were never used before; without it they are drawn here. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
   /**
@@ -46,21 +57,6 @@ export interface KeyRing {
    * bytes are another row's.
    */
   open(sealed: Buffer, keyVersion: number, tokenId: string, tokenScope: string): Secret
-  /**
-   * The card's fingerprint in the scope: 32 bytes that are equal only for the same card in the same scope (PCI DSS
-   * 3.5.1.1: a keyed hash of the whole PAN).
-   */
-  fingerprint(pan: Secret, tokenScope: string): Buffer
-  /** A fingerprint for cards that a dry run has seen, with another key. */
-  scratchFingerprint(pan: Secret, tokenScope: string): Buffer
-  /** The analytics token: `a` and 43 base64url characters. It is made like a fingerprint, with another key. */
-  analyticsToken(pan: Secret, tokenScope: string): string
-  /** The keyed hash by which a receipt recognises the same request: 32 bytes. */
-  requestDigest(canonicalText: string): Buffer
-  /** The keyed hash of an owner's ids (`ownerKey`), which is kept after the ids are erased: 32 bytes. */
-  ownerHash(ownerKey: string): Buffer
-  /** The keyed hash of an API key: 32 bytes. */
-  apiKeyHash(userId: string, apiKey: Secret): Buffer
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
   openBeforeImage(sealed: Buffer, keyVersion: number, tokenId: string): Buffer
   /**
@@ -75,70 +71,103 @@ export interface KeyRing {
   /** Seals the secret that signs webhooks for the row of its endpoint. */
   sealWebhookSecret(secret: Secret, endpointId: string): Sealed
   openWebhookSecret(sealed: Buffer, keyVersion: number, endpointId: string): Secret
+  /** Seals the key of a migration's total for the migration's row. */
+  sealTotalKey(key: Secret<Buffer>, migration: string): Sealed
+  openTotalKey(sealed: Buffer, keyVersion: number, migration: string): Secret<Buffer>
+  /** Seals the private half of a capture key or of a signing key. `name`: of what and which. */
+  sealPrivateHalf(raw: Buffer, name: string): Sealed
+  openPrivateHalf(sealed: Buffer, keyVersion: number, name: string): Buffer
+  /** Encrypts a version of a data key to a role without the key-encryption key (ring/shared-keys.ts). */
+  shareKey(name: SharedName, to: RoleKey): Promise<string>
 }
+
+/** A ring whose keys are replaced while the process works. */
+export interface LiveRing extends KeyRing, Pick<HeldKeys<Purpose>, 'refresh' | 'reserve' | 'isTurning'> {}
 
 const KEY_BYTES = 32
 
 /** Makes new keys in state ACTIVE, which the caller stores. */
 export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], version = 1): Promise<WrappedKey[]> {
-  return Promise.all(
-    purposes.map(async purpose => {
-      const raw = randomBytes(KEY_BYTES)
-      const wrapped = await kek.wrap(raw, wrapPurpose(purpose, version))
-      raw.fill(0)
-      return { purpose, version, wrapped, state: 'ACTIVE' as const }
-    }),
-  )
+  return Promise.all(purposes.map(purpose => wrapDataKey(kek, { purpose, version }, randomBytes(KEY_BYTES))))
+}
+
+/** A key of these 32 bytes, which are erased. */
+export async function wrapDataKey(
+  kek: KeyProvider,
+  { purpose, version }: Pick<WrappedKey, 'purpose' | 'version'>,
+  raw: Buffer,
+): Promise<WrappedKey> {
+  const wrapped = await kek.wrap(raw, wrapPurpose(purpose, version))
+  raw.fill(0)
+  return { purpose, version, kekId: kek.id, wrapped, state: 'ACTIVE' }
+}
+
+/** Where a ring finds its keys and the phase of its cards, and where it reserves seals (`KeySource`). */
+export interface RingSource extends Pick<KeySource<WrappedKey>, 'load' | 'reserve'> {
+  /** Default: the active version, in the first turn. */
+  loadPhase?: () => Promise<CardPhase>
 }
 
 /**
  * Unwraps the keys. Throws `Fault('key_unavailable')` if a key can't be unwrapped, or if a purpose doesn't have exactly
- * one ACTIVE key.
+ * one ACTIVE key. A PENDING key that can't be unwrapped is left out and told to `onUnopened`.
  */
-export async function openKeyRing(kek: KeyProvider, keys: readonly WrappedKey[]): Promise<KeyRing> {
-  const slots = await Promise.all(
-    PURPOSES.map(async purpose => [purpose, await openPurposeKeys(kek, keys, purpose)] as const),
-  )
-  return keyRingOf(Object.fromEntries(slots) as Record<Purpose, PurposeKeys>)
+export async function openLiveRing(
+  keks: Pick<Keks, 'find'>,
+  source: RingSource,
+  options: Parameters<typeof holdKeys>[2] = {},
+): Promise<LiveRing> {
+  let phase: CardPhase | undefined
+  const load = async () => {
+    // Before the keys: those that a phase names were stored before it.
+    const read = await source.loadPhase?.()
+    const rows = await source.load()
+    phase = read
+    return rows
+  }
+  const held = await holdKeys({ ...source, load, open: row => unwrapKey(keks, row) }, PURPOSES, options)
+  const ring = keyRingOf(held, () => phase)
+  return { ...ring, refresh: held.refresh, reserve: held.reserve, isTurning: held.isTurning }
+}
+
+/** A ring of these keys, which stay as they are. Its seals aren't counted. Throws as `openLiveRing` does. */
+export function openKeyRing(keks: Pick<Keks, 'find'>, keys: readonly WrappedKey[]): Promise<LiveRing> {
+  return openLiveRing(keks, { load: async () => keys })
 }
 
 /** The active key of one purpose, for a process without the key-encryption key. Throws as `openKeyRing` does. */
-export async function openKey(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<KeyObject> {
-  return (await openPurposeKeys(kek, keys, purpose)).active
+export async function openKey(
+  keks: Pick<Keks, 'find'>,
+  keys: readonly WrappedKey[],
+  purpose: Purpose,
+): Promise<KeyObject> {
+  const [active] = keys.filter(key => key.purpose === purpose && key.state === 'ACTIVE')
+  if (!active) throw new Fault('key_unavailable')
+  return unwrapKey(keks, active)
 }
 
-interface PurposeKeys {
-  active: KeyObject
-  version: number
-  /** All versions with which stored data may be opened. */
-  versions: Map<number, KeyObject>
-}
-
-function wrapPurpose(purpose: Purpose, version: number): string {
+/** For what a data key is wrapped: a key-encryption key opens it for that only. */
+export function wrapPurpose(purpose: string, version: number): string {
   return `data-key/${purpose}/${version}`
 }
 
-async function openPurposeKeys(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<PurposeKeys> {
-  const usable = keys.filter(key => key.purpose === purpose && key.state !== 'DESTROYED')
-  const [current, ...others] = usable.filter(key => key.state === 'ACTIVE')
-  if (!current || others.length > 0) throw new Fault('key_unavailable')
-  const versions = new Map<number, KeyObject>()
-  for (const { version, wrapped } of usable) {
-    const raw = await kek.unwrap(wrapped, wrapPurpose(purpose, version))
-    assert(raw.length === KEY_BYTES, 'a data key has 32 bytes')
-    versions.set(version, createSecretKey(raw))
-    raw.fill(0)
-  }
-  const active = versions.get(current.version)
-  assert(active, 'the active key was just opened')
-  return { active, version: current.version, versions }
+/** One key. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
+export async function unwrapKey(
+  keks: Pick<Keks, 'find'>,
+  { purpose, version, kekId, wrapped }: WrappedKey,
+): Promise<KeyObject> {
+  if (!wrapped) throw new Fault('key_unavailable')
+  const raw = await keks.find(kekId).unwrap(wrapped, wrapPurpose(purpose, version))
+  assert(raw.length === KEY_BYTES, 'a data key has 32 bytes')
+  const key = createSecretKey(raw)
+  raw.fill(0)
+  return key
 }
 
-function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
+function keyRingOf(held: HeldKeys<Purpose>, phaseNow: () => CardPhase | undefined): KeyRing {
   // One shared buffer, filled and read within each call. That is safe because no call awaits in between.
   const idAndScope = Buffer.alloc(2 * UUID_BYTES)
   const id = Buffer.alloc(UUID_BYTES)
-  const scopeAndPan = Buffer.alloc(UUID_BYTES + 64)
 
   const rowAad = (tokenId: string, tokenScope: string) => {
     writeUuid(idAndScope, 0, tokenId)
@@ -149,71 +178,60 @@ function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
     writeUuid(id, 0, tokenId)
     return id
   }
-  const panMac = (purpose: Purpose, pan: string, tokenScope: string) => {
-    assert(/^\d{12,19}$/.test(pan), 'a PAN has 12 to 19 digits')
-    writeUuid(scopeAndPan, 0, tokenScope)
-    const end = UUID_BYTES + scopeAndPan.write(pan, UUID_BYTES, 'latin1')
-    const mac = createHmac('sha256', slots[purpose].active).update(scopeAndPan.subarray(0, end))
-    scopeAndPan.fill(0, UUID_BYTES, end)
-    return mac
+  const sealUnder = (
+    purpose: Purpose,
+    plain: Buffer | string,
+    aad: Buffer,
+    nonce: Buffer = randomBytes(NONCE_BYTES),
+  ): Sealed => {
+    const { key, version } = held.forSeal(purpose)
+    return { sealed: sealWith(key, nonce, plain, aad), keyVersion: version }
   }
   return {
-    seal: (pan, tokenId, tokenScope, nonce = randomBytes(NONCE_BYTES)) => {
-      assert(nonce.length === NONCE_BYTES, 'a nonce has 12 bytes')
-      const { active, version } = slots.seal
-      return { sealed: sealWith(active, nonce, pan.reveal(), rowAad(tokenId, tokenScope)), keyVersion: version }
+    ...hashRingOf(held),
+    names: held.names,
+    seal: (pan, tokenId, tokenScope, nonce) => {
+      assert(nonce === undefined || nonce.length === NONCE_BYTES, 'a nonce has 12 bytes')
+      return sealUnder('seal', pan.reveal(), rowAad(tokenId, tokenScope), nonce)
     },
     open: (sealed, keyVersion, tokenId, tokenScope) =>
-      new Secret(openWithVersion(slots.seal, sealed, keyVersion, rowAad(tokenId, tokenScope)).toString('latin1')),
-    fingerprint: (pan, tokenScope) => digestOf(panMac('fingerprint', pan.reveal(), tokenScope)),
-    scratchFingerprint: (pan, tokenScope) => digestOf(panMac('scratch', pan.reveal(), tokenScope)),
-    analyticsToken: (pan, tokenScope) => `a${panMac('analytics', pan.reveal(), tokenScope).digest('base64url')}`,
-    ownerHash: ownerKey => createHmac('sha256', slots.owner.active).update(ownerKey, 'utf8').digest(),
-    requestDigest: canonicalText => createHmac('sha256', slots.digest.active).update(canonicalText, 'utf8').digest(),
-    apiKeyHash: (userId, apiKey) => hashApiKey(slots['api-key'].active, userId, apiKey),
-    sealBeforeImage: (json, tokenId) => {
-      const { active, version } = slots['before-image']
-      return { sealed: sealWith(active, randomBytes(NONCE_BYTES), json, imageAad(tokenId)), keyVersion: version }
-    },
+      new Secret(openStored(held.find('seal', keyVersion), sealed, rowAad(tokenId, tokenScope)).toString('latin1')),
+    ...openCardPrints(held, phaseNow),
+    sealBeforeImage: (json, tokenId) => sealUnder('before-image', json, imageAad(tokenId)),
     openBeforeImage: (sealed, keyVersion, tokenId) =>
-      openWithVersion(slots['before-image'], sealed, keyVersion, imageAad(tokenId)),
-    sealThreeDs: (plain, row) => {
-      const { active, version } = slots['three-ds']
-      return { sealed: sealWith(active, randomBytes(NONCE_BYTES), plain, Buffer.from(row)), keyVersion: version }
-    },
-    openThreeDs: (sealed, keyVersion, row) => openWithVersion(slots['three-ds'], sealed, keyVersion, Buffer.from(row)),
+      openStored(held.find('before-image', keyVersion), sealed, imageAad(tokenId)),
+    sealThreeDs: (plain, row) => sealUnder('three-ds', plain, Buffer.from(row)),
+    openThreeDs: (sealed, keyVersion, row) => openStored(held.find('three-ds', keyVersion), sealed, Buffer.from(row)),
     sealNetworkToken: (number, provisionId) => {
-      const { active, version } = slots['network-token']
-      return { sealed: sealNetworkToken(active, number, provisionId), keyVersion: version }
+      const { key, version } = held.forSeal('network-token')
+      return { sealed: sealNetworkToken(key, number, provisionId), keyVersion: version }
     },
-    openNetworkToken: (sealed, keyVersion, provisionId) => {
-      const key = slots['network-token'].versions.get(keyVersion)
-      if (!key) throw new Fault('key_unavailable')
-      return openNetworkToken(key, sealed, provisionId)
-    },
-    sealWebhookSecret: (secret, endpointId) => {
-      const { active, version } = slots.webhook
-      const aad = webhookAad(endpointId)
-      return { sealed: sealWith(active, randomBytes(NONCE_BYTES), secret.reveal(), aad), keyVersion: version }
-    },
+    openNetworkToken: (sealed, keyVersion, provisionId) =>
+      openNetworkToken(held.find('network-token', keyVersion), sealed, provisionId),
+    sealWebhookSecret: (secret, endpointId) => sealUnder('webhook', secret.reveal(), webhookAad(endpointId)),
     openWebhookSecret: (sealed, keyVersion, endpointId) =>
-      new Secret(openWithVersion(slots.webhook, sealed, keyVersion, webhookAad(endpointId)).toString('latin1')),
+      new Secret(openStored(held.find('webhook', keyVersion), sealed, webhookAad(endpointId)).toString('latin1')),
+    sealTotalKey: (key, migration) => sealUnder('manifest', key.reveal(), totalKeyAad(migration)),
+    openTotalKey: (sealed, keyVersion, migration) =>
+      new Secret(openStored(held.find('manifest', keyVersion), sealed, totalKeyAad(migration))),
+    shareKey: (name, to) => shareKey(held.find(name.purpose, name.version), name, to),
+    sealPrivateHalf: (raw, name) => sealUnder('private-half', raw, privateHalfAad(name)),
+    openPrivateHalf: (sealed, keyVersion, name) => {
+      const key = held.find('private-half', keyVersion)
+      try {
+        return openWith(key, sealed, privateHalfAad(name))
+      } catch (cause) {
+        throw new Fault('key_unavailable', cause)
+      }
+    },
   }
 }
 
 const webhookAad = (endpointId: string) => Buffer.from(`webhook ${endpointId}`)
+const privateHalfAad = (name: string) => Buffer.from(`private-half ${name}`)
+const totalKeyAad = (migration: string) => Buffer.from(`manifest-total ${migration}`)
 
-/**
- * Making the digest as a string and converting it takes 1.6 µs; `digest()` takes 2.3 µs, because it allocates each
- * buffer outside the pool.
- */
-function digestOf(mac: Hmac): Buffer {
-  return Buffer.from(mac.digest('binary'), 'latin1')
-}
-
-function openWithVersion(slot: PurposeKeys, sealed: Buffer, keyVersion: number, aad: Buffer): Buffer {
-  const key = slot.versions.get(keyVersion)
-  if (!key) throw new Fault('key_unavailable')
+function openStored(key: KeyObject, sealed: Buffer, aad: Buffer): Buffer {
   try {
     return openWith(key, sealed, aad)
   } catch (cause) {

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
 import { openCaptureKey } from '../../src/vault/capture.ts'
-import { fileKeyProvider } from '../../src/vault/kek.ts'
+import { fileKeyProvider } from '../../src/vault/kek/file.ts'
+import { keksOf } from '../../src/vault/kek/provider.ts'
+import { openKeyRing, type WrappedKey } from '../../src/vault/key-ring.ts'
 import { openCard } from '../../src/vault/open-card.ts'
+import { openPrivateHalves } from '../../src/vault/private-half.ts'
 import { type Bench, openBench } from './command-bench.ts'
 
 const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
@@ -22,13 +25,18 @@ const audited = () => bench.rows<{ action: string; subject: string }>('select ac
 
 /** What a worker finds in the blob. */
 async function decrypt(encrypted: string, alias: string): Promise<Record<string, unknown>> {
-  const [row] = await bench.rows<{ type: 'jwe-rsa' | 'jwe-ec' | 'pgp'; wrapped_private: Buffer }>(
-    'select type, wrapped_private from tokenmill.capture_key where alias = $1',
+  const [row] = await bench.rows<{ type: 'jwe-rsa' | 'jwe-ec' | 'pgp'; private: Buffer; version: number }>(
+    'select type, wrapped_private as private, private_version as version from tokenmill.capture_key where alias = $1',
     { values: [alias] },
   )
   if (!row) throw new Error('no such key')
-  const kek = await fileKeyProvider(join(bench.dataDir, 'kek'))
-  const key = await openCaptureKey({ alias, type: row.type, wrappedPrivate: row.wrapped_private }, kek)
+  const keks = keksOf(await fileKeyProvider(join(bench.dataDir, 'kek')))
+  const keys = await bench.rows<WrappedKey>(
+    'select purpose, version, kek_id as "kekId", wrapped, state from tokenmill.data_key',
+  )
+  const halves = openPrivateHalves(await openKeyRing(keks, keys), keks)
+  const half = { wrappedPrivate: row.private, kekId: null, privateVersion: row.version }
+  const key = await openCaptureKey({ alias, type: row.type, ...half }, halves)
   const opened = await openCard(encrypted, key)
   if (!(opened instanceof Secret)) throw new Error(opened.reason)
   return JSON.parse(opened.reveal()) as Record<string, unknown>

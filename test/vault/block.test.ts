@@ -5,7 +5,7 @@ import { BLOCK_BYTES_MAX, blockDigest, openBlock, sealBlock } from '../../src/va
 import type { CaptureKeyType } from '../../src/vault/capture.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import { sealJwe } from '../../src/vault/jwe.ts'
-import { CARD, openKek, openPairs, PAN, type Pair } from './bundle.ts'
+import { CARD, openHalves, openKek, openPairs, PAN, type Pair } from './bundle.ts'
 
 const REFUSED = { refused: true, reason: 'block_undecryptable', field: 'body.request.block' }
 const binding = { iss: 'cabcdefghijklmnopqrstuvwxy', jti: 'batch-1-0' }
@@ -13,7 +13,7 @@ const lines = `${JSON.stringify({ line: 2, request: { card: { cardNumber: PAN } 
 
 let pairs: Record<CaptureKeyType, Pair>
 beforeAll(async () => {
-  pairs = await openPairs(await openKek())
+  pairs = await openPairs(await openHalves(await openKek()))
 })
 
 describe('a block', () => {

@@ -1,4 +1,5 @@
-// What the vault's tests start from: a key-encryption key in a folder of its own, and one capture key of each type.
+// What the vault’s tests start from: a key-encryption key in a token or a file of its own, and one capture key of each
+// type.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +13,11 @@ import {
   openCaptureKey,
 } from '../../src/vault/capture.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
-import { fileKeyProvider, type KeyProvider, makeKekFile } from '../../src/vault/kek.ts'
+import { fileKeyProvider, makeKekFile } from '../../src/vault/kek/file.ts'
+import { type KeyProvider, keksOf } from '../../src/vault/kek/provider.ts'
+import { makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/key-ring.ts'
+import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
+import { missingSoftHsm, openTokenKek } from './pkcs11/softhsm.ts'
 
 export interface Pair {
   record: CaptureKeyRecord
@@ -30,7 +35,12 @@ export async function openFolder(): Promise<{ path: string; close: () => Promise
   return { path, close: () => rm(path, { recursive: true, force: true }) }
 }
 
-export async function openKek(): Promise<KeyProvider> {
+/** In a token where there can be one (SoftHSM), else in a file. */
+export function openKek(): Promise<KeyProvider> {
+  return missingSoftHsm().length === 0 ? openTokenKek() : openFileKek()
+}
+
+async function openFileKek(): Promise<KeyProvider> {
   const folder = await openFolder()
   try {
     await makeKekFile(join(folder.path, 'kek'))
@@ -40,18 +50,24 @@ export async function openKek(): Promise<KeyProvider> {
   }
 }
 
-export async function pairOf(record: CaptureKeyRecord, kek: KeyProvider): Promise<Pair> {
+/** Private halves under a ring of their own. */
+export async function openHalves(kek: KeyProvider): Promise<PrivateHalves> {
+  const keks = keksOf(kek)
+  return openPrivateHalves(await openKeyRing(keks, await makeDataKeys(kek, PURPOSES)), keks)
+}
+
+export async function pairOf(record: CaptureKeyRecord, halves: PrivateHalves): Promise<Pair> {
   return {
     record,
-    key: await openCaptureKey(record, kek),
+    key: await openCaptureKey(record, halves),
     to: await readPublicCaptureKey(record.alias, record.publicKey),
   }
 }
 
-export async function openPairs(kek: KeyProvider): Promise<Record<CaptureKeyType, Pair>> {
+export async function openPairs(halves: PrivateHalves): Promise<Record<CaptureKeyType, Pair>> {
   const made = CAPTURE_KEY_TYPES.map(async type => [
     type,
-    await pairOf(await makeCaptureKey(type, `key-${type}`, kek), kek),
+    await pairOf(await makeCaptureKey(type, `key-${type}`, halves), halves),
   ])
   return Object.fromEntries(await Promise.all(made)) as Record<CaptureKeyType, Pair>
 }

@@ -14,25 +14,25 @@ import { Secret } from '../../src/secret.ts'
 import { importCaptureKey } from '../../src/vault/capture.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import { openJwe, sealJwe } from '../../src/vault/jwe.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
 import { JWE_CARD_BYTES_MAX, openCard } from '../../src/vault/open-card.ts'
-import { CARD, CARD_TEXT, openKek, openPairs, PAN, type Pair, pairOf, revealed } from './bundle.ts'
+import type { PrivateHalves } from '../../src/vault/private-half.ts'
+import { CARD, CARD_TEXT, openHalves, openKek, openPairs, PAN, type Pair, pairOf, revealed } from './bundle.ts'
 
 const REFUSED = { refused: true, reason: 'card_undecryptable', field: 'body.encrypted_card' }
 
-let kek: KeyProvider
+let halves: PrivateHalves
 let rsa: Pair
 let ec: Pair
 let x25519: Pair
 let pgp: Pair
 beforeAll(async () => {
-  kek = await openKek()
-  const pairs = await openPairs(kek)
+  halves = await openHalves(await openKek())
+  const pairs = await openPairs(halves)
   rsa = pairs['jwe-rsa']
   ec = pairs['jwe-ec']
   pgp = pairs.pgp
   const pem = generateKeyPairSync('x25519').privateKey.export({ format: 'pem', type: 'pkcs8' })
-  x25519 = await pairOf(await importCaptureKey(new Secret(String(pem)), 'key-x25519', undefined, kek), kek)
+  x25519 = await pairOf(await importCaptureKey(new Secret(String(pem)), 'key-x25519', undefined, halves), halves)
 })
 
 const jweKey = (pair: Pair): KeyObject => {
@@ -126,7 +126,7 @@ describe('an encrypted card as JWE', () => {
       encryptCard(CARD, ec.to),
       encryptCard(CARD, pgp.to),
     ])
-    const stranger = (await openPairs(kek))['jwe-rsa']
+    const stranger = (await openPairs(halves))['jwe-rsa']
     expect(await open(sealed, stranger)).toEqual(REFUSED)
     for (const pair of [ec, x25519, pgp]) expect(await open(sealed, pair)).toEqual(REFUSED)
     for (const pair of [rsa, x25519, pgp]) expect(await open(agreed, pair)).toEqual(REFUSED)

@@ -3,9 +3,10 @@
 // sender asks the store.
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
 import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/envelope/live-keys.ts'
-import type { InstallationKey } from '../../src/job/result.ts'
+import type { Signing } from '../../src/job/result.ts'
+import { describeError } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
-import * as clients from '../../src/store/access/clients.ts'
+import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import type { Deps } from '../deps.ts'
@@ -17,16 +18,31 @@ const LOOK_MS = 1_000
 const TURN_MS = LIVE_KEYS.everyMs - LOOK_MS
 
 /** Publishes the list whenever it is this process's turn. Returns a function that stops this. */
-export function tellLiveKeys(deps: TellDeps, audience: string, key: InstallationKey): () => Promise<void> {
+export function tellLiveKeys(deps: TellDeps, audience: string, signing: () => Signing): () => Promise<void> {
   if (deps.queues.engine === 'postgres') return async () => {}
-  return every(LOOK_MS, () => tellOnce(deps, audience, key), deps)
+  return every(LOOK_MS, () => tellOnce(deps, audience, signing), deps)
 }
 
-async function tellOnce({ store, queues }: TellDeps, audience: string, key: InstallationKey): Promise<void> {
-  const turn = await liveList.takeTurn(store, TURN_MS)
+/** Publishes the list at once: senders wait for what a worker understands that has just begun to listen. */
+export async function tellBegin(deps: TellDeps, audience: string, signing: () => Signing): Promise<void> {
+  if (deps.queues.engine === 'postgres') return
+  await tellOnce(deps, audience, signing, 0).catch(error => {
+    deps.log.debug({ error: describeError(error) }, 'the list of live keys was not published at the beginning')
+  })
+}
+
+async function tellOnce(
+  { store, queues }: TellDeps,
+  audience: string,
+  signing: () => Signing,
+  turnMs = TURN_MS,
+): Promise<void> {
+  const turn = await liveList.takeTurn(store, turnMs)
   if (!turn) return
   const features = await commonFeatures(queues, await processes.listWorkers(store, SPEAKING.countedMs))
-  const live = await clients.listLiveKeys(store, LIVE_KEYS.keysMax + 1)
-  const list = makeLiveKeys({ aud: audience, iat: turn.at / 1000, seq: turn.seq, features }, live)
+  const live = await liveKeys.listLiveKeys(store, LIVE_KEYS.keysMax + 1)
+  const { key, newKeys } = signing()
+  const head = { aud: audience, iat: turn.at / 1000, seq: turn.seq, features }
+  const list = makeLiveKeys(newKeys.length > 0 ? { ...head, new_keys: [...newKeys] } : head, live)
   await queues.setNotice('live-keys', sealLiveKeys(list, key), LIVE_KEYS.lifeMs)
 }

@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { InstallationKey } from '../result.ts'
 import { signText } from './envelope.ts'
-import { type InstallationKeys, openSigned } from './installation-jws.ts'
+import { type InstallationKeys, openSigned, readUnverified } from './installation-jws.ts'
+import { NewKeys } from './new-keys.ts'
 
 export const LIVE_KEYS_TYP = 'tokenmill-live-keys+jwt'
 
@@ -31,6 +32,8 @@ export const LiveKeys = z.object({
   features: z.array(z.string()),
   /** The hash (`keyHash`) of each live key; undefined if there are more than 10,000. */
   keys: z.array(z.string()).max(LIVE_KEYS.keysMax).optional(),
+  /** Statements that announce newer signing keys, oldest first; absent unless a key was announced recently. */
+  new_keys: NewKeys.optional(),
 })
 export type LiveKeys = z.infer<typeof LiveKeys>
 
@@ -62,5 +65,15 @@ export function openLiveKeys(jws: string, audience: string, keys: InstallationKe
     return list.aud === audience ? list : undefined
   } catch {
     return undefined
+  }
+}
+
+/** The statements that a list carries, before its signature is verified: each is signed by itself. */
+export function statementsOf(jws: string): string[] {
+  if (jws.length > LIVE_KEYS.jwsCharsMax) return []
+  try {
+    return LiveKeys.shape.new_keys.parse(readUnverified(jws, LIVE_KEYS_TYP)?.payload['new_keys']) ?? []
+  } catch {
+    return []
   }
 }

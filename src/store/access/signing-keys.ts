@@ -1,5 +1,6 @@
-// The installation's signing keys for results: public halves, which anybody may read, and private halves, wrapped by
-// the key-encryption key (KEK).
+// The installation's signing keys for results: public halves, which anybody may read, and private halves, which are
+// sealed. A key is ANNOUNCED by a statement that the key before it signs, then ACTIVE, then RETIRED; at each time one key
+// is ACTIVE. Public halves stay for ever.
 import type { Algorithm } from '../../job/envelope/signature.ts'
 import type { Db } from '../pool.ts'
 
@@ -7,49 +8,206 @@ export interface PublicSigningKey {
   kid: string
   alg: Algorithm
   publicJwk: Record<string, unknown>
-  /** ms since the epoch. */
-  createdAt: number
+  state: 'ANNOUNCED' | 'ACTIVE' | 'RETIRED'
+  /** The statement (JWS) by which the key before this one announces it; null for the first key. */
+  statement: string | null
+  /** When it begins to sign, ms since the epoch; of an ANNOUNCED key the planned time. */
+  activeAt: number
+  /** When it ended, ms since the epoch; null if it hasn't. */
+  retiredAt: number | null
 }
 
-export interface SigningKeyRecord extends PublicSigningKey {
+interface PrivateHalf {
   wrappedPrivate: Buffer
+  /** What opens it: a key-encryption key, or a version of the data key `private-half`. */
+  kekId: string | null
+  privateVersion: number | null
 }
+
+export type SigningKeyRecord = PublicSigningKey & PrivateHalf
+
+export type NewSigningKey = Pick<PublicSigningKey, 'kid' | 'alg' | 'publicJwk'> & PrivateHalf
 
 interface PublicRow {
   kid: string
   alg: Algorithm
   public_jwk: Record<string, unknown>
-  created_at: number
+  state: PublicSigningKey['state']
+  statement: string | null
+  active_at: number
+  retired_at: number | null
 }
 
-const COLUMNS = 'kid, alg, public_jwk, created_at'
+interface LiveRow extends PublicRow {
+  /** Null if the key is retired. */
+  wrapped_private: Buffer | null
+  kek_id: string | null
+  private_version: number | null
+}
+
+const COLUMNS = 'kid, alg, public_jwk, state, statement, active_at, retired_at'
+const LIVE_COLUMNS = `${COLUMNS}, wrapped_private, kek_id, private_version`
 
 function publicOf(row: PublicRow): PublicSigningKey {
-  return { kid: row.kid, alg: row.alg, publicJwk: row.public_jwk, createdAt: row.created_at }
+  return {
+    kid: row.kid,
+    alg: row.alg,
+    publicJwk: row.public_jwk,
+    state: row.state,
+    statement: row.statement,
+    activeAt: row.active_at,
+    retiredAt: row.retired_at,
+  }
 }
 
-/**
- * The public halves of all signing keys, newest first, so that results signed by an older key can still be verified.
- */
+/** The public halves of all signing keys, newest first, so that results signed by an older key can still be verified. */
 export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
   const { rows } = await db.query<PublicRow>({
-    text: `select ${COLUMNS} from tokenmill.signing_key order by created_at desc, kid`,
+    text: `select ${COLUMNS} from tokenmill.signing_key order by active_at desc, kid`,
   })
   return rows.map(publicOf)
 }
 
-/** The newest key, which signs results now. */
-export async function findNewest(db: Db): Promise<SigningKeyRecord | undefined> {
-  const { rows } = await db.query<PublicRow & { wrapped_private: Buffer }>({
-    text: `select ${COLUMNS}, wrapped_private from tokenmill.signing_key order by created_at desc, kid limit 1`,
+/** The keys that have a private half, newest first: the announced one and the one that signs. */
+export async function findAll(db: Db): Promise<SigningKeyRecord[]> {
+  const { rows } = await db.query<LiveRow>({
+    text: `select ${LIVE_COLUMNS} from tokenmill.signing_key where wrapped_private is not null order by active_at desc, kid`,
   })
-  const row = rows[0]
-  return row && { ...publicOf(row), wrappedPrivate: row.wrapped_private }
+  return rows.flatMap(row => recordOf(row) ?? [])
 }
 
-export async function insert(db: Db, key: Omit<SigningKeyRecord, 'createdAt'>): Promise<void> {
+export interface SigningState {
+  /** The key that signs now. */
+  active: SigningKeyRecord | undefined
+  announced: SigningKeyRecord | undefined
+  /** The statements of the announced key and of keys that began to sign a short time ago, oldest first. */
+  statements: string[]
+  /** When the key of the oldest of these statements began to sign, ms since the epoch. */
+  oldestAt: number | undefined
+}
+
+/** `statementMs`: for how long after a key began to sign its statement is listed. */
+export async function findState(db: Db, statementMs: number): Promise<SigningState> {
+  const { rows } = await db.query<LiveRow>({
+    name: 'signing-state',
+    text: `select ${LIVE_COLUMNS} from tokenmill.signing_key
+where state <> 'RETIRED' or active_at > now() - make_interval(secs => $1 / 1000.0) order by active_at, kid`,
+    values: [statementMs],
+  })
+  const stated = rows.filter(
+    ({ state, statement, active_at: activeAt }) =>
+      statement !== null && (state === 'ANNOUNCED' || activeAt > Date.now() - statementMs),
+  )
+  return {
+    active: recordOf(rows.find(({ state }) => state === 'ACTIVE')),
+    announced: recordOf(rows.find(({ state }) => state === 'ANNOUNCED')),
+    statements: stated.flatMap(({ statement }) => statement ?? []),
+    oldestAt: stated[0]?.active_at,
+  }
+}
+
+function recordOf(row: LiveRow | undefined): SigningKeyRecord | undefined {
+  if (!row?.wrapped_private) return undefined
+  const { wrapped_private: wrappedPrivate, kek_id: kekId, private_version: privateVersion } = row
+  return { ...publicOf(row), wrappedPrivate, kekId, privateVersion }
+}
+
+/** Inserts the installation's first key, which signs at once. */
+export async function insertFirst(db: Db, key: NewSigningKey): Promise<void> {
   await db.query({
-    text: 'insert into tokenmill.signing_key (kid, alg, public_jwk, wrapped_private) values ($1, $2, $3::jsonb, $4)',
-    values: [key.kid, key.alg, JSON.stringify(key.publicJwk), key.wrappedPrivate],
+    text: `insert into tokenmill.signing_key
+(kid, alg, public_jwk, wrapped_private, kek_id, private_version, state, active_at)
+values ($1, $2, $3::jsonb, $4, $5, $6, 'ACTIVE', now())`,
+    values: [key.kid, key.alg, JSON.stringify(key.publicJwk), key.wrappedPrivate, key.kekId, key.privateVersion],
+  })
+}
+
+type SigningHalf = Pick<SigningKeyRecord, 'kid' | 'wrappedPrivate' | 'kekId' | 'privateVersion'>
+
+/** All private halves; a retired key has none. */
+export async function listHalves(db: Db): Promise<SigningHalf[]> {
+  const { rows } = await db.query<SigningHalf>({
+    text: `select kid, kek_id as "kekId", private_version as "privateVersion", wrapped_private as "wrappedPrivate"
+from tokenmill.signing_key where wrapped_private is not null order by kid`,
+  })
+  return rows
+}
+
+/** Replaces what a key-encryption key has wrapped. False if none wraps it any more. */
+export async function reseal(
+  db: Db,
+  { kid, wrappedPrivate, privateVersion }: Pick<SigningKeyRecord, 'kid' | 'wrappedPrivate' | 'privateVersion'>,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.signing_key set wrapped_private = $2, kek_id = null, private_version = $3
+where kid = $1 and kek_id is not null`,
+    values: [kid, wrappedPrivate, privateVersion],
+  })
+  return count === 1
+}
+
+/** Inserts an announced key. False if a key is announced already. `activeAt`: ms since the epoch. */
+export async function announce(db: Db, key: NewSigningKey & { statement: string; activeAt: number }): Promise<boolean> {
+  const { count } = await db.query({
+    text: `insert into tokenmill.signing_key
+(kid, alg, public_jwk, wrapped_private, kek_id, private_version, state, statement, active_at)
+values ($1, $2, $3::jsonb, $4, $5, $6, 'ANNOUNCED', $7, to_timestamp($8 / 1000.0))
+on conflict (state) where state = 'ANNOUNCED' do nothing`,
+    values: [
+      key.kid,
+      key.alg,
+      JSON.stringify(key.publicJwk),
+      key.wrappedPrivate,
+      key.kekId,
+      key.privateVersion,
+      key.statement,
+      key.activeAt,
+    ],
+  })
+  return count === 1
+}
+
+/** How many private halves a key-encryption key wraps: `kekId`, or any. */
+export async function countUnderKek(db: Db, kekId: string | null): Promise<number> {
+  const { rows } = await db.query<{ count: number }>({
+    text: `select count(*) as count from tokenmill.signing_key where kek_id is not null and ($1::text is null or kek_id = $1)`,
+    values: [kekId],
+  })
+  return rows[0]?.count ?? 0
+}
+
+/** Locks the announced key. `kid`: only this key; `isDue`: only if its time has come by the store's clock. */
+export async function lockAnnounced(db: Db, { kid, isDue }: { kid: string; isDue: boolean }): Promise<boolean> {
+  const { count } = await db.query({
+    text: `select from tokenmill.signing_key
+where state = 'ANNOUNCED' and kid = $1 and (not $2 or active_at <= now()) for update`,
+    values: [kid, isDue],
+  })
+  return count === 1
+}
+
+/** Ends the key that signs, and destroys its private half; returns its `kid`. */
+export async function retireActive(db: Db): Promise<string | undefined> {
+  const { rows } = await db.query<{ kid: string }>({
+    text: `update tokenmill.signing_key
+set state = 'RETIRED', retired_at = now(), wrapped_private = null, kek_id = null, private_version = null
+where state = 'ACTIVE' returning kid`,
+  })
+  return rows[0]?.kid
+}
+
+/** The announced key, which the caller has locked, signs from now on. */
+export async function activate(db: Db, kid: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.signing_key set state = 'ACTIVE', active_at = now() where kid = $1`,
+    values: [kid],
+  })
+}
+
+/** Deletes the announced key, which the caller has locked. It has signed nothing. */
+export async function cancelAnnounced(db: Db, kid: string): Promise<void> {
+  await db.query({
+    text: `delete from tokenmill.signing_key where kid = $1 and state = 'ANNOUNCED'`,
+    values: [kid],
   })
 }

@@ -1,0 +1,23 @@
+// `tokenmill key forget gateway KID`: a gateway's host is gone, or its file is in wrong hands. Nothing is encrypted to its key
+// any more.
+import { FORGET_ROLE_KEY, forgetRoleKey } from '../../../../src/acts/key/role-keys.ts'
+import type { JsonOption } from '../../../command.ts'
+import { Stop } from '../../../exit.ts'
+import { openCommandStore, withSession } from '../../../open/open.ts'
+import { byOf, type OperatorOptions } from '../../../open/operator.ts'
+import { print, type Terminal } from '../../../terminal.ts'
+
+export function forgetGateway(terminal: Terminal, kid: string, options: JsonOption & OperatorOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const by = await byOf({ action: FORGET_ROLE_KEY, subject: kid }, options, store)
+    const verdict = await forgetRoleKey(store, kid, by)
+    if ('refused' in verdict)
+      throw new Stop(`There is no key ${kid} of a gateway; \`tokenmill key list gateway\` lists them.`)
+    const lines = [
+      `Nothing is encrypted to ${kid} any more. A gateway that has its file works on, and follows no further rotation.`,
+      'If the file is in wrong hands: run `tokenmill schema upgrade`, copy the new gateway-keys.jwk to the gateways, restart them, and then run `tokenmill key compromise` for api-key, network-token and intake.',
+    ]
+    print(terminal, options, { kid, forgotten: true }, lines.join('\n'))
+  })
+}

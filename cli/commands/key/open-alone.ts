@@ -1,0 +1,40 @@
+// Proves that one key-encryption key (KEK) opens everything: opens every data key with it alone, and with these every
+// private half. What is opened is dropped at once.
+import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
+import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import { type KeyProvider, keksOf } from '../../../src/vault/kek/provider.ts'
+import { openKeyRing } from '../../../src/vault/key-ring.ts'
+import {
+  captureHalfName,
+  openPrivateHalves,
+  type StoredPrivateHalf,
+  signingHalfName,
+} from '../../../src/vault/private-half.ts'
+
+const PAGE = 500
+
+/** Counts what opens. Throws `Fault('key_unavailable')` if something doesn't. */
+export async function openAlone(store: Store, kek: KeyProvider): Promise<{ dataKeys: number; privateHalves: number }> {
+  const alone = keksOf(kek)
+  const stored = await dataKeys.findAll(store)
+  const halves = openPrivateHalves(await openKeyRing(alone, stored), alone)
+  const open = async (half: StoredPrivateHalf, name: string) => {
+    const raw = await halves.open(half, name)
+    raw.fill(0)
+  }
+  const signing = await signingKeys.listHalves(store)
+  for (const { kid, ...half } of signing) await open(half, signingHalfName(kid))
+  let privateHalves = signing.length
+  for (let after: string | null | undefined = null; after !== undefined; ) {
+    const page: Awaited<ReturnType<typeof captureKeys.listHalves>> = await captureKeys.listHalves(store, {
+      after,
+      limit: PAGE,
+    })
+    for (const { keyId: _, alias, type, ...half } of page) await open(half, captureHalfName(type, alias))
+    privateHalves += page.length
+    after = page.length < PAGE ? undefined : page.at(-1)?.keyId
+  }
+  return { dataKeys: stored.filter(({ wrapped }) => wrapped !== null).length, privateHalves }
+}

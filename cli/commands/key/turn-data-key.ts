@@ -1,0 +1,92 @@
+// One turn of a data key, for the commands that need one: makes a new version, has it loaded by every process that needs it,
+// and lets it take the place of the former one. A turn that was killed goes on in the next.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { By } from '../../../src/acts/act.ts'
+import { beginRotation, finishRotation, listLacking, listOlder } from '../../../src/acts/key/key-rotation.ts'
+import { shareKeys } from '../../../src/acts/key/role-keys.ts'
+import type { ProcessRow } from '../../../src/store/access/processes.ts'
+import { LostRace, type Store } from '../../../src/store/pool.ts'
+import type { Purpose } from '../../../src/vault/key-ring.ts'
+import { Stop } from '../../exit.ts'
+import type { OpenedVault } from '../../open/open.ts'
+import { say, type Terminal } from '../../terminal.ts'
+
+const ASK_MS = 500
+
+export interface Turned {
+  version: number
+  former: number
+}
+
+export async function turnDataKey(
+  terminal: Terminal,
+  { store, keks, ring }: Pick<OpenedVault, 'store' | 'keks' | 'ring'>,
+  purpose: Purpose,
+  by: By,
+): Promise<Turned> {
+  await refuseOlder(store, purpose)
+  const begun = await beginRotation({ store, kek: keks.current }, purpose, by).catch(stopAfterRace)
+  const { version, former, isNew } = begun
+  const name = `${purpose}/${version}`
+  say(terminal, isNew ? `${name} is made.` : `${name} was made before; going on with it.`)
+  await ring.refresh()
+  const { foreign } = await shareKeys(store, ring)
+  for (const kid of foreign)
+    say(terminal, `The key ${kid} of a gateway was not written by tokenmill, and gets nothing (table role_key).`)
+  await finish(terminal, { store, purpose, version }, by)
+  // The commands that go on use the version in use.
+  await ring.refresh()
+  return { version, former }
+}
+
+export function stopAfterRace(error: unknown): never {
+  if (error instanceof LostRace) throw new Stop('the key-encryption key was replaced meanwhile; run this again.')
+  throw error
+}
+
+export async function refuseOlder(store: Store, purpose: Purpose): Promise<void> {
+  const older = await listOlder(store, purpose)
+  if (older.length === 0) return
+  throw new Stop(
+    `these processes are of an older release, or lack the key in use: ${namesOf(older)}. Upgrade or stop them, and run this again; a process that was killed counts for 30 s.`,
+  )
+}
+
+interface Turning {
+  store: Store
+  purpose: Purpose
+  version: number
+}
+
+/** Waits for all processes, and puts the new version into use. */
+async function finish(terminal: Terminal, { store, purpose, version }: Turning, by: By): Promise<void> {
+  for (let told = ''; ; await pause(ASK_MS)) {
+    const lacking = await listLacking(store, purpose, version)
+    if (lacking.length === 0) {
+      const ended = await finishRotation(store, { purpose, version }, by)
+      if ('done' in ended || ended.refused === 'finished') return
+      continue
+    }
+    const line = `Waiting for ${lacking.length} ${lacking.length === 1 ? 'process' : 'processes'} to load it: ${namesOf(lacking)}.${hintOf(lacking)}`
+    if (line !== told) say(terminal, line)
+    told = line
+  }
+}
+
+function hintOf(lacking: readonly ProcessRow[]): string {
+  return lacking.some(({ role }) => role === 'gateway')
+    ? ' A gateway loads it within 5 s if its host has the file system/gateway-keys.jwk of `tokenmill schema upgrade`.'
+    : ''
+}
+
+/** The processes by host: `a (interactive, 2 bulk), b (three-ds)`. */
+export function namesOf(rows: readonly ProcessRow[]): string {
+  const hosts = Map.groupBy(rows, row => row.host)
+  return [...hosts]
+    .map(([host, here]) => {
+      const roles = Map.groupBy(here, row => row.role)
+      const said = [...roles].map(([role, those]) => (those.length > 1 ? `${those.length} ${role}` : role))
+      return `${host} (${said.join(', ')})`
+    })
+    .join(', ')
+}

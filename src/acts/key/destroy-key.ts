@@ -1,0 +1,107 @@
+// Destroys one version of a data key, once nothing can need it: no row names it, a pass has proved so a day ago, and no
+// backup from before that pass is kept.
+import * as dataKeys from '../../store/access/data-keys.ts'
+import type { Db, Store } from '../../store/pool.ts'
+import { hashedColumnsOf } from '../../store/reseal/hashed-columns.ts'
+import * as reseals from '../../store/reseal/reseals.ts'
+import { BEFORE_IMAGE, sealingPurpose } from '../../store/reseal/sealed-columns.ts'
+import { countUnder, type UnderKey } from '../../store/reseal/sealed-rows.ts'
+import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
+import { readClock } from '../../store/server.ts'
+import { type By, perform } from '../act.ts'
+import type { UseConfirmation } from '../confirmation.ts'
+
+export const DESTROY = 'data-key.destroy'
+
+/** A copy from before a change may hold a row under the former key, and lives so long. */
+const AFTER_PASS_MS = 24 * 3_600_000
+const DAY_MS = 86_400_000
+
+/** Why a version may not be destroyed. `from`: when it may be (ms). */
+export type Hindrance =
+  | { refused: 'unknown' | 'pending' | 'active' | 'destroyed' | 'hashes' | 'not_resealed' | 'unconfirmed' }
+  | { refused: 'too_soon' | 'backups'; from: number }
+  | { refused: 'in_use'; under: UnderKey[] }
+
+export interface Destruction {
+  purpose: string
+  version: number
+  /** How long backups are kept. */
+  backupDays: number
+  /** The operator says that no backup from before the last pass is left. */
+  areBackupsGone: boolean
+}
+
+export async function destroyKey(
+  store: Store,
+  destruction: Destruction,
+  by: By,
+  useConfirmation: UseConfirmation,
+): Promise<{ done: { purpose: string; version: number } } | Hindrance> {
+  const { purpose, version, areBackupsGone } = destruction
+  let hindrance: Hindrance | undefined
+  const deed = { action: DESTROY, subject: `${purpose}/${version}` }
+  const result = await perform<{ purpose: string; version: number }, Hindrance['refused']>(
+    store,
+    deed,
+    by,
+    async db => {
+      hindrance = await findHindrance(db, destruction)
+      if (hindrance) return { refused: hindrance.refused }
+      const confirmed = await useConfirmation(db)
+      if (!confirmed) {
+        hindrance = { refused: 'unconfirmed' }
+        return hindrance
+      }
+      await dataKeys.destroy(db, purpose, version)
+      await sharedKeys.removeVersion(db, purpose, version)
+      return { done: { purpose, version }, detail: { backups_are_gone: areBackupsGone, ...confirmed.detail } }
+    },
+  )
+  if ('done' in result) return result
+  if (!hindrance) throw new Error('broken law: what is refused has a reason')
+  return hindrance
+}
+
+async function findHindrance(db: Db, destruction: Destruction): Promise<Hindrance | undefined> {
+  const { purpose, version, backupDays, areBackupsGone } = destruction
+  // Not the key in use: processes reserve seals under it while rows are counted, which may take hours.
+  const key = await dataKeys.lock(db, purpose, version)
+  if (!key) return { refused: 'unknown' }
+  if (!isDestructible(purpose)) return { refused: 'hashes' }
+  if (key.state !== 'DECRYPT_ONLY') return { refused: NOT_YET[key.state] }
+  const provedAt = await findProof(db, key)
+  if (typeof provedAt !== 'number') return provedAt
+  // The store's clock wrote these times.
+  const now = await readClock(db)
+  if (now < provedAt + AFTER_PASS_MS) return { refused: 'too_soon', from: provedAt + AFTER_PASS_MS }
+  const keptUntil = provedAt + backupDays * DAY_MS
+  if (!areBackupsGone && now < keptUntil) return { refused: 'backups', from: keptUntil }
+  const under = await countUnder(db, purpose, version)
+  return under.length > 0 ? { refused: 'in_use', under } : undefined
+}
+
+const NOT_YET = { PENDING: 'pending', ACTIVE: 'active', DESTROYED: 'destroyed' } as const
+
+/** Whether every row that needs a version of the key says so, so that the others can be known to need none. */
+function isDestructible(purpose: string): boolean {
+  return hasNoPass(purpose) || sealingPurpose(purpose) !== undefined
+}
+
+/** Its rows aren't sealed anew: they end by themselves, or stay as long as their key. */
+function hasNoPass(purpose: string): boolean {
+  return purpose === BEFORE_IMAGE.purpose || hashedColumnsOf(purpose) !== undefined
+}
+
+/**
+ * When the pass began that found no row under an older version. Copies from before a change aren't resealed, but erased
+ * after a day, and hashes stay: for their key it is the time when another version took its place.
+ */
+async function findProof(db: Db, { purpose, version, retiredAt }: dataKeys.DataKeyLife): Promise<number | Hindrance> {
+  if (hasNoPass(purpose)) return retiredAt ?? { refused: 'not_resealed' }
+  const reseal = await reseals.hold(db, purpose)
+  // A pass for an older version proves nothing about this one, which sealed at that time.
+  if (reseal?.state !== 'DONE' || reseal.cleanAt === null || reseal.version <= version)
+    return { refused: 'not_resealed' }
+  return reseal.cleanAt
+}

@@ -1,0 +1,105 @@
+// Turns a data key in two steps, which may be far apart: a new version is stored PENDING, so that every process loads it;
+// once all have, it becomes ACTIVE. Each step locks the purpose's keys, so that two rotations at once make one new version.
+import { assert } from '../../errors.ts'
+import { BEAT } from '../../store/access/beat.ts'
+import * as dataKeys from '../../store/access/data-keys.ts'
+import * as processes from '../../store/access/processes.ts'
+import * as installation from '../../store/installation.ts'
+import { type Db, LostRace, type Store } from '../../store/pool.ts'
+import type { KeyProvider } from '../../vault/kek/provider.ts'
+import { makeDataKeys, type Purpose } from '../../vault/key-ring.ts'
+import { SHARED_PURPOSES } from '../../vault/ring/shared-keys.ts'
+import { type ActResult, type By, type Decided, perform } from '../act.ts'
+
+export const ROTATE = 'data-key.rotate'
+
+export interface Begun {
+  version: number
+  /** The version that seals until then. */
+  former: number
+  /** False: another run began this rotation. */
+  isNew: boolean
+}
+
+/** Stores a new PENDING version, unless there is one. Throws `LostRace` if `kek` isn't the current one any more. */
+export async function beginRotation(
+  { store, kek }: { store: Store; kek: KeyProvider },
+  purpose: Purpose,
+  by: By,
+): Promise<Begun> {
+  const found = await findRotation(store, purpose)
+  if (found.pending !== undefined) return { version: found.pending, former: found.active, isNew: false }
+  // Wrapped before the transaction: a provider may be slow.
+  const version = found.newest + 1
+  const [key] = await makeDataKeys(kek, [purpose], version)
+  const result = await perform<Begun, 'raced'>(store, { action: ROTATE, subject: purpose }, by, async db => {
+    // A key under a key-encryption key that was replaced meanwhile would keep that one from being forgotten. Locked first,
+    // as a rotation of that key does.
+    if (key && key.kekId !== (await installation.lockKek(db))) throw new LostRace('the key-encryption key was replaced')
+    const now = rotationOf(purpose, await dataKeys.lockPurpose(db, purpose))
+    if (!key || now.newest !== found.newest) return { refused: 'raced' }
+    await dataKeys.insert(db, { ...key, state: 'PENDING' })
+    return { done: { version, former: now.active, isNew: true }, detail: { step: 'begin', version } }
+  })
+  return 'done' in result ? result.done : beginRotation({ store, kek }, purpose, by)
+}
+
+interface Rotation {
+  active: number
+  newest: number
+  pending: number | undefined
+}
+
+async function findRotation(store: Db, purpose: Purpose): Promise<Rotation> {
+  const keys = await dataKeys.list(store)
+  return rotationOf(
+    purpose,
+    keys.filter(key => key.purpose === purpose),
+  )
+}
+
+function rotationOf(purpose: Purpose, keys: readonly dataKeys.DataKeyLife[]): Rotation {
+  const active = keys.find(key => key.state === 'ACTIVE')
+  if (!active) throw new Error(`broken law: ${purpose} has an ACTIVE key`)
+  return {
+    active: active.version,
+    newest: Math.max(...keys.map(key => key.version)),
+    pending: keys.find(key => key.state === 'PENDING')?.version,
+  }
+}
+
+/** The live processes that need keys of this purpose and don't hold this version. */
+export function listLacking(db: Db, purpose: string, version: number): Promise<processes.ProcessRow[]> {
+  const isShared = SHARED_PURPOSES.some(name => name === purpose)
+  return processes.listLacking(db, `${purpose}/${version}`, BEAT.deadMs, isShared ? WITH_GATEWAY : undefined)
+}
+
+const WITH_GATEWAY = ['interactive', 'bulk', 'three-ds', 'gateway'] as const
+
+/** The live processes that open the vault and don't hold the version in use: of a release that names no keys. */
+export async function listOlder(store: Db, purpose: Purpose): Promise<processes.ProcessRow[]> {
+  const { active } = await findRotation(store, purpose)
+  return listLacking(store, purpose, active)
+}
+
+/** Lets the PENDING version seal from now on, and its predecessor only open. Refused: a live process lacks it. */
+export function finishRotation(
+  store: Store,
+  { purpose, version }: { purpose: Purpose; version: number },
+  by: By,
+): Promise<ActResult<{ former: number }, 'lacking' | 'finished'>> {
+  assert(purpose !== 'fingerprint', 'the fingerprint key turns in phases')
+  return perform(store, { action: ROTATE, subject: purpose }, by, async db => {
+    const { active, pending } = rotationOf(purpose, await dataKeys.lockPurpose(db, purpose))
+    if (pending !== version) return { refused: 'finished' }
+    const lacking = await listLacking(db, purpose, version)
+    if (lacking.length > 0) return { refused: 'lacking' }
+    await dataKeys.retire(db, purpose, active)
+    await dataKeys.activate(db, purpose, version)
+    const decided: Decided<{ former: number }, 'lacking'> = {
+      done: { former: active },
+      detail: { step: 'finish', version, former: active },
+    }
+    return decided
+  })
+}

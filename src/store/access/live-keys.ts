@@ -1,0 +1,28 @@
+// Which keys of clients are live, as senders are told. Whether a worker accepts a key, it decides by the key's row.
+import type { Db } from '../pool.ts'
+import type { ClientKey } from './clients.ts'
+
+/** Selects live keys. It is the same rule as that of the workers (workers/directory.ts), by the database's clock. */
+const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRED' and k.valid_until > now()))`
+
+/** The live keys, `limit` at most. */
+export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
+  const { rows } = await db.query<{ client_id: string; kid: string }>({
+    name: 'live-keys',
+    text: `select k.client_id, k.kid from tokenmill.client_key k join tokenmill.client c using (client_id)
+where ${LIVE} order by k.client_id, k.kid limit $1`,
+    values: [limit],
+  })
+  return rows.map(row => ({ clientId: row.client_id, kid: row.kid }))
+}
+
+/** Whether this key is live. */
+export async function isLive(db: Db, { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'key-is-live',
+    text: `select 1 from tokenmill.client_key k join tokenmill.client c using (client_id)
+where k.client_id = $1 and k.kid = $2 and ${LIVE}`,
+    values: [clientId, kid],
+  })
+  return rows.length > 0
+}

@@ -1,0 +1,78 @@
+// The keyed hashes and codes of the vault. Each is stored beside the version of its key, and compared under that version,
+// so that the key can be replaced while stored values stay as they are. Hashes of cards are made in key-ring.ts.
+import { createHmac, type KeyObject } from 'node:crypto'
+import { Fault } from '../../errors.ts'
+import type { Secret } from '../../secret.ts'
+import { hashApiKey } from '../api-key.ts'
+import type { Hashed, HeldKeys } from './held-keys.ts'
+
+/** A function that ends in `By` throws `Fault('key_unavailable')` if the ring has no such version. */
+export interface HashRing {
+  /**
+   * The keyed hash by which a receipt recognises the same request. Throws `Fault('key_unavailable')` if the rows of the
+   * keys weren't read for a while: then another key may have taken this one's place.
+   */
+  requestDigest(canonicalText: string): Hashed
+  requestDigestBy(canonicalText: string, keyVersion: number): Buffer
+  /** The keyed hash of an owner's ids (`ownerKey`), which is kept after the ids are erased. Throws as `requestDigest`. */
+  ownerHash(ownerKey: string): Hashed
+  /** The same under every version that the ring holds, because a kept hash can't be made anew. */
+  ownerHashes(ownerKey: string): Buffer[]
+  /** The versions of `ownerHashes`. */
+  ownerVersions(): number[]
+  /** The keyed hash of an API key. */
+  apiKeyHash(userId: string, apiKey: Secret): Hashed
+  apiKeyHashBy(userId: string, apiKey: Secret, keyVersion: number): Buffer
+  /** The MAC of an audit row's hash. */
+  auditMac(hash: Buffer): { mac: Buffer; keyVersion: number }
+  auditMacBy(hash: Buffer, keyVersion: number): Buffer
+  /** The code of a row that grants rights, over the row's text. */
+  grantMac(text: string): { mac: Buffer; keyVersion: number }
+  /**
+   * The code by a named version; undefined if the ring has no such version, or if a compromise of it has ended: then
+   * every row of the vault's is coded anew, and only a thief still codes under it. Throws `Fault('key_unavailable')` for a version
+   * above all that it has: another process may already use a newer key.
+   */
+  grantMacBy(text: string, keyVersion: number): Buffer | undefined
+}
+
+type HashPurpose = 'digest' | 'owner' | 'api-key' | 'audit' | 'grant'
+
+export function hashRingOf(held: HeldKeys<HashPurpose>): HashRing {
+  const named = (purpose: 'digest' | 'owner', text: string): Hashed => {
+    const { key, version } = held.forHash(purpose)
+    return { hash: hmac(key, text), keyVersion: version }
+  }
+  return {
+    requestDigest: text => named('digest', text),
+    requestDigestBy: (text, keyVersion) => hmac(held.find('digest', keyVersion), text),
+    ownerHash: ownerKey => named('owner', ownerKey),
+    ownerHashes: ownerKey => held.versions('owner').map(version => hmac(held.find('owner', version), ownerKey)),
+    ownerVersions: () => held.versions('owner'),
+    apiKeyHash: (userId, apiKey) => {
+      const { key, version } = held.current('api-key')
+      return { hash: hashApiKey(key, userId, apiKey), keyVersion: version }
+    },
+    apiKeyHashBy: (userId, apiKey, keyVersion) => hashApiKey(held.find('api-key', keyVersion), userId, apiKey),
+    auditMac: hash => {
+      const { key, version } = held.current('audit')
+      return { mac: hmac(key, hash), keyVersion: version }
+    },
+    auditMacBy: (hash, keyVersion) => hmac(held.find('audit', keyVersion), hash),
+    grantMac: text => {
+      const { key, version } = held.current('grant')
+      return { mac: hmac(key, text), keyVersion: version }
+    },
+    grantMacBy: (text, keyVersion) => {
+      const versions = held.versions('grant')
+      if (held.isEnded('grant', keyVersion)) return undefined
+      if (versions.includes(keyVersion)) return hmac(held.find('grant', keyVersion), text)
+      if (keyVersion > Math.max(...versions)) throw new Fault('key_unavailable')
+      return undefined
+    },
+  }
+}
+
+function hmac(key: KeyObject, what: string | Buffer): Buffer {
+  return createHmac('sha256', key).update(what).digest()
+}

@@ -1,0 +1,278 @@
+// The data keys that a process holds while it works: it reads their rows again and again, opens the keys that are new,
+// and forgets the ones that were destroyed. A key seals only what the process has reserved beforehand, because random
+// nonces are safe for a limited number of seals. How a key is stored and opened is handed in.
+import type { KeyObject } from 'node:crypto'
+import { Fault } from '../../errors.ts'
+import { oneAtATime, within } from './runs.ts'
+
+/** What a row says of a key. A purpose has exactly one ACTIVE key. */
+export interface KeyRow {
+  purpose: string
+  version: number
+  /** PENDING: opened by every process, used by none yet. */
+  state: 'PENDING' | 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
+  /** Somebody else had it, and that was answered: what still needs it isn't the vault's. */
+  isEnded?: boolean
+}
+
+export interface KeySource<Row extends KeyRow> {
+  /** All rows. */
+  load(): Promise<readonly Row[]>
+  /** Opens one key. Throws `Fault('key_unavailable')` if this host can't. */
+  open(row: Row): Promise<KeyObject>
+  /**
+   * Reserves seals for this process. False if the key isn't used for sealing any more, or was used too often. Undefined:
+   * seals aren't counted (a process that only opens).
+   */
+  reserve?: ((purpose: string, version: number, seals: number) => Promise<boolean>) | undefined
+  /** The process reads the rows again and again, though it reserves no seals. */
+  isFollowed?: boolean
+}
+
+export interface CurrentKey {
+  key: KeyObject
+  version: number
+}
+
+/** A keyed hash of 32 bytes, and the version of its key. */
+export interface Hashed {
+  hash: Buffer
+  keyVersion: number
+}
+
+export interface HeldKeys<Purpose extends string> {
+  /** The keys, as `purpose/version`. */
+  names(): string[]
+  /** The ACTIVE key. */
+  current(purpose: Purpose): CurrentKey
+  /**
+   * The ACTIVE key, for a keyed hash that is stored. Throws `Fault('key_unavailable')` if the rows weren't read for
+   * `AFRESH_MS`: this key may have been destroyed. `refresh` helps.
+   */
+  forHash(purpose: Purpose): CurrentKey
+  /** The versions that are held, oldest first. */
+  versions(purpose: Purpose): number[]
+  /** Whether a compromise of this version has ended (`KeyRow`). */
+  isEnded(purpose: Purpose, version: number): boolean
+  /** Whether a key is held that isn't in use yet. */
+  isTurning(): boolean
+  /**
+   * The ACTIVE key for one seal. Throws `Fault('key_unavailable')` if no seal is reserved, or if the rows weren't read
+   * for `AFRESH_MS`: then another key may have taken its place. `refresh` helps against both.
+   */
+  forSeal(purpose: Purpose): CurrentKey
+  /** Throws `Fault('key_unavailable')` for a key that isn't held; it may be new (`refresh`). */
+  find(purpose: Purpose, version: number): KeyObject
+  /**
+   * Reads the rows: afterwards each key that was there when this was called is held, save a PENDING one that this host
+   * can't open, or not within `PENDING_WAIT_MS`. Reserves seals where few are left.
+   */
+  refresh(): Promise<void>
+  /** Reserves seals for these purposes, now and at each `refresh` from now on. Needed before the first seal. */
+  reserve(...purposes: Purpose[]): Promise<void>
+}
+
+export const SEALS = {
+  /** The first block of a process under one key: enough for the chunks in work. What the process doesn’t use is lost. */
+  first: 2 ** 13,
+  /** The next one, after the first seal: most processes need no more. */
+  second: 2 ** 16,
+  /** Every further one, when half of the former is used. */
+  block: 2 ** 20,
+} as const
+
+/** A process whose rows are older doesn't seal. */
+export const AFRESH_MS = 30_000
+
+/** How long a `refresh` waits for PENDING keys. One that takes longer to open is held once it is open. */
+export const PENDING_WAIT_MS = 5_000
+
+interface Held {
+  key: KeyObject
+  version: number
+  /** Seals that are reserved and unused. */
+  left: number
+  /** The size of the last block; 0 before the first. */
+  block: number
+}
+
+interface Slot {
+  active: Held
+  /** The keys that seal, now or soon. */
+  sealing: Held[]
+  versions: Map<number, Held>
+  ended: Set<number>
+}
+
+interface HeldOptions {
+  /** Called with the name of a PENDING key that this host can't open, and why. */
+  onUnopened?: (name: string, error: unknown) => void
+  /** Called with the name of a key under which no seals can be reserved now, and why. The next `refresh` tries again. */
+  onUnreserved?: (name: string, error: unknown) => void
+}
+
+/** Opens the keys of these purposes. Throws `Fault('key_unavailable')` if one in use can't be opened. */
+export async function holdKeys<Row extends KeyRow, Purpose extends string>(
+  source: KeySource<Row>,
+  purposes: readonly Purpose[],
+  { onUnopened = () => {}, onUnreserved = () => {} }: HeldOptions = {},
+): Promise<HeldKeys<Purpose>> {
+  const reserved = new Set<Purpose>()
+  /** The names of PENDING keys that are being opened. */
+  const opening = new Set<string>()
+  let slots = new Map<Purpose, Slot>()
+  // A timer, because to read a clock for each seal takes a fifteenth of the seal's own time.
+  let isStale = true
+  let timer: NodeJS.Timeout | undefined
+
+  async function read(): Promise<void> {
+    const begunAt = performance.now()
+    const rows = (await source.load()).filter(({ state }) => state !== 'DESTROYED')
+    const opened = await openInUse(rows)
+    // Without a wait in between, because a PENDING key may come in at any time.
+    const next = new Map(purposes.map(purpose => [purpose, slotOf(purpose, rows, opened)]))
+    // Before seals are reserved and PENDING keys are opened: one for which that fails or waits keeps no other from its work.
+    slots = next
+    isStale = false
+    clearTimeout(timer)
+    timer = setTimeout(becomeStale, AFRESH_MS - (performance.now() - begunAt)).unref()
+    await Promise.all([...[...reserved].flatMap(purpose => fillAll(purpose, next)), openPending(rows)])
+  }
+
+  function becomeStale(): void {
+    isStale = true
+  }
+
+  function fillAll(purpose: Purpose, from: Map<Purpose, Slot>): Promise<void>[] {
+    return slotIn(from, purpose).sealing.map(held => fill(purpose, held))
+  }
+
+  /** The keys in use, and those that were, which aren't held yet. */
+  async function openInUse(rows: readonly Row[]): Promise<Map<Row, Held>> {
+    const opened = new Map<Row, Held>()
+    for (const purpose of purposes)
+      for (const row of rows)
+        if (row.purpose === purpose && row.state !== 'PENDING' && !isHeld(purpose, row))
+          opened.set(row, await open(row))
+    return opened
+  }
+
+  function slotOf(purpose: Purpose, rows: readonly Row[], opened: ReadonlyMap<Row, Held>): Slot {
+    const versions = new Map<number, Held>()
+    const sealing: Held[] = []
+    const active: Held[] = []
+    for (const row of rows) {
+      if (row.purpose !== purpose) continue
+      const held = slots.get(purpose)?.versions.get(row.version) ?? opened.get(row)
+      if (!held) continue
+      versions.set(row.version, held)
+      if (row.state !== 'DECRYPT_ONLY') sealing.push(held)
+      if (row.state === 'ACTIVE') active.push(held)
+    }
+    const [only, ...others] = active
+    if (!only || others.length > 0) throw new Fault('key_unavailable')
+    return { active: only, sealing, versions, ended: endedOf(purpose, rows) }
+  }
+
+  /** Waits for a while only, and not again for one that is being opened since an earlier read. */
+  async function openPending(rows: readonly Row[]): Promise<void> {
+    const begun = purposes.flatMap(purpose =>
+      rows
+        .filter(row => row.purpose === purpose && row.state === 'PENDING')
+        .filter(row => !isHeld(purpose, row) && !opening.has(nameOf(row)))
+        .map(row => openOne(purpose, row)),
+    )
+    if (begun.length > 0) await within(PENDING_WAIT_MS, Promise.all(begun))
+  }
+
+  async function openOne(purpose: Purpose, row: Row): Promise<void> {
+    const name = nameOf(row)
+    opening.add(name)
+    try {
+      const held = await open(row)
+      const slot = slotIn(slots, purpose)
+      // It may have come into use meanwhile, and was opened for that.
+      if (slot.versions.has(row.version)) return
+      slot.versions.set(row.version, held)
+      slot.sealing.push(held)
+      if (reserved.has(purpose)) await fill(purpose, held)
+    } catch (error) {
+      onUnopened(name, error)
+    } finally {
+      opening.delete(name)
+    }
+  }
+
+  function isHeld(purpose: Purpose, { version }: Row): boolean {
+    return slots.get(purpose)?.versions.has(version) === true
+  }
+
+  async function open(row: Row): Promise<Held> {
+    return { key: await source.open(row), version: row.version, left: 0, block: 0 }
+  }
+
+  async function fill(purpose: Purpose, held: Held): Promise<void> {
+    if (!source.reserve) return
+    const block = nextBlock(held)
+    if (block === 0) return
+    try {
+      if (!(await source.reserve(purpose, held.version, block))) return
+    } catch (error) {
+      onUnreserved(`${purpose}/${held.version}`, error)
+      return
+    }
+    held.left += block
+    held.block = block
+  }
+
+  const refresh = oneAtATime(read)
+  await refresh()
+  return {
+    names: () =>
+      [...slots].flatMap(([purpose, { versions }]) => [...versions.keys()].map(version => `${purpose}/${version}`)),
+    isEnded: (purpose, version) => slotIn(slots, purpose).ended.has(version),
+    isTurning: () => [...slots.values()].some(({ sealing }) => sealing.length > 1),
+    current: purpose => slotIn(slots, purpose).active,
+    forHash: purpose => {
+      if (isStale && (source.reserve || source.isFollowed)) throw new Fault('key_unavailable')
+      return slotIn(slots, purpose).active
+    },
+    versions: purpose => [...slotIn(slots, purpose).versions.keys()].sort((a, b) => a - b),
+    forSeal: purpose => {
+      const { active } = slotIn(slots, purpose)
+      if (!source.reserve) return active
+      if (active.left <= 0 || isStale) throw new Fault('key_unavailable')
+      active.left -= 1
+      return active
+    },
+    find: (purpose, version) => {
+      const held = slots.get(purpose)?.versions.get(version)
+      if (!held) throw new Fault('key_unavailable')
+      return held.key
+    },
+    refresh,
+    reserve: (...more) => {
+      for (const purpose of more) reserved.add(purpose)
+      return refresh()
+    },
+  }
+}
+
+/** How many seals to reserve now. */
+function nextBlock({ left, block }: Held): number {
+  if (block === 0) return SEALS.first
+  if (block === SEALS.first) return left < block ? SEALS.second : 0
+  return left <= block / 2 ? SEALS.block : 0
+}
+
+function endedOf(purpose: string, rows: readonly KeyRow[]): Set<number> {
+  return new Set(rows.filter(row => row.purpose === purpose && row.isEnded).map(({ version }) => version))
+}
+
+const nameOf = ({ purpose, version }: KeyRow) => `${purpose}/${version}`
+
+function slotIn<Purpose>(slots: Map<Purpose, Slot>, purpose: Purpose): Slot {
+  const slot = slots.get(purpose)
+  if (!slot) throw new Fault('key_unavailable')
+  return slot
+}

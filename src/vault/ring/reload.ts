@@ -1,0 +1,30 @@
+// Runs work again that met a key which this process doesn't hold: another process may already use a newer one. Jobs of a
+// worker do the same in their own way (workers/line/run-job.ts).
+import { Fault } from '../../errors.ts'
+
+/** A ring whose keys can be read again. */
+export interface Refreshing {
+  refresh(): Promise<void>
+}
+
+/**
+ * Runs `work`. If a key isn't held, reads the ring's keys again and runs `work` once more. Work that fails so must have
+ * had no effect.
+ */
+export async function withReload<T>(ring: Refreshing, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'key_unavailable') throw error
+    await ring.refresh()
+    return work()
+  }
+}
+
+/** The function, run by `withReload`. */
+export function reloading<Args extends unknown[], T>(
+  ring: Refreshing,
+  work: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
+  return (...args) => withReload(ring, () => work(...args))
+}

@@ -1,0 +1,100 @@
+// The keys of a role without the key-encryption key, followed while the process works. A version comes encrypted to the
+// role's key file. Hosts from before that file have the versions of their older files, and can follow none.
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { Fault } from '../../errors.ts'
+import type { Secret } from '../../secret.ts'
+import { type ApiKeyKey, hashApiKey } from '../api-key.ts'
+import { type NetworkTokenKey, openNetworkToken } from '../network-token.ts'
+import { type CurrentKey, type Hashed, holdKeys, type KeyRow } from './held-keys.ts'
+import { firstIntakeKey, openSharedKey, type RoleKeyFile, SHARED_PURPOSES, type SharedPurpose } from './shared-keys.ts'
+
+/** A stored version of a shared data key. */
+export interface SharedRow extends KeyRow {
+  /** The key, encrypted to this role's file; null if it is not. */
+  jwe: string | null
+}
+
+/** What the hosts' files hold. */
+export interface RoleFiles {
+  /** Undefined on a host that doesn't have the file yet. */
+  roleKey: RoleKeyFile | undefined
+  apiKey: ApiKeyKey | undefined
+  networkToken: NetworkTokenKey | undefined
+}
+
+export interface RoleRing {
+  /** The keys that it holds, as `purpose/version`. */
+  names(): string[]
+  isTurning(): boolean
+  refresh(): Promise<void>
+  apiKeyHash(userId: string, apiKey: Secret): Hashed
+  /** Throws `Fault('key_unavailable')` if it has no such version, as do the next two. */
+  apiKeyHashBy(userId: string, apiKey: Secret, keyVersion: number): Buffer
+  openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
+  /** The key of the bodies of batches that is in use. */
+  intakeKey(): CurrentKey
+  /** Every version of it. */
+  intakeKeys(): CurrentKey[]
+}
+
+interface RoleRingOptions {
+  /** Called with a former version that this host can't open, once. */
+  onLeftOut(name: string): void
+  /** Called with a version that isn't in use yet and that this host can't open, and why. */
+  onUnopened?(name: string, error: unknown): void
+}
+
+/** Throws `Fault('key_unavailable')` if a version in use can't be opened. */
+export async function openRoleRing(
+  load: () => Promise<SharedRow[]>,
+  files: RoleFiles,
+  { onLeftOut, ...options }: RoleRingOptions,
+): Promise<RoleRing> {
+  const told = new Set<string>()
+  const isOpenable = (row: SharedRow) => {
+    if (row.state !== 'DECRYPT_ONLY' || (row.jwe !== null && files.roleKey) || ofFiles(row, files)) return true
+    const name = `${row.purpose}/${row.version}`
+    if (!told.has(name)) onLeftOut(name)
+    told.add(name)
+    return false
+  }
+  const source = {
+    load: async () => (await load()).filter(isOpenable),
+    open: (row: SharedRow) => open(row, files),
+    isFollowed: true,
+  }
+  const held = await holdKeys(source, SHARED_PURPOSES, options)
+  const { names, isTurning, refresh } = held
+  return {
+    ...{ names, isTurning, refresh },
+    apiKeyHash: (userId, apiKey) => {
+      const { key, version } = held.current('api-key')
+      return { hash: hashApiKey(key, userId, apiKey), keyVersion: version }
+    },
+    apiKeyHashBy: (userId, apiKey, keyVersion) => hashApiKey(held.find('api-key', keyVersion), userId, apiKey),
+    openNetworkToken: (sealed, keyVersion, provisionId) =>
+      openNetworkToken(held.find('network-token', keyVersion), sealed, provisionId),
+    intakeKey: () => held.forHash('intake'),
+    intakeKeys: () => held.versions('intake').map(version => ({ key: held.find('intake', version), version })),
+  }
+}
+
+async function open(row: SharedRow, files: RoleFiles): Promise<KeyObject> {
+  const purpose = SHARED_PURPOSES.find(known => known === row.purpose)
+  if (!purpose) throw new Fault('key_unavailable')
+  if (row.jwe !== null && files.roleKey) return openSharedKey(row.jwe, { purpose, version: row.version }, files.roleKey)
+  const key = ofFiles(row, files)
+  if (!key) throw new Fault('key_unavailable')
+  return key
+}
+
+/** The key from the files of earlier releases. */
+function ofFiles({ purpose, version }: SharedRow, { apiKey, networkToken }: RoleFiles): KeyObject | undefined {
+  const found: Record<SharedPurpose, () => KeyObject | undefined> = {
+    'api-key': () => (apiKey?.version === version ? apiKey.key : undefined),
+    'network-token': () => (networkToken?.version === version ? networkToken.key : undefined),
+    intake: () => (version === 1 && apiKey?.version === 1 ? createSecretKey(firstIntakeKey(apiKey.key)) : undefined),
+  }
+  const known = SHARED_PURPOSES.find(name => name === purpose)
+  return known && found[known]()
+}

@@ -1,0 +1,109 @@
+// `tokenmill key compromise`: what was exposed is listed, the key is replaced, and what can be made anew is; killed at any
+// step, it goes on.
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { COMPROMISE_TIMES } from '../../../cli/commands/key/compromise/compromise.ts'
+import { listUngranted } from '../../../src/acts/grants.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
+import * as reseals from '../../../src/store/reseal/reseals.ts'
+import { describeOnRedis } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { startCommand } from '../../support/process.ts'
+import { cli } from '../command-bench.ts'
+
+describeOnRedis('key compromise', engine => {
+  const { settleMs } = COMPROMISE_TIMES
+  let installation: Installation
+  beforeAll(async () => {
+    COMPROMISE_TIMES.settleMs = 0
+    installation = await openInstallation(engine)
+  })
+  afterAll(async () => {
+    COMPROMISE_TIMES.settleMs = settleMs
+    await installation?.close()
+  })
+
+  const run = (...words: string[]) => cli(['key', ...words], { env: installation.env })
+  const states = async (purpose: string) => {
+    const keys = await dataKeys.list(installation.vault.store)
+    return keys.filter(one => one.purpose === purpose).map(({ version, state }) => `${version} ${state}`)
+  }
+  const steps = async (purpose: string) => {
+    const { rows } = await installation.vault.store.query<{ step: string }>({
+      text: `select detail ->> 'step' as step from tokenmill.audit
+where action = 'data-key.compromise' and subject = $1 and outcome = 'done' order by audit_id`,
+      values: [purpose],
+    })
+    return rows.map(({ step }) => step)
+  }
+
+  it('replaces the key, lists whose rows it exposed, and says what is left to do', async () => {
+    const out = join(installation.dataDir, 'exposed.csv')
+    const { status, stdout } = await run('compromise', 'api-key', '--yes', '--out', out)
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^api-key\/1 exposed 1 in client\.api_key_hash; .*exposed\.csv lists them\./)
+    expect(stdout).toMatch('tokenmill client api-key rotate NAME')
+    const { clientId } = installation.credentials.signingKey
+    expect(await readFile(out, 'utf8')).toBe(`column,key\nclient.api_key_hash,${clientId}\n`)
+    expect((await stat(out)).mode & 0o777).toBe(0o600)
+    expect(await states('api-key')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+    expect(await steps('api-key')).toEqual(['begin', 'list', 'end'])
+    expect((await run('list')).stdout).toMatch(/\napi-key\/1 +DECRYPT_ONLY, compromised /)
+  })
+
+  it('of grant ends that codes under the exposed version are believed', async () => {
+    const { store, ring } = installation.vault
+    const ask = (text: string) => store.query({ text })
+    await ask('create table public.kept as select * from tokenmill.scope')
+    expect(await run('compromise', 'grant', '--yes')).toMatchObject({ status: 0 })
+    await ring.refresh()
+    expect(await listUngranted(store, ring)).toEqual([])
+    const { rows } = await store.query<{ name: string }>({
+      text: `update tokenmill.scope as s set mac = k.mac, mac_version = k.mac_version from public.kept as k
+where s.token_scope = k.token_scope returning 'scope ' || s.token_scope as name`,
+    })
+    expect(rows.length).toBeGreaterThan(0)
+    expect((await listUngranted(store, ring)).sort()).toEqual(rows.map(({ name }) => name).sort())
+    await ask('drop table public.kept')
+  })
+
+  it('goes on where it was killed, and replaces the key once', async () => {
+    const { store } = installation.vault
+    const out = join(installation.dataDir, 'webhook.csv')
+    await store.query({
+      text: `insert into tokenmill.process (process_id, role, host, version, connections, keys)
+values ('00000000-0000-4000-8000-00000000000a', 'bulk', 'slow-host', '0.4.0', 1, '{webhook/1}')`,
+    })
+    const words = ['key', 'compromise', 'webhook', '--yes', '--out', out]
+    const killed = startCommand(words, { env: installation.env as Record<string, string> })
+    await killed.line(/Waiting for 1 process to load it: slow-host/, { stream: 'stderr', ms: 20_000 })
+    await killed.kill9()
+    expect(await states('webhook')).toEqual(['1 ACTIVE', '2 PENDING'])
+    await store.query({ text: `update tokenmill.process set ended_at = now() where host = 'slow-host'` })
+    const again = startCommand(words, { env: installation.env as Record<string, string> })
+    await again.line(/Waiting until no process uses the former key/, { stream: 'stderr', ms: 20_000 })
+    await again.kill9()
+    expect(await states('webhook')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+    // Workers have sealed everything anew meanwhile.
+    await reseals.begin(store, { purpose: 'webhook', version: 2, rowsExpected: undefined })
+    await store.query({
+      text: `update tokenmill.reseal set state = 'DONE', ended_at = now(), clean_at = now() where purpose = 'webhook'`,
+    })
+    const last = await run('compromise', 'webhook', '--yes', '--json', '--out', out)
+    expect(last).toMatchObject({ status: 0, stderr: expect.stringMatching('webhook/1 was marked before; going on.') })
+    expect(last.json()).toEqual({ purpose: 'webhook', version: 1, exposed: {}, file: out })
+    expect(await states('webhook')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+    expect(await steps('webhook')).toEqual(['begin', 'begin', 'begin', 'list', 'end'])
+  }, 60_000)
+
+  it('turns analytics only if it is said that values change, and says what to do where a key can not turn', async () => {
+    expect((await run('rotate', 'analytics')).stderr).toMatch('key compromise analytics --values-change')
+    expect(await run('compromise', 'analytics', '--yes')).toMatchObject({ status: 64 })
+    expect(await states('analytics')).toEqual(['1 ACTIVE'])
+    expect(await run('compromise', 'analytics', '--yes', '--values-change')).toMatchObject({ status: 0 })
+    expect(await states('analytics')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+    const scratch = await run('compromise', 'scratch', '--yes')
+    expect(scratch).toMatchObject({ status: 1, stderr: expect.stringMatching('Stop dry runs; their rows are erased') })
+  })
+})
