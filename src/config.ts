@@ -13,6 +13,10 @@ const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16
  * src/trace/settings.ts checks them if traces are on.
  */
 const foreign = z.string().optional()
+const PLACE = /^(file:(\/\/)?\/[^/\s]\S*|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[!-~]*)?)$/
+const printable = (most: number) =>
+  z.string().regex(new RegExp(`^[!-~]{1,${most}}$`), `must be 1 to ${most} printable characters`)
+const place = (message: string) => z.string().regex(PLACE, message)
 const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 
 const Environment = z.object({
@@ -32,15 +36,11 @@ const Environment = z.object({
   TOKENMILL_EMBEDDED: z.enum(['0', '1']).default('0'),
   TOKENMILL_HTTP_PORT: port.default(8080),
   TOKENMILL_HTTP_HOST: z.string().min(1).default('127.0.0.1'),
-  TOKENMILL_PREFIX: z
-    .string()
-    .regex(/^[!-~]{1,64}$/, 'must be 1 to 64 printable characters')
-    .default('{tokenmill}'),
+  TOKENMILL_PREFIX: printable(64).default('{tokenmill}'),
+  TOKENMILL_KEK: z.string().min(1).optional(),
   TOKENMILL_KEK_FILE: z.string().min(1).optional(),
-  TOKENMILL_AUDIENCE: z
-    .string()
-    .regex(/^[!-~]{1,128}$/, 'must be 1 to 128 printable characters')
-    .default('tokenmill'),
+  TOKENMILL_BACKUP_DAYS: days(0).default(90),
+  TOKENMILL_AUDIENCE: printable(128).default('tokenmill'),
   TOKENMILL_RECEIPT_DAYS: days(8).default(90),
   TOKENMILL_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   TOKENMILL_METRICS_PORT: port.optional(),
@@ -74,23 +74,16 @@ const Environment = z.object({
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .regex(/^[^?#]{1,200}$/, 'must have no query and no fragment')
     .optional(),
-  TOKENMILL_THREE_DS_REF_NUMBER: z
-    .string()
-    .regex(/^[!-~]{1,32}$/, 'must be 1 to 32 printable characters')
-    .default('tokenmill'),
-  TOKENMILL_THREE_DS_OPERATOR_ID: z
-    .string()
-    .regex(/^[!-~]{1,32}$/, 'must be 1 to 32 printable characters')
-    .default('tokenmill'),
+  TOKENMILL_THREE_DS_REF_NUMBER: printable(32).default('tokenmill'),
+  TOKENMILL_THREE_DS_OPERATOR_ID: printable(32).default('tokenmill'),
   TOKENMILL_THREE_DS_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(60).default(15),
-  REPORTS_URL: z
-    .string()
-    .regex(
-      /^(file:\/\/\/\S+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[!-~]*)?)$/,
-      'must be file:///folder or s3://bucket/prefix',
-    )
-    .optional(),
+  REPORTS_URL: place('must be file:///folder or s3://bucket/prefix').optional(),
+  AUDIT_URL: place('must be file:///folder or s3://bucket/prefix; syslog is not supported').optional(),
   TOKENMILL_REPORT_DAYS: days(1).default(400),
+  TOKENMILL_RESEAL_ROWS_PER_SECOND: z.coerce.number().int().min(100).max(1_000_000).default(2_000),
+  TOKENMILL_RESEAL_LAG_SECONDS: z.coerce.number().min(0.1).max(3600).default(10),
+  TOKENMILL_RESEAL_LATENCY_MS: z.coerce.number().int().min(10).max(600_000).default(250),
+  TOKENMILL_RESEAL_WAL_MB_PER_SECOND: z.coerce.number().min(1).max(100_000).default(50),
   TOKENMILL_SCHEDULE_LATE_MINUTES: z.coerce.number().min(1).max(10_080).default(30),
   TOKENMILL_TRACES_RATIO: z.coerce.number().min(0).max(1).default(1),
   TOKENMILL_TRACES_PER_SECOND: z.coerce.number().int().min(1).max(100_000).default(100),
@@ -115,7 +108,12 @@ export interface Config {
   httpPort: number
   httpHost: string
   prefix: string
+  /** The key-encryption keys of this host: a URI, or the path of a file of URIs. Unset where `kekFile` is set. */
+  kek: string | undefined
+  /** The file of this host's only key-encryption key. */
   kekFile: string | undefined
+  /** How long backups are kept: so long a key that wraps or seals nothing any more may still be needed. */
+  backupDays: number
   audience: string
   receiptDays: number
   logLevel: string
@@ -161,6 +159,10 @@ export interface Config {
   /** Where report files are stored; undefined: there is no place that all hosts of this installation reach. */
   reportsUrl: string | undefined
   reportDays: number
+  /** How fast a re-encryption goes, and what slows it (workers/reseal/pace.ts). */
+  reseal: Record<'rowsPerSecondMax' | 'replicaLagMsMax' | 'workMsMax' | 'walBytesPerSecondMax', number>
+  /** Where segments of the audit go; undefined: to a folder of the data directory. */
+  auditUrl: string | undefined
   /** A scheduled run that hasn't ended after this time counts as late. */
   scheduleLateMs: number
   otel: OtelSettings
@@ -205,6 +207,8 @@ export function readSettings<Shape extends z.ZodRawShape>(schema: z.ZodObject<Sh
 /** Reads all settings from `env`. Throws `ConfigError` that names the first bad setting. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const e = readSettings(Environment, env)
+  if (e.TOKENMILL_KEK && e.TOKENMILL_KEK_FILE)
+    throw new ConfigError('TOKENMILL_KEK: TOKENMILL_KEK_FILE is set, too; set one of them only')
   const dataDir = isAbsolute(e.TOKENMILL_DATA_DIR) ? e.TOKENMILL_DATA_DIR : resolve(e.TOKENMILL_DATA_DIR)
   return {
     databaseUrl: e.DATABASE_URL,
@@ -214,7 +218,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     httpPort: e.TOKENMILL_HTTP_PORT,
     httpHost: e.TOKENMILL_HTTP_HOST,
     prefix: e.TOKENMILL_PREFIX,
+    kek: e.TOKENMILL_KEK,
     kekFile: e.TOKENMILL_KEK_FILE ? resolve(e.TOKENMILL_KEK_FILE) : undefined,
+    backupDays: e.TOKENMILL_BACKUP_DAYS,
     audience: e.TOKENMILL_AUDIENCE,
     receiptDays: e.TOKENMILL_RECEIPT_DAYS,
     logLevel: e.TOKENMILL_LOG_LEVEL,
@@ -241,6 +247,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     threeDsTimeoutMs: Math.round(e.TOKENMILL_THREE_DS_TIMEOUT_SECONDS * 1000),
     reportsUrl: e.REPORTS_URL ?? (e.DATABASE_URL === undefined ? ownReportsUrl(dataDir) : undefined),
     reportDays: e.TOKENMILL_REPORT_DAYS,
+    reseal: {
+      ...{ rowsPerSecondMax: e.TOKENMILL_RESEAL_ROWS_PER_SECOND, workMsMax: e.TOKENMILL_RESEAL_LATENCY_MS },
+      replicaLagMsMax: Math.round(e.TOKENMILL_RESEAL_LAG_SECONDS * 1000),
+      walBytesPerSecondMax: e.TOKENMILL_RESEAL_WAL_MB_PER_SECOND * 1_000_000,
+    },
+    auditUrl: e.AUDIT_URL,
     scheduleLateMs: e.TOKENMILL_SCHEDULE_LATE_MINUTES * 60_000,
     otel: otelOf(e),
   }

@@ -10,6 +10,11 @@ export function guard(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text
 }
 
+/** The text that was guarded; a text of that form that was none is changed. */
+export function unguarded(text: string): string {
+  return text.startsWith("'") && FORMULA.test(text.slice(1)) ? text.slice(1) : text
+}
+
 export function cellOf(text: string): string {
   const guarded = guard(text)
   return SPECIAL.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded

@@ -101,6 +101,8 @@ export const REASONS = {
   not_applicable: { code: 400, text: 'This field does not apply to this token.' },
   // Batches.
   card_expired: { code: 400, text: 'The card has expired, and the batch refuses expired cards.' },
+  source_time_invalid: { code: 400, text: 'The source time is missing or can not be read.' },
+  source_time_future: { code: 400, text: 'The source time is later than the beginning of the batch.' },
   conflict: { code: 400, text: 'The store has other data for this card, and the batch refuses conflicts.' },
   batch_extent: { code: 400, text: 'This batch began with another extent, or this chunk lies outside it.' },
   batch_finished: { code: 400, text: 'This batch is finished, and this chunk is not part of it.' },
@@ -207,6 +209,7 @@ export const FAULTS = {
   store_denied: { verdict: 'retry', text: 'The token store denies a right.' },
   contention: { verdict: 'retry', text: 'Other jobs changed the same rows, at every attempt.' },
   key_unavailable: { verdict: 'retry', text: 'A key of the vault could not be loaded.' },
+  kek_away: { verdict: 'retry', text: 'The key-encryption key cannot be reached.' },
   deadline: { verdict: 'retry', text: 'The attempt exceeded its time limit.' },
   files_away: { verdict: 'retry', text: 'The folder of report files (REPORTS_URL) cannot be reached.' },
   report_died: { verdict: 'retry', text: 'The process that made this report died.' },

@@ -4,14 +4,16 @@ import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Schemes } from '../src/scheme/open.ts'
+import type { CaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Span, Tracer } from '../src/trace/tracer.ts'
-import type { KeyRing } from '../src/vault/key-ring.ts'
+import type { LiveRing } from '../src/vault/key-ring.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
 import type { DroppedEnvelopes } from './line/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import type { KeyReaders } from './process/key-readers.ts'
 import type { MakeReport } from './report/child.ts'
 import type { Webhooks } from './webhook/post.ts'
 
@@ -19,11 +21,13 @@ export interface Deps {
   settings: Settings
   store: Store
   queues: Queues
-  ring: KeyRing
+  ring: LiveRing
   directory: Directory
   announcer: Announcer
+  captureUse: Pick<CaptureUse, 'note'>
   progress: Pick<BatchProgress, 'note'>
   dropped: Pick<DroppedEnvelopes, 'note'>
+  keyReaders: KeyReaders
   clock: Clock
   metrics: WorkerMetrics
   log: Logger

@@ -14,9 +14,18 @@ import * as replyQueues from '../src/store/job/reply-queues.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as binRanges from '../src/store/token/bin-ranges.ts'
 import { type BinRange, type BinTable, BUILT_IN_RANGES, makeBinTable } from '../src/token/bin.ts'
-import { type CaptureKey, openCaptureKey } from '../src/vault/capture.ts'
+import { lineOpener, type OpenedLine } from '../src/vault/capture/open-line.ts'
 import { importPublicJwk } from '../src/vault/client-key.ts'
-import type { KeyProvider } from '../src/vault/kek.ts'
+import type { KeyRing } from '../src/vault/key-ring.ts'
+import type { PrivateHalves } from '../src/vault/private-half.ts'
+import {
+  clientKeyText,
+  clientText,
+  type GrantKind,
+  isGranted,
+  type MacOfRow,
+  scopeText,
+} from '../src/vault/ring/grants.ts'
 import { removeEmpty } from './process/reply-queues.ts'
 
 export interface KnownKey {
@@ -30,8 +39,10 @@ export interface KnownKey {
 export interface Directory {
   client(clientId: string): Promise<{ client: Client; keys: KnownKey[] } | undefined>
   scope(tokenScope: string): Promise<Scope | undefined>
-  /** A capture key whose private half isn't destroyed. */
-  captureKey(alias: string): Promise<{ entityId: string; key: CaptureKey } | undefined>
+  /** The capture keys of an alias whose private halves aren't destroyed. */
+  captureLine(alias: string): Promise<OpenedLine | undefined>
+  /** As `captureLine`, read from the store less than half a second ago. */
+  captureLineAnew(alias: string): Promise<OpenedLine | undefined>
   bins(): BinTable
   binRange(id: number | null): Promise<BinRange | undefined>
   /** Registers a reply queue. False if the client already has the most that are allowed. */
@@ -41,17 +52,41 @@ export interface Directory {
 }
 
 const BELIEVED_MS = 4_000
+/** What can't be decrypted makes a process read a line at most so often. */
+const ANEW_MS = 250
 const ENTRIES_MAX = 10_000
 
 /** Opens the directory; the BIN table is read once before it is used. */
-export async function openDirectory(store: Store, queues: Queues, kek: KeyProvider, clock: Clock): Promise<Directory> {
+interface Opened {
+  store: Store
+  queues: Queues
+  halves: PrivateHalves
+  ring: Pick<KeyRing, 'grantMacBy'>
+  /** Told of a row that tokenmill didn't write, or that was changed since, each time that it is read. */
+  onUngranted(kind: GrantKind, id: string): void
+}
+
+export async function openDirectory(
+  { store, queues, halves, ring, onUngranted }: Opened,
+  clock: Clock,
+): Promise<Directory> {
+  /** Whether tokenmill wrote the row; another one is treated as absent. */
+  const isOurs = (kind: GrantKind, id: string, text: string, row: MacOfRow) => {
+    const granted = isGranted(ring, text, row)
+    if (!granted) onUngranted(kind, id)
+    return granted
+  }
   const options = { max: ENTRIES_MAX, lifetime: { ms: BELIEVED_MS, clock } }
   const remembered = <T>(load: (key: string) => Promise<T>) => cached(load, options)
-  const opened = new Map<string, CaptureKey>()
   const clientOf = remembered(async clientId => {
     const client = await clients.find(store, clientId)
-    if (!client) return undefined
-    const keys = await clients.findClientKeys(store, clientId)
+    // A revoked row has no code: it stays revoked whoever wrote it.
+    if (!client || (client.revokedAt === null && !isOurs('client', clientId, clientText(client), client)))
+      return undefined
+    const all = await clients.findClientKeys(store, clientId)
+    const keys = all.filter(
+      key => key.state === 'REVOKED' || isOurs('client-key', `${clientId} ${key.kid}`, clientKeyText(key), key),
+    )
     return {
       client,
       keys: keys.map(key => ({
@@ -65,17 +100,19 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
       })),
     }
   })
-  const scopeOf = remembered(tokenScope => scopes.find(store, tokenScope))
-  const captureKeyOf = remembered(async alias => {
-    const record = await captureKeys.find(store, alias)
-    if (!record?.wrappedPrivate) {
-      opened.delete(alias)
-      return undefined
-    }
-    const key = opened.get(alias) ?? (await openCaptureKey({ ...record, wrappedPrivate: record.wrappedPrivate }, kek))
-    opened.set(alias, key)
-    return { entityId: record.entityId, key }
+  const scopeOf = remembered(async tokenScope => {
+    const scope = await scopes.find(store, tokenScope)
+    return scope && isOurs('scope', tokenScope, scopeText(scope), scope) ? scope : undefined
   })
+  const openLine = lineOpener({
+    ...{ halves, ring },
+    onUngranted: key => onUngranted('capture-key', captureKeys.captureKeyName(key)),
+  })
+  const captureLineAnew = cached(async alias => openLine(alias, await captureKeys.findLine(store, alias)), {
+    max: ENTRIES_MAX,
+    lifetime: { ms: ANEW_MS, clock },
+  })
+  const captureLineOf = remembered(captureLineAnew)
   const replyQueueOf = remembered(async key => {
     const [clientId = '', replyTo = ''] = key.split(' ')
     if (await replyQueues.register(store, clientId, replyTo)) return true
@@ -96,7 +133,8 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
   return {
     client: clientOf,
     scope: scopeOf,
-    captureKey: captureKeyOf,
+    captureLine: captureLineOf,
+    captureLineAnew,
     bins: () => table,
     binRange: async id => (id === null ? undefined : ranges.get(id)),
     openReplyQueue: (clientId, replyTo) => replyQueueOf(`${clientId} ${replyTo}`),

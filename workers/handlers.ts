@@ -1,6 +1,7 @@
 // The table of handlers. A kind without an entry doesn't compile. `null`: this release refuses the kind.
 import type { CATALOGUE, Kind } from '../src/job/catalogue.ts'
 import { type Complete, complete, type Handler, type Retells } from './line/work.ts'
+import { manifestTotal } from './manifest-total.ts'
 import { reference } from './reference.ts'
 import { report } from './report.ts'
 import { reversal } from './reversal.ts'
@@ -26,6 +27,7 @@ const HANDLERS: { [K in Kind]: HandlerFor<K> | null } = {
   'token-batch': tokenBatch,
   'scheme-token': schemeToken,
   'transaction-batch': transactionBatch,
+  'manifest-total': manifestTotal,
   reference,
   report,
   reversal,

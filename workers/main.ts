@@ -1,13 +1,15 @@
 // One worker process: workers for its kinds, the sweep of the outbox, the watch of the clock. Bulk kinds and
 // interactive kinds never share a process. It forks only cells, for jobs whose worker vanished, and processes that make
 // reports.
+import type { AuditPlace } from '../src/audit/place.ts'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { type Health, openHealth } from '../src/health.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
+import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
-import type { InstallationKey } from '../src/job/result.ts'
+import type { Signing } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import { lowerPriority } from '../src/low-priority.ts'
@@ -15,11 +17,15 @@ import type { MetricsRegistry } from '../src/metrics.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'
 import { startBeat } from '../src/store/access/beat.ts'
+import { openCaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
-import type { KeyProvider } from '../src/vault/kek.ts'
-import type { KeyRing } from '../src/vault/key-ring.ts'
+import type { Keks } from '../src/vault/kek/provider.ts'
+import type { LiveRing } from '../src/vault/key-ring.ts'
+import type { PrivateHalves } from '../src/vault/private-half.ts'
+import type { GrantKind } from '../src/vault/ring/grants.ts'
+import { startSequencer } from './audit/sequencer.ts'
 import { openProgress } from './chunk/progress.ts'
 import type { Deps, Providers } from './deps.ts'
 import { openDirectory } from './directory.ts'
@@ -28,14 +34,19 @@ import { openDroppedEnvelopes } from './line/dropped-envelopes.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { bodyOfRow } from './line/stored-answer.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { watchCaptureKeys } from './process/capture-keys.ts'
 import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
 import { watchClock } from './process/clock-skew.ts'
-import { tellLiveKeys } from './process/live-keys.ts'
+import { watchFullKeys } from './process/full-keys.ts'
+import { openKeyReaders } from './process/key-readers.ts'
+import { tellBegin, tellLiveKeys } from './process/live-keys.ts'
 import { answerSupervisor } from './process/process-report.ts'
 import type { WorkerSettings } from './process/worker-settings.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import type { MakeReport } from './report/child.ts'
 import { watchReportMakers } from './report/makers.ts'
+import { type ResealTimes, startReseals } from './reseal/reseal.ts'
+import { sendParts } from './total/send-parts.ts'
 import { openWebhooks, type WebhookOptions } from './webhook/post.ts'
 
 /** What the process's main file opened and will close. */
@@ -47,10 +58,18 @@ export interface Opened {
   lifetime: Lifetime
   store: Store
   queues: Queues
-  kek: KeyProvider
-  ring: KeyRing
-  installationKey: InstallationKey
+  keks: Pick<Keks, 'current'>
+  halves: PrivateHalves
+  ring: LiveRing
+  /** The ids of the key-encryption keys that this process proved to have. */
+  provedKeks: () => readonly string[]
+  signing: () => Signing & { names: readonly string[] }
+  installationId: string
+  /** Where segments of the audit go. */
+  auditPlace: AuditPlace
   providers: Providers | undefined
+  /** The key of the system client `worker`; undefined on a host that has none. */
+  ownKey: SigningKey | undefined
   makeReport: MakeReport
   tracer: Tracer | undefined
 }
@@ -61,6 +80,9 @@ export interface RunOptions {
   cell: { script: string; env: NodeJS.ProcessEnv }
   inspect?: Deps['inspect'] | undefined
   webhooks?: WebhookOptions | undefined
+  reseal?: Partial<ResealTimes> | undefined
+  /** Between two heartbeats. */
+  beatMs?: number | undefined
 }
 
 const SWEEP_MS = 1_000
@@ -91,7 +113,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const { config, registry, lifetime, store, queues } = opened
   const { role, kinds } = options.worker
   const deps = await openDeps(opened, options)
-  lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
+  lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.signing))
   const workers = takeJobs(options, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const onReports = workers.find(worker => worker.queue === 'report')
@@ -104,15 +126,24 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
+  const { ring, signing, installationId, auditPlace: place, log } = opened
+  lifetime.onClose('audit', startSequencer({ store, ring, signing, installationId, place, log }))
   // Bulk processes run the loop, too: they have most of a network's rate.
   if (deps.providers) lifetime.onClose('scheme tokens', startSchemeLoop(deps))
-  if (role === 'interactive' && deps.providers) {
-    // Nobody waits for the answers to our own reversals; they are read so that the queue doesn't fill up.
-    const read = queues.work(resultsQueue(deps.providers.signingKey.clientId), async () => ({ done: true }), {
-      concurrency: 1,
-    })
+  const { ownKey } = opened
+  if (role === 'bulk' && ownKey) lifetime.onClose('totals', sendParts(deps, ownKey))
+  if (role === 'bulk') {
+    const { reseal: pace } = opened.config
+    lifetime.onClose('re-encryption', startReseals({ ...deps, halves: opened.halves }, { ...pace, ...options.reseal }))
+  }
+  if (ownKey && (role === 'bulk' || deps.providers)) {
+    // Nobody waits for the answers to our own reversals and totals; they are read so that the queue doesn't fill up.
+    const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })
     lifetime.onClose('own results', () => read.close(CLOSE_MS))
   }
+  lifetime.onClose('full keys', watchFullKeys(opened))
+  const stating = () => ({ ring, signing: signing().key, audience: config.audience })
+  lifetime.onClose('capture keys', watchCaptureKeys({ ...deps, halves: opened.halves, stating }))
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
@@ -121,20 +152,29 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   await Promise.all(workers.map(worker => worker.ready))
   // Announced only while this process listens, and withdrawn first: a row without a listener could hide an older
   // worker, which listens but announces nothing.
-  lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
+  const workMs = role === 'interactive' ? deps.metrics.recentAttempts.p99 : () => null
+  const keys = () => [...deps.ring.names(), ...opened.provedKeks(), ...opened.signing().names]
+  lifetime.onClose(
+    'beat',
+    await startBeat(deps, { role, kinds, features: FEATURES, keys, workMs, everyMs: options.beatMs }),
+  )
+  await tellBegin(deps, config.audience, opened.signing)
   return health
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport, tracer }: Opened,
+  { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, makeReport, tracer }: Opened,
   { inspect, webhooks: webhookOptions }: Pick<RunOptions, 'inspect' | 'webhooks'>,
 ): Promise<Deps> {
-  const directory = await openDirectory(store, queues, kek, systemClock)
+  const directory = await openDirectory(
+    { store, queues, halves, ring, onUngranted: tellUngranted(log, metrics) },
+    systemClock,
+  )
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
   const announcer = openAnnouncer({
     store,
     queues,
-    key: installationKey,
+    signing,
     clock: systemClock,
     metrics,
     log,
@@ -142,6 +182,8 @@ async function openDeps(
     bodyOf,
   })
   lifetime.onClose('announcer', announcer.close)
+  const captureUse = openCaptureUse({ store, clock: systemClock, log })
+  lifetime.onClose('use of capture keys', captureUse.close)
   const progress = openProgress({ store, log, tracer })
   lifetime.onClose('batch progress', progress.close)
   const dropped = openDroppedEnvelopes({ store, metrics, log, clock: systemClock })
@@ -158,8 +200,10 @@ async function openDeps(
     ring,
     directory,
     announcer,
+    captureUse,
     progress,
     dropped,
+    keyReaders: openKeyReaders({ store, clock: systemClock, log }),
     clock: systemClock,
     metrics,
     log,
@@ -204,4 +248,15 @@ function serveAsCell(deps: Deps): Promise<void> {
   return new Promise(resolve => {
     process.once('SIGTERM', () => resolve())
   })
+}
+
+/** A log line and a count of a row that grants rights and that tokenmill didn't write. Rows are cached for seconds. */
+function tellUngranted(log: Logger, metrics: WorkerMetrics) {
+  return (kind: GrantKind, id: string) => {
+    metrics.ungranted.inc({ kind })
+    log.error(
+      { kind, id },
+      'a row that grants rights was not written by tokenmill, or was changed since: it is ignored',
+    )
+  }
 }

@@ -5,6 +5,8 @@ import { CATALOGUE, type Kind, RECORD_KINDS } from '../src/job/catalogue.ts'
 import { DROPS } from '../src/job/envelope/envelope.ts'
 import { OUTCOMES } from '../src/job/outcome.ts'
 import { type MetricsRegistry, SECONDS } from '../src/metrics.ts'
+import { GRANT_KINDS } from '../src/vault/ring/grants.ts'
+import { openRecentAttempts } from './process/recent-attempts.ts'
 
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
 
@@ -30,6 +32,9 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
     retries: counter('retries_total', 'Attempts that failed and are retried.', { kind, fault: Object.keys(FAULTS) }),
     refusedEnvelopes: counter('envelopes_refused_total', 'Jobs dropped, or refused before any work.', {
       reason: DROPS,
+    }),
+    ungranted: counter('ungranted_rows_total', 'Reads of a row that grants rights and that tokenmill did not write.', {
+      kind: GRANT_KINDS,
     }),
     reruns: counter('transaction_reruns_total', 'Transactions run again after a concurrent change.', { kind: kinds }),
     receipts: counter('receipts_total', 'Receipts written.', {
@@ -62,6 +67,7 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
     schemeDrift: counter('scheme_drift_total', 'Differences found between store and network.', {
       what: ['state', 'data', 'orphan', 'unknown', 'missing'],
     }),
+    recentAttempts: openRecentAttempts(),
     clockSkew: gauge('clock_skew_seconds', 'The clock of this host minus the clock of the store.'),
   }
 }

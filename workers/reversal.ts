@@ -4,7 +4,7 @@
 // COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
-import type { Reversal } from '../src/job/reversal.ts'
+import type { Reversal } from '../src/job/system/reversal.ts'
 import * as scopes from '../src/store/access/scopes.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
@@ -12,8 +12,10 @@ import * as intents from '../src/store/provider/scheme-intents.ts'
 import * as references from '../src/store/reference/source-references.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { takeBack } from '../src/token/on-file.ts'
+import { isSameCard } from '../src/token/token.ts'
 import { undo } from '../src/token/undo.ts'
 import { findBefore, reversibleSince } from './card/before-image.ts'
+import { putBack } from './card/put-back.ts'
 import { findReplacements } from './card/scheme-replacement.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
@@ -86,7 +88,7 @@ async function cancel(
 ): Promise<ReversalStatus> {
   await receipts.insertCancelled(db, {
     ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti: claims.jti },
-    ...{ requestDigest: Buffer.alloc(0), envelopeDigest: Buffer.from(envelope, 'base64url') },
+    ...{ requestDigest: Buffer.alloc(0), digestVersion: 1, envelopeDigest: Buffer.from(envelope, 'base64url') },
     ...{ replyTo: null, reference: null, status: 'CANCELLED', code: 500, outcome: null, refusal: null, tokenId: null },
     ...{ batchNo: null, chunk: null, counts: null, reasons: null, outcomes: null, failedRecords: 0 },
     ...{ revision: 1, reversal: status, attempt, acceptedAt, completedAt: deps.clock() },
@@ -141,9 +143,9 @@ async function reverse(
   const isOwned =
     row !== undefined && receipt.outcome === 'CREATED' && (await references.countOwners(db, [row.tokenId])).size > 0
   const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now, isOwned }
-  const undone = row && undo(row, before, operation)
-  if (row && undone && !(await isTakenByAnother(db, undone))) {
-    const restored = { ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }
+  const undone = row && undo(row, before?.row, operation)
+  const restored = row && undone && putBack(row, undone, before?.cardVersions, deps.ring)
+  if (row && restored && !(await isTakenByAnother(db, restored))) {
     await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
   await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
@@ -213,20 +215,15 @@ async function restoring(
 ): Promise<Effect> {
   const updates = [restored]
   if (restored.status === 'DELETED') return { updates, retirements: [restored.tokenId] }
-  const scope = isSameCard(row, restored) ? undefined : await scopes.find(db, restored.tokenScope)
+  const scope = isSameCard(row.cards, restored.cards) ? undefined : await scopes.find(db, restored.tokenScope)
   if (!scope) return { updates }
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const relinked = [{ token: restored, scope, action: undefined }]
   return { updates, replacements: await findReplacements(db, relinked, job, deps) }
 }
 
-function isSameCard(one: tokens.StoredToken, other: tokens.StoredToken): boolean {
-  return other.fingerprint !== null && one.fingerprint?.equals(other.fingerprint) === true
-}
-
 /** Whether the card that the token was linked to before has a token of its own by now. */
-async function isTakenByAnother(db: Db, { tokenId, fingerprint }: tokens.StoredToken): Promise<boolean> {
-  if (fingerprint === null) return false
-  const [other] = await tokens.findByFingerprints(db, [fingerprint])
-  return other !== undefined && other.tokenId !== tokenId
+async function isTakenByAnother(db: Db, { tokenId, link }: tokens.StoredToken): Promise<boolean> {
+  if (!link) return false
+  return (await tokens.findByCards(db, link.known)).some(other => other.tokenId !== tokenId)
 }

@@ -17,7 +17,7 @@ import * as audits from '../src/store/access/audits.ts'
 import * as dryRuns from '../src/store/batch/dry-runs.ts'
 import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
-import { holdBatch, joinBatch, pauseOf } from './chunk/batch.ts'
+import { holdBatch, joinBatch, pauseOf, takeLast } from './chunk/batch.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk/changes.ts'
 import { type ActedRecords, type ChunkContext, type ChunkRecord, openChunk, readRecords } from './chunk/chunk.ts'
 import { decideCreates, prepareCreates } from './chunk/creates.ts'
@@ -26,6 +26,7 @@ import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
 import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
 import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
+import { sourceTimeRefusal } from './chunk/source-times.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './line/work.ts'
@@ -50,6 +51,7 @@ const SKEW_MS = 60_000
 
 export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   pauseOf,
+  takeBeside: takeLast,
   open: openChunk,
   digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
 
@@ -154,6 +156,8 @@ async function contextOf(
   { probe }: Selection,
 ): Promise<Omit<ChunkContext, 'cards'> | Refusal> {
   const { request, client, acceptedAt: iat, claims } = work
+  const untimed = sourceTimeRefusal(request)
+  if (untimed) return untimed
   const given = request.accepted_at * 1000
   if (given > iat + SKEW_MS) return refuse('envelope_future', 'body.request.accepted_at')
   if (request.dry_run) {

@@ -6,11 +6,12 @@ import type { Secret } from '../src/secret.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import { LostRace } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
-import * as tokens from '../src/store/token/tokens.ts'
+import { giverAt } from '../src/token/batch/newest.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { renderPut } from '../src/token/render.ts'
 import type { ShownScheme } from '../src/token/scheme.ts'
 import { beforeImageOf } from './card/before-image.ts'
+import { findByCard, isRenewed } from './card/by-card.ts'
 import { factsOf, scopeFor } from './card/card-facts.ts'
 import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
@@ -88,8 +89,8 @@ const CARD = 'body.encrypted_card'
 /** The stored token of the card, and the rules' decision on the request. */
 async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
   const { scope, facts, given, contract, provisioned } = prepared
-  const [[stored], refusal] = await Promise.all([
-    tokens.findByFingerprints(deps.store, [facts.fingerprint]),
+  const [stored, refusal] = await Promise.all([
+    findByCard(deps.store, facts),
     guessRefusal(guessOf(work.client.clientId, scope.tokenScope, facts), CARD, deps),
   ])
   if (refusal) return refusal
@@ -99,6 +100,7 @@ async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
     tokenScope: scope.tokenScope,
     thirdParty: contract && provisioned && nameOf(contract, provisioned),
     receiptId: work.receiptId,
+    giver: giverAt(work.acceptedAt),
   })
   return isRefusal(verdict) ? verdict : { stored, verdict }
 }
@@ -112,7 +114,7 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const { stored, verdict } = judged
   const guess = guessOf(clientId, scope.tokenScope, facts)
   // A client that learns which numbers are cards may be guessing, too.
-  if (denied && !stored) return { answer: denied, effect: { misses: [guess] } }
+  if (denied && !stored) return { answer: denied, effect: { misses: [{ ...guess, turn: facts.fingerprints.turn }] } }
   if (contract && !stored && !provisioned) throw new LostRace('the token of a third party was deleted meanwhile')
   const row = sealRow(verdict, stored, pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)
@@ -126,7 +128,7 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   }
   const takeUps = contract ? [takeUpOf(receiptId, provisioned && !stored ? [provisioned] : [])] : []
   const effect: Effect = stored
-    ? effectOnStored(stored, row, verdict.changed, work, deps)
+    ? effectOnStored(stored, row, verdict.changed || verdict.marked, work, deps)
     : { inserts: [row], misses: [{ ...guess, missesMax: deps.settings.guessesMax }], provisions }
   const decision: EffectDecision = { answer, effect: { ...effect, ...claim.effect, takeUps } }
   if (provisions.length === 0) return decision
@@ -147,9 +149,9 @@ function effectOnStored(
   { receiptId }: Work<unknown>,
   { ring }: Pick<Deps, 'ring'>,
 ): Effect {
-  return isChanged
-    ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, ring)] }
-    : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }
+  if (isChanged) return { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, ring)] }
+  if (isRenewed(row)) return { updates: [{ ...row, version: stored.version + 1 }] }
+  return { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }
 }
 
 /** The fields that a create gives beside the card. */

@@ -3,6 +3,7 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import * as tokens from '../src/store/token/tokens.ts'
+import { giverAt } from '../src/token/batch/newest.ts'
 import { lifecycle } from '../src/token/decide.ts'
 import { renderLifecycle } from '../src/token/render.ts'
 import { parseReuseToken } from '../src/token/token.ts'
@@ -21,12 +22,13 @@ export const tokenLifecycle: Handler<LifecycleRequest> = {
     const stored = action === 'EXPIRE' ? await anyToken(id, deps) : await tokenFor(work.client, id, deps, 'body.id')
     if (isRefusal(stored)) return noEffect(stored)
     return decideInSequence(work, stored.tokenId, deps, async () => {
-      const verdict = lifecycle(stored, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
+      const at = { now: work.now, receiptId: work.receiptId, giver: giverAt(work.acceptedAt) }
+      const verdict = lifecycle(stored, action, at, 'body.id')
       if (isRefusal(verdict)) return noEffect(verdict)
       const row = { ...stored, ...verdict.row, sealVersion: verdict.row.sealed === null ? null : stored.sealVersion }
       const answer = { code: 204, outcome: row.status, tokenId: row.tokenId, record: renderLifecycle(row) } as const
       const { receiptId } = work
-      if (!verdict.changed)
+      if (!verdict.changed && !verdict.marked)
         return { answer, effect: { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] } }
       return { answer, effect: { updates: [row], ...besides(stored, row, action, receiptId, deps) } }
     })

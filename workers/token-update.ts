@@ -3,12 +3,14 @@ import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
-import * as tokens from '../src/store/token/tokens.ts'
+import { giverAt } from '../src/token/batch/newest.ts'
 import type { CardInput } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
 import { renderPatch } from '../src/token/render.ts'
 import { isSupported, type ShownScheme } from '../src/token/scheme.ts'
-import { beforeImageOf } from './card/before-image.ts'
+import { isSameCard } from '../src/token/token.ts'
+import { beforeImageOf, versionsOf } from './card/before-image.ts'
+import { findByCard } from './card/by-card.ts'
 import { factsOf } from './card/card-facts.ts'
 import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { tokenFor } from './card/find-token.ts'
@@ -83,13 +85,13 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
 function judge(work: Work<TokenUpdate>, stored: StoredToken, scope: Scope, { card, given }: Prepared, deps: Deps) {
   const facts = card && factsOf(card, { scope, withAnalytics: true, field: CARD }, deps)
   if (isRefusal(facts)) return facts
-  const at = { now: work.now, receiptId: work.receiptId }
+  const at = { now: work.now, receiptId: work.receiptId, giver: giverAt(work.acceptedAt) }
   const verdict = update(stored, { ...given, ...(facts ? { card: facts } : {}) }, at)
   if (isRefusal(verdict)) return verdict
   const { on_file: onFile } = work.request
   const telling = onFileRefusal(onFile, stored) ?? onFileRefusal(onFile, verdict.row)
   if (telling) return telling
-  return { facts, verdict, relink: facts !== undefined && !(stored.fingerprint?.equals(facts.fingerprint) ?? false) }
+  return { facts, verdict, relink: facts !== undefined && !isSameCard(stored.cards, facts.fingerprints.known) }
 }
 
 async function decideUpdate(
@@ -113,6 +115,7 @@ async function decideUpdate(
   const render = (shown: ShownScheme | undefined) => ({ ...renderPatch(row, range, shown), ...claim.shown })
   const shown = await shownScheme(row.tokenId, scope, deps)
   const answer: Success = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record: render(shown) }
+  const versions = relink ? await versionsOf(deps.store, stored) : undefined
   const { effect, provisions } = relink
     ? await replacing(work, row, scope, deps)
     : retiring(work, row, prepared.acted, shown)
@@ -121,8 +124,8 @@ async function decideUpdate(
     effect: {
       ...effect,
       ...claim.effect,
-      ...(verdict.changed
-        ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, deps.ring)] }
+      ...(verdict.changed || verdict.marked
+        ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, deps.ring, versions)] }
         : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }),
       misses: guess && relink ? [{ ...guess, missesMax: deps.settings.guessesMax }] : [],
     },
@@ -163,8 +166,7 @@ function retiring(
 
 /** The refusal of a new PAN that already has another live token. */
 async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
-  const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
-  return other ? refuse('pan_taken', CARD) : undefined
+  return (await findByCard(deps.store, facts)) ? refuse('pan_taken', CARD) : undefined
 }
 
 /** The fields that a PATCH has beside the card. */

@@ -17,7 +17,7 @@ import type { Batch } from '../src/store/batch/batch-row.ts'
 import { ensureMonths } from '../src/store/ledger/ledger-months.ts'
 import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
 import type { Store } from '../src/store/pool.ts'
-import { holdBatch, joinBatch, pauseOf } from './chunk/batch.ts'
+import { holdBatch, joinBatch, pauseOf, takeLast } from './chunk/batch.ts'
 import { reasonOf } from './chunk/chunk.ts'
 import type { Handler, Selection, Work } from './line/work.ts'
 import { type Candidate, refused, write } from './transaction-batch-write.ts'
@@ -32,6 +32,7 @@ interface Prepared {
 
 export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = {
   pauseOf,
+  takeBeside: takeLast,
   digestText: work => ledgerText(work.claims.request),
 
   async prepare(work, _opened, deps, previous, selection) {

@@ -2,7 +2,7 @@
 // its result. After a crash in between the request is sent again with the same id, so delivery is at least once.
 import { assert } from '../src/errors.ts'
 import { webhookType } from '../src/job/event.ts'
-import type { Webhook } from '../src/job/webhook.ts'
+import type { Webhook } from '../src/job/system/webhook.ts'
 import * as deliveries from '../src/store/event/deliveries.ts'
 import * as endpoints from '../src/store/event/endpoints.ts'
 import type { Db } from '../src/store/pool.ts'

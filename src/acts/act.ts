@@ -1,5 +1,7 @@
 // Runs one operator's act (pause, cancel, retry, discard, …) in one transaction: the act's function locks what it
 // changes, decides, and the act's audit row is written with the change. Commands and pages put the result into words.
+import { ConfigError } from '../config.ts'
+import { Fault } from '../errors.ts'
 import * as audits from '../store/access/audits.ts'
 import type { Db, Store } from '../store/pool.ts'
 
@@ -9,11 +11,17 @@ export interface Actor {
   id: string
   /** What the actor signed: a JWS that names the act. */
   proof?: string
+  /** The thumbprint (RFC 7638) of the key that made the proof. */
+  key?: string
+  /** The act's process has no keys of the vault, so nobody checked that tokenmill wrote the signer's row and key. */
+  unchecked?: true
 }
 
 export interface By {
   actor: Actor
   reason: string | undefined
+  /** A worker acts by itself: see `Audit`. */
+  isAutomatic?: boolean
 }
 
 /** What an act does, and to what. Example: action `batch.cancel`, subject = the batch's id. */
@@ -28,23 +36,62 @@ export type ActResult<Done, Word extends string> = { done: Done } | { refused: W
 /** What an act decided. `detail` goes into its audit row, beside actor and reason. */
 export type Decided<Done, Word extends string> = { done: Done; detail: Record<string, unknown> } | { refused: Word }
 
-/** Runs `decide` in a transaction and writes the audit row. A refused act writes no audit row. */
-export function perform<Done, Word extends string>(
+/**
+ * Runs `decide` in a transaction and writes the audit row. An act that is refused or fails leaves a row, too; but not what
+ * a client was refused over HTTP, which is no act of an operator, nor what a worker by itself was refused, which tries
+ * again each minute.
+ */
+export async function perform<Done, Word extends string>(
   store: Store,
-  { action, subject }: Deed,
-  { actor, reason }: By,
+  deed: Deed,
+  by: By,
   decide: (db: Db) => Promise<Decided<Done, Word>>,
 ): Promise<ActResult<Done, Word>> {
-  return store.transaction(async db => {
-    const decided = await decide(db)
-    if ('refused' in decided) return decided
-    const { done, detail } = decided
-    await audits.insert(db, {
-      actor: `${actor.kind}:${actor.id}`,
-      action,
-      subject,
-      detail: { ...detail, ...(reason && { reason }), ...(actor.proof && { proof: actor.proof }) },
+  const result = await store
+    .transaction(async (db): Promise<ActResult<Done, Word>> => {
+      const decided = await decide(db)
+      if ('refused' in decided) return decided
+      await audits.insert(db, auditOf(deed, by, decided.detail))
+      return { done: decided.done }
     })
-    return { done }
-  })
+    .catch(async error => {
+      await recordEnd(store, auditOf(deed, by), error)
+      throw error
+    })
+  const isOperator = (by.actor.kind !== 'client' || by.actor.proof !== undefined) && !by.isAutomatic
+  if ('refused' in result && isOperator)
+    await audits.insert(store, { ...auditOf(deed, by, { why: result.refused }), outcome: 'refused' })
+  return result
+}
+
+function auditOf(
+  { action, subject }: Deed,
+  { actor, reason, isAutomatic }: By,
+  detail: Record<string, unknown> = {},
+): audits.Audit {
+  return {
+    isAutomatic,
+    actor: `${actor.kind}:${actor.id}`,
+    action,
+    subject,
+    detail: {
+      ...detail,
+      ...(reason && { reason }),
+      ...(actor.proof && { proof: actor.proof }),
+      ...(actor.unchecked && { unchecked: true }),
+    },
+  }
+}
+
+/** Records what threw `error`: as refused if a setting or a right is missing, else as failed. It doesn't throw. */
+export async function recordEnd(db: Db, audit: audits.Audit, error: unknown): Promise<void> {
+  const isRefused = error instanceof ConfigError
+  const why = isRefused ? error.message : error instanceof Fault ? error.code : nameOf(error)
+  const ended = { ...audit, outcome: isRefused ? ('refused' as const) : ('failed' as const) }
+  await audits.insert(db, { ...ended, detail: { ...audit.detail, why } }).catch(() => {})
+}
+
+/** The name of its class: the message of a foreign error may quote what it was given. */
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : 'unknown'
 }

@@ -15,6 +15,7 @@ export type EndpointRefusal =
   | 'no_secret'
   | 'rotating'
   | 'not_disabled'
+  | 'not_admin'
 
 /**
  * For how long deliveries are also signed with the former secret after a rotation, so that the receiver can change
@@ -32,6 +33,7 @@ export function addEndpoint(
     const client = await clients.find(db, clientId)
     if (!client || client.system) return { refused: 'no_client' }
     if (client.revokedAt !== null) return { refused: 'client_revoked' }
+    if (events.includes('key.expiring') && !client.roles.includes('ADMIN')) return { refused: 'not_admin' }
     if (!(await endpoints.insert(db, endpoint))) return { refused: 'queue_subscribed' }
     return { done: endpoint, detail: { client_id: clientId, to: placeOf(url), events, private: isPrivate } }
   })

@@ -33,7 +33,8 @@ export interface Postmaster {
 const HOST = '127.0.0.1'
 const LOG_BYTES_MAX = 8 * 1024 * 1024
 const START_SECONDS_MAX = 60
-const STOP_SECONDS_MAX = 60
+const STOP_MS_MAX = 60_000
+const STOP_PAUSE_MS = 20
 /** How long to wait until the port of the last start is free again. */
 const PORT_MS_MAX = 2_000
 const PORT_PAUSE_MS = 50
@@ -159,11 +160,20 @@ export async function start(
   return code === 0
 }
 
-/** Stops the server: disconnects all clients, rolls back open transactions, and waits until the server has ended. */
+/**
+ * Stops the server: disconnects all clients, rolls back open transactions, and waits until the server has ended. Another
+ * process may start the next one at that moment. So this waits for the process, where pg_ctl would wait for
+ * postmaster.pid, which the next server writes again.
+ */
 export async function stop(location: ClusterLocation, { pgCtl }: Binaries): Promise<void> {
-  const args = ['-D', location.cluster, '-w', '-t', `${STOP_SECONDS_MAX}`, '-m', 'fast', 'stop']
-  const { code, output } = await run(pgCtl, args, location.account)
-  if (code !== 0 && findPostmaster(location)) throw new Fault('store_away', new Error(`pg_ctl stop failed: ${output}`))
+  const stopped = findPostmaster(location)
+  if (!stopped) return
+  const { code, output } = await run(pgCtl, ['-D', location.cluster, '-W', '-m', 'fast', 'stop'], location.account)
+  for (const deadline = Date.now() + STOP_MS_MAX; isPostmaster(location, stopped.pid); await pause(STOP_PAUSE_MS)) {
+    if (code !== 0) throw new Fault('store_away', new Error(`pg_ctl stop failed: ${output}`))
+    if (Date.now() > deadline)
+      throw new Fault('store_away', new Error(`the embedded PostgreSQL did not stop; see ${location.serverLog}`))
+  }
 }
 
 function readPidFile(location: ClusterLocation): string | undefined {

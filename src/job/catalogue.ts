@@ -3,58 +3,23 @@
 // workers/ do the work.
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
-import { fromToken, type StoredAnswer } from './answer/stored-answer.ts'
+import { fromToken } from './answer/stored-answer.ts'
 import type { RecordKind, Role } from './choices.ts'
+import type { KindEntry, Sent } from './kind-entry.ts'
 import { Reference } from './reference.ts'
 import { Report } from './report.ts'
-import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
+import { ManifestTotal, retellManifestTotal } from './system/manifest-total.ts'
+import { Reversal, retellReversal } from './system/reversal.ts'
+import { retellWebhook, Webhook } from './system/webhook.ts'
 import { recordsInBlock, TokenBatch } from './token-batch.ts'
 import { asksThirdParty, TokenCreate } from './token-create.ts'
 import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
 import { hasSchemeAction, TokenUpdate } from './token-update.ts'
 import { linesIn, TransactionBatch } from './transaction-batch.ts'
-import { retellWebhook, Webhook } from './webhook.ts'
 
 export { RECORD_KINDS, type RecordKind, ROLES, type Role } from './choices.ts'
-
-/** A request as it was sent, not yet parsed. */
-type Sent = Record<string, unknown>
-
-export interface KindEntry {
-  request: z.ZodType
-  /** Schemas of requests from system clients, by client, if they differ from `request`. */
-  requestFrom: Record<string, z.ZodType>
-  /** One sentence for the generated documents. */
-  description: string
-  /** The role that the job's effective roles must include; `null`: the request alone decides. */
-  role: Role | null
-  /** Further roles that this request needs. */
-  moreRoles: (request: Sent) => readonly Role[]
-  /** Bulk kinds never share a process with interactive kinds. */
-  bulk: boolean
-  /** Somebody waits for the answer: status and alarms warn early when jobs of this kind wait in the queue. */
-  urgent: boolean
-  /** The request may hold `sequence`, because the kind changes an existing token. */
-  sequenced: boolean
-  /** Only system clients may send this kind. */
-  systemOnly: boolean
-  /** Workers also take jobs of a revoked client, so that what the client did before can still be reversed. */
-  servesRevoked: boolean
-  /** The job carries its records as an encrypted block. */
-  hasBlock: boolean
-  /** Reads how many records a chunk's request states; `null`: jobs of this kind aren't chunks. */
-  recordsIn: ((request: Sent) => unknown) | null
-  /**
-   * Whether this request makes calls to a provider, so that a failed job may need compensation. A chunk compensates its
-   * own failed records.
-   */
-  asksProvider: (request: Sent) => boolean
-  /** How the answer of a succeeded job is built when the job is repeated. */
-  retell: StoredAnswer
-  /** The part of the HTTP interface that shows the state of such a job; `null`: none does. */
-  statusAt: 'operations' | 'reports' | 'batches' | null
-}
+export type { KindEntry } from './kind-entry.ts'
 
 const none = () => []
 const never = () => false
@@ -236,6 +201,23 @@ export const CATALOGUE = {
     retell: retellWebhook,
     statusAt: null,
   },
+  'manifest-total': {
+    request: ManifestTotal,
+    requestFrom: {},
+    description: 'Computes one part of the total of a migration. System clients only.',
+    role: null,
+    moreRoles: none,
+    bulk: true,
+    urgent: false,
+    sequenced: false,
+    systemOnly: true,
+    servesRevoked: false,
+    hasBlock: false,
+    recordsIn: null,
+    asksProvider: never,
+    retell: retellManifestTotal,
+    statusAt: null,
+  },
 } as const satisfies Record<string, KindEntry>
 
 export type Kind = keyof typeof CATALOGUE
@@ -261,7 +243,7 @@ function rolesOfRecords({ record_kind, dry_run, policy }: Sent): Role[] {
 export const SYSTEM_CLIENTS = {
   gateway: ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'token-batch', 'report', 'reversal'],
   scheduler: ['report', 'token-lifecycle', 'webhook'],
-  worker: ['reversal'],
+  worker: ['reversal', 'manifest-total'],
 } as const satisfies Record<string, readonly Kind[]>
 export type SystemClient = keyof typeof SYSTEM_CLIENTS
 

@@ -17,11 +17,15 @@ export type Role = (typeof ROLES)[number]
 export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'reference'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
-export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
+/** `newest`: the data that was given last, by the source times of the records. */
+export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry', 'newest'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
 /** What happens to a token when its last owner's reference moves to another token. */
 export const ON_ORPHAN = ['keep', 'suspend', 'delete'] as const
 export type OnOrphan = (typeof ON_ORPHAN)[number]
+
+/** The form of the name of a migration of several files. */
+export const MIGRATION_NAME = /^[A-Za-z0-9._-]{1,64}$/
 
 /** Bounds of a chunk of records: how many records, how many bytes. */
 export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const

@@ -34,6 +34,8 @@ export interface RecordOutcome {
   token: ShownToken | undefined
   /** What happened to the record's source reference; undefined if it has none or took no effect. */
   claimed?: Claimed | undefined
+  /** The card as the record gave it (`presentedText`); undefined unless `tookEffect(outcome)`, and in receipts before 0.4. */
+  presented?: string | undefined
 }
 
 export interface Claimed {
@@ -53,40 +55,54 @@ type Packed = [
   outcome: number,
   tokenId: string | 0,
   reference?: string | 0,
-  reason?: string | 0,
+  // Null and not 0: the report of a batch reads it by SQL.
+  reason?: string | null,
   field?: string,
   claimed?: number,
-  previous?: string,
+  previous?: string | null,
+  presented?: string,
 ]
 
+/** The place of a claim in a record that has none and goes on behind it. Releases before 0.4 read it as none, too. */
+const NO_CLAIM = -1
+
 export function pack(records: readonly RecordOutcome[]): string {
-  return JSON.stringify(
-    records.map(({ line, outcome, token, reference, reason, field, claimed }) => {
-      const packed: Packed = [line, OUTCOMES.indexOf(outcome), token?.tokenId ?? 0]
-      if (reference !== undefined || reason !== undefined || claimed) packed.push(reference ?? 0)
-      if (reason !== undefined || claimed) packed.push(reason ?? 0, field ?? '')
-      if (claimed) packed.push(REFERENCE_OUTCOMES.indexOf(claimed.outcome))
-      if (claimed?.previous) packed.push(claimed.previous.tokenId)
-      return packed
-    }),
-  )
+  return JSON.stringify(records.map(packOne))
+}
+
+function packOne(record: RecordOutcome): Packed {
+  const { line, outcome, token, reference, reason, field, claimed, presented } = record
+  const packed: Packed = [line, OUTCOMES.indexOf(outcome), token?.tokenId ?? 0]
+  if (claimed || presented !== undefined) {
+    packed.push(reference ?? 0, reason ?? null, field ?? '', ...packClaim(claimed))
+    if (presented !== undefined) packed.push(presented)
+  } else if (reason !== undefined) packed.push(reference ?? 0, reason, field ?? '')
+  else if (reference !== undefined) packed.push(reference)
+  return packed
+}
+
+function packClaim(claimed: Claimed | undefined): [claimed: number, previous: string | null] {
+  if (!claimed) return [NO_CLAIM, null]
+  return [REFERENCE_OUTCOMES.indexOf(claimed.outcome), claimed.previous?.tokenId ?? null]
 }
 
 export function unpack(text: string): UnpackedOutcome[] {
-  return (JSON.parse(text) as Packed[]).map(
-    ([line, outcome, tokenId, reference, reason, field, claimedAs, previous]) => {
-      const claimed = claimedAs === undefined ? undefined : REFERENCE_OUTCOMES[claimedAs]
-      return {
-        line,
-        outcome: OUTCOMES[outcome] ?? 'FAILED',
-        tokenId: tokenId || undefined,
-        reference: reference || undefined,
-        reason: reason || undefined,
-        field: field || undefined,
-        claimed: claimed && { outcome: claimed, previous },
-      }
-    },
-  )
+  return (JSON.parse(text) as Packed[]).map(unpackOne)
+}
+
+function unpackOne(packed: Packed): UnpackedOutcome {
+  const [line, outcome, tokenId, reference, reason, field, claimedAs, previous, presented] = packed
+  const claimed = claimedAs === undefined ? undefined : REFERENCE_OUTCOMES[claimedAs]
+  return {
+    line,
+    outcome: OUTCOMES[outcome] ?? 'FAILED',
+    tokenId: tokenId || undefined,
+    reference: reference || undefined,
+    reason: reason || undefined,
+    field: field || undefined,
+    claimed: claimed && { outcome: claimed, previous: previous ?? undefined },
+    presented,
+  }
 }
 
 /** The ids of all tokens that these outcomes name. */

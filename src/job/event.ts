@@ -9,6 +9,8 @@ export const EVENTS = [
   'report.failed',
   'scheme-token.updated',
   'reference.released',
+  'capture-key.in-use',
+  'key.expiring',
 ] as const
 export type EventType = (typeof EVENTS)[number]
 

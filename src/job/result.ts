@@ -4,7 +4,8 @@ import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS } from './catalogue.ts'
 import { signText } from './envelope/envelope.ts'
-import { type InstallationKeys, openSigned } from './envelope/installation-jws.ts'
+import { type InstallationKeys, isSigned, readUnverified } from './envelope/installation-jws.ts'
+import { NewKeys } from './envelope/new-keys.ts'
 import type { Algorithm } from './envelope/signature.ts'
 import { QUEUE_EVENTS } from './event.ts'
 import { AnyRecordResult, OUTCOMES, RecordResult } from './outcome.ts'
@@ -73,7 +74,12 @@ export const ResultEvent = z.object({
 export type ResultEvent = z.infer<typeof ResultEvent>
 
 /** The `data` of a job in a results queue. */
-export const ResultData = z.object({ body: z.string(), jws: z.string() })
+export const ResultData = z.object({
+  body: z.string(),
+  jws: z.string(),
+  /** Statements that announce newer signing keys, oldest first; absent unless a key was announced recently. */
+  new_keys: NewKeys.optional(),
+})
 export type ResultData = z.infer<typeof ResultData>
 
 export interface InstallationKey {
@@ -82,12 +88,20 @@ export interface InstallationKey {
   privateKey: KeyObject
 }
 
+/** What the installation signs with now. */
+export interface Signing {
+  key: InstallationKey
+  /** The statements that announce newer keys, oldest first; they travel with what is signed. */
+  newKeys: readonly string[]
+}
+
 const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url')
 
 export function sealResult(
   body: string,
   about: { clientId: string; resultId: string; revision: number },
   key: InstallationKey,
+  newKeys: readonly string[] = [],
 ): ResultData {
   const payload = JSON.stringify({
     aud: about.clientId,
@@ -95,22 +109,32 @@ export function sealResult(
     revision: about.revision,
     sha256: digestOf(body),
   })
-  return { body, jws: signText(payload, key, RESULT_TYP) }
+  const sealed = { body, jws: signText(payload, key, RESULT_TYP) }
+  return newKeys.length > 0 ? { ...sealed, new_keys: [...newKeys] } : sealed
 }
 
-/** The result in a delivery; undefined unless one of `keys` (by `kid`) signed it for `clientId`. */
-export function openResult(data: unknown, clientId: string, keys: InstallationKeys): Result | ResultEvent | undefined {
+export type OpenedResult =
+  | { refused: 'forged' }
+  /** It may be genuine: the reader doesn't know its key, perhaps not yet. */
+  | { refused: 'unknown_key'; newKeys: readonly string[] }
+  | { refused: undefined; result: Result | ResultEvent; newKeys: readonly string[] }
+
+/** The result in a delivery, if one of `keys` (by `kid`) signed it for `clientId`. `newKeys`: statements beside it. */
+export function openResult(data: unknown, clientId: string, keys: InstallationKeys): OpenedResult {
   const parsed = ResultData.safeParse(data)
-  if (!parsed.success) return undefined
-  const { body, jws } = parsed.data
+  if (!parsed.success) return { refused: 'forged' }
+  const { body, jws, new_keys: newKeys = [] } = parsed.data
   try {
-    const claims = openSigned(jws, RESULT_TYP, keys)
-    if (claims?.['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return undefined
+    const unverified = readUnverified(jws, RESULT_TYP)
+    const claims = unverified?.payload
+    if (claims?.['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return { refused: 'forged' }
     // The schema doesn't check it: the signature proves that a worker wrote it, and a newer release may use words that
     // this schema lacks.
     const result = JSON.parse(body) as Result | ResultEvent
-    return result.result_id === claims['result_id'] ? result : undefined
+    if (!unverified || result.result_id !== claims['result_id']) return { refused: 'forged' }
+    if (!keys.has(unverified.kid)) return { refused: 'unknown_key', newKeys }
+    return isSigned(unverified, keys) ? { refused: undefined, result, newKeys } : { refused: 'forged' }
   } catch {
-    return undefined
+    return { refused: 'forged' }
   }
 }

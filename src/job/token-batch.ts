@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
-import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
+import { alias, encryptedCard, sourceTime, text, tokenId, uuid } from './envelope/text.ts'
 import { OnFileRecord } from './on-file.ts'
 import { ReferenceRecord } from './reference.ts'
 import { SchemeToken } from './scheme-token.ts'
@@ -21,6 +21,13 @@ export const Policy = z.strictObject({
    * If the card of a known reference has another number, the reference keeps its token, which is linked to that number.
    */
   relink: z.boolean().optional(),
+  /** With `newest`, and only there: when the data of all records was given that have no source time of their own. */
+  source_time: sourceTime().optional(),
+  /** With `newest`, and only there: a digest of the input, which decides between data of the same time. */
+  input_sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
 })
 
 /** SHA-256 of a block's text: lower-case hex, or base64url. */
@@ -55,6 +62,7 @@ export function batchLayout(
   request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
 ): Record<string, unknown> {
   const { on_conflict = 'update', on_expired = 'import', on_orphan, relink } = request.policy ?? {}
+  const { source_time, input_sha256 } = request.policy ?? {}
   return {
     record_kind: request.record_kind,
     token_scope: request.token_scope ?? null,
@@ -64,6 +72,8 @@ export function batchLayout(
     // Batches without these members have the layout that earlier releases stored.
     ...(on_orphan === undefined ? {} : { on_orphan }),
     ...(relink === undefined ? {} : { relink }),
+    ...(source_time === undefined ? {} : { source_time }),
+    ...(input_sha256 === undefined ? {} : { input_sha256 }),
   }
 }
 
@@ -92,6 +102,7 @@ export const RECORD_REQUESTS = {
     ...cardOf,
     ...createFields,
     on_file: OnFileRecord.optional(),
+    source_time: sourceTime().optional(),
   }),
   'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields, on_file: OnFileRecord.optional() }),
   'token-lifecycle': TokenLifecycle,

@@ -50,9 +50,14 @@ export interface ReceivedJob {
 
 /**
  * What happens to the job: removed as done; repeated later, as a further attempt (`retryInMs`) or as the same one
- * (`deferMs`); or removed as failed.
+ * (`deferMs`); or removed as failed. With `keep` a failed job stays in the queue's failed set, with its code: at most
+ * 1,000 jobs, for 7 days.
  */
-export type Disposition = { done: true } | { retryInMs: number } | { deferMs: number } | { failed: true; code: string }
+export type Disposition =
+  | { done: true }
+  | { retryInMs: number }
+  | { deferMs: number }
+  | { failed: true; code: string; keep?: true }
 
 /**
  * Works one job. `signal` is aborted when the lock is lost or the worker closes: the handler should then give the job

@@ -13,6 +13,8 @@ const ABORTED_MS_MAX = 2_000
 /** The delay after which a job is repeated if its disposition failed. */
 const MISHAP_MS = 1_000
 const PROGRESS_MS = 1_000
+/** Which failed jobs that a handler keeps stay in the queue's failed set; `age` in seconds. */
+const KEPT = { age: 7 * 86_400, count: 1_000 } as const
 
 /** Thrown to end an attempt that will be repeated after `delayMs`. */
 class RetryLater extends Error {
@@ -191,5 +193,6 @@ async function dispose(job: Job, token: string, disposition: Disposition): Promi
     await retryDeadlocks(() => job.moveToDelayed(Date.now() + disposition.deferMs, token))
     throw new DelayedError()
   }
+  if (disposition.keep) job.opts.removeOnFail = KEPT
   throw new UnrecoverableError(/^[a-z_]{1,64}$/.test(disposition.code) ? disposition.code : 'defect')
 }

@@ -5,6 +5,8 @@
 export interface Column<Row> {
   name: string
   type: string
+  /** What the value is cast to, if it can't be an element of an array parameter (an array of arrays has no rows). */
+  as?: string
   /** The value's text, or null. */
   text: (row: Row) => string | number | null
   /** The texts hold no character that an array literal must quote. */
@@ -36,11 +38,12 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
     const once = same && (index > 0 || rows.length === 1)
     values.push(once ? first : literal)
     shape += once ? '1' : 'n'
-    if (once) select.push(`$${index + 1}::${column.type}`)
+    const cast = column.as === undefined ? '' : `::${column.as}`
+    if (once) select.push(`$${index + 1}::${column.type}${cast}`)
     else {
       arrays.push(`$${index + 1}::${column.type}[]`)
       names.push(column.name)
-      select.push(`a.${column.name}`)
+      select.push(`a.${column.name}${cast}`)
     }
   }
   const all = columns.map(({ name }) => name).join(', ')

@@ -26,6 +26,19 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
   return count === 1
 }
 
+/** Locks the row until the transaction ends; returns the current key-encryption key's id. */
+export async function lockKek(db: Db): Promise<string | undefined> {
+  const { rows } = await db.query<{ kek_id: string }>({
+    text: 'select kek_id from tokenmill.installation for update',
+  })
+  return rows[0]?.kek_id
+}
+
+/** Makes `kekId` the current key-encryption key. */
+export async function setKek(db: Db, kekId: string): Promise<void> {
+  await db.query({ text: 'update tokenmill.installation set kek_id = $1', values: [kekId] })
+}
+
 /**
  * Records that some process makes reports. Every such process calls this; one call in half a minute is enough for all
  * of them.

@@ -110,6 +110,7 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
       })
       let broken: Error | undefined
       let ended = false
+      let failure: unknown
       // Not awaited, so that the next statement is sent right behind it. If `begin` fails, all that follows fails too,
       // and the error of `begin` is the one that is thrown.
       const begun = client.query(
@@ -121,18 +122,24 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
           // After a failure `work` may still be sending statements that it began side by side. They must not run
           // outside the transaction.
           query: statement =>
-            ended ? Promise.reject(new LostRace('the transaction has ended')) : run(client, statement),
+            ended
+              ? Promise.reject(new LostRace('the transaction has ended'))
+              : run(client, statement, error => {
+                  failure ??= error
+                }),
         })
         await begun
         ended = true
-        await client.query('commit')
+        // A transaction in which a statement failed is rolled back, and the server doesn't call that an error.
+        if ((await client.query('commit')).command === 'ROLLBACK')
+          throw failure ?? new Error('broken law: only a failed statement aborts a transaction')
         return result
       } catch (error) {
         ended = true
         const meaning = noticed(
           toStoreFault(
             await begun.then(
-              () => error,
+              () => (isAborted(error) ? (failure ?? error) : error),
               (first: unknown) => first,
             ),
           ),
@@ -163,13 +170,25 @@ function lockNumber(uuid: string): string {
   return (BigInt(`0x${uuid.replaceAll('-', '').slice(0, 16)}`) >> 1n).toString()
 }
 
-async function run<R>(on: pg.Pool | pg.PoolClient, statement: Statement): Promise<{ rows: R[]; count: number }> {
+/** `failed`: told what a failure means, before the caller is. */
+async function run<R>(
+  on: pg.Pool | pg.PoolClient,
+  statement: Statement,
+  failed?: (meaning: unknown) => void,
+): Promise<{ rows: R[]; count: number }> {
   try {
     const result = await on.query(statement as pg.QueryConfig)
     return { rows: result.rows as R[], count: result.rowCount ?? 0 }
   } catch (error) {
-    throw toStoreFault(error)
+    const meaning = toStoreFault(error)
+    failed?.(meaning)
+    throw meaning
   }
+}
+
+/** A statement was refused because one before it, sent without waiting, had failed. That one says why. */
+function isAborted(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '25P02'
 }
 
 const AWAY = new Set([
@@ -199,6 +218,7 @@ const AWAY = new Set([
 /** Constraints that two transactions can violate together, because neither sees the other's rows. */
 const RACES = new Set([
   'one_live_token_per_card',
+  'one_provisioning_per_card',
   'one_current_scheme_token_per_token',
   'network_reference_stands_once',
 ])

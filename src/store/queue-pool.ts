@@ -17,12 +17,14 @@ export async function withQueueOwner<T>(url: string, work: (client: pg.Client) =
   const client = openClient(url, 'tokenmill queue schema')
   try {
     await client.connect()
-    // A restored or copied database lacks the rights that the migration granted on the database itself.
+    // A restored or copied database lacks the rights that the migration granted on the database itself; and `schema
+    // login` revokes from everybody the right to make temporary tables, which BullMQ's functions need.
     const { rows } = await client.query<{ may: boolean; name: string }>(
-      `select has_database_privilege($1, current_database(), 'CREATE') as may, quote_ident(current_database()) as name`,
+      `select has_database_privilege($1, current_database(), 'CREATE')
+  and has_database_privilege($1, current_database(), 'TEMPORARY') as may, quote_ident(current_database()) as name`,
       [ROLE],
     )
-    if (rows[0] && !rows[0].may) await client.query(`grant create on database ${rows[0].name} to ${ROLE}`)
+    if (rows[0] && !rows[0].may) await client.query(`grant create, temporary on database ${rows[0].name} to ${ROLE}`)
     await client.query(`set role ${ROLE}`)
     return await work(client)
   } catch (error) {

@@ -4,6 +4,7 @@
 
 import { BEAT } from './access/beat.ts'
 import * as captureKeys from './access/capture-keys.ts'
+import * as confirmations from './access/confirmations.ts'
 import * as processes from './access/processes.ts'
 import * as dryRuns from './batch/dry-runs.ts'
 import * as events from './event/events.ts'
@@ -38,6 +39,7 @@ interface Swept {
   formerReferences: number
   schemes: number
   processes: number
+  confirmations: number
   events: number
   untoldEvents: number
 }
@@ -62,6 +64,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     formerReferences: await inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page)),
     schemes: await eraseSchemes(store, receiptDays, now),
     processes: await processes.removeSilent(store, BEAT.keptMs),
+    confirmations: await confirmations.expire(store),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }
@@ -111,6 +114,8 @@ export async function ensurePartitions(store: Store, now: number): Promise<void>
 interface Partition {
   table: (typeof PARTITIONED)[number]
   name: string
+  /** The first day of its week. */
+  monday: string
   /** The end of its week: the first moment after it, ms since the epoch. */
   endedAt: number
 }
@@ -126,22 +131,27 @@ where space.nspname = 'tokenmill' and parent.relkind = 'p' order by part.relname
   return rows.flatMap(({ parent, name }) => {
     const [, year, month, day] = /^[a-z]+_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? []
     const endedAt = Date.UTC(Number(year), Number(month) - 1, Number(day) + 7)
-    return PARTITIONED.includes(parent) && endedAt <= now ? [{ table: parent, name, endedAt }] : []
+    return PARTITIONED.includes(parent) && endedAt <= now
+      ? [{ table: parent, name, monday: `${year}-${month}-${day}`, endedAt }]
+      : []
   })
 }
 
-async function holdsUntold(db: Db, { name }: Partition): Promise<boolean> {
-  const { count } = await db.query({ text: `select from tokenmill.${name} where state = 'NEW' limit 1` })
+async function holdsUntold(db: Db, { monday, endedAt }: Partition): Promise<boolean> {
+  const { count } = await db.query({
+    text: `select from tokenmill.outbox where state = 'NEW' and day >= $1::date and day < $2::date limit 1`,
+    values: [monday, new Date(endedAt).toISOString().slice(0, 10)],
+  })
   return count === 1
 }
 
 /** Drops a partition. False if others are using the table; the next run tries again. */
-async function dropPartition(store: Store, { name }: Partition): Promise<boolean> {
+async function dropPartition(store: Store, { table, monday }: Partition): Promise<boolean> {
   try {
     await store.transaction(async db => {
       // The drop waits for transactions that use the parent table, and later ones would wait behind the drop.
       await db.query({ text: `set local lock_timeout = ${RETENTION.lockMsMax}` })
-      await db.query({ text: `drop table if exists tokenmill.${name}` })
+      await db.query({ text: 'select tokenmill.drop_week($1, $2)', values: [table, monday] })
     })
     return true
   } catch (error) {

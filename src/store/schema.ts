@@ -31,6 +31,27 @@ export const MIGRATIONS = [
   '0025-source-references',
   '0026-released-references',
   '0028-references-by-number',
+  '0029-given-at',
+  '0031-manifest-totals',
+  '0032-references-by-card',
+  '0033-former-references',
+  '0034-wrapping-keys',
+  '0035-keks',
+  '0036-data-key-life',
+  '0037-reseal',
+  '0038-audit-chain',
+  '0039-grants',
+  '0040-signing-key-life',
+  '0041-cards',
+  '0045-capture-lines',
+  '0047-worker-role',
+  '0048-confirmations',
+  '0049-keyed-hashes',
+  '0050-shared-keys',
+  '0051-key-compromise',
+  '0052-contract-former-keys',
+  '0053-key-notices-and-pace',
+  '0054-refuse-former-writers',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */
@@ -54,9 +75,7 @@ export async function assertSchema(db: Db): Promise<void> {
 
 const WEEKS_AHEAD = 8
 
-/**
- * Taken before partitions are made: of two transactions that make the same table one fails, despite "if not exists".
- */
+/** Taken before partitions are made: of two transactions that make the same table one fails. */
 export const PARTITION_LOCK = `select pg_advisory_xact_lock(hashtextextended('tokenmill partitions', 0))`
 export const PARTITIONED = ['receipt', 'outbox'] as const
 
@@ -64,11 +83,9 @@ export function partitionStatements(now: number): string[] {
   const monday = Math.floor((now / 86_400_000 - 4) / 7) * 7 + 4
   const day = (n: number) => new Date(n * 86_400_000).toISOString().slice(0, 10)
   return PARTITIONED.flatMap(table =>
-    Array.from({ length: WEEKS_AHEAD + 2 }, (_, week) => {
-      const from = day(monday + (week - 1) * 7)
-      const to = day(monday + week * 7)
-      const name = `tokenmill.${table}_${from.replaceAll('-', '')}`
-      return `create table if not exists ${name} partition of tokenmill.${table} for values from ('${from}') to ('${to}')`
-    }),
+    Array.from(
+      { length: WEEKS_AHEAD + 2 },
+      (_, week) => `select tokenmill.make_week('${table}', '${day(monday + (week - 1) * 7)}')`,
+    ),
   )
 }

@@ -38,6 +38,8 @@ export interface Contract extends ContractTerms {
   contractId: string
   /** The HS256 key: at least 32 bytes. */
   key: Secret<Buffer>
+  /** The key before it, while it still verifies JWTs. It signs none. */
+  formerKey?: Secret<Buffer> | undefined
   /** ms since the epoch. */
   createdAt: number
 }

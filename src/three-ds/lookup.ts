@@ -40,9 +40,10 @@ export async function lookup(
   const contract = await ports.contracts.find(request.threeds_contract_id)
   if (!contract || !mayUse(caller, contract))
     return problem(203, { field: 'body.threeds_contract_id', reason: 'field_value' })
-  const digest = ports.requestDigest(canonicalText(request))
+  const digest = await ports.requestDigest(canonicalText(request))
   const known = idempotencyKey ? await ports.authentications.findByKey(caller.clientId, idempotencyKey) : undefined
-  if (known && !known.requestDigest?.equals(digest)) return problem(103, { field: 'body', reason: 'jti_reused' })
+  if (known && !(await isSameRequest(ports, known, request)))
+    return problem(103, { field: 'body', reason: 'jti_reused' })
   if (known && known.state !== 'OPEN') return { answer: shownLookup(known), record: known, ended: false }
   const card = await ports.findCard(caller, contract.entityId, sourceOf(request))
   if (isProblem(card)) return card
@@ -53,6 +54,15 @@ export async function lookup(
     : await begin({ ports, caller, request, contract, card, network, digest, idempotencyKey })
   if (isProblem(record)) return record
   return ask(ports, { record, request, contract, card })
+}
+
+async function isSameRequest(
+  ports: Ports,
+  { requestDigest, digestVersion }: Authentication,
+  request: LookupRequest,
+): Promise<boolean> {
+  const digest = await ports.requestDigestBy(canonicalText(request), digestVersion)
+  return requestDigest?.equals(digest) === true
 }
 
 function sourceOf(request: LookupRequest): CardSource {
@@ -90,7 +100,7 @@ interface Beginning {
   contract: Contract
   card: FoundCard
   network: Network
-  digest: Buffer
+  digest: Awaited<ReturnType<Ports['requestDigest']>>
   idempotencyKey: string | undefined
 }
 
@@ -119,7 +129,8 @@ async function begin({
     contractId: contract.contractId,
     clientId: caller.clientId,
     idempotencyKey: idempotencyKey ?? null,
-    requestDigest: idempotencyKey === undefined ? null : digest,
+    requestDigest: idempotencyKey === undefined ? null : digest.hash,
+    digestVersion: digest.keyVersion,
     jti,
     tokenId: card.tokenId,
     fingerprint: card.fingerprint,
@@ -176,7 +187,7 @@ interface Asked {
 
 async function ask(ports: Ports, { record, request, contract, card }: Asked): Promise<LookedUp | Problem> {
   const { transactionId } = record
-  const server = { ...ports.server, url: `${ports.server.url}/${resultKeyOf(ports, transactionId)}` }
+  const server = { ...ports.server, url: `${ports.server.url}/${await resultKeyOf(ports, record)}` }
   const areq = areqOf({
     transactionId,
     request,

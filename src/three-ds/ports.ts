@@ -98,8 +98,9 @@ export interface Ports {
   jwts: Jwts
   contracts: Contracts
   jwt: JwtSigner
-  /** 32 bytes that are equal only for equal texts. */
-  requestDigest(text: string): Buffer
+  /** 32 bytes that are equal only for equal texts and versions of a secret key, and the version in use. */
+  requestDigest(text: string): Promise<{ hash: Buffer; keyVersion: number }>
+  requestDigestBy(text: string, keyVersion: number): Promise<Buffer>
   directory(contract: Contract): DirectoryServer
   /** The card in clear; the caller must not keep it longer than the request. `entityId`: the contract's entity. */
   findCard(caller: Caller, entityId: string, source: CardSource): Promise<FoundCard | Problem>

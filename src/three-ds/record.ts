@@ -61,6 +61,8 @@ export interface Authentication {
   clientId: string
   idempotencyKey: string | null
   requestDigest: Buffer | null
+  /** The version of the key of `requestDigest` and of the URL for results (result-key.ts). */
+  digestVersion: number
   /** The JWT with which the browser began, if the lookup named it. */
   jti: string | null
   tokenId: string | null

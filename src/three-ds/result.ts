@@ -35,7 +35,8 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
   const found = await ports.authentications.findByTransaction(id)
   const isOurs =
     found?.findings.acs_transaction_id === rreq.acsTransID && found.findings.ds_transaction_id === rreq.dsTransID
-  if (!found || !isOurs || !isResultKey(ports, id, key)) return { message: erro('301', 'RReq', id), ended: false }
+  if (!found || !isOurs || !(await isResultKey(ports, found, key)))
+    return { message: erro('301', 'RReq', id), ended: false }
   const current = await upToDate(ports, found)
   const { record, moved, ignored } = await write(ports, current.record, stored =>
     applyResult(stored, resultOf(rreq), ports.clock()),

@@ -72,7 +72,7 @@ async function believe(
   jwt: string,
 ): Promise<Believed | Problem> {
   const now = ports.clock()
-  const verified = await ports.jwt.verify(contract.key, jwt, now)
+  const verified = await verifyByKeys(ports, contract, jwt, now)
   if ('fault' in verified) {
     if (verified.fault === 'malformed') return problem(401)
     if (verified.fault === 'expired') return problem(403)
@@ -85,6 +85,13 @@ async function believe(
   if (!payload.success) return problem(401)
   if (payload.data.Payment.ProcessorTransactionId !== record.transactionId) return problem(407)
   return { jti: verified.aud, payload: payload.data }
+}
+
+/** By the key in use, and by the former one while that is valid. */
+async function verifyByKeys({ jwt: signer }: Ports, { key, formerKey }: Contract, jwt: string, now: number) {
+  const verified = await signer.verify(key, jwt, now)
+  if (!formerKey || !('fault' in verified) || verified.fault !== 'signature') return verified
+  return signer.verify(formerKey, jwt, now)
 }
 
 /**

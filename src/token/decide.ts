@@ -3,6 +3,9 @@
 import { dateOf } from '../clock.ts'
 import { assert, type Refusal, refuse } from '../errors.ts'
 import { decideLine } from './batch/decide-line.ts'
+import { followDates } from './batch/decide-newest.ts'
+import { giversOf, isLater, namesGiven, noteGiver } from './batch/newest.ts'
+import type { ExpiryPolicy } from './batch/order.ts'
 import { isExpired } from './card.ts'
 import { type Given, isAnalytic, writeFields } from './card-fields.ts'
 import { follow, type LifecycleEvent, tombstone } from './lifecycle.ts'
@@ -16,8 +19,8 @@ import {
   writeType,
 } from './new-token.ts'
 import { holdsPanLookalike } from './pan.ts'
-import type { TokenRow } from './token.ts'
-import { changed, created, type Moment, touched, type Verdict } from './verdict.ts'
+import { type DatedName, isSameCard, type TokenRow } from './token.ts'
+import { changed, confirmed, created, giverOf, type Moment, touched, type Verdict } from './verdict.ts'
 
 export type { Given } from './card-fields.ts'
 export type { CardFacts, CreateContext } from './new-token.ts'
@@ -38,27 +41,57 @@ export function create(row: TokenRow | undefined, given: Given, card: CardFacts,
   const draft = { ...row }
   const wrote = writeFields(draft, given, card.brand)
   const typed = writeType(draft, given, card)
-  return renew(draft, given) || typed || wrote ? changed(draft, context) : touched(row, context.receiptId)
+  const renewed = renew(draft, given)
+  return concluded(row, draft, { isChanged: wrote || typed || renewed, names: namesGiven(given) }, context)
+}
+
+/** `names`: what the request says, whether or not the row says so already. */
+function concluded(
+  row: TokenRow,
+  draft: TokenRow,
+  { isChanged, names }: { isChanged: boolean; names: readonly DatedName[] },
+  context: Moment,
+): Verdict {
+  const isDated = noteGiver(draft, names, giverOf(context))
+  if (isChanged) return changed(draft, context)
+  return isDated ? confirmed(draft, context) : touched(row, context.receiptId)
 }
 
 /**
  * Decides a PATCH. `given`: the fields of the card, overridden by the fields beside the card; `card`: set if a PAN was
- * given. The caller has checked that no other live token has that PAN.
+ * given. The caller has checked that no other live token has that PAN. `newest`: only those fields count that nobody gave
+ * later, and the status follows the expiry date.
  */
 export function update(
   row: TokenRow,
   { card, ...given }: Given & { card?: CardFacts },
-  context: Moment & { field?: string },
+  context: Moment & { field?: string; newest?: ExpiryPolicy | undefined },
 ): Verdict {
   if (row.status === 'DELETED') return refuse('token_not_found', 'body.id')
   // Only the third party knows the card of its token, so the card can't be changed here.
   if (card && row.thirdParty) return refuse('third_party_card', context.field ?? 'body.encrypted_card')
   const wrong = pastRefusal(given, context.now) ?? namedRefusal(given, row) ?? (card && namedRefusal(given, card))
   if (wrong) return wrong
-  const draft = { ...row }
+  const { newest } = context
+  const giver = giverOf(context)
+  const draft = { ...row, givenAt: newest ? giversOf(row) : row.givenAt }
   const linked = card !== undefined && link(draft, card)
-  const wrote = writeFields(draft, given, card?.brand ?? given.cardBrand ?? row.brand)
-  return renew(draft, given) || linked || wrote ? changed(draft, context) : touched(row, context.receiptId)
+  const counts = new Set(namesGiven(given).filter(name => !newest || isLater(giver, draft.givenAt?.[name])))
+  const wrote = writeFields(draft, given, card?.brand ?? given.cardBrand ?? row.brand, name => counts.has(name))
+  const followed = newest
+    ? followDates(draft, draft.givenAt ?? {}, { given, won: counts, giver, batch: newest })
+    : asRenewed(renew(draft, given))
+  const names: DatedName[] = [
+    ...counts,
+    ...(card ? ['number' as const] : []),
+    ...(followed.isDecisive ? ['status' as const] : []),
+  ]
+  return concluded(row, draft, { isChanged: wrote || linked || followed.isChanged, names }, context)
+}
+
+/** A person's new date decides the status that it changes. */
+function asRenewed(renewed: boolean) {
+  return { isDecisive: renewed, isChanged: renewed }
 }
 
 /**
@@ -66,8 +99,9 @@ export function update(
  * removed.
  */
 function link(row: TokenRow, card: CardFacts): boolean {
-  if (row.fingerprint?.equals(card.fingerprint)) return false
-  row.fingerprint = card.fingerprint
+  if (isSameCard(row.cards, card.fingerprints.known)) return false
+  row.cards = card.fingerprints.kept
+  row.link = card.fingerprints
   row.bin = card.bin
   row.lastFour = card.lastFour
   row.brand = card.brand
@@ -75,6 +109,9 @@ function link(row: TokenRow, card: CardFacts): boolean {
   row.binRange = card.binRange
   row.analyticsToken = isAnalytic(row.tokenType) ? analyticsTokenOf(card) : null
   row.sealed = null
+  // A later batch must know that its owners' number was changed, so each row with another number keeps its givers.
+  const { brand: _, ...givers } = giversOf(row)
+  row.givenAt = givers
   return true
 }
 
@@ -83,13 +120,13 @@ export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment,
   const next = follow(row, event)
   if (next === 'gone') return refuse('token_not_found', field)
   // The date may have been changed after the scheduler read it.
-  if (next === 'stays' || (event === 'EXPIRE' && !hasPassed(row.tokenExpiryDate, context.now))) {
+  if (event === 'EXPIRE' && (next === 'stays' || !hasPassed(row.tokenExpiryDate, context.now))) {
     return touched(row, context.receiptId)
   }
-  if (next.status === 'DELETED') return changed(tombstone(row), context)
+  if (next !== 'stays' && next.status === 'DELETED') return changed(tombstone(row), context)
   const draft = { ...row }
-  setStatus(draft, next)
-  return changed(draft, context)
+  const isChanged = next !== 'stays' && setStatus(draft, next)
+  return concluded(row, draft, { isChanged, names: ['status'] }, context)
 }
 
 /** The refusal of a name or e-mail address that holds the number of the token's card: both are stored in clear. */

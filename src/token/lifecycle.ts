@@ -14,7 +14,7 @@ type Transition =
   | 'stays'
   | 'gone'
   | { to: 'ACTIVE'; from?: SuspendedReason }
-  | { to: 'SUSPENDED'; reason: SuspendedReason }
+  | { to: 'SUSPENDED'; reason: SuspendedReason; from?: SuspendedReason }
   | { to: 'DELETED' }
 
 const TRANSITIONS = {
@@ -26,7 +26,8 @@ const TRANSITIONS = {
     RENEW: 'stays',
   },
   SUSPENDED: {
-    SUSPEND: 'stays',
+    // A later file may lift `CARD_EXPIRED`, but never what was asked for.
+    SUSPEND: { to: 'SUSPENDED', reason: 'REQUEST', from: 'CARD_EXPIRED' },
     ACTIVATE: { to: 'ACTIVE' },
     DELETE: { to: 'DELETED' },
     EXPIRE: 'stays',
@@ -47,9 +48,8 @@ export function follow(
 ): StatusAndReason | 'stays' | 'gone' {
   const transition: Transition = TRANSITIONS[status][event]
   if (transition === 'stays' || transition === 'gone') return transition
-  if (transition.to === 'SUSPENDED') return { status: 'SUSPENDED', suspendedReason: transition.reason }
-  if (transition.to === 'ACTIVE' && transition.from !== undefined && transition.from !== suspendedReason) return 'stays'
-  return { status: transition.to, suspendedReason: null }
+  if ('from' in transition && transition.from !== suspendedReason) return 'stays'
+  return { status: transition.to, suspendedReason: transition.to === 'SUSPENDED' ? transition.reason : null }
 }
 
 /** The row of a deleted token: id, scope, type, status and dates stay; everything about the card is removed. */
@@ -58,7 +58,8 @@ export function tombstone<Row extends TokenRow>(row: Row): Row {
     ...row,
     status: 'DELETED',
     suspendedReason: null,
-    fingerprint: null,
+    cards: [],
+    link: undefined,
     sealed: null,
     bin: null,
     lastFour: null,
@@ -73,5 +74,6 @@ export function tombstone<Row extends TokenRow>(row: Row): Row {
     cardBrand: null,
     binRange: null,
     analyticsToken: null,
+    givenAt: null,
   }
 }

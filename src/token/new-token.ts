@@ -1,16 +1,17 @@
 // Makes the row of a card that has no token yet, and changes the type and the status of a row. batch-order.ts decides
 // which of several lines counts.
 import { assert } from '../errors.ts'
-import { type BatchLine, firstMark } from './batch/order.ts'
+import { firstGivers } from './batch/newest.ts'
+import { type BatchLine, type ExpiryPolicy, firstMark } from './batch/order.ts'
 import { isExpired } from './card.ts'
 import { addType, type Given, isAnalytic } from './card-fields.ts'
 import { follow, type StatusAndReason } from './lifecycle.ts'
-import type { ThirdPartyName, TokenRow, TokenType } from './token.ts'
-import type { Moment } from './verdict.ts'
+import type { Fingerprints, ThirdPartyName, TokenRow, TokenType } from './token.ts'
+import { giverOf, type Moment } from './verdict.ts'
 
 /** What is known of a card in a scope, after its number was hashed and its BIN looked up. */
 export interface CardFacts {
-  fingerprint: Buffer
+  fingerprints: Fingerprints
   bin: string
   lastFour: string
   /** The effective brand: `card_brand` if given, else the detected brand. */
@@ -46,7 +47,8 @@ export function newTokenRow(given: Given, card: CardFacts, context: CreateContex
     status,
     suspendedReason,
     tokenType,
-    fingerprint: card.fingerprint,
+    cards: card.fingerprints.kept,
+    link: card.fingerprints,
     sealed: null,
     bin: card.bin,
     lastFour: card.lastFour,
@@ -68,6 +70,7 @@ export function newTokenRow(given: Given, card: CardFacts, context: CreateContex
     version: 1,
     lastReceipt: context.receiptId,
     mark: batch ? firstMark(batch) : null,
+    givenAt: batch?.onConflict === 'newest' ? firstGivers(given, giverOf(context)) : null,
   }
 }
 
@@ -75,7 +78,7 @@ const LIVE: StatusAndReason = { status: 'ACTIVE', suspendedReason: null }
 const PAST_ITS_DATE: StatusAndReason = { status: 'SUSPENDED', suspendedReason: 'CARD_EXPIRED' }
 
 /** The status of a token that this request makes. */
-export function initialStatus(given: Given, batch: BatchLine | undefined): StatusAndReason {
+export function initialStatus(given: Given, batch: ExpiryPolicy | undefined): StatusAndReason {
   return batch?.onExpired === 'suspend' && isExpired(given, batch.acceptedAt) ? PAST_ITS_DATE : LIVE
 }
 

@@ -12,8 +12,10 @@ export interface TokenRow {
   status: TokenStatus
   suspendedReason: SuspendedReason | null
   tokenType: TokenType
-  /** Null once the token is deleted. */
-  fingerprint: Buffer | null
+  /** The fingerprints of its card: one per version of their key under which it is known. None once it is deleted. */
+  cards: readonly string[]
+  /** Set where a rule gave the row its `cards`: what the store must know to write them. */
+  link?: Fingerprints | undefined
   /** The sealed PAN; null once the token is deleted, and for ANALYTICS. */
   sealed: Buffer | null
   bin: string | null
@@ -44,6 +46,30 @@ export interface TokenRow {
   lastReceipt: string | null
   /** The batch that last wrote this row; null after any other write. */
   mark: BatchMark | null
+  /** Who gave what the row holds; null until a batch with `newest` touches the row, or it gets another number (batch/newest.ts). */
+  givenAt: GivenAt | null
+}
+
+/**
+ * The fingerprints of one card within one range, as UUIDs (the first 16 bytes of a keyed hash): one per version of their
+ * key. Two cards have none in common.
+ */
+export interface Fingerprints {
+  /** Those that the row of its token has from now on. The first one stands for the card within a job. */
+  kept: readonly string[]
+  /** The key's version of each of them. */
+  versions: readonly number[]
+  /** All under which its token may be found; `kept` come first. */
+  known: readonly string[]
+  /** The turn of the key in which they were made (`CardPhase`): in another turn they may not be written. */
+  turn: number
+  /** The whole keyed hash, for workers of release 0.3; null where none may run. */
+  whole: Buffer | null
+}
+
+/** Whether these are fingerprints of one card. */
+export function isSameCard(one: readonly string[], other: readonly string[]): boolean {
+  return one.some(print => other.includes(print))
 }
 
 /** A reuse token that a third party made. */
@@ -59,7 +85,10 @@ export interface BatchMark {
   batchNo: number
   /** This batch made the row. */
   created: boolean
-  /** If `lines` is null: the only line that wrote the row; else the last line that counts by the policy. */
+  /**
+   * If `lines` is null: the only line that wrote the row, and with `newest` the last line of the file that did; else the last
+   * line that counts by the policy.
+   */
   line: number
   lines: LineOfField | null
 }
@@ -72,6 +101,18 @@ export type CardFieldName = 'expiry' | 'name' | 'email' | 'sequence' | 'start' |
  * `before`: the rank of the row's expiry date before the batch.
  */
 export type LineOfField = { [name in CardFieldName | 'first' | 'before']?: number }
+
+/**
+ * Who gave a value: when (ms since the epoch), the beginning of the digest of its input ('' for anything but a batch with
+ * source times), and the line of the input.
+ */
+export type Giver = readonly [time: number, input: string, line: number]
+
+/** `number`: the link to a card that isn't the first. `status`: ACTIVE, or SUSPENDED and why. */
+export type DatedName = CardFieldName | 'number' | 'status'
+
+/** Nobody has given what has no entry. */
+export type GivenAt = { readonly [name in DatedName]?: Giver }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const REUSE_TOKEN_LENGTH = 27

@@ -1,8 +1,9 @@
 // What the rules have decided on one request about one token: the new row, and what the caller must do with it. Rows
 // are never changed in place; the caller saves the row and seals the PAN.
 import type { Refusal } from '../errors.ts'
+import { giverAt } from './batch/newest.ts'
 import { isReusable } from './card-fields.ts'
-import type { BatchMark, TokenRow } from './token.ts'
+import type { BatchMark, Giver, TokenRow } from './token.ts'
 
 export interface Decided {
   outcome: 'CREATED' | 'UPDATED' | 'UNCHANGED' | 'DUPLICATE'
@@ -10,8 +11,9 @@ export interface Decided {
   /** The token's data have changed, so the row must be saved. Its version is one above the version that was passed. */
   changed: boolean
   /**
-   * Only the batch mark has changed, so the row must be saved too. A saved mark tells later chunks that this line has
-   * written the row; without it, an earlier line of another chunk would look like the batch's first line for the row.
+   * Only the batch mark, or who gave the data, has changed, so the row must be saved too. A saved mark tells later chunks
+   * that this line has written the row; without it, an earlier line of another chunk would look like the batch's first
+   * line for the row.
    */
   marked: boolean
   /** Only `lastReceipt` has changed. */
@@ -26,6 +28,12 @@ export interface Moment {
   /** ms since the epoch. */
   now: number
   receiptId: string
+  /** Who gives the data; a single job, by the time at which it was sent. Default: the time `now`. */
+  giver?: Giver
+}
+
+export function giverOf({ giver, now }: Moment): Giver {
+  return giver ?? giverAt(now)
 }
 
 function needsSeal(row: TokenRow): boolean {
@@ -57,6 +65,17 @@ export function touched(row: TokenRow, receiptId: string): Decided {
 }
 
 /**
+ * The verdict on an interactive request that gives the data which the row has already. `row`: a copy that says so; a later
+ * batch compares its times with it.
+ */
+export function confirmed(row: TokenRow, { receiptId }: Moment): Decided {
+  row.version += 1
+  row.lastReceipt = receiptId
+  row.mark = null
+  return { outcome: 'UNCHANGED', row, changed: false, marked: true, touched: false, needsSeal: needsSeal(row) }
+}
+
+/**
  * The verdict on a batch record that changes nothing, or only the mark. If the mark changes, the receipt does too, so
  * that no earlier operation can be reversed.
  */
@@ -65,8 +84,9 @@ export function unchanged(
   outcome: 'UNCHANGED' | 'DUPLICATE',
   { receiptId }: Moment,
   mark?: BatchMark,
+  givenAt = row.givenAt,
 ): Decided {
   const marked = mark !== undefined
-  const kept = marked ? { ...row, version: row.version + 1, lastReceipt: receiptId, mark } : row
+  const kept = marked ? { ...row, version: row.version + 1, lastReceipt: receiptId, mark, givenAt } : row
   return { outcome, row: kept, changed: false, marked, touched: false, needsSeal: needsSeal(row) }
 }

@@ -45,6 +45,21 @@ export async function joinBatch(
   return joined.limitChunks === limit ? joined : batches.setLimit(store, joined.batchNo, limit)
 }
 
+/**
+ * The end of the batch, said by a chunk that was answered before: a sender that reads from a pipe learns late that no
+ * other chunk follows. Nothing happens if the batch has an extent, or chunks beyond this one.
+ */
+export async function takeLast(
+  { request, client }: Work<{ batch_id: string } & SaysExtent>,
+  { store, progress }: Pick<Deps, 'store' | 'progress'>,
+): Promise<void> {
+  if (!request.last || request.extent) return
+  const said = extentOf(request)
+  const batch = await batches.find(store, client.clientId, request.batch_id)
+  if (!batch || batch.extentChunks !== null || !said || said === 'contradiction') return
+  if (await batches.setExtent(store, batch.batchNo, said)) progress.note(batch.batchNo)
+}
+
 /** The extent without a file name that could be a card number, because that name is shown and stored in clear. */
 function withoutPan(extent: KnownExtent): KnownExtent {
   return extent.name !== null && holdsPossiblePan(extent.name) ? { ...extent, name: null } : extent

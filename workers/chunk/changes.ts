@@ -7,12 +7,13 @@ import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
-import { type Given, lifecycle, update } from '../../src/token/decide.ts'
+import { type CardFacts, type Given, lifecycle, update } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
 import type { SchemeAction } from '../../src/token/scheme.ts'
+import { isSameCard } from '../../src/token/token.ts'
 import { confirmed } from '../card/before-image.ts'
+import { findByCard } from '../card/by-card.ts'
 import { factsOf } from '../card/card-facts.ts'
 import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
@@ -27,7 +28,7 @@ import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { ownersOf } from './claims.ts'
-import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
+import { type DryRunGuesses, isSpent, openDryRunGuesses } from './dry-run-guesses.ts'
 import { rejected } from './fold.ts'
 import { type ClaimingOutcome, predictClaims, saveWithClaims } from './save-claims.ts'
 
@@ -177,7 +178,7 @@ function record(
   { outcome, row }: Applied,
   claim: Claim | undefined,
 ) {
-  if (before && !isSameCard(before, row)) {
+  if (before && !isSameRow(before, row)) {
     changes.linked.push(row)
     if ('given' in change) changes.schemeActions.set(row.tokenId, change.schemeAction)
   }
@@ -218,10 +219,9 @@ export function judgeChange(
   return isRefusal(verdict) ? verdict : onFileRefusal(change.onFile, row)
 }
 
-function isSameCard(one: StoredToken, other: StoredToken): boolean {
-  return (
-    one.fingerprint === other.fingerprint || (one.fingerprint?.equals(other.fingerprint ?? Buffer.alloc(0)) ?? false)
-  )
+/** Whether the row still has its card. */
+function isSameRow({ cards: one }: StoredToken, { cards: other }: StoredToken): boolean {
+  return one === other || isSameCard(one, other)
 }
 
 interface Applying {
@@ -239,28 +239,27 @@ async function apply(
   applying: Applying,
 ): Promise<Applied | Refusal> {
   if (!row) return refuse('token_not_found', 'body.id')
-  return 'action' in change
-    ? applyAction(change.action, row, applying.context.work)
-    : applyUpdate(change, row, rows, applying)
+  return 'action' in change ? applyAction(change, row, applying.context) : applyUpdate(change, row, rows, applying)
 }
 
 function applyAction(
-  action: TokenLifecycle['action'],
+  { action, line }: { action: TokenLifecycle['action']; line: number },
   row: StoredToken,
-  work: ChunkContext['work'],
+  { work, acceptedAt }: ChunkContext,
 ): Applied | Refusal {
-  const verdict = lifecycle(row, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
+  const at = { now: work.now, receiptId: work.receiptId, giver: [acceptedAt, '', line] } as const
+  const verdict = lifecycle(row, action, at, 'body.id')
   if (isRefusal(verdict)) return verdict
-  if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
+  if (verdict.touched) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
   const sealVersion = verdict.row.sealed === null ? null : row.sealVersion
-  return { outcome: 'UPDATED', row: { ...verdict.row, sealVersion } }
+  return { outcome: verdict.changed ? 'UPDATED' : 'UNCHANGED', row: { ...verdict.row, sealVersion } }
 }
 
 async function applyUpdate(
-  change: GivenChange,
+  change: GivenChange & { line: number },
   row: StoredToken,
   rows: ReadonlyMap<string, StoredToken>,
-  { context: { work }, deps, guesses }: Applying,
+  { context: { work, acceptedAt }, deps, guesses }: Applying,
 ): Promise<Applied | Refusal> {
   const { card, field, onFile } = change
   const scope = card && (await deps.directory.scope(row.tokenScope))
@@ -268,32 +267,31 @@ async function applyUpdate(
   if (isRefusal(facts)) return facts
   // The rules decide before other cards are searched: an answer about another card is counted as a guess.
   const given = { ...change.given, ...(facts ? { card: facts } : {}) }
-  const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
+  const at = { now: work.now, receiptId: work.receiptId, giver: [acceptedAt, '', change.line] } as const
+  const verdict = update(row, given, at)
   if (isRefusal(verdict)) return verdict
   // The record needn't hold the card that the token has.
   const telling = onFileRefusal(onFile, row) ?? onFileRefusal(onFile, verdict.row)
   if (telling) return telling
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
-  if (guess && guesses) {
-    await guesses.load([guess])
-    if (guesses.isSpent(guess)) return refuse('guesses', field)
-  }
-  if (facts && !row.fingerprint?.equals(facts.fingerprint)) {
-    if (await isTaken(facts.fingerprint, row, rows, deps)) return refuse('pan_taken', field)
+  if (guess && (await isSpent(guess, guesses))) return refuse('guesses', field)
+  if (facts && !isSameCard(row.cards, facts.fingerprints.known)) {
+    if (await isTaken(facts, row, rows, deps)) return refuse('pan_taken', field)
     if (guess) guesses?.miss(guess)
   }
-  if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
-  return { outcome: 'UPDATED', row: sealRow(verdict, row, card?.pan, deps.ring) }
+  if (verdict.touched) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
+  return { outcome: verdict.changed ? 'UPDATED' : 'UNCHANGED', row: sealRow(verdict, row, card?.pan, deps.ring) }
 }
 
 /** Whether another token, of this chunk or in the store, belongs to the card. */
 async function isTaken(
-  fingerprint: Buffer,
+  facts: CardFacts,
   row: StoredToken,
   rows: ReadonlyMap<string, StoredToken>,
   deps: Deps,
 ): Promise<boolean> {
-  const [stored] = await tokens.findByFingerprints(deps.store, [fingerprint])
+  const stored = await findByCard(deps.store, facts)
   if (stored && stored.tokenId !== row.tokenId) return true
-  return [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(fingerprint))
+  const { known } = facts.fingerprints
+  return [...rows.values()].some(other => other.tokenId !== row.tokenId && isSameCard(other.cards, known))
 }

@@ -21,8 +21,8 @@ import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
-import { openBlock } from '../../src/vault/block.ts'
-import { captureKeyFor } from '../card/open-capture.ts'
+import { openBlockByLine } from '../../src/vault/capture/line.ts'
+import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import type { NetworkResult } from '../provider/network-actions.ts'
@@ -55,12 +55,18 @@ export interface Decided {
 export type ActedRecords = ReadonlyMap<number, NetworkResult>
 
 /** The block's plaintext: NDJSON, one record per line. */
-export async function openChunk(work: Work<TokenBatch>, deps: Pick<Deps, 'directory'>): Promise<Buffer | Refusal> {
-  const { request, claims, client, block = '' } = work
-  const key = await captureKeyFor(request.block.public_key_alias, client, deps.directory)
-  if (isRefusal(key)) return refuse('alias_unknown', 'body.request.block.public_key_alias')
-  const opened = await openBlock(block, key, { iss: claims.iss, jti: claims.jti })
-  return isRefusal(opened) ? refuse('block_undecryptable', 'body.request.block') : opened
+export async function openChunk(
+  { request, claims, client, block = '' }: Work<TokenBatch>,
+  { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
+): Promise<Buffer | Refusal> {
+  const { public_key_alias: alias } = request.block
+  const opened = await openForClient({ alias, client }, directory, line =>
+    openBlockByLine(block, line, { iss: claims.iss, jti: claims.jti }),
+  )
+  if (isRefusal(opened))
+    return opened.reason === 'alias_unknown' ? refuse('alias_unknown', 'body.request.block.public_key_alias') : opened
+  captureUse.note(opened.keyId, client.clientId)
+  return opened.plaintext
 }
 
 const NEWLINE = 0x0a

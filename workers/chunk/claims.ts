@@ -2,14 +2,32 @@
 // left them. Nothing is looked up or saved here.
 import type { Claimed } from '../../src/job/chunk-outcomes.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
-import { type Claim, type JudgedClaim, judgeClaim, ownerKey, type SourceReference } from '../../src/token/on-file.ts'
+import {
+  type Claim,
+  type JudgedClaim,
+  judgeClaim,
+  type OwnerId,
+  ownerKey,
+  type SourceReference,
+} from '../../src/token/on-file.ts'
+import type { Giver } from '../../src/token/token.ts'
 import { reversibleSince } from '../card/before-image.ts'
 import type { Effect } from '../line/effect.ts'
 import type { ChunkContext } from './chunk.ts'
+import { isNewest } from './source-times.ts'
+
+export interface ClaimingRecord {
+  line: number
+  claim: Claim
+  /** Default: the batch as a whole. */
+  giver?: Giver | undefined
+  /** The number of the owner's token was changed later. */
+  outdated?: boolean | undefined
+}
 
 export interface Claims {
   /** Decides the claim of the next record in file order. `tokenId`: the token of the record's card. */
-  judge(record: { line: number; claim: Claim }, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
+  judge(record: ClaimingRecord, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
   /** The owner's reference as the records so far have left it. */
   current(claim: Claim): StoredReference | undefined
   /** The change of the token's number of owners by the records so far, counted as `countClaims` does. */
@@ -23,7 +41,9 @@ export interface Claims {
 }
 
 /** Opens the claims of a chunk. `stored`: the stored references by `ownerKey`. */
-export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work, batch }: ChunkContext): Claims {
+export function openClaims(stored: ReadonlyMap<string, StoredReference>, context: ChunkContext): Claims {
+  const { work, batch, acceptedAt } = context
+  const newest = isNewest(work.request)
   const { receiptId, now } = work
   const judged = new Map<string, StoredReference>()
   const gains = new Map<string, number>()
@@ -39,13 +59,15 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
     const base = stored.get(key)
     if (base && !judged.has(key)) forgo(base)
     // The version grows once, however many records of the chunk are the owner's.
-    judged.set(key, { ...row, version: base ? base.version + 1 : 1, referenceNo: base?.referenceNo })
+    // In place: `judgeClaim` made this row for us.
+    judged.set(key, Object.assign(row, { version: base ? base.version + 1 : 1, referenceNo: base?.referenceNo }))
   }
   return {
     current: ({ owner }) => current(ownerKey(owner)),
-    judge({ line, claim }, tokenId, relinked) {
+    judge({ line, claim, giver = [acceptedAt, '', line], outdated }, tokenId, relinked) {
       const key = ownerKey(claim.owner)
-      const at = { tokenId, receiptId, now, mark: { batchNo: batch?.batchNo ?? 0, line }, relinked }
+      const mark = { batchNo: batch?.batchNo ?? 0, line }
+      const at = { tokenId, receiptId, now, mark, relinked, giver, newest, outdated }
       const { outcome, row, previousToken } = judgeClaim(current(key), claim, at)
       if (row) keep(key, row)
       if (outcome === 'ADDED' || outcome === 'MOVED') gain(tokenId, 1)
@@ -54,7 +76,7 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
         left.add(previousToken)
       }
       // A later line has moved its owner to another token.
-      if (outcome === 'OLDER') left.add(tokenId)
+      if (outcome === 'OLDER' && current(key)?.tokenId !== tokenId) left.add(tokenId)
       return { outcome, previousToken }
     },
     gainOf: tokenId => gains.get(tokenId) ?? 0,
@@ -65,15 +87,20 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
         changedReferences: rows.filter(({ referenceNo }) => referenceNo !== undefined),
       }
     },
-    gained: () =>
-      new Set([...judged].flatMap(([key, { tokenId }]) => (stored.get(key)?.tokenId === tokenId ? [] : tokenId))),
+    gained() {
+      const gained = new Set<string>()
+      for (const [key, { tokenId }] of judged) if (stored.get(key)?.tokenId !== tokenId) gained.add(tokenId)
+      return gained
+    },
     left: () => left,
   }
 }
 
 /** The owners in the claims of a chunk's records. */
-export function ownersOf(records: readonly { claim: Claim | undefined }[]) {
-  return [...new Map(records.flatMap(({ claim }) => (claim ? [[ownerKey(claim.owner), claim.owner]] : []))).values()]
+export function ownersOf(records: readonly { claim: Claim | undefined }[]): OwnerId[] {
+  const owners = new Map<string, OwnerId>()
+  for (const { claim } of records) if (claim) owners.set(ownerKey(claim.owner), claim.owner)
+  return [...owners.values()]
 }
 
 /** The claim as an outcome shows it. `previousOf` finds the row of the former token. */

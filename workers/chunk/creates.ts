@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf } from '../../src/job/on-file.ts'
+import { presentedText } from '../../src/job/presented-card.ts'
 import type { CreateRecord } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
@@ -12,6 +13,7 @@ import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
+import { type CardAsked, findByCards, keyOf } from '../card/by-card.ts'
 import { factsOf, scopeFor } from '../card/card-facts.ts'
 import { countMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
@@ -33,8 +35,10 @@ import {
   type Relinks,
   rejected,
 } from './fold.ts'
+import { type FoundOlder, openOlderClaims } from './older-claims.ts'
 import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
 import { saveWithClaims } from './save-claims.ts'
+import { giverOf } from './source-times.ts'
 
 /** Other work gets its turn after this many records. */
 const RECORDS_AT_ONCE = 100
@@ -76,6 +80,8 @@ function prepareCreate(
   const scope = scopes.get(request.token_scope ?? context.work.request.token_scope ?? '')
   if (scope === undefined) return rejected(record, refuse('field_required', 'body.token_scope'))
   if (isRefusal(scope)) return rejected(record, scope)
+  const giver = giverOf({ line, sourceTime: request.source_time }, context)
+  if (isRefusal(giver)) return rejected(record, giver)
   const contract = contextRefusal(request, context.work.client, deps) ?? contractFor(request, scope, deps)
   if (isRefusal(contract)) return rejected(record, contract)
   const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
@@ -85,9 +91,11 @@ function prepareCreate(
     const facts = factsOf(card, options, deps)
     if (isRefusal(facts)) return rejected(record, facts)
     const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
-    const key = facts.fingerprint.toString('latin1')
+    const key = keyOf(facts.fingerprints)
     const claim = request.on_file && claimOf(request.on_file, scope)
-    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim }
+    // The date of a contract with a third party isn't the record's.
+    const presented = presentedText(card, facts.fingerprints)
+    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim, giver, presented }
   }
   const { card, encrypted_card: encryptedCard, public_key_alias: alias } = request
   if (card !== undefined && encryptedCard !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
@@ -122,13 +130,13 @@ export async function decideCreates(
   deps: Deps,
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
-  const [found, known] = await Promise.all([
-    tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)),
+  const [stored, known] = await Promise.all([
+    findByCards(deps.store, cardsOf(prepared)),
     references.findByOwners(deps.store, ownersOf(prepared)),
   ])
-  const stored = byCard(found)
+  const older = await openOlderClaims(prepared, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
-  const first = decideCards(prepared, stored, context, deps, { provisioned, relinks })
+  const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
   const replacements = await replacementsOf(first.relinked, context, deps)
   countMisses(context.work.client.clientId, [...first.created, ...first.relinked], deps)
   const { receiptId } = context.work
@@ -138,17 +146,19 @@ export async function decideCreates(
         await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
       if (relinks && first.relinked.length > 0)
         await writeRelinked(db, { updates: first.relinked, replacements }, relinks, deps)
-      const lost = await tokens.insertMissing(db, first.created)
-      if (relinks && lost.length > 0) throw new LostRace('a card got its token meanwhile')
-      const again = lost.length === 0 ? NONE : await decideLost(lost, prepared, context, db, deps)
-      const outcomes = [...first.outcomes.filter(({ key }) => !lost.includes(key)), ...again.outcomes]
+      const losers = await tokens.insertMissing(db, first.created)
+      if ((relinks || older) && losers.size > 0) throw new LostRace('a card got its token meanwhile')
+      const lost = new Set(first.created.filter(({ tokenId }) => losers.has(tokenId)).map(cardOf))
+      const again = lost.size === 0 ? NONE : await decideLost(lost, prepared, context, db, deps)
+      const outcomes = [...first.outcomes.filter(({ key }) => !lost.has(key)), ...again.outcomes]
       const effect = {
         updates: [...first.updated, ...again.updated],
         provisions: firstSchemesOf(first.made, lost, context, deps),
       }
-      const bases = [...stored.values(), ...again.stored.values()]
+      const bases = [...stored.values(), ...again.stored.values(), ...(older?.tokens.values() ?? [])]
       const beside = { effect, written: first.relinked, bases, references: known }
       await saveWithClaims(db, outcomes, beside, context, deps)
+      await older?.check(db)
       return outcomes
     },
   }
@@ -156,7 +166,7 @@ export async function decideCreates(
 
 function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): Provisioned[] {
   return created.flatMap(row => {
-    const end = row.thirdParty ? provisioned.get(keyOf(row)) : undefined
+    const end = row.thirdParty ? provisioned.get(cardOf(row)) : undefined
     return end === undefined || end === 'known' || isRefusal(end) ? [] : [end]
   })
 }
@@ -172,26 +182,23 @@ const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
 
 /** Decides the records of cards for which another chunk has just made a token once more, with that token. */
 async function decideLost(
-  lost: readonly string[],
+  lost: ReadonlySet<string>,
   prepared: readonly PreparedCreate[],
   context: ChunkContext,
   db: Db,
   deps: Deps,
 ): Promise<DecidedAgain> {
-  const again = prepared.filter(({ key }) => lost.includes(key))
-  const stored = byCard(await tokens.findByFingerprints(db, fingerprintsOf(again)))
+  const again = prepared.filter(({ key }) => lost.has(key))
+  const stored = await findByCards(db, cardsOf(again))
   const { outcomes, created, updated } = decideCards(again, stored, context, deps)
   if (created.length > 0) throw new LostRace('a token came and went meanwhile')
   return { outcomes, updated, stored }
 }
 
-export const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [
-  ...new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint])).values(),
+/** The cards of the records, each once. */
+export const cardsOf = (prepared: readonly PreparedCreate[]): CardAsked[] => [
+  ...new Map(prepared.map(({ key, facts }) => [key, facts])).values(),
 ]
-
-export function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
-  return new Map(rows.flatMap(row => (row.fingerprint ? [[row.fingerprint.toString('latin1'), row]] : [])))
-}
 
 /** Decides and seals: which rows to insert, which to update, and the outcome of each record. */
 function decideCards(
@@ -199,13 +206,18 @@ function decideCards(
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
   deps: Deps,
-  beside: { provisioned?: ProvisionedCards | undefined; relinks?: Relinks | undefined } = {},
+  beside: {
+    provisioned?: ProvisionedCards | undefined
+    relinks?: Relinks | undefined
+    older?: FoundOlder | undefined
+  } = {},
 ) {
   const { outcomes, folded } = fold(prepared, stored, context, beside)
   sealAll(folded, deps)
   const rows = [...folded.values()]
   // All records of one token are answered with the token's final row.
-  const byId = new Map([...stored.values(), ...rows.map(({ row }) => row)].map(row => [row.tokenId, row]))
+  const known = [...(beside.older?.tokens.values() ?? []), ...stored.values(), ...rows.map(({ row }) => row)]
+  const byId = new Map(known.map(row => [row.tokenId, row]))
   for (const outcome of outcomes) outcome.token = byId.get(outcome.tokenId ?? '')
   const made = rows.filter(({ base }) => !base)
   const created = made.map(({ row }) => row)
@@ -217,12 +229,12 @@ function decideCards(
 /** The first scheme tokens of those tokens that this chunk inserted; not of cards for which another chunk was first. */
 function firstSchemesOf(
   made: readonly Folded[],
-  lost: readonly string[],
+  lost: ReadonlySet<string>,
   { work }: ChunkContext,
   deps: Deps,
 ): NewScheme[] {
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.includes(keyOf(row)))
+  const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.has(cardOf(row)))
   return firstSchemes(
     ours.map(({ row, pan, scope }) => ({ token: row, pan, scope })),
     job,
@@ -230,7 +242,8 @@ function firstSchemesOf(
   )
 }
 
-const keyOf = ({ fingerprint }: StoredToken) => fingerprint?.toString('latin1') ?? ''
+/** The card of a row that this chunk makes, as its records name it. */
+const cardOf = ({ cards }: StoredToken) => cards[0] ?? ''
 
 /** Seals the rows to be written; all nonces are drawn at once. */
 function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {

@@ -4,16 +4,18 @@
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
 import * as references from '../../src/store/reference/source-references.ts'
+import * as cardPhases from '../../src/store/token/card-phases.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import * as tokens from '../../src/store/token/tokens.ts'
+import { findByCards } from '../card/by-card.ts'
 import { guessOf } from '../card/guess-limit.ts'
 import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext, Decided } from './chunk.ts'
 import { ownersOf } from './claims.ts'
-import { byCard, fingerprintsOf } from './creates.ts'
+import { cardsOf } from './creates.ts'
 import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
+import { openOlderClaims } from './older-claims.ts'
 import { openRelinks } from './relinks.ts'
 import { predictClaims } from './save-claims.ts'
 
@@ -23,30 +25,56 @@ export async function decideDryRun(
   deps: Deps,
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
-  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
+  const stored = await findByCards(deps.store, cardsOf(prepared))
   const { work } = context
   const run = runOf(work.claims.jti)
-  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, fingerprintsOf(prepared))
+  const prints = await pinnedPrints(run, prepared, deps)
+  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, [...prints.values()])
   for (const { key, facts } of prepared) {
-    const row = seen.get(facts.fingerprint.toString('hex'))
-    if (row) stored.set(key, { ...row, fingerprint: facts.fingerprint, sealed: null })
+    const row = seen.get(prints.get(key) ?? '')
+    if (row) stored.set(key, { ...row, givenAt: row.givenAt ?? null, cards: facts.fingerprints.kept, sealed: null })
   }
   const guesses = openDryRunGuesses(deps)
   const { allowed, refused } = await withinLimit(prepared, stored, guesses, work.client.clientId)
   const known = await references.findByOwners(deps.store, ownersOf(allowed))
+  const older = await openOlderClaims(allowed, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
-  const { outcomes, folded } = fold(allowed, stored, context, { relinks })
+  const { outcomes, folded } = fold(allowed, stored, context, { relinks, older })
   predictClaims(outcomes, known, context)
-  const entries = [...folded.values()].flatMap(({ row: { fingerprint, sealed: _, ...row } }) =>
-    fingerprint ? { fingerprint, row, isSeen: seen.has(fingerprint.toString('hex')) } : [],
-  )
+  const entries = [...folded].flatMap(([key, { row }]) => {
+    const fp = prints.get(key)
+    return fp === undefined ? [] : { fp, row: scratchOf(row), isSeen: seen.has(fp) }
+  })
   return {
     save: async db => {
+      // A card that is known under a version that this process hasn't heard of is no miss.
+      for (const turn of new Set(prepared.map(({ facts }) => facts.fingerprints.turn)))
+        await cardPhases.assertTurn(db, turn)
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
       await writeEffects(db, [guesses.effect()], deps)
       return [...outcomes, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
     },
   }
+}
+
+/** The fingerprints by which the dry run knows the cards, by card: under one version, whatever the key does meanwhile. */
+async function pinnedPrints(
+  run: string,
+  prepared: readonly PreparedCreate[],
+  { store, ring }: Pick<Deps, 'store' | 'ring'>,
+): Promise<ReadonlyMap<string, string>> {
+  const version = await dryRuns.pinVersion(store, run, ring.cardPhase().writes[0] ?? 1)
+  return new Map(
+    prepared.map(({ key, facts, pan, scope, contract }) => {
+      const isFirst = facts.fingerprints.versions[0] === version
+      return [key, isFirst ? key : ring.fingerprintBy(pan, contract?.place ?? scope.tokenScope, version)]
+    }),
+  )
+}
+
+function scratchOf(token: StoredToken): dryRuns.ScratchRow {
+  const { cards: _, storedCards: __, link: ___, fingerprint: ____, sealed: _____, ...row } = token
+  return row
 }
 
 /** The outcomes in file order, until the misses of their digits exceed the limit. */

@@ -9,12 +9,15 @@ import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type CardFacts, create, type Given, update, type Decided as Verdict } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
+import type { Giver } from '../../src/token/token.ts'
+import { isRenewed } from '../card/by-card.ts'
 import { onFileRefusal } from '../card/claim.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
 import type { ThirdPartyResult } from '../provider/third-party-actions.ts'
 import type { ChunkContext } from './chunk.ts'
 import { reasonOf } from './chunk.ts'
+import { isNewest } from './source-times.ts'
 
 const ID_BYTES = 10
 
@@ -31,6 +34,9 @@ export interface PreparedCreate {
   contract: Contract | undefined
   /** For whom the card is on file. */
   claim: Claim | undefined
+  giver: Giver
+  /** The card as the record gives it (`presentedText`). */
+  presented: string
 }
 
 export interface Folded {
@@ -63,6 +69,9 @@ export interface KeyedOutcome extends RecordOutcome {
   tokenId: string | undefined
   /** The token was the owner's before, and is now linked to the record's card. */
   relinked?: boolean
+  giver?: Giver
+  /** The number of the owner's token was changed later. */
+  outdated?: boolean
 }
 
 /** Decides which records link their owner's token to their card. */
@@ -78,12 +87,31 @@ export interface Relinks {
   note(record: PreparedCreate, row: StoredToken | undefined, relinked: boolean): void
 }
 
+interface LateRecord {
+  tokenId: string | undefined
+  outdated: boolean
+}
+
+/** Decides which records come too late for their owner. */
+export interface OlderClaims {
+  /**
+   * The token of the record's owner, without an id if the owner has no token. Undefined if the record doesn't come too
+   * late. `cardToken`: the token that the record's card has. `outdated`: only because the number of the owner's token was
+   * changed later.
+   */
+  find(record: PreparedCreate, cardToken: string | undefined): LateRecord | undefined
+  /** Records that a record took effect on that token. */
+  note(record: PreparedCreate, tokenId: string | undefined, relinked: boolean): void
+}
+
+const NO_OLDER: OlderClaims = { find: () => undefined, note: () => {} }
 const NO_RELINKS: Relinks = { rowFor: () => undefined, baseOf: () => undefined, note: () => {} }
 
 /** Optional further data about a chunk's records. */
 interface Beside {
   provisioned?: ProvisionedCards | undefined
   relinks?: Relinks | undefined
+  older?: OlderClaims | undefined
 }
 
 /**
@@ -94,52 +122,82 @@ export function fold(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
-  { provisioned, relinks = NO_RELINKS }: Beside = {},
+  { provisioned, relinks = NO_RELINKS, older = NO_OLDER }: Beside = {},
 ): { outcomes: KeyedOutcome[]; folded: Map<string, Folded> } {
-  const { work } = context
   const random = randomBytes(prepared.length * ID_BYTES).toString('hex')
-  const time = timeOf(work.now)
-  const policy = policyOf(context)
-  const folded = new Map<string, Folded>()
-  const outcomes: KeyedOutcome[] = []
-  const freed = new Set<string>()
-  for (const [index, record] of prepared.entries()) {
-    const { line, key, contract } = record
-    const owned = relinks.rowFor(record, folded.has(key) || stored.has(key))
-    if (owned) {
-      outcomes.push(relink(record, owned, relinks, { folded, freed, work }))
-      continue
-    }
-    const { before, base, current, end, made } = standingOf(
-      record,
-      freed.has(key) ? NOWHERE : stored,
-      folded,
-      provisioned,
-    )
-    const judged = create(current, record.given, record.facts, {
-      now: work.now,
-      tokenId: current?.tokenId ?? made?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
-      tokenScope: record.scope.tokenScope,
-      thirdParty: contract && made && nameOf(contract, made),
-      receiptId: work.receiptId,
-      field: record.field,
-      batch: { ...policy, line },
-    })
-    const verdict = isRefusal(end) && !isRefusal(judged) ? end : judged
-    if (isRefusal(verdict)) {
-      outcomes.push(keyless(record, verdict))
-      continue
-    }
-    if (contract && !current && provisioned && !made)
-      throw new LostRace('the token of a third party was deleted meanwhile')
-    // A change of the mark alone is saved too: without it an earlier line that is worked later would overwrite what
-    // this line confirmed.
-    if (verdict.changed || verdict.marked) folded.set(key, foldedBy(verdict, record, before, base))
-    const row = folded.get(key)?.row ?? base
-    relinks.note(record, row, false)
-    outcomes.push(outcomeOf(record, verdict.outcome, row?.tokenId))
+  const time = timeOf(context.work.now)
+  const folding: Folding = {
+    ...{ stored, context, provisioned, relinks, older },
+    policy: policyOf(context),
+    folded: new Map(),
+    freed: new Set(),
+    keys: new Map(prepared.flatMap(({ key, facts }) => facts.fingerprints.known.map(fp => [fp, key]))),
+    newTokenId: index => tokenIdAt(time, random, index * 2 * ID_BYTES),
   }
-  return { outcomes, folded }
+  const outcomes = prepared.map((record, index) => foldRecord(record, index, folding))
+  return { outcomes, folded: folding.folded }
+}
+
+/** What the records of a chunk share while they are decided. */
+interface Folding {
+  provisioned: ProvisionedCards | undefined
+  relinks: Relinks
+  older: OlderClaims
+  stored: ReadonlyMap<string, StoredToken>
+  context: ChunkContext
+  policy: ReturnType<typeof policyOf>
+  folded: Map<string, Folded>
+  /** Cards whose token was linked to another card. */
+  freed: Set<string>
+  /** The chunk's cards, by each of their fingerprints. */
+  keys: ReadonlyMap<string, string>
+  newTokenId: (index: number) => string
+}
+
+function foldRecord(record: PreparedCreate, index: number, folding: Folding): KeyedOutcome {
+  const { stored, folded, freed, provisioned, relinks, older } = folding
+  const { key } = record
+  const standing = standingOf(record, freed.has(key) ? NOWHERE : stored, folded, provisioned)
+  const late = older.find(record, standing.current?.tokenId)
+  if (late) return lateOutcome(record, late)
+  const owned = relinks.rowFor(record, folded.has(key) || stored.has(key))
+  if (!owned) return foldCard(record, index, standing, folding)
+  const linked = relink(record, owned, folding)
+  older.note(record, linked.tokenId, true)
+  return linked
+}
+
+/** Decides the record about the token of its card, whoever the owner is. */
+function foldCard(
+  record: PreparedCreate,
+  index: number,
+  { before, base, current, end, made }: ReturnType<typeof standingOf>,
+  { context, policy, folded, provisioned, relinks, older, newTokenId }: Folding,
+): KeyedOutcome {
+  const { line, key, contract, giver, field } = record
+  const { now, receiptId } = context.work
+  const judged = create(current, record.given, record.facts, {
+    ...{ now, receiptId, giver, field },
+    tokenId: current?.tokenId ?? made?.tokenId ?? newTokenId(index),
+    tokenScope: record.scope.tokenScope,
+    thirdParty: contract && made && nameOf(contract, made),
+    batch: { ...policy, line },
+  })
+  const verdict = isRefusal(end) && !isRefusal(judged) ? end : judged
+  if (isRefusal(verdict)) return keyless(record, verdict)
+  if (contract && !current && provisioned && !made)
+    throw new LostRace('the token of a third party was deleted meanwhile')
+  // A change of the mark alone is saved too: without it an earlier line that is worked later would overwrite what
+  // this line confirmed.
+  // So is a row that gains a fingerprint.
+  const isSaved = verdict.changed || verdict.marked
+  if (isSaved) folded.set(key, foldedBy(verdict, record, before, base))
+  else if (!before && base && isRenewed(base))
+    folded.set(key, foldedBy({ ...verdict, row: { ...verdict.row } }, record, before, base))
+  const row = folded.get(key)?.row ?? base
+  relinks.note(record, row, false)
+  older.note(record, row?.tokenId, false)
+  return outcomeOf(record, verdict.outcome, row?.tokenId)
 }
 
 const NOWHERE: ReadonlyMap<string, StoredToken> = new Map()
@@ -148,16 +206,17 @@ const NOWHERE: ReadonlyMap<string, StoredToken> = new Map()
 function relink(
   record: PreparedCreate,
   owned: StoredToken,
-  relinks: Relinks,
-  { folded, freed, work }: { folded: Map<string, Folded>; freed: Set<string>; work: ChunkContext['work'] },
+  { relinks, folded, freed, keys, context, policy }: Folding,
 ): KeyedOutcome {
-  const { given, facts, field, key, claim } = record
+  const { given, facts, field, key, claim, giver } = record
+  const { work } = context
   const { now, receiptId } = work
+  const newest = isNewest(work.request) ? policy : undefined
   // The chunk's own cards are compared elsewhere.
   const telling = claim && onFileRefusal([claim.onFile, { ...claim.owner, tokenScope: '' }], owned)
-  const verdict = telling ?? update(owned, { ...given, card: facts }, { now, receiptId, field })
+  const verdict = telling ?? update(owned, { ...given, card: facts }, { now, receiptId, field, giver, newest })
   if (isRefusal(verdict)) return keyless(record, verdict)
-  const formerKey = owned.fingerprint?.toString('latin1') ?? ''
+  const formerKey = owned.cards.map(fp => keys.get(fp)).find(known => known !== undefined) ?? ''
   const before = folded.get(formerKey)
   const base = before ? before.base : relinks.baseOf(owned.tokenId)
   folded.delete(formerKey)
@@ -197,12 +256,22 @@ function foldedBy(
   return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }
 }
 
+/** Nothing is changed for the record. */
+function lateOutcome(record: PreparedCreate, { tokenId, outdated }: LateRecord): KeyedOutcome {
+  const { line, reference, claim, giver, presented } = record
+  const none = { reason: undefined, field: undefined, token: undefined }
+  const told = { line, reference, outcome: 'UNCHANGED', ...none, presented } as const
+  if (tokenId !== undefined) return { ...told, key: '', claim, tokenId, giver, outdated }
+  return { ...told, key: '', claim: undefined, tokenId, claimed: { outcome: 'OLDER', previous: undefined } }
+}
+
 function outcomeOf(
-  { line, reference, key, claim }: PreparedCreate,
+  { line, reference, key, claim, giver, presented }: PreparedCreate,
   outcome: Verdict['outcome'],
   tokenId: string | undefined,
 ): KeyedOutcome {
-  return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key, claim, tokenId }
+  const told = { line, reference, outcome, reason: undefined, field: undefined, token: undefined, presented }
+  return { ...told, key, claim, tokenId, giver }
 }
 
 function keyless(record: PreparedCreate, refusal: Refusal): KeyedOutcome {

@@ -6,6 +6,8 @@ import type { StoredReference } from '../../src/store/reference/source-reference
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Claim } from '../../src/token/on-file.ts'
+import type { Giver } from '../../src/token/token.ts'
+import { confirmed } from '../card/before-image.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
@@ -21,6 +23,10 @@ export interface ClaimingOutcome extends RecordOutcome {
   tokenId: string | undefined
   /** The token was linked to another card for this record. */
   relinked?: boolean
+  /** Default: the batch as a whole. */
+  giver?: Giver
+  /** The number of the owner's token was changed later. */
+  outdated?: boolean
 }
 
 /** What is written besides the claims. */
@@ -48,8 +54,9 @@ export async function saveWithClaims(
   const claiming = inFileOrder(outcomes)
   if (claiming.length === 0) return writeEffects(db, [effect], deps)
   const claims = openClaims(references, context)
-  const ends = claiming.map(({ line, claim, tokenId, relinked }) => claims.judge({ line, claim }, tokenId, relinked))
-  const touches = touchesOf(claims, [...(effect.updates ?? []), ...written], bases, context)
+  const ends = claiming.map(one => claims.judge(one, one.tokenId, one.relinked))
+  const compared = new Set(claiming.flatMap(({ outdated, tokenId }) => (outdated ? tokenId : [])))
+  const touches = touchesOf({ claims, compared }, [...(effect.updates ?? []), ...written], bases, context)
   const onOrphan = orphanPolicy(context)
   const left = onOrphan ? [...claims.left()] : []
   if (left.length > 0) {
@@ -59,12 +66,8 @@ export async function saveWithClaims(
   await writeEffects(db, [{ ...effect, touches, ...claims.effect() }], deps)
   const { now, receiptId } = context.work
   const ended = await endOrphans(db, new Map(left.map(id => [id, onOrphan ?? 'keep'])), { now, receiptId }, deps)
-  const known = new Map([...bases, ...claiming.flatMap(({ token }) => token ?? [])].map(row => [row.tokenId, row]))
-  const previous = await withMissing(
-    db,
-    known,
-    ends.flatMap(({ previousToken }) => previousToken ?? []),
-  )
+  const former = ends.flatMap(({ previousToken }) => previousToken ?? [])
+  const previous = former.length === 0 ? NO_TOKENS : await rowsOf(db, former, claiming, bases)
   for (const [index, outcome] of claiming.entries()) {
     const end = ends[index]
     if (end) outcome.claimed = claimedOf(end, previous)
@@ -80,8 +83,8 @@ export function predictClaims(
 ): void {
   const claims = openClaims(references, context)
   for (const outcome of inFileOrder(outcomes)) {
-    const { line, claim, tokenId, relinked } = outcome
-    outcome.claimed = { outcome: claims.judge({ line, claim }, tokenId, relinked).outcome, previous: undefined }
+    const { tokenId, relinked } = outcome
+    outcome.claimed = { outcome: claims.judge(outcome, tokenId, relinked).outcome, previous: undefined }
   }
 }
 
@@ -93,26 +96,39 @@ function inFileOrder(outcomes: readonly ClaimingOutcome[]) {
     .sort((a, b) => a.line - b.line)
 }
 
-/** Writes this receipt into tokens that gain an owner, so that no earlier job's reversal deletes them. */
+/**
+ * Writes this receipt into tokens that gain an owner, so that no earlier job's reversal deletes them, and into those whose
+ * number a claim was compared with (`compared`), so that none takes that number back: neither of the two would stand.
+ */
 function touchesOf(
-  claims: Claims,
+  { claims, compared }: { claims: Claims; compared: ReadonlySet<string> },
   changed: readonly StoredToken[],
   bases: readonly StoredToken[],
   { work }: ChunkContext,
 ) {
+  if (bases.length === 0) return []
   const gained = claims.gained()
   const named = new Set(changed.map(({ tokenId }) => tokenId))
-  return bases
-    .filter(({ tokenId }) => gained.has(tokenId) && !named.has(tokenId))
+  const isTouched = (row: StoredToken) =>
+    gained.has(row.tokenId) || (compared.has(row.tokenId) && isReversible(row, work))
+  return [...new Map(bases.map(row => [row.tokenId, row])).values()]
+    .filter(row => !named.has(row.tokenId) && isTouched(row))
     .map(({ tokenId, version }) => ({ tokenId, version, receiptId: work.receiptId }))
 }
 
-async function withMissing(
+const isReversible = (row: StoredToken, work: ChunkContext['work']) => confirmed(row, work) !== row
+
+const NO_TOKENS: ReadonlyMap<string, StoredToken> = new Map()
+
+/** The rows of these tokens, and of others. */
+async function rowsOf(
   db: Db,
-  known: ReadonlyMap<string, StoredToken>,
-  ids: readonly string[],
+  tokenIds: readonly string[],
+  claiming: readonly ClaimingOutcome[],
+  bases: readonly StoredToken[],
 ): Promise<Map<string, StoredToken>> {
-  const missing = [...new Set(ids)].filter(id => !known.has(id))
+  const known = new Map([...bases, ...claiming.flatMap(({ token }) => token ?? [])].map(row => [row.tokenId, row]))
+  const missing = [...new Set(tokenIds)].filter(id => !known.has(id))
   const found = missing.length === 0 ? [] : await tokens.findByIds(db, missing)
   return new Map([...known, ...found.map(row => [row.tokenId, row] as const)])
 }

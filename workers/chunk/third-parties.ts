@@ -1,13 +1,17 @@
 // The cards of a chunk whose tokens third parties make. The third parties are called, in recorded steps per card,
 // before the chunk is decided; an interrupted chunk continues where it stopped.
-import * as tokens from '../../src/store/token/tokens.ts'
+import * as references from '../../src/store/reference/source-references.ts'
+import { findByCards } from '../card/by-card.ts'
 import { plannedActionOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
 import type { ThirdPartyAction, ThirdPartyResult } from '../provider/third-party-actions.ts'
 import { runThirdPartyActions } from '../provider/third-party-actions.ts'
 import type { ChunkContext } from './chunk.ts'
-import { byCard, fingerprintsOf } from './creates.ts'
+import { ownersOf } from './claims.ts'
+import { cardsOf } from './creates.ts'
 import { fold, type PreparedCreate, type ProvisionedCards } from './fold.ts'
+import { openOlderClaims } from './older-claims.ts'
+import { isNewest } from './source-times.ts'
 
 /** Calls the third parties. Throws `Postponed` if a third party must be waited for. */
 export async function provisionCards(
@@ -19,9 +23,12 @@ export async function provisionCards(
   const theirs = prepared.filter(({ contract }) => contract)
   if (theirs.length === 0) return new Map()
   const { work } = context
-  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(theirs)))
+  const stored = await findByCards(deps.store, cardsOf(theirs))
   // No call is made for a record that the rules refuse. For a card, only the record that makes the token causes a call.
-  const { folded, outcomes } = fold(theirs, stored, context)
+  const owners = isNewest(work.request) ? ownersOf(theirs) : []
+  const known = await references.findByOwners(deps.store, owners)
+  const older = await openOlderClaims(theirs, { stored, known }, context, deps)
+  const { folded, outcomes } = fold(theirs, stored, context, { older })
   const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
   const actions = new Map<string, ThirdPartyAction>()
   for (const { key, contract, line, field, facts, pan } of theirs) {

@@ -6,7 +6,7 @@ import type { Clock } from '../../src/clock.ts'
 import { toFault } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { deliveryId } from '../../src/job/envelope/ids.ts'
-import { type InstallationKey, sealResult } from '../../src/job/result.ts'
+import { type Signing, sealResult } from '../../src/job/result.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -49,7 +49,7 @@ export interface Announcer {
 export interface AnnouncerOptions {
   store: Store
   queues: Queues
-  key: InstallationKey
+  signing: () => Signing
   clock: Clock
   metrics: Pick<WorkerMetrics, 'published'>
   log: Logger
@@ -84,7 +84,7 @@ const SWEEP_ROWS = 200
 const LINKS_MAX = 128
 
 export function openAnnouncer(options: AnnouncerOptions): Announcer {
-  const { store, queues, key, clock, metrics, log: ownLog, tracer, bodyOf } = options
+  const { store, queues, signing, clock, metrics, log: ownLog, tracer, bodyOf } = options
   const rooms = openCache<Room>({ max: ROOMS_MAX })
   const heldBack = openCache<boolean>({ max: ROOMS_MAX, lifetime: { ms: HELD_BACK_MS, clock } })
   const sent: number[] = []
@@ -133,7 +133,8 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     if (!(await takePlace(queue, room, message.body.length))) return false
     try {
       const { clientId, resultId, revision, outboxId } = message
-      const data = sealResult(message.body, { clientId, resultId, revision }, key)
+      const { key, newKeys } = signing()
+      const data = sealResult(message.body, { clientId, resultId, revision }, key, newKeys)
       // The job id comes from the outbox row. If it came from the result, the queue would drop a repeated delivery
       // while the first one is still on it.
       await queues.add(queue, { id: deliveryId(resultId, outboxId), data, redeliver: true })

@@ -38,6 +38,8 @@ export async function attempt(
   const claims = parse(Claims, authentic.payload, 'body')
   if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job.attempt), claims, deps)
   const work = workOf(authentic, claims.value, now, job.attempt)
+  const { knows_key: knownKey, reply_to: replyTo = null } = claims.value
+  if (knownKey !== undefined) deps.keyReaders.note(knownKey, { clientId: work.client.clientId, replyTo })
   const begun = { job, authentic, claims: claims.value, work, selection }
   return traced(work, deps, selection, own => attemptKnown(begun, own, onIdentified))
 }

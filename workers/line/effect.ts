@@ -45,6 +45,8 @@ export interface Miss extends Guess {
    * counted.
    */
   missesMax?: number
+  /** The turn of the fingerprint key in which the card was asked for, unless the effect also writes the card. */
+  turn?: number
 }
 
 /**

@@ -4,8 +4,8 @@
 import { isRefusal, toFault } from '../../src/errors.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import { numbersIn } from '../../src/token/pan.ts'
-import { openCard } from '../../src/vault/open-card.ts'
-import { captureKeyFor } from '../card/open-capture.ts'
+import { openCardByLine } from '../../src/vault/capture/line.ts'
+import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from './work.ts'
 
@@ -25,11 +25,11 @@ async function numbersOf({ claims, client }: Work<unknown>, { directory }: Pick<
   const named = [jti, reference].some(couldHoldNumber)
   if (!named || typeof encrypted !== 'string' || typeof alias !== 'string') return clear
   try {
-    const key = await captureKeyFor(alias, client, directory)
-    const plaintext = isRefusal(key) ? key : await openCard(encrypted, key)
-    return isRefusal(plaintext) ? clear : [...clear, ...numbersIn(plaintext.reveal())]
+    const opened = await openForClient({ alias, client }, directory, line => openCardByLine(encrypted, line))
+    return isRefusal(opened) ? clear : [...clear, ...numbersIn(opened.plaintext.reveal())]
   } catch (error) {
-    if (toFault(error).code !== 'key_unavailable') throw error
+    const { code } = toFault(error)
+    if (code !== 'key_unavailable' && code !== 'kek_away') throw error
     // The card can't be read, so any number that could be a card's counts as its number.
     return [...clear, ...numbersIn(`${jti} ${reference ?? ''}`)]
   }

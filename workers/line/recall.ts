@@ -12,17 +12,16 @@ const COMPENSATING_MS = 1_000
 
 /**
  * Answers the receipt again, on the reply_to of the current envelope, or refuses if the receipt belongs to another
- * request. Undefined if the receipt has changed since it was read.
+ * request (`isSame`: it doesn't). Undefined if the receipt has changed since it was read.
  */
 export async function recallReceipt(
   stored: receipts.Receipt,
-  digest: Buffer,
+  isSame: boolean,
   work: Work<unknown>,
   deps: Deps,
 ): Promise<End | undefined> {
   // The receipt of a job that was cancelled before it began has no request digest.
-  if (!stored.requestDigest.equals(digest) && stored.requestDigest.length > 0)
-    return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
+  if (!isSame && stored.requestDigest.length > 0) return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
   // The job was cancelled during a call to a provider: the client is answered only after the compensation.
   if (stored.requestDigest.length === 0 && stored.reversal === 'REQUIRED') return { end: 'later', ms: COMPENSATING_MS }
   // The client will learn that the job took effect, so a reversal of the earlier envelope must not undo it afterwards.
@@ -41,7 +40,7 @@ export async function recallForCopy(work: Work<unknown>, deps: Deps): Promise<En
   if (!stored) return 'none'
   // The same envelope is the same request: it names its block by digest.
   if (stored.envelopeDigest.equals(work.envelopeDigest))
-    return (await recallReceipt(stored, stored.requestDigest, work, deps)) ?? 'again'
+    return (await recallReceipt(stored, true, work, deps)) ?? 'again'
   return work.foundRevision !== undefined && stored.revision > work.foundRevision ? 'again' : 'none'
 }
 

@@ -7,6 +7,7 @@ import * as outbox from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
+import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
@@ -21,7 +22,7 @@ class ProbeDone extends Error {
 
 export interface Decided {
   work: Work<unknown>
-  requestDigest: Buffer
+  digest: Hashed
   decision: Decision
   /** The job's earlier receipt, if the job works its failed records again. */
   previous: Receipt | undefined
@@ -172,11 +173,7 @@ function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' 
   return { success: { code: answer.code, record: answer.record } }
 }
 
-function receiptOf(
-  { work, requestDigest, decision, previous }: Decided,
-  answer: JobAnswer,
-  completedAt: number,
-): Receipt {
+function receiptOf({ work, digest, decision, previous }: Decided, answer: JobAnswer, completedAt: number): Receipt {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const base: Receipt = {
     receiptId,
@@ -184,7 +181,8 @@ function receiptOf(
     iss: claims.iss,
     kind: claims.kind,
     jti: claims.jti,
-    requestDigest,
+    requestDigest: digest.hash,
+    digestVersion: digest.keyVersion,
     envelopeDigest,
     replyTo: claims.reply_to ?? null,
     reference: claims.reference ?? null,

@@ -36,6 +36,8 @@ interface Run {
   /** The indexes of a chunk's records that are left out. */
   skipped: ReadonlySet<number>
   isBisected: boolean
+  /** The key ring was read again for this job. */
+  isReloaded: boolean
 }
 
 /** Works a job. Never throws. `skipped`: indexes of a chunk's records that are known to make it fail. */
@@ -46,7 +48,7 @@ export async function runJob(
   skipped: ReadonlySet<number> = NONE,
 ): Promise<Disposition> {
   const startedAt = performance.now()
-  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false }
+  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false, isReloaded: false }
   for (;;) {
     try {
       const end = await attempt(job, deps, { skipped: run.skipped }, identified => {
@@ -55,10 +57,27 @@ export async function runJob(
       report(job, run.identified, end, startedAt, deps)
       return end.end === 'later' ? { deferMs: end.ms } : { done: true }
     } catch (error) {
-      const disposition = await afterFault(run, toFault(error), deps)
+      const fault = await afterReload(run, toFault(error), deps)
+      const disposition = fault && (await afterFault(run, fault, deps))
       if (disposition) return disposition
     }
   }
+}
+
+/**
+ * Reads the key ring again, once, for a job that needs a key which this process doesn't hold: another process may already
+ * use a newer key. Undefined: the job is tried again at once.
+ */
+async function afterReload(run: Run, fault: Fault, { ring }: Deps): Promise<Fault | undefined> {
+  if (fault.code !== 'key_unavailable' || run.isReloaded) return fault
+  try {
+    await ring.refresh()
+  } catch (error) {
+    // Not read yet: the store may be away, for which the job waits.
+    return toFault(error)
+  }
+  run.isReloaded = true
+  return undefined
 }
 
 /** What happens to a job whose attempt failed. Undefined: it is tried again at once. */
@@ -237,6 +256,7 @@ function report(
   const outcome = end.end === 'later' ? 'LATER' : end.outcome
   metrics.jobs.inc({ kind, outcome })
   metrics.attemptSeconds.observe({ kind }, seconds)
+  if (known) metrics.recentAttempts.note(known.kind, seconds * 1000)
   if (known) metrics.waitSeconds.observe({ kind }, Math.max(0, clock() / 1000 - seconds - known.work.acceptedAt / 1000))
   const level = outcome === 'DROPPED' ? 'debug' : known && CATALOGUE[known.kind].bulk ? 'debug' : 'info'
   log[level](

@@ -6,6 +6,8 @@ import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
+import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
+import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
 import { withCompensation } from '../provider/owed-compensation.ts'
 import { admit as refusalOf } from './admit.ts'
@@ -37,7 +39,7 @@ export interface Walk<Request, Opened, Prepared> extends LineInput<Request, Open
   /** How often the line was begun again for this attempt. */
   run: number
   /** Set by `open`: what was decrypted, and the digest that recognises a repeat. */
-  read?: { opened: Opened; digest: Buffer }
+  read?: { opened: Opened; digest: Hashed }
   /** Set by `lookUp`, which doesn't wait for it. */
   receipt?: Promise<Receipt | undefined>
   /** Set by `recallUnlessFailed`: the receipt of a chunk that is worked again. */
@@ -114,15 +116,34 @@ export const prepare: Step = async walk => {
 }
 
 export const recall: Step = async walk => {
+  const { handler, work, deps } = walk
   const stored = await present(walk.receipt)
-  return stored && ((await recallReceipt(stored, present(walk.read).digest, walk.work, walk.deps)) ?? 'again')
+  if (!stored) return undefined
+  const isSame = isSameRequest(stored, walk)
+  if (isSame) await handler.takeBeside?.(work, deps)
+  return (await recallReceipt(stored, isSame, work, deps)) ?? 'again'
+}
+
+/**
+ * Whether the receipt belongs to this request. Throws `Fault('key_unavailable')` if this process doesn't hold the key of
+ * the receipt's digest.
+ */
+function isSameRequest<Request, Opened, Prepared>(
+  { requestDigest, digestVersion }: Receipt,
+  { handler, work, deps, read }: Walk<Request, Opened, Prepared>,
+): boolean {
+  // The receipt of a job that was cancelled before it began has no digest.
+  if (requestDigest.length === 0) return false
+  const { opened, digest } = present(read)
+  if (digestVersion === digest.keyVersion) return requestDigest.equals(digest.hash)
+  return requestDigest.equals(deps.ring.requestDigestBy(handler.digestText(work, opened), digestVersion))
 }
 
 /** Answers from the receipt, unless it has failed records: then the chunk is worked again for those. */
 export const recallUnlessFailed: Step = async walk => {
   const stored = await present(walk.receipt)
   walk.previous = stored
-  const isRedone = stored && stored.failedRecords > 0 && stored.requestDigest.equals(present(walk.read).digest)
+  const isRedone = stored && stored.failedRecords > 0 && isSameRequest(stored, walk)
   return isRedone ? undefined : recall(walk)
 }
 
@@ -174,7 +195,7 @@ export const decide: Step = contended(async walk => {
 export const remember: Step = contended(async ({ work, deps, read, decision, previous, selection }) => {
   const isProbe = selection.probe !== undefined
   const { digest } = present(read)
-  return rememberDecision({ work, requestDigest: digest, decision: present(decision), previous, isProbe }, deps)
+  return rememberDecision({ work, digest, decision: present(decision), previous, isProbe }, deps)
 })
 
 /**
@@ -188,7 +209,8 @@ function contended(step: Step): Step {
     } catch (error) {
       if (error instanceof Postponed) return { end: 'later', ms: error.ms }
       if (!(error instanceof LostRace)) throw error
-      if (error instanceof Outdated) delete walk.prepared
+      if (error instanceof CardPhaseChanged) await walk.deps.ring.refresh()
+      if (error instanceof Outdated || error instanceof CardPhaseChanged) delete walk.prepared
       walk.deps.metrics.reruns.inc({ kind: walk.work.claims.kind })
       await new Promise(resolve => setTimeout(resolve, Math.random() * 4 * walk.run))
       return 'again'

@@ -171,6 +171,8 @@ export interface Retells {
 interface Deciding<Request, Prepared> extends Partial<Retells> {
   /** For how long (ms) to delay the job before anything of it is opened; undefined: it may go on. */
   pauseOf?(work: Work<Request>, deps: Deps): Promise<number | undefined>
+  /** Takes what a repeated job says beside its request, before it is answered from its receipt. */
+  takeBeside?(work: Work<Request>, deps: Deps): Promise<void>
   /**
    * Calls providers or makes files, in recorded steps, for a job without a receipt. If it is called again, it continues
    * where it stopped. Throws `Postponed`.

@@ -9,6 +9,7 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
+import * as cardPhases from '../../src/store/token/card-phases.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -38,10 +39,6 @@ export async function writeEffects(db: Db, effects: readonly Effect[], deps: Rel
     references.insertAll(db, all.newReferences),
     references.updateAll(db, all.changedReferences),
     releaseOwnersOf(db, deleted, deps),
-    references.eraseFormerOf(
-      db,
-      deleted.map(({ tokenId }) => tokenId),
-    ),
     addMisses(db, all.misses),
     sequences.advanceAll(db, all.sequences),
     // After the tokens, because a job that asks a network for a token holds the token's row while it records that.
@@ -80,7 +77,12 @@ async function holdRows(db: Db, { updates, touches }: Required<Effect>): Promise
 }
 
 async function addMisses(db: Db, misses: readonly Miss[]): Promise<void> {
-  const reached = await guesses.addAll(db, misses)
+  // A card that is known under a version that this process hasn't heard of is no miss.
+  const turns = new Set(misses.flatMap(({ turn = [] }) => turn))
+  const [reached] = await Promise.all([
+    guesses.addAll(db, misses),
+    ...[...turns].map(turn => cardPhases.assertTurn(db, turn)),
+  ])
   const isBeyond = misses.some(({ missesMax = Number.POSITIVE_INFINITY }, index) => (reached[index] ?? 0) > missesMax)
   if (isBeyond) throw new LostRace('others guessed meanwhile')
 }

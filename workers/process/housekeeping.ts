@@ -1,6 +1,7 @@
 // Recurring tasks on the store and the queues: retention, scrubbing of the failed set, reply queues that nobody reads,
 // batches that a crash left unsummed or that stall. The scheduler's process runs them; several processes at once do no
 // harm.
+import { tellExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Config } from '../../src/config.ts'
 import { KINDS } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
@@ -33,6 +34,7 @@ export function startHousekeeping(
     every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
     every(HOUR_MS, () => sweepThreeDs(deps.store, deps.clock()), deps),
     every(HOUR_MS, () => tidyReplyQueues(deps), deps),
+    every(HOUR_MS, () => tellKeys(deps), deps),
     every(HOUR_MS, () => sweepReports(deps, deps.files, reportDays, deps.clock()), deps),
   ]
   return async () => {
@@ -61,6 +63,11 @@ export function withoutCard(copy: FailedCopy): FailedCopy {
   if (!holdsCard) return copy
   const { block: _, ...rest } = copy
   return { ...rest, jws: '' }
+}
+
+async function tellKeys({ store, clock, log }: Pick<HousekeepingDeps, 'store' | 'clock' | 'log'>): Promise<void> {
+  for (const { key, replaceBy, stage } of await tellExpiring(store, clock()))
+    log.warn({ key, replaceBy: new Date(replaceBy).toISOString(), stage }, 'a key should be replaced')
 }
 
 async function tidyReplyQueues(deps: HousekeepingDeps): Promise<void> {

@@ -1,11 +1,14 @@
 // What waits in the store and the queues of the whole installation, for the scheduler's /metrics. The figures are
 // measured on request, at most every ten seconds: counting is expensive on the PostgreSQL engine.
+import { listDueLines } from '../../src/acts/capture-turning.ts'
+import { listExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Clock } from '../../src/clock.ts'
 import { measureOrForget } from '../../src/health.ts'
 import { FAILED_QUEUE, KINDS } from '../../src/job/catalogue.ts'
 import type { MetricsRegistry } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import * as clients from '../../src/store/access/clients.ts'
+import * as auditChain from '../../src/store/access/audit-chain.ts'
+import * as clientUsers from '../../src/store/access/client-users.ts'
 import * as batchCounts from '../../src/store/batch/batch-counts.ts'
 import * as chunks from '../../src/store/batch/intake-chunks.ts'
 import * as deliveries from '../../src/store/event/deliveries.ts'
@@ -78,14 +81,22 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
   const endpointsTroubled = gauge('webhook_endpoints_troubled', 'Endpoints of webhooks that do not take them.', {
     state: ['disabled', 'failing'],
   })
+  const segmentAge = gauge('audit_segment_age_seconds', 'Time since the last segment of the audit left the store.')
+  const captureInUse = gauge(
+    'capture_keys_in_use',
+    'Capture keys that do not turn by themselves as they should: replaced and still used, or due in a line that is full.',
+  )
   const keyEnds = gauge('clients_near_key_end', 'Clients whose last live key ends within 14 days.')
+  const expiring = gauge('keys_expiring', 'Keys that should be replaced: within 30 days, or already.', {
+    stage: ['soon', 'over'],
+  })
   const age = ({ oldest }: Waiting) => (oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000)
 
   return () =>
     measureOrForget(
       [
         ...[outboxRows, outboxOldest, batches, promised, promisedOldest, schemeOpen, schemeOldest, keyEnds],
-        ...[webhooks, webhooksOldest, endpointsTroubled],
+        ...[webhooks, webhooksOldest, endpointsTroubled, segmentAge, captureInUse, expiring],
       ],
       async () => {
         const unpublished = await outbox.pendingAnswers(store)
@@ -108,7 +119,13 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
         const troubled = await endpoints.listTroubled(store, { ...endpoints.TROUBLE, failedSince })
         for (const state of ['disabled', 'failing'] as const)
           endpointsTroubled.set({ state }, troubled.filter(one => one.state === state).length)
-        keyEnds.set((await clients.listWithoutKeyAfter(store, clock() + KEY_END_MS)).length)
+        segmentAge.set(Math.max(0, (await auditChain.find(store)).sentMs) / 1000)
+        const { inUse, full } = await listDueLines(store, clock())
+        captureInUse.set(inUse.length + full.length)
+        const keys = await listExpiring(store, clock())
+        expiring.set({ stage: 'soon' }, keys.filter(({ stage }) => stage === 'SOON').length)
+        expiring.set({ stage: 'over' }, keys.filter(({ stage }) => stage === 'OVER').length)
+        keyEnds.set((await clientUsers.listWithoutKeyAfter(store, clock() + KEY_END_MS)).length)
       },
     )
 }

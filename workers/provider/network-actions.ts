@@ -9,6 +9,7 @@ import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/scheme.ts'
+import { isSameCard } from '../../src/token/token.ts'
 import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
 import { providerOf } from './call-provider.ts'
 import { pendingRow, storedCard } from './pending-card.ts'
@@ -65,7 +66,7 @@ async function holdRows(db: Db, actions: readonly NetworkAction[]): Promise<Know
   const [rows, counts] = await Promise.all([storedSchemes.holdCurrent(db, ids), storedSchemes.countOf(db, ids)])
   for (const { token } of actions) {
     const now = held.get(token.tokenId)
-    if (!now || now.status === 'DELETED' || !isSame(now.fingerprint, token.fingerprint))
+    if (!now || now.status === 'DELETED' || !isSameCard(now.cards, token.cards))
       throw new LostRace('a token was changed meanwhile')
   }
   return { rows: new Map(rows.map(row => [row.tokenId, row])), counts }
@@ -121,8 +122,4 @@ function newRowFor({ token, field }: NetworkAction, { known, job, deps }: Contex
   const id = provisionId(job.receiptId, token.tokenId, known.counts.get(token.tokenId) ?? 0)
   const about = { provisionId: id, clientId: job.clientId, provider: network.name, background: false }
   return pendingRow(token, card, about, deps)
-}
-
-function isSame(one: Buffer | null, other: Buffer | null): boolean {
-  return one === null || other === null ? one === other : one.equals(other)
 }

@@ -121,9 +121,10 @@ export async function recordCompensations(db: Db, compensations: readonly Compen
 async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<Receipt> {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const { jti, reference } = (await withoutOwnCard(work, deps)).claims
+  const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
   return {
     ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti },
-    requestDigest: deps.ring.requestDigest(requestText(claims.kind, claims.request)),
+    ...{ requestDigest: digest.hash, digestVersion: digest.keyVersion },
     ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: reference ?? null, status: 'FAILED' },
     ...{ code: REASONS[refusal.reason].code, outcome: null, refusal: fieldsOf(refusal), tokenId: null, batchNo: null },
     ...{

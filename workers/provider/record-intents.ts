@@ -140,19 +140,12 @@ async function insertRows(db: Db, rows: readonly NewScheme[]): Promise<ReadonlyS
     db,
     rows.filter(({ thirdParty }) => !thirdParty).map(({ tokenId }) => tokenId),
   )
-  if ((await schemeTokens.insertAll(db, rows.toSorted(byFingerprint))) === rows.length) return new Set()
+  if ((await schemeTokens.insertAll(db, rows)) === rows.length) return new Set()
   // Of two transactions for the same card, the second has waited for the first and inserted nothing.
-  const stored = await storedSchemes.holdByFingerprints(
+  const stored = await storedSchemes.findAll(
     db,
-    rows.flatMap(({ fingerprint }) => fingerprint ?? []),
+    rows.map(({ provisionId }) => provisionId),
   )
   const made = new Set(stored.map(({ provisionId }) => provisionId))
   return new Set(rows.map(({ provisionId }) => provisionId).filter(id => !made.has(id)))
-}
-
-const NONE = Buffer.alloc(0)
-
-/** Sorts, so that two transactions with the same cards lock them in the same order. */
-function byFingerprint(a: NewScheme, b: NewScheme): number {
-  return Buffer.compare(a.fingerprint ?? NONE, b.fingerprint ?? NONE)
 }

@@ -8,14 +8,16 @@ import type { Db } from '../../src/store/pool.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
+import type { Fingerprints } from '../../src/token/token.ts'
+import { keyOf } from '../card/by-card.ts'
 import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
 import { pendingRow } from './pending-card.ts'
 import { actionRunner } from './run-actions.ts'
 
 /** A card that needs a third party's token. A job names each card once. */
 export interface ThirdPartyAction extends ProviderAction {
-  /** The fingerprint of the card under its contract. */
-  fingerprint: Buffer
+  /** The fingerprints of the card under its contract. */
+  fingerprints: Fingerprints
   /** The id of the token row that will be inserted. */
   tokenId: string
   tokenScope: string
@@ -38,17 +40,17 @@ type Granted = Provisioned | 'known'
 export type ThirdPartyResult = Granted | Refusal
 
 interface Known {
-  /** Provisionings by fingerprint. */
+  /** Provisionings by each fingerprint. */
   rows: ReadonlyMap<string, StoredScheme>
   /** Fingerprints of cards that have a token. */
   cards: ReadonlySet<string>
 }
 
 const rules: ActionRules<ThirdPartyAction, Known, Granted> = {
-  subjectOf: action => ({ tokenId: action.tokenId, key: keyOf(action), bin: action.bin }),
+  subjectOf: action => ({ tokenId: action.tokenId, key: keyOf(action.fingerprints), bin: action.bin }),
   hold: holdRows,
-  rowOf: (action, { rows }) => rows.get(keyOf(action)),
-  answerOf: (action, { cards }) => (cards.has(keyOf(action)) ? 'known' : undefined),
+  rowOf: ({ fingerprints }, { rows }) => fingerprints.known.map(fp => rows.get(fp)).find(row => row !== undefined),
+  answerOf: ({ fingerprints }, { cards }) => (fingerprints.known.some(fp => cards.has(fp)) ? 'known' : undefined),
   plan,
   resultOf: provisionedOf,
   reasons: {
@@ -67,12 +69,15 @@ const rules: ActionRules<ThirdPartyAction, Known, Granted> = {
 export const runThirdPartyActions = actionRunner(rules)
 
 async function holdRows(db: Db, actions: readonly ThirdPartyAction[]): Promise<Known> {
-  const fingerprints = actions.map(({ fingerprint }) => fingerprint)
+  const fps = actions.flatMap(({ fingerprints }) => fingerprints.known)
   // Provisionings are read before tokens: the job that makes a token marks its provisioning as used before it writes
   // the token. In the other order a token could be missed.
-  const rows = await storedSchemes.holdByFingerprints(db, fingerprints)
-  const stored = await tokens.findByFingerprints(db, fingerprints)
-  return { rows: new Map(rows.map(row => [keyOf(row), row])), cards: new Set(stored.map(keyOf)) }
+  const rows = await storedSchemes.holdByCards(db, fps)
+  const stored = await tokens.findByCards(db, fps)
+  return {
+    rows: new Map(rows.flatMap(row => row.cards.map(fp => [fp, row]))),
+    cards: new Set(stored.flatMap(({ cards }) => cards)),
+  }
 }
 
 function plan(action: ThirdPartyAction, { row, job, deps }: PlanContext<Known>): Plan<Granted> {
@@ -82,17 +87,13 @@ function plan(action: ThirdPartyAction, { row, job, deps }: PlanContext<Known>):
     return { plan: 'answered', result: provisionedOf(row), intent }
   }
   if (row) return { plan: 'call', call: 'PROVISION', provisionId: row.provisionId, isRepeat: row.asked !== null }
-  const { tokenId, provider, card, fingerprint } = action
+  const { tokenId, provider, card, fingerprints: link } = action
   const id = provisionId(job.receiptId, tokenId, 0)
   const about = { provisionId: id, clientId: job.clientId, provider, background: false }
-  const newRow = { ...pendingRow(action, card, about, deps), thirdParty: true, fingerprint }
+  const newRow = { ...pendingRow(action, card, about, deps), thirdParty: true, link }
   return { plan: 'call', call: 'PROVISION', provisionId: id, isRepeat: false, newRow }
 }
 
 function provisionedOf({ provisionId: id, tokenId, reference }: StoredScheme): Provisioned {
   return { provisionId: id, tokenId, token: reference ?? '' }
-}
-
-function keyOf({ fingerprint }: { fingerprint: Buffer | null }): string {
-  return fingerprint?.toString('latin1') ?? ''
 }

@@ -33,9 +33,10 @@ export function ledgerText(request: Record<string, unknown>): string {
   return requestText('transaction-batch', { ...rest, transactions: written })
 }
 
-function canonical(value: unknown): string {
+/** The canonical JSON (RFC 8785) of a value. */
+export function canonical(value: unknown): string {
   const text = canonicalize(value)
-  if (text === undefined) throw new Error('broken law: a request has a canonical form')
+  if (text === undefined) throw new Error('broken law: the value has a canonical form')
   return text
 }
 

@@ -47,6 +47,14 @@ export const Claims = z.strictObject({
    * it.
    */
   traceparent: z.string().regex(TRACEPARENT).optional(),
+  /**
+   * The `kid` of an announced signing key of the installation that the reader of the results knows. Senders set it only
+   * while every live worker knows it.
+   */
+  knows_key: z
+    .string()
+    .regex(/^[!-~]{1,256}$/)
+    .optional(),
 })
 export type Claims = z.infer<typeof Claims>
 
@@ -134,7 +142,7 @@ export function sign(claims: Claims, key: SigningKey): string {
   return signText(JSON.stringify(claims), key, JOB_TYP)
 }
 
-export function signText(payload: string, key: Omit<SigningKey, 'clientId'>, typ: string): string {
+export function signText(payload: string | Buffer, key: Omit<SigningKey, 'clientId'>, typ: string): string {
   return signCompact({ alg: key.alg, kid: key.kid, typ }, payload, key.privateKey)
 }
 

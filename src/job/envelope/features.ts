@@ -7,6 +7,10 @@ export const FEATURES = [
   'traceparent',
   /** The member `on_file` of requests and records, and its policies. */
   'on_file',
+  /** The policy `newest`, and source times. */
+  'newest',
+  /** The claim `knows_key`. */
+  'knows_key',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

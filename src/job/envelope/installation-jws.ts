@@ -8,15 +8,32 @@ export type InstallationKeys = ReadonlyMap<string, { alg: Algorithm; publicKey: 
 
 const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 
+export interface Unverified {
+  jws: string
+  kid: string
+  alg: unknown
+  payload: Record<string, unknown>
+}
+
 /** The payload; undefined unless one of `keys` signed it with this `typ`. Throws for a payload that isn't JSON. */
 export function openSigned(jws: string, typ: string, keys: InstallationKeys): Record<string, unknown> | undefined {
+  const unverified = readUnverified(jws, typ)
+  return unverified && isSigned(unverified, keys) ? unverified.payload : undefined
+}
+
+/** The parts of a JWS with this `typ`, before its signature is verified. Throws for parts that aren't JSON. */
+export function readUnverified(jws: string, typ: string): Unverified | undefined {
   const [head = '', payload = '', ...rest] = jws.split('.')
   if (rest.length !== 1) return undefined
   const header = partOf(head)
-  const key = keys.get(String(header['kid']))
-  if (!key || header['alg'] !== key.alg || header['typ'] !== typ) return undefined
-  if (!Object.keys(header).every(name => HEADER_KEYS.has(name)) || !verifyCompact(jws, key)) return undefined
-  return partOf(payload)
+  if (header['typ'] !== typ || !Object.keys(header).every(name => HEADER_KEYS.has(name))) return undefined
+  return { jws, kid: String(header['kid']), alg: header['alg'], payload: partOf(payload) }
+}
+
+/** Whether one of `keys` made the signature. */
+export function isSigned({ jws, kid, alg }: Unverified, keys: InstallationKeys): boolean {
+  const key = keys.get(kid)
+  return key !== undefined && alg === key.alg && verifyCompact(jws, key)
 }
 
 function partOf(base64url: string): Record<string, unknown> {

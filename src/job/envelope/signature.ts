@@ -30,12 +30,12 @@ const SCHEMES = {
   RS256: { digest: 'sha256', options: { padding: constants.RSA_PKCS1_PADDING }, fits: isRsa },
 } as const satisfies Record<Algorithm, Scheme>
 
-const encode = (text: string) => Buffer.from(text).toString('base64url')
+const encode = (text: string | Buffer) => (typeof text === 'string' ? Buffer.from(text) : text).toString('base64url')
 
 /** Signs `payload` as a compact JWS. Throws if the key doesn't fit the algorithm. */
 export function signCompact(
   header: { alg: Algorithm; kid: string; typ: string },
-  payload: string,
+  payload: string | Buffer,
   privateKey: KeyObject,
 ): string {
   const { digest, options, fits } = SCHEMES[header.alg]

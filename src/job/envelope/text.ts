@@ -1,6 +1,7 @@
 // The basic schemas of request fields. Every text is well-formed Unicode without control characters, so that no text
 // can put a line break into a log, a CSV file or a terminal.
 import { z } from 'zod'
+import { parseUtc } from '../../token/capture-time.ts'
 import { numbersIn, panFault } from '../../token/pan.ts'
 import { ALIAS } from '../choices.ts'
 
@@ -23,6 +24,10 @@ export const uuid = () => z.guid().toLowerCase()
 
 /** A calendar date, `YYYY-MM-DD`. */
 export const date = () => z.iso.date()
+
+/** When data was given at its source: RFC 3339 in UTC. */
+export const sourceTime = () =>
+  z.string().refine(text => parseUtc(text) !== undefined, { params: { reason: 'source_time_invalid' } })
 
 export const month = () => z.int().min(1).max(12)
 export const year = () => z.int().min(1900).max(9999)

@@ -19,17 +19,26 @@ export const BEAT = {
   keptMs: 3_600_000,
 } as const
 
-type Beating = Pick<processes.NewProcess, 'role'> & Partial<Pick<processes.NewProcess, 'kinds' | 'features'>>
+interface Beating
+  extends Pick<processes.NewProcess, 'role'>,
+    Partial<Pick<processes.NewProcess, 'kinds' | 'features'>> {
+  /** The keys of the vault that the process holds now (`NewProcess.keys`). */
+  keys?: () => readonly string[]
+  /** As `NewProcess.workMs`. */
+  workMs?: () => number | null
+  everyMs?: number | undefined
+}
 
 /** Writes the first heartbeat before it resolves. Resolves to a function that ends the heartbeat. */
 export async function startBeat(
   { store, log }: { store: Db; log: Logger },
-  { role, kinds = [], features = [] }: Beating,
+  { role, kinds = [], features = [], keys = () => [], workMs = () => null, everyMs = BEAT.everyMs }: Beating,
 ): Promise<() => Promise<void>> {
   const known = { processId: randomUUID(), role, host: hostname(), version: readVersion(), kinds, features }
   const own = { ...known, connections: countConnectionsMax() }
-  await processes.see(store, own)
-  const stop = every(BEAT.everyMs, () => processes.see(store, own), { log })
+  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs() })
+  await see()
+  const stop = every(everyMs, see, { log })
   return async () => {
     await stop()
     await processes.leave(store, own.processId)

@@ -20,6 +20,10 @@ export interface Client {
   /** ms since the epoch. */
   createdAt: number
   revokedAt: number | null
+  /** The code of the row by which workers know that tokenmill wrote it; null if there is none. */
+  mac: Buffer | null
+  /** The version of the data key `grant`. */
+  macVersion: number | null
 }
 
 export interface ClientKey {
@@ -31,12 +35,14 @@ export interface ClientKey {
   /** Until when a retired key still verifies signatures, ms since the epoch. */
   validUntil: number | null
   createdAt: number
+  mac: Buffer | null
+  macVersion: number | null
 }
 
 /** The most keys of one client that may be active at once. */
 export const ACTIVE_KEYS_MAX = 2
 
-interface Row {
+export interface Row {
   client_id: string
   name: string
   user_id: string
@@ -47,11 +53,14 @@ interface Row {
   names: NameRule
   created_at: number
   revoked_at: number | null
+  mac: Buffer | null
+  mac_version: number | null
 }
 
-const COLUMNS = 'client_id, name, user_id, entities, roles, alg, system, names, created_at, revoked_at'
+export const COLUMNS =
+  'client_id, name, user_id, entities, roles, alg, system, names, created_at, revoked_at, mac, mac_version'
 
-function clientOf(row: Row): Client {
+export function clientOf(row: Row): Client {
   return {
     clientId: row.client_id,
     name: row.name,
@@ -63,6 +72,8 @@ function clientOf(row: Row): Client {
     names: row.names,
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
+    mac: row.mac,
+    macVersion: row.mac_version,
   }
 }
 
@@ -74,9 +85,11 @@ interface KeyRow {
   state: ClientKey['state']
   valid_until: number | null
   created_at: number
+  mac: Buffer | null
+  mac_version: number | null
 }
 
-const KEY_COLUMNS = 'client_id, kid, alg, public_jwk, state, valid_until, created_at'
+const KEY_COLUMNS = 'client_id, kid, alg, public_jwk, state, valid_until, created_at, mac, mac_version'
 
 function keyOf(row: KeyRow): ClientKey {
   return {
@@ -87,6 +100,8 @@ function keyOf(row: KeyRow): ClientKey {
     state: row.state,
     validUntil: row.valid_until,
     createdAt: row.created_at,
+    mac: row.mac,
+    macVersion: row.mac_version,
   }
 }
 
@@ -120,20 +135,6 @@ export async function findByIdOrName(db: Db, word: string): Promise<Client[]> {
   return rows.map(clientOf)
 }
 
-/** The client of a user name of HTTP Basic, with the hash of its API key. The reader role may not select it. */
-export async function findByUser(
-  db: Db,
-  userId: string,
-): Promise<{ client: Client; apiKeyHash: Buffer | null } | undefined> {
-  const { rows } = await db.query<Row & { api_key_hash: Buffer | null }>({
-    name: 'client-by-user',
-    text: `select ${COLUMNS}, api_key_hash from tokenmill.client where user_id = $1`,
-    values: [userId],
-  })
-  const row = rows[0]
-  return row && { client: clientOf(row), apiKeyHash: row.api_key_hash }
-}
-
 export async function list(db: Db): Promise<Client[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.client order by created_at, client_id`,
@@ -141,36 +142,60 @@ export async function list(db: Db): Promise<Client[]> {
   return rows.map(clientOf)
 }
 
-type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names'> & {
+type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names' | 'mac' | 'macVersion'> & {
   /** Default: `checked`. */
   names?: NameRule
-  apiKeyHash: Buffer | null
+  apiKeyHash: ApiKeyHash | null
+}
+
+/** The hash of a client's API key, and the version of the data key `api-key` that made it. */
+export interface ApiKeyHash {
+  hash: Buffer
+  keyVersion: number
 }
 
 /** Inserts a client. False if a client with this id exists, which stays as it is. */
 export async function insert(db: Db, client: NewClient): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system, names)
-values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8, $9) on conflict (client_id) do nothing`,
+    text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system, names, api_key_version)
+values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8, $9, coalesce($10::smallint, 1)) on conflict (client_id) do nothing`,
     values: [
       client.clientId,
       client.name,
       client.userId,
-      client.apiKeyHash,
+      client.apiKeyHash?.hash ?? null,
       client.entities,
       client.roles,
       client.alg,
       client.system,
       client.names ?? 'checked',
+      client.apiKeyHash?.keyVersion ?? null,
     ],
   })
   return count === 1
 }
 
-/** Revokes a client. False if it was revoked before or doesn't exist. */
+/** Sets the code of the row as it is now. `former`: only in place of this code. False if the row wasn't changed. */
+export async function setMac(
+  db: Db,
+  clientId: string,
+  mac: Buffer,
+  macVersion: number,
+  former?: Buffer,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.client set mac = $2, mac_version = $3
+where client_id = $1 and ($4::bytea is null or mac = $4)`,
+    values: [clientId, mac, macVersion, former ?? null],
+  })
+  return count === 1
+}
+
+/** Revokes a client, and removes its code. False if it was revoked before or doesn't exist. */
 export async function revoke(db: Db, clientId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: 'update tokenmill.client set revoked_at = now() where client_id = $1 and revoked_at is null',
+    text: `update tokenmill.client set revoked_at = now(), mac = null, mac_version = null
+where client_id = $1 and revoked_at is null`,
     values: [clientId],
   })
   return count === 1
@@ -185,27 +210,13 @@ export async function setNames(db: Db, clientId: string, names: NameRule): Promi
   return count === 1
 }
 
-export async function setApiKeyHash(db: Db, clientId: string, apiKeyHash: Buffer): Promise<boolean> {
+export async function setApiKeyHash(db: Db, clientId: string, { hash, keyVersion }: ApiKeyHash): Promise<boolean> {
   const { count } = await db.query({
-    text: 'update tokenmill.client set api_key_hash = $2 where client_id = $1 and revoked_at is null',
-    values: [clientId, apiKeyHash],
+    text: `update tokenmill.client set api_key_hash = $2, api_key_version = $3
+where client_id = $1 and revoked_at is null`,
+    values: [clientId, hash, keyVersion],
   })
   return count === 1
-}
-
-/**
- * Names of clients that aren't revoked and whose last valid key expires by `before` (ms since the epoch), with the time
- * at which it expires.
- */
-export async function listWithoutKeyAfter(db: Db, before: number): Promise<{ name: string; endsAt: number }[]> {
-  const { rows } = await db.query<{ name: string; ends_at: number }>({
-    text: `select c.name, max(k.valid_until) as ends_at
-from tokenmill.client as c join tokenmill.client_key as k on k.client_id = c.client_id and k.state <> 'REVOKED'
-where c.revoked_at is null group by c.client_id, c.name
-having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1 order by ends_at, c.name`,
-    values: [new Date(before)],
-  })
-  return rows.map(row => ({ name: row.name, endsAt: row.ends_at }))
 }
 
 /** All keys that a client ever had, so that the caller can tell a revoked key from an unknown one. */
@@ -216,6 +227,30 @@ export async function findClientKeys(db: Db, clientId: string): Promise<ClientKe
     values: [clientId],
   })
   return rows.map(keyOf)
+}
+
+/** All keys of all clients. */
+export async function listKeys(db: Db): Promise<ClientKey[]> {
+  const { rows } = await db.query<KeyRow>({
+    text: `select ${KEY_COLUMNS} from tokenmill.client_key order by client_id, created_at, kid`,
+  })
+  return rows.map(keyOf)
+}
+
+/** Sets the code of a key's row as it is now; `former` as for `setMac`. */
+export async function setKeyMac(
+  db: Db,
+  { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>,
+  mac: Buffer,
+  macVersion: number,
+  former?: Buffer,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.client_key set mac = $3, mac_version = $4
+where client_id = $1 and kid = $2 and ($5::bytea is null or mac = $5)`,
+    values: [clientId, kid, mac, macVersion, former ?? null],
+  })
+  return count === 1
 }
 
 /** Inserts a key. False if this client has or had a key with this `kid`: a revoked key never comes back. */
@@ -244,36 +279,12 @@ where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
   return count === 1
 }
 
-/** Revokes a key: it verifies no signature any more. False if it doesn't exist. */
+/** Revokes a key, and removes its code: it verifies no signature any more. False if it doesn't exist. */
 export async function revokeKey(db: Db, clientId: string, kid: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client_key set state = 'REVOKED' where client_id = $1 and kid = $2`,
+    text: `update tokenmill.client_key set state = 'REVOKED', mac = null, mac_version = null
+where client_id = $1 and kid = $2`,
     values: [clientId, kid],
   })
   return count === 1
-}
-
-/** Selects live keys. It is the same rule as that of the workers (workers/directory.ts), by the database's clock. */
-const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRED' and k.valid_until > now()))`
-
-/** The live keys, `limit` at most. */
-export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
-  const { rows } = await db.query<{ client_id: string; kid: string }>({
-    name: 'live-keys',
-    text: `select k.client_id, k.kid from tokenmill.client_key k join tokenmill.client c using (client_id)
-where ${LIVE} order by k.client_id, k.kid limit $1`,
-    values: [limit],
-  })
-  return rows.map(row => ({ clientId: row.client_id, kid: row.kid }))
-}
-
-/** Whether this key is live. */
-export async function isLive(db: Db, { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>): Promise<boolean> {
-  const { rows } = await db.query({
-    name: 'key-is-live',
-    text: `select 1 from tokenmill.client_key k join tokenmill.client c using (client_id)
-where k.client_id = $1 and k.kid = $2 and ${LIVE}`,
-    values: [clientId, kid],
-  })
-  return rows.length > 0
 }

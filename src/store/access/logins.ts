@@ -6,7 +6,11 @@ import { assert } from '../../errors.ts'
 import { urlOf } from '../connection/hosts.ts'
 import type { Db } from '../pool.ts'
 
-export const LOGIN_ROLES = { gateway: 'tokenmill_gateway', reader: 'tokenmill_reader' } as const
+export const LOGIN_ROLES = {
+  gateway: 'tokenmill_gateway',
+  reader: 'tokenmill_reader',
+  worker: 'tokenmill_worker',
+} as const
 export type LoginPurpose = keyof typeof LOGIN_ROLES
 
 /** Further roles of a user: that of the queues, if they are in this database. */
@@ -46,6 +50,8 @@ export function statementsFor(
     `grant ${[LOGIN_ROLES[purpose], ...more].join(', ')} to ${login}`,
     `grant connect on database ${place} to ${login}`,
     `revoke connect, temporary on database ${place} from public`,
+    // BullMQ's functions put jobs that are added together into a temporary table.
+    `grant temporary on database ${place} to tokenmill_queue`,
   ]
 }
 
@@ -76,6 +82,19 @@ where a.application_name = $1 and a.datname = current_database() and exists (
   select from pg_roles as r where pg_has_role(u.oid, r.oid, 'MEMBER')
     and has_column_privilege(r.oid, 'tokenmill.token', 'sealed', 'SELECT')) order by name`,
     values: [application],
+  })
+  return rows.map(row => row.name)
+}
+
+/** The users with open connections whose application name matches (`like`), and that could change numbered audit rows. */
+export async function thatRewriteAudit(db: Db, applications: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>({
+    text: `select distinct u.rolname::text as name from pg_stat_activity as a
+join pg_roles as u on u.oid = a.usesysid
+where a.application_name like any($1::text[]) and a.datname = current_database() and exists (
+  select from pg_roles as r where pg_has_role(u.oid, r.oid, 'MEMBER')
+    and has_table_privilege(r.oid, 'tokenmill.audit', 'UPDATE, DELETE')) order by name`,
+    values: [applications],
   })
   return rows.map(row => row.name)
 }

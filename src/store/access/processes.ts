@@ -18,9 +18,13 @@ export interface NewProcess {
   features: readonly string[]
   /** The most connections to the store that the process opens. */
   connections: number
+  /** The keys of the vault that the process holds: ids of key-encryption keys, and data keys as `purpose/version`. */
+  keys: readonly string[]
+  /** How long its recent interactive jobs on cards took, 99th percentile in ms; null after too few. */
+  workMs?: number | null
 }
 
-export interface ProcessRow extends Omit<NewProcess, 'features'> {
+export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'workMs'> {
   /** ms since the epoch. */
   startedAt: number
   /** The time since its last heartbeat, by the store's clock. */
@@ -31,11 +35,22 @@ export type LiveWorker = Pick<NewProcess, 'kinds' | 'features'> & Pick<ProcessRo
 
 const SILENT_MS = '(greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as silent_ms'
 
+const COLUMNS = `process_id, role, host, version, kinds, connections, started_at, ${SILENT_MS}`
+
 /** Writes a heartbeat of this process. */
 export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
-  const { kinds, features, connections } = more
-  if (kinds.length === 0) {
-    // Leaves out the columns that the gateway's role may not write.
+  const { kinds, features, connections, keys, workMs = null } = more
+  if (kinds.length === 0 && keys.length > 0 && role === 'gateway') {
+    await db.query({
+      name: 'process-see-keys',
+      text: `insert into tokenmill.process (process_id, role, host, version, connections, keys)
+values ($1, $2, $3, $4, $5, $6::text[]) on conflict (process_id) do update set seen_at = now(), keys = excluded.keys`,
+      values: [processId, role, host, version, connections, keys],
+    })
+    return
+  }
+  if (kinds.length === 0 && keys.length === 0) {
+    // Leaves out the columns that the roles of earlier releases may not write.
     await db.query({
       name: 'process-see',
       text: `insert into tokenmill.process (process_id, role, host, version, connections) values ($1, $2, $3, $4, $5)
@@ -45,11 +60,11 @@ on conflict (process_id) do update set seen_at = now()`,
     return
   }
   await db.query({
-    name: 'process-see-worker',
-    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features)
-values ($1, $2, $3, $4, $5, $6::text[], $7::text[])
-on conflict (process_id) do update set seen_at = now()`,
-    values: [processId, role, host, version, connections, kinds, features],
+    name: 'process-see-vault',
+    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features, keys, work_ms)
+values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::text[], $9)
+on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, work_ms = excluded.work_ms`,
+    values: [processId, role, host, version, connections, kinds, features, keys, workMs],
   })
 }
 
@@ -80,6 +95,49 @@ and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by process_id`,
   return rows.map(({ silent_ms: silentMs, ...said }) => ({ ...said, silentMs }))
 }
 
+/** How long interactive jobs on cards take in the slowest process that was silent for less than `ms`; null if none says so. */
+export async function findWorkMs(db: Db, ms: number): Promise<number | null> {
+  const { rows } = await db.query<{ workMs: number | null }>({
+    name: 'process-work-ms',
+    text: `select max(work_ms) as "workMs" from tokenmill.process where ended_at is null
+and seen_at >= now() - make_interval(secs => $1 / 1000.0)`,
+    values: [ms],
+  })
+  return rows[0]?.workMs ?? null
+}
+/** The roles that open the vault. */
+const VAULT_ROLES: readonly ProcessRole[] = ['interactive', 'bulk', 'three-ds']
+
+/**
+ * Processes of these roles that were silent for less than `ms` and don't hold `key`. A process of a release before 0.4
+ * names no key.
+ */
+export async function listLacking(
+  db: Db,
+  key: string,
+  ms: number,
+  roles: readonly ProcessRole[] = VAULT_ROLES,
+): Promise<ProcessRow[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.process
+where role = any($3::text[]) and ended_at is null and not keys @> array[$1]
+and seen_at >= now() - make_interval(secs => $2 / 1000.0) order by host, role, started_at`,
+    values: [key, ms, `{${roles.join(',')}}`],
+  })
+  return rows.map(processOf)
+}
+
+/** Processes that open the vault and were silent for less than `ms`, with the keys that they hold. */
+export async function listVault(db: Db, ms: number): Promise<(ProcessRow & Pick<NewProcess, 'keys'>)[]> {
+  const { rows } = await db.query<Row & { keys: string[] }>({
+    text: `select ${COLUMNS}, keys from tokenmill.process
+where role in ('interactive', 'bulk', 'three-ds') and ended_at is null
+and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by host, role, started_at`,
+    values: [ms],
+  })
+  return rows.map(row => ({ ...processOf(row), keys: row.keys }))
+}
+
 interface Row {
   process_id: string
   role: ProcessRole
@@ -94,10 +152,13 @@ interface Row {
 /** All processes that were not marked as ended. */
 export async function list(db: Db): Promise<ProcessRow[]> {
   const { rows } = await db.query<Row>({
-    text: `select process_id, role, host, version, kinds, connections, started_at, ${SILENT_MS}
-from tokenmill.process where ended_at is null order by host, role, started_at`,
+    text: `select ${COLUMNS} from tokenmill.process where ended_at is null order by host, role, started_at`,
   })
-  return rows.map(row => ({
+  return rows.map(processOf)
+}
+
+function processOf(row: Row): ProcessRow {
+  return {
     processId: row.process_id,
     role: row.role,
     host: row.host,
@@ -106,5 +167,5 @@ from tokenmill.process where ended_at is null order by host, role, started_at`,
     connections: row.connections,
     startedAt: row.started_at,
     silentMs: row.silent_ms,
-  }))
+  }
 }

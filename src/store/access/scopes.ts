@@ -19,6 +19,10 @@ export interface Scope {
   keepBilling: boolean
   /** ms since the epoch. */
   createdAt: number
+  /** The code of the row by which workers know that tokenmill wrote it; null if there is none. */
+  mac: Buffer | null
+  /** The version of the data key `grant`. */
+  macVersion: number | null
 }
 
 interface Row {
@@ -31,10 +35,12 @@ interface Row {
   bin_digits: 6 | 8
   keep_billing: boolean
   created_at: number
+  mac: Buffer | null
+  mac_version: number | null
 }
 
 const COLUMNS =
-  'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, created_at'
+  'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, created_at, mac, mac_version'
 
 function scopeOf(row: Row): Scope {
   return {
@@ -47,6 +53,8 @@ function scopeOf(row: Row): Scope {
     binDigits: row.bin_digits,
     keepBilling: row.keep_billing,
     createdAt: row.created_at,
+    mac: row.mac,
+    macVersion: row.mac_version,
   }
 }
 
@@ -70,8 +78,26 @@ export async function list(db: Db, entityId: string | null = null): Promise<Scop
   return rows.map(scopeOf)
 }
 
+/** Sets the code of the row as it is now. */
+export async function setMac(
+  db: Db,
+  tokenScope: string,
+  mac: Buffer,
+  macVersion: number,
+  former?: Buffer,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.scope set mac = $2, mac_version = $3
+where token_scope = $1 and ($4::bytea is null or mac = $4)`,
+    values: [tokenScope, mac, macVersion, former ?? null],
+  })
+  return count === 1
+}
+
+export type NewScope = Omit<Scope, 'createdAt' | 'mac' | 'macVersion'>
+
 /** Inserts a scope. The store sets the time of its creation. */
-export async function insert(db: Db, scope: Omit<Scope, 'createdAt'>): Promise<void> {
+export async function insert(db: Db, scope: NewScope): Promise<void> {
   await db.query({
     text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing)
 values ($1, $2, $3, $4, $5, $6, $7, $8)`,

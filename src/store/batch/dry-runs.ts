@@ -1,5 +1,5 @@
 // What dry runs store: how many rows a client has asked about per day, and the cards that a run has seen.
-import { byteas, texts } from '../columns.ts'
+import { texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import type { StoredToken } from '../token/tokens.ts'
 
@@ -14,21 +14,41 @@ on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows r
 }
 
 /** A token's row without its card. */
-export type ScratchRow = Omit<StoredToken, 'fingerprint' | 'sealed'>
+export type ScratchRow = Omit<StoredToken, 'cards' | 'storedCards' | 'link' | 'fingerprint' | 'sealed'>
 
-/** The rows that other chunks of this dry run would have left for these cards, by fingerprint in hex. */
+/** The literal of a bytea array with these fingerprints. */
+function bytesOf(fps: readonly string[]): string {
+  return texts(fps.map(fp => `\\x${fp.replaceAll('-', '')}`))
+}
+
+/**
+ * The version of the fingerprint key under which this dry run keeps its cards: `version`, if this is its first chunk, else
+ * that of its first chunk.
+ */
+export async function pinVersion(db: Db, run: string, version: number): Promise<number> {
+  const { rows } = await db.query<{ version: number }>({
+    text: `with pinned as (
+  insert into tokenmill.scratch_run (run, version) values ($1, $2) on conflict (run) do nothing returning version
+) select version from pinned union all select version from tokenmill.scratch_run where run = $1 limit 1`,
+    values: [run, version],
+  })
+  // Another chunk may have pinned it since this statement began.
+  return rows[0]?.version ?? pinVersion(db, run, version)
+}
+
+/** The rows that other chunks of this dry run would have left for these cards, by fingerprint. */
 export async function findScratch(
   db: Db,
   run: string,
   chunk: number,
-  fingerprints: readonly Buffer[],
+  fps: readonly string[],
 ): Promise<Map<string, ScratchRow>> {
-  const { rows } = await db.query<{ card: Buffer; row: ScratchRow }>({
-    text: `select found.fingerprint as card, found.row from unnest($2::bytea[]) as wanted(card)
+  const { rows } = await db.query<{ card: string; row: ScratchRow }>({
+    text: `select encode(found.fingerprint, 'hex')::uuid as card, found.row from unnest($2::bytea[]) as wanted(card)
 cross join lateral (select fingerprint, row from tokenmill.scratch where run = $1 and fingerprint = wanted.card and chunk <> $3 limit 1) as found`,
-    values: [run, byteas(fingerprints), chunk],
+    values: [run, bytesOf(fps), chunk],
   })
-  return new Map(rows.map(({ card, row }) => [card.toString('hex'), row]))
+  return new Map(rows.map(({ card, row }) => [card, row]))
 }
 
 /**
@@ -39,10 +59,10 @@ export async function saveScratch(
   db: Db,
   run: string,
   chunk: number,
-  entries: readonly { fingerprint: Buffer; row: ScratchRow; isSeen: boolean }[],
+  entries: readonly { fp: string; row: ScratchRow; isSeen: boolean }[],
 ): Promise<void> {
   if (entries.length === 0) return
-  const sorted = entries.toSorted((a, b) => Buffer.compare(a.fingerprint, b.fingerprint))
+  const sorted = entries.toSorted((a, b) => (a.fp < b.fp ? -1 : 1))
   const { count } = await db.query({
     text: `insert into tokenmill.scratch (run, chunk, fingerprint, row) select $1, $2, v.card, v.row::jsonb
 from unnest($3::bytea[], $4::text[]) as v(card, row)
@@ -51,9 +71,9 @@ where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
     values: [
       run,
       chunk,
-      byteas(sorted.map(entry => entry.fingerprint)),
+      bytesOf(sorted.map(entry => entry.fp)),
       texts(sorted.map(entry => JSON.stringify(entry.row))),
-      byteas(sorted.filter(entry => entry.isSeen).map(entry => entry.fingerprint)),
+      bytesOf(sorted.filter(entry => entry.isSeen).map(entry => entry.fp)),
     ],
   })
   if (count !== sorted.length) throw new LostRace('another chunk of the dry run left the same card meanwhile')
@@ -64,10 +84,9 @@ where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
  * rows.
  */
 export async function eraseOldScratch(db: Db, before: number): Promise<number> {
-  const { count } = await db.query({
-    text: 'delete from tokenmill.scratch where created_at < $1',
-    values: [new Date(before)],
-  })
+  const values = [new Date(before)]
+  await db.query({ text: 'delete from tokenmill.scratch_run where created_at < $1', values })
+  const { count } = await db.query({ text: 'delete from tokenmill.scratch where created_at < $1', values })
   return count
 }
 

@@ -16,6 +16,8 @@ export interface Intake {
   state: 'RECEIVING' | 'ACCEPTED' | 'CANCELLED'
   /** Keyed hash of query and body; null while the body is being received. */
   bodyMac: Buffer | null
+  /** The version of the data key `intake` that made it. */
+  bodyVersion: number
   records: number
   chunks: number
   chunksDone: number
@@ -39,6 +41,7 @@ interface Row {
   dry_run: boolean
   state: Intake['state']
   body_mac: Buffer | null
+  body_mac_version: number
   records: number
   chunks: number
   chunks_done: number
@@ -51,7 +54,7 @@ interface Row {
   active_at: number | null
 }
 
-const COLUMNS = `i.intake_no, i.client_id, i.entity_id, i.batch_id, i.record_kind, i.token_scope, i.dry_run, i.state, i.body_mac,
+const COLUMNS = `i.intake_no, i.client_id, i.entity_id, i.batch_id, i.record_kind, i.token_scope, i.dry_run, i.state, i.body_mac, i.body_mac_version,
 i.records, i.chunks, i.chunks_done, i.counts, i.accepted_at, i.expires_at, i.finished_at, b.paused_at, b.cancelled_at, b.active_at`
 const FROM = `from tokenmill.intake as i left join tokenmill.batch as b
   on b.client_id = i.client_id and b.batch_id = i.batch_id and not i.dry_run`
@@ -67,6 +70,7 @@ function intakeOf(row: Row): Intake {
     dryRun: row.dry_run,
     state: row.state,
     bodyMac: row.body_mac,
+    bodyVersion: row.body_mac_version,
     records: row.records,
     chunks: row.chunks,
     chunksDone: row.chunks_done,
@@ -115,26 +119,27 @@ export async function touch(db: Db, intakeNo: number): Promise<boolean> {
 }
 
 /**
- * Accepts the batch: its body is complete. False if the row was removed as stale, or if another batch with this id was
- * accepted first.
+ * Accepts the batch: its body is complete. False if the row was removed as stale. Fails if another batch with this id was
+ * accepted first (`isAccepted`).
  */
 export async function accept(
   db: Db,
   intakeNo: number,
-  read: { bodyMac: Buffer; records: number; chunks: number },
+  read: { bodyMac: Buffer; bodyVersion: number; records: number; chunks: number },
 ): Promise<boolean> {
-  try {
-    const { count } = await db.query({
-      text: `update tokenmill.intake set state = 'ACCEPTED', body_mac = $2, records = $3, chunks = $4
+  const { count } = await db.query({
+    text: `update tokenmill.intake set state = 'ACCEPTED', body_mac = $2, records = $3, chunks = $4,
+  body_mac_version = $5
 where intake_no = $1 and state = 'RECEIVING'`,
-      values: [intakeNo, read.bodyMac, read.records, read.chunks],
-    })
-    return count === 1
-  } catch (error) {
-    const { constraint } = (error instanceof Fault ? error.cause : error) as { constraint?: string }
-    if (constraint === 'one_accepted_intake_per_batch_id') return false
-    throw error
-  }
+    values: [intakeNo, read.bodyMac, read.records, read.chunks, read.bodyVersion],
+  })
+  return count === 1
+}
+
+/** Whether a transaction failed because another batch with the same id was accepted first. */
+export function isAccepted(error: unknown): boolean {
+  const { constraint } = (error instanceof Fault ? error.cause : error) as { constraint?: string }
+  return constraint === 'one_accepted_intake_per_batch_id'
 }
 
 /** Removes a batch that is still being received, and its chunks. */

@@ -1,5 +1,6 @@
 // Endpoints: which client is subscribed to which events, at its results queue or at a URL; a URL's sealed secrets, and
 // how many requests it gets at once. deliveries.ts holds what is sent.
+import type { Role } from '../../job/catalogue.ts'
 import type { EventType } from '../../job/event.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -134,6 +135,16 @@ export async function findSubscribed(
     text: `select e.endpoint_id, e.client_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [clientId, type],
+  })
+  return rows.map(subscribedOf)
+}
+
+/** The endpoints of all clients with this role that are subscribed to such an event. */
+export async function findSubscribedByRole(db: Db, role: Role, type: EventType): Promise<Subscribed[]> {
+  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'>>({
+    text: `select e.endpoint_id, e.client_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+where $1 = any(c.roles) and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
+    values: [role, type],
   })
   return rows.map(subscribedOf)
 }

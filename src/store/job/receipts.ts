@@ -16,6 +16,8 @@ export interface Receipt {
   kind: Kind
   jti: string
   requestDigest: Buffer
+  /** The version of the data key `digest`. */
+  digestVersion: number
   envelopeDigest: Buffer
   replyTo: string | null
   reference: string | null
@@ -42,7 +44,7 @@ export interface Receipt {
   completedAt: number
 }
 
-const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to, reference, status, code,
+const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
 outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
 completed_at`
 
@@ -53,6 +55,7 @@ interface Row {
   kind: Kind
   jti: string
   request_digest: Buffer
+  digest_version: number
   envelope_digest: Buffer
   reply_to: string | null
   reference: string | null
@@ -82,6 +85,7 @@ function receiptOf(row: Row): Receipt {
     kind: row.kind,
     jti: row.jti,
     requestDigest: row.request_digest,
+    digestVersion: row.digest_version,
     envelopeDigest: row.envelope_digest,
     replyTo: row.reply_to,
     reference: row.reference,
@@ -138,6 +142,7 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('kind', 'text', r => r.kind),
   column('jti', 'text', r => r.jti),
   column('request_digest', 'bytea', r => binary(r.requestDigest)),
+  column('digest_version', 'smallint', r => r.digestVersion, true),
   column('envelope_digest', 'bytea', r => binary(r.envelopeDigest)),
   column('reply_to', 'text', r => r.replyTo),
   column('reference', 'text', r => r.reference),

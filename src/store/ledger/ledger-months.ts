@@ -1,5 +1,5 @@
 // The partitions of the ledger, one per month. A month's partition is made when its first line comes, because a ledger
-// may begin years ago. It is made as a table and then attached, so that transactions on other months don't wait.
+// may begin years ago. A function of the store makes it, because a worker's user may not.
 import { texts } from '../columns.ts'
 import type { Db, Store } from '../pool.ts'
 import { PARTITION_LOCK } from '../schema.ts'
@@ -10,9 +10,8 @@ export async function ensureMonths(store: Store, months: readonly string[]): Pro
   await store.transaction(async db => {
     await db.query({ text: PARTITION_LOCK })
     // Searched again, because only now no other transaction can be making the same partitions.
-    for (const month of await findMissing(db, months)) {
-      for (const text of statementsOf(month)) await db.query({ text })
-    }
+    for (const month of await findMissing(db, months))
+      await db.query({ text: 'select tokenmill.make_month($1)', values: [`${month}-01`] })
   })
 }
 
@@ -26,15 +25,4 @@ async function findMissing(db: Db, months: readonly string[]): Promise<string[]>
     values: [texts(months)],
   })
   return rows.map(row => row.month)
-}
-
-function statementsOf(month: string): string[] {
-  const [year, number] = month.split('-').map(Number)
-  if (year === undefined || number === undefined) throw new Error(`broken law: ${month} is a month`)
-  const next = new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7)
-  const name = `tokenmill.transaction_${month.replace('-', '')}`
-  return [
-    `create table if not exists ${name} (like tokenmill.transaction including defaults including constraints)`,
-    `alter table tokenmill.transaction attach partition ${name} for values from ('${month}-01 00:00+00') to ('${next}-01 00:00+00')`,
-  ]
 }

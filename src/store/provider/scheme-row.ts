@@ -1,7 +1,9 @@
 // The type of a provisioning's row, and its columns, shared by scheme-tokens.ts and stored-schemes.ts. No statement is
 // sent from here.
 import type { SchemeCall, SchemeRow } from '../../token/scheme.ts'
-import { type Column, texts } from '../columns.ts'
+import type { Fingerprints } from '../../token/token.ts'
+import { type Column, plains, texts } from '../columns.ts'
+import { cardsOf } from '../token/token-row.ts'
 
 /** A provisioning as the store holds it. */
 export interface StoredScheme extends SchemeRow {
@@ -21,8 +23,8 @@ export interface StoredScheme extends SchemeRow {
   checkedAt: number | null
   /** The provisioning makes a third party's reuse token, which is never shown as a scheme token. */
   thirdParty: boolean
-  /** The fingerprint of the card under its contract, while the provisioning may still become a token. */
-  fingerprint: Buffer | null
+  /** The fingerprints of the card under its contract, while the provisioning may still become a token. */
+  cards: readonly string[]
   createdAt: number
   updatedAt: number
 }
@@ -62,7 +64,10 @@ export type NewScheme = Pick<
   | 'dueAt'
   | 'createdAt'
 > &
-  Partial<Pick<StoredScheme, 'thirdParty' | 'fingerprint'>>
+  Partial<Pick<StoredScheme, 'thirdParty'>> & {
+    /** The card under its contract, where a third party makes a token for it. */
+    link?: Fingerprints | undefined
+  }
 
 /** A row whose lease a process takes for a call. */
 export interface Leased {
@@ -100,6 +105,7 @@ export interface Row {
   checked_at: number | null
   third_party: boolean
   fingerprint: Buffer | null
+  cards: string[] | null
   version: number
   created_at: number
   updated_at: number
@@ -107,7 +113,7 @@ export interface Row {
 
 export const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, current, background, state, reference, suspended_by,
 sealed, seal_version, last_four, expiry_month, expiry_year, par, card, card_version, refusal, retired_at, asked, last_intent,
-lease, due_at, attempts, checked_at, third_party, fingerprint, version, created_at, updated_at`
+lease, due_at, attempts, checked_at, third_party, fingerprint, cards, version, created_at, updated_at`
 
 export function schemeOf(row: Row): StoredScheme {
   return {
@@ -138,7 +144,7 @@ export function schemeOf(row: Row): StoredScheme {
     attempts: row.attempts,
     checkedAt: row.checked_at,
     thirdParty: row.third_party,
-    fingerprint: row.fingerprint,
+    cards: cardsOf(row),
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -158,7 +164,9 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
   { name: 'card', type: 'bytea', text: row => binary(row.card), plain: false },
   { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
   { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
-  { name: 'fingerprint', type: 'bytea', text: row => binary(row.fingerprint), plain: false },
+  // For workers of release 0.3.
+  { name: 'fingerprint', type: 'bytea', text: row => binary(row.link?.whole), plain: false },
+  { name: 'cards', type: 'text', as: 'uuid[]', text: row => (row.link ? plains(row.link.kept) : null), plain: false },
   { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },
   { name: 'created_at', type: 'timestamptz', text: row => moment(row.createdAt), plain: false },
 ]

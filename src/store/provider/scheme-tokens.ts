@@ -4,6 +4,7 @@
 // is due for others. stored-schemes.ts reads the rows.
 import { plains, rowSet, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
+import * as schemeCards from './scheme-cards.ts'
 import { endIntent } from './scheme-intents.ts'
 import type { Leased, LeasedUpdate, NewScheme, Row, StoredScheme } from './scheme-row.ts'
 import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES, schemeOf } from './scheme-row.ts'
@@ -13,13 +14,13 @@ import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES, schemeOf } from './schem
  * third party's provisioning is left out if its card has got one meanwhile. Returns how many were inserted.
  */
 export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<number> {
-  if (schemes.length === 0) return 0
-  const { shape, source, values } = rowSet(NEW_COLUMNS, schemes)
+  const rows = schemes.some(({ link }) => link) ? await schemeCards.insertMissing(db, schemes) : schemes
+  if (rows.length === 0) return 0
+  const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
   const { count } = await db.query({
     name: `scheme-insert-${shape}`,
     text: `insert into tokenmill.scheme_token (${NEW_NAMES}, current, state, version, updated_at)
-select ${NEW_NAMES}, not third_party, 'PENDING', 1, created_at from ${source}
-on conflict (fingerprint) where fingerprint is not null do nothing`,
+select ${NEW_NAMES}, not third_party, 'PENDING', 1, created_at from ${source}`,
     values,
   })
   return count
@@ -37,7 +38,7 @@ and (retired_at is not null or state in ('DELETED', 'VOID'))`,
 }
 
 // A third party is asked by our id alone, so the card of a retired provisioning isn't kept.
-const FORGOTTEN = `fingerprint = null, card = case when third_party then null else card end,
+const FORGOTTEN = `fingerprint = null, cards = null, card = case when third_party then null else card end,
   card_version = case when third_party then null else card_version end`
 
 /**
@@ -245,6 +246,7 @@ export async function giveBack(db: Db, provisionId: string, lease: string, dueAt
 
 // A retired third-party provisioning never gets a card back into its row.
 const IS_TO_GO = 't.third_party and t.retired_at is not null'
+const IS_OVER = `$4 in ('DELETED', 'VOID')`
 
 /**
  * Writes the provider's answer, ends the intent, and gives the lease back. Returns the new row; undefined if the lease
@@ -263,10 +265,9 @@ export async function writeLeased(
   update tokenmill.scheme_token as t set state = $4, reference = $5, suspended_by = $6::text[], sealed = $7, seal_version = $8,
     last_four = $9, expiry_month = $10, expiry_year = $11, par = $12,
     card = case when ${IS_TO_GO} then null else $13::bytea end, card_version = case when ${IS_TO_GO} then null else $14::smallint end, refusal = $15, asked = $16,
-    due_at = case when t.retired_at is null or $4 in ('DELETED', 'VOID') then $17::timestamptz
-      else coalesce($17::timestamptz, $3::timestamptz) end,
+    due_at = case when t.retired_at is null or ${IS_OVER} then $17::timestamptz else coalesce($17::timestamptz, $3::timestamptz) end,
     attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3,
-    fingerprint = case when $4 in ('DELETED', 'VOID') then null else t.fingerprint end
+    fingerprint = case when ${IS_OVER} then null else t.fingerprint end, cards = case when ${IS_OVER} then null else t.cards end
   where t.provision_id = $1 and t.lease = $2 and not exists (
     select from tokenmill.scheme_token as other
     where other.provider = t.provider and other.reference = $5 and other.provision_id <> $1

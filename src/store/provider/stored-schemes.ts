@@ -1,6 +1,6 @@
 // Reads whole rows of scheme tokens for workers; some functions lock them until the transaction ends. scheme-tokens.ts
 // writes the rows.
-import { byteas, plains, texts } from '../columns.ts'
+import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import { COLUMNS, type Row, type StoredScheme, schemeOf } from './scheme-row.ts'
 
@@ -66,14 +66,17 @@ export async function countOf(db: Db, tokenIds: readonly string[]): Promise<Map<
 /**
  * The third parties' provisionings for these cards that are or may become a token, locked until the transaction ends.
  */
-export async function holdByFingerprints(db: Db, fingerprints: readonly Buffer[]): Promise<StoredScheme[]> {
+export async function holdByCards(db: Db, fps: readonly string[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     name: 'third-party-hold-by-card',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where fingerprint = any($1::bytea[])
-order by provision_id for update`,
-    values: [byteas(fingerprints)],
+    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = any(array(
+  select found.id from unnest($1::uuid[]) as wanted(fp)
+  cross join lateral (select provision_id as id from tokenmill.scheme_card where fp = wanted.fp limit 1) as found
+)) order by provision_id for update`,
+    values: [plains(fps)],
   })
-  return rows.map(schemeOf)
+  // One that was given up while its lock was waited for has no card any more.
+  return rows.map(schemeOf).filter(({ cards }) => cards.length > 0)
 }
 
 /** Reads and locks one provisioning; undefined if there is none. */

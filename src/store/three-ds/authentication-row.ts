@@ -21,6 +21,7 @@ export type Row = { [name in Finding]: string | null } & {
   client_id: string
   idempotency_key: string | null
   request_digest: Buffer | null
+  digest_version: number
   jti: string | null
   token_id: string | null
   fingerprint: Buffer | null
@@ -49,6 +50,7 @@ const LASTING = [
   'client_id',
   'idempotency_key',
   'request_digest',
+  'digest_version',
   'jti',
   'token_id',
   'fingerprint',
@@ -73,7 +75,8 @@ export const CHANGING = [
 export const NAMES = [...LASTING, ...CHANGING] as const
 export const COLUMNS = NAMES.join(', ')
 
-const rowName = (authenticationId: string) => `authentication/${authenticationId}`
+/** What the secrets of an authentication are sealed for. */
+export const authenticationRow = (authenticationId: string) => `authentication/${authenticationId}`
 
 export function recordOf(row: Row, sealer: Sealer): Authentication {
   const findings = Object.fromEntries(FINDINGS.flatMap(name => (row[name] === null ? [] : [[name, row[name]]])))
@@ -85,6 +88,7 @@ export function recordOf(row: Row, sealer: Sealer): Authentication {
     clientId: row.client_id,
     idempotencyKey: row.idempotency_key,
     requestDigest: row.request_digest,
+    digestVersion: row.digest_version,
     jti: row.jti,
     tokenId: row.token_id,
     fingerprint: row.fingerprint,
@@ -107,7 +111,9 @@ export function recordOf(row: Row, sealer: Sealer): Authentication {
 
 function openSecrets({ sealed, seal_version, authentication_id }: Row, sealer: Sealer): Secrets {
   if (sealed === null || seal_version === null) return {}
-  return JSON.parse(sealer.openThreeDs(sealed, seal_version, rowName(authentication_id)).toString('utf8')) as Secrets
+  return JSON.parse(
+    sealer.openThreeDs(sealed, seal_version, authenticationRow(authentication_id)).toString('utf8'),
+  ) as Secrets
 }
 
 /** The values by column, in the form that the driver takes. */
@@ -116,7 +122,7 @@ export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof
   const sealed =
     Object.keys(secrets).length === 0
       ? undefined
-      : sealer.sealThreeDs(Buffer.from(JSON.stringify(secrets)), rowName(record.authenticationId))
+      : sealer.sealThreeDs(Buffer.from(JSON.stringify(secrets)), authenticationRow(record.authenticationId))
   const findings = Object.fromEntries(FINDINGS.map(name => [name, record.findings[name] ?? null])) as Record<
     Finding,
     string | null
@@ -129,6 +135,7 @@ export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof
     client_id: record.clientId,
     idempotency_key: record.idempotencyKey,
     request_digest: record.requestDigest,
+    digest_version: record.digestVersion,
     jti: record.jti,
     token_id: record.tokenId,
     fingerprint: record.fingerprint,

@@ -25,9 +25,15 @@ type Column = keyof typeof TERMS
 const NAMES = Object.keys(TERMS) as Column[]
 
 type Row = Record<Column, string> & { contract_id: string; created_at: number }
-type KeyedRow = Row & { key_sealed: Buffer; key_version: number }
+type KeyedRow = Row & {
+  key_sealed: Buffer
+  key_version: number
+  former_key_sealed: Buffer | null
+  former_key_version: number | null
+  former_is_valid: boolean | null
+}
 
-type ContractInfo = Omit<Contract, 'key'>
+type ContractInfo = Omit<Contract, 'key' | 'formerKey'>
 
 const infoOf = (row: Row): ContractInfo => ({
   ...(Object.fromEntries(NAMES.map(name => [TERMS[name], row[name]])) as ContractTerms),
@@ -35,34 +41,51 @@ const infoOf = (row: Row): ContractInfo => ({
   createdAt: row.created_at,
 })
 
-const keyRow = (contractId: string) => `threeds-contract/${contractId}`
+/** What the key of a contract is sealed for. */
+export const contractRow = (contractId: string) => `threeds-contract/${contractId}`
 
 /** A contract with its key, which the reader role may not select. */
 export async function find(db: Db, sealer: Sealer, contractId: string): Promise<Contract | undefined> {
   const { rows } = await db.query<KeyedRow>({
     name: 'threeds-contract-find',
-    text: `select contract_id, created_at, ${NAMES.join(', ')}, key_sealed, key_version
+    text: `select contract_id, created_at, ${NAMES.join(', ')}, key_sealed, key_version, former_key_sealed,
+  former_key_version, former_until > now() as former_is_valid
 from tokenmill.threeds_contract where contract_id = $1`,
     values: [contractId],
   })
   const row = rows[0]
   if (!row) return undefined
-  return { ...infoOf(row), key: new Secret(sealer.openThreeDs(row.key_sealed, row.key_version, keyRow(contractId))) }
+  const { former_key_sealed: former, former_key_version: formerVersion } = row
+  const open = (sealed: Buffer, version: number) =>
+    new Secret(sealer.openThreeDs(sealed, version, contractRow(contractId)))
+  return {
+    ...infoOf(row),
+    key: open(row.key_sealed, row.key_version),
+    formerKey:
+      row.former_is_valid && former !== null && formerVersion !== null ? open(former, formerVersion) : undefined,
+  }
+}
+
+export interface ListedContract extends ContractInfo {
+  /** Until when the former key is valid, ms since the epoch. */
+  formerUntil: number | null
 }
 
 /** Contracts without keys, oldest first, of one entity or of all. */
-export async function list(db: Db, entityId: string | null = null): Promise<ContractInfo[]> {
-  const { rows } = await db.query<Row>({
-    text: `select contract_id, created_at, ${NAMES.join(', ')} from tokenmill.threeds_contract
+export async function list(db: Db, entityId: string | null = null): Promise<ListedContract[]> {
+  const { rows } = await db.query<Row & { former_until: number | null }>({
+    text: `select contract_id, created_at, ${NAMES.join(', ')},
+  case when former_until > now() then former_until end as former_until
+from tokenmill.threeds_contract
 where $1::uuid is null or entity_id = $1 order by created_at, contract_id`,
     values: [entityId],
   })
-  return rows.map(infoOf)
+  return rows.map(row => ({ ...infoOf(row), formerUntil: row.former_until }))
 }
 
 /** Inserts a contract. False if the entity has a contract with this name. */
 export async function insert(db: Db, sealer: Sealer, contract: Omit<Contract, 'createdAt'>): Promise<boolean> {
-  const { sealed, keyVersion } = sealer.sealThreeDs(contract.key.reveal(), keyRow(contract.contractId))
+  const { sealed, keyVersion } = sealer.sealThreeDs(contract.key.reveal(), contractRow(contract.contractId))
   const { count } = await db.query({
     text: `insert into tokenmill.threeds_contract (contract_id, key_sealed, key_version, ${NAMES.join(', ')})
 values ($1, $2, $3, ${NAMES.map((_, index) => `$${index + 4}`).join(', ')})
@@ -70,4 +93,56 @@ on conflict on constraint contract_name_stands_once_per_entity do nothing`,
     values: [contract.contractId, sealed, keyVersion, ...NAMES.map(name => contract[TERMS[name]])],
   })
   return count === 1
+}
+
+export interface KeyRotation {
+  contractId: string
+  key: Secret<Buffer>
+  /** For how long the key in use verifies after its replacement; 0: no longer. */
+  formerMs: number
+}
+
+/** Locks a contract until the transaction ends. `formerUntil`: of a former key that is valid, ms since the epoch. */
+export async function lock(db: Db, contractId: string): Promise<{ formerUntil: number | null } | undefined> {
+  const { rows } = await db.query<{ formerUntil: number | null }>({
+    text: `select case when former_until > now() then former_until end as "formerUntil"
+from tokenmill.threeds_contract where contract_id = $1 for update`,
+    values: [contractId],
+  })
+  return rows[0]
+}
+
+/** Puts another key in place. Returns until when the former one is valid, ms since the epoch. */
+export async function rotateKey(
+  db: Db,
+  sealer: Sealer,
+  { contractId, key, formerMs }: KeyRotation,
+): Promise<number | null> {
+  const { sealed, keyVersion } = sealer.sealThreeDs(key.reveal(), contractRow(contractId))
+  const { rows } = await db.query<{ former_until: number | null }>({
+    text: `update tokenmill.threeds_contract set key_sealed = $2, key_version = $3,
+  former_key_sealed = case when $4 > 0 then key_sealed end,
+  former_key_version = case when $4 > 0 then key_version end,
+  former_until = case when $4 > 0 then now() + $4 * interval '1 millisecond' end
+where contract_id = $1 returning former_until`,
+    values: [contractId, sealed, keyVersion, formerMs],
+  })
+  return rows[0]?.former_until ?? null
+}
+
+/** Erases the former key. */
+export async function endFormerKey(db: Db, contractId: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.threeds_contract set former_key_sealed = null, former_key_version = null, former_until = null
+where contract_id = $1`,
+    values: [contractId],
+  })
+}
+
+/** Erases former keys whose time is over. */
+export async function eraseEndedKeys(db: Db): Promise<void> {
+  await db.query({
+    text: `update tokenmill.threeds_contract set former_key_sealed = null, former_key_version = null, former_until = null
+where former_until <= now()`,
+  })
 }

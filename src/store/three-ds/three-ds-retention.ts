@@ -3,6 +3,7 @@
 
 import type { Db } from '../pool.ts'
 import * as authentications from './authentications.ts'
+import * as contracts from './three-ds-contracts.ts'
 import * as jwts from './three-ds-jwts.ts'
 
 const DAY_MS = 86_400_000
@@ -13,8 +14,12 @@ interface SweptThreeDs {
   authentications: number
 }
 
-/** Erases everything that is too old, in steps of `rowsMax`. `now`: ms since the epoch. */
+/**
+ * Erases everything that is too old, in steps of `rowsMax`, and the former keys of contracts whose time is over. `now`:
+ * ms since the epoch.
+ */
 export async function sweepThreeDs(db: Db, now: number): Promise<SweptThreeDs> {
+  await contracts.eraseEndedKeys(db)
   const { jwtDays, authenticationDays, rowsMax } = THREE_DS_RETENTION
   return {
     jwts: await untilDone(() => jwts.eraseOld(db, now - jwtDays * DAY_MS, rowsMax)),

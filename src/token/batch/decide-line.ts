@@ -12,8 +12,10 @@ import {
   writeType,
 } from '../new-token.ts'
 import type { BatchMark, TokenRow } from '../token.ts'
-import { changed, unchanged, type Verdict } from '../verdict.ts'
-import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './order.ts'
+import { changed, giverOf, unchanged, type Verdict } from '../verdict.ts'
+import { decideNewest } from './decide-newest.ts'
+import { noteGiver } from './newest.ts'
+import { type BatchLine, expiryRank, linesOf, markOf, outcomeOf, rankOf } from './order.ts'
 
 interface Line {
   given: Given
@@ -25,12 +27,8 @@ interface Line {
 
 export function decideLine(row: TokenRow, line: Line): Verdict {
   const { onConflict } = line.batch
+  if (onConflict === 'newest') return decideNewest(row, line)
   return onConflict === 'keep' || onConflict === 'reject' ? keepFirstLine(row, line) : keepHighestRank(row, line)
-}
-
-/** DUPLICATE if another line of this batch has written the card before, else `otherwise`. */
-function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwise: Else): 'DUPLICATE' | Else {
-  return mark !== undefined && mark.line !== batch.line ? 'DUPLICATE' : otherwise
 }
 
 /** The policies `keep` and `reject`. */
@@ -47,7 +45,8 @@ function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Li
     )
   }
   if (batch.line >= mark.line) return unchanged(row, outcomeOf(mark, batch, 'UNCHANGED'), context)
-  // This line is earlier in the file than the mark's line. In file order the row would hold only this line's data.
+  // This line is earlier in the file than the mark's line. In file order the row would hold only this line's data. Only
+  // this batch has written the row, so it keeps no givers.
   const fresh = newTokenRow(given, card, context)
   const draft: TokenRow = {
     ...row,
@@ -85,6 +84,7 @@ function keepHighestRank(row: TokenRow, { given, card, context, batch }: Line): 
       if ((lines[name] ?? -1) >= rank) return false
       lines[name] = rank
       isRanked = true
+      noteGiver(draft, [name], giverOf(context))
       return true
     })
     if (writeType(draft, given, card)) isNew = true
@@ -100,5 +100,6 @@ function keepHighestRank(row: TokenRow, { given, card, context, batch }: Line): 
   const { batchNo, line } = batch
   const next: BatchMark = { batchNo, created: mark?.created ?? false, line: Math.max(mark?.line ?? 0, line), lines }
   if (isNew) return changed(draft, context, next, outcome === 'DUPLICATE' ? 'DUPLICATE' : 'UPDATED')
-  return unchanged(row, outcome === 'DUPLICATE' ? 'DUPLICATE' : 'UNCHANGED', context, isRanked ? next : undefined)
+  const told = outcome === 'DUPLICATE' ? 'DUPLICATE' : 'UNCHANGED'
+  return unchanged(row, told, context, isRanked ? next : undefined, draft.givenAt)
 }

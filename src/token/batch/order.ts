@@ -6,24 +6,29 @@
 //   update          the later line's                                 a rank per field
 //   latest-expiry   the one with the later expiry, else the earlier  a rank per field
 //   keep, reject    the earlier line's, the other one wholly absent  the earliest line
+//   newest          the one with the later source time (newest.ts)   its last line, for DUPLICATE only
 //
 // Each of these is a maximum, and a maximum doesn't depend on the order in which it is taken.
 import { assert } from '../../errors.ts'
 import { CARD_FIELD_NAMES, CARD_FIELDS } from '../card-fields.ts'
 import type { BatchMark, LineOfField, TokenRow } from '../token.ts'
 
-export type OnConflict = 'update' | 'keep' | 'reject' | 'latest-expiry'
+export type OnConflict = 'update' | 'keep' | 'reject' | 'latest-expiry' | 'newest'
 export type OnExpired = 'import' | 'suspend' | 'reject'
 
+/** What a batch makes of cards whose date has passed. */
+export interface ExpiryPolicy {
+  onExpired: OnExpired
+  /** The time by which "expired" and "past" are decided, whenever the chunk runs; ms since the epoch. */
+  acceptedAt: number
+}
+
 /** The record that is being decided, as one line of its batch. */
-export interface BatchLine {
+export interface BatchLine extends ExpiryPolicy {
   batchNo: number
   /** 1 to 2^31 - 1. */
   line: number
   onConflict: OnConflict
-  onExpired: OnExpired
-  /** The time by which "expired" and "past" are decided, whenever the chunk runs; ms since the epoch. */
-  acceptedAt: number
 }
 
 interface Expiry {
@@ -48,6 +53,11 @@ export function rankOf(expiry: Expiry, line: number, onConflict: OnConflict): nu
 /** The row's mark if this batch has written the row before, else undefined. */
 export function markOf(row: TokenRow, batch: BatchLine): BatchMark | undefined {
   return row.mark?.batchNo === batch.batchNo ? row.mark : undefined
+}
+
+/** DUPLICATE if another line of this batch has written the card before, else `otherwise`. */
+export function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwise: Else): 'DUPLICATE' | Else {
+  return mark !== undefined && mark.line !== batch.line ? 'DUPLICATE' : otherwise
 }
 
 /** The mark of a row that a batch has just made: every field came from the same line. */

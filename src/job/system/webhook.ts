@@ -1,7 +1,7 @@
 // `webhook`: one attempt to deliver an event to the URL of a subscription. Only the scheduler sends it; the store holds the
 // event, the URL and the secret.
 import { z } from 'zod'
-import { uuid } from './envelope/text.ts'
+import { uuid } from '../envelope/text.ts'
 
 export const Webhook = z.strictObject({
   delivery_id: uuid(),

@@ -1,6 +1,6 @@
 // `reversal`: undoes what the job of one receipt did, provided that the named envelope is the one that took effect.
 import { z } from 'zod'
-import { uuid } from './envelope/text.ts'
+import { uuid } from '../envelope/text.ts'
 
 export const Reversal = z.strictObject({
   receipt_id: uuid(),

@@ -1,0 +1,42 @@
+// What the catalogue says of a kind of job. A kind without one of these fields doesn't compile.
+import type { z } from 'zod'
+import type { StoredAnswer } from './answer/stored-answer.ts'
+import type { Role } from './choices.ts'
+
+/** A request as it was sent, not yet parsed. */
+export type Sent = Record<string, unknown>
+
+export interface KindEntry {
+  request: z.ZodType
+  /** Schemas of requests from system clients, by client, if they differ from `request`. */
+  requestFrom: Record<string, z.ZodType>
+  /** One sentence for the generated documents. */
+  description: string
+  /** The role that the job's effective roles must include; `null`: the request alone decides. */
+  role: Role | null
+  /** Further roles that this request needs. */
+  moreRoles: (request: Sent) => readonly Role[]
+  /** Bulk kinds never share a process with interactive kinds. */
+  bulk: boolean
+  /** Somebody waits for the answer: status and alarms warn early when jobs of this kind wait in the queue. */
+  urgent: boolean
+  /** The request may hold `sequence`, because the kind changes an existing token. */
+  sequenced: boolean
+  /** Only system clients may send this kind. */
+  systemOnly: boolean
+  /** Workers also take jobs of a revoked client, so that what the client did before can still be reversed. */
+  servesRevoked: boolean
+  /** The job carries its records as an encrypted block. */
+  hasBlock: boolean
+  /** Reads how many records a chunk's request states; `null`: jobs of this kind aren't chunks. */
+  recordsIn: ((request: Sent) => unknown) | null
+  /**
+   * Whether this request makes calls to a provider, so that a failed job may need compensation. A chunk compensates its
+   * own failed records.
+   */
+  asksProvider: (request: Sent) => boolean
+  /** How the answer of a succeeded job is built when the job is repeated. */
+  retell: StoredAnswer
+  /** The part of the HTTP interface that shows the state of such a job; `null`: none does. */
+  statusAt: 'operations' | 'reports' | 'batches' | null
+}

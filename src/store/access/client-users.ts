@@ -1,0 +1,53 @@
+// Clients as users of HTTP Basic, and what becomes old of a client: its last key, and the key that hashed its API key. It
+// only reads; clients.ts writes.
+import type { Db } from '../pool.ts'
+import { type ApiKeyHash, type Client, COLUMNS, clientOf, type Row } from './clients.ts'
+
+/** The client of a user name of HTTP Basic, with the hash of its API key. The reader role may not select it. */
+export async function findByUser(
+  db: Db,
+  userId: string,
+): Promise<{ client: Client; apiKeyHash: ApiKeyHash | null } | undefined> {
+  const { rows } = await db.query<Row & { api_key_hash: Buffer | null; api_key_version: number }>({
+    name: 'client-by-user',
+    text: `select ${COLUMNS}, api_key_hash, api_key_version from tokenmill.client where user_id = $1`,
+    values: [userId],
+  })
+  const row = rows[0]
+  if (!row) return undefined
+  const { api_key_hash: hash, api_key_version: keyVersion } = row
+  return { client: clientOf(row), apiKeyHash: hash && { hash, keyVersion } }
+}
+
+/** A client whose API key is hashed under a former version of the data key `api-key`. */
+export interface OldApiKey {
+  clientId: string
+  name: string
+  keyVersion: number
+}
+
+/** Those that aren't revoked, by name. */
+export async function listOldApiKeys(db: Db): Promise<OldApiKey[]> {
+  const { rows } = await db.query<OldApiKey>({
+    text: `select client_id as "clientId", name, api_key_version as "keyVersion" from tokenmill.client
+where api_key_hash is not null and revoked_at is null and api_key_version <>
+  (select version from tokenmill.data_key where purpose = 'api-key' and state = 'ACTIVE')
+order by name, client_id`,
+  })
+  return rows
+}
+
+/**
+ * Names of clients that aren't revoked and whose last valid key expires by `before` (ms since the epoch), with the time
+ * at which it expires.
+ */
+export async function listWithoutKeyAfter(db: Db, before: number): Promise<{ name: string; endsAt: number }[]> {
+  const { rows } = await db.query<{ name: string; ends_at: number }>({
+    text: `select c.name, max(k.valid_until) as ends_at
+from tokenmill.client as c join tokenmill.client_key as k on k.client_id = c.client_id and k.state <> 'REVOKED'
+where c.revoked_at is null group by c.client_id, c.name
+having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1 order by ends_at, c.name`,
+    values: [new Date(before)],
+  })
+  return rows.map(row => ({ name: row.name, endsAt: row.ends_at }))
+}
