@@ -3,10 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
+import * as dataKeys from '../src/store/access/data-keys.ts'
 import { openStore } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { detectBrand, shownBin } from '../src/token/brand.ts'
+import { openKeyRing } from '../src/vault/key-ring.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { timeOf, tokenIdAt } from '../workers/card/seal-row.ts'
 
@@ -22,6 +24,8 @@ export async function runBare(
   const { vault, scope, session } = installation
   const store = openStore(vault.database.url, { log: session.log, connectionsMax: IN_FLIGHT })
   const pans = Array.from({ length: rows }, (_, index) => new Secret(panOf(index, 1)))
+  // A ring whose seals aren't counted: no process follows it.
+  const ring = await openKeyRing(vault.keks, await dataKeys.findAll(vault.store))
   const began = performance.now()
   let next = 0
   const work = async () => {
@@ -35,19 +39,21 @@ export async function runBare(
       const made = chunk.map((pan, index): StoredToken => {
         const digits = pan.reveal()
         const tokenId = tokenIdAt(time, random, index * 20)
-        const { sealed, keyVersion } = vault.ring.seal(
+        const { sealed, keyVersion } = ring.seal(
           pan,
           tokenId,
           scope,
           nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES),
         )
+        const link = ring.fingerprints(pan, scope)
         return {
           tokenId,
           tokenScope: scope,
           status: 'ACTIVE',
           suspendedReason: null,
           tokenType: 'REUSE',
-          fingerprint: vault.ring.fingerprint(pan, scope),
+          cards: link.kept,
+          link,
           sealed,
           sealVersion: keyVersion,
           bin: shownBin(digits, 8),
@@ -70,11 +76,12 @@ export async function runBare(
           version: 1,
           lastReceipt: null,
           mark: null,
+          givenAt: null,
         }
       })
-      await tokens.findByFingerprints(
+      await tokens.findByCards(
         store,
-        made.flatMap(row => row.fingerprint ?? []),
+        made.flatMap(row => row.cards),
       )
       await store.transaction(db => tokens.insertAll(db, made))
     }

@@ -34,6 +34,7 @@ const env = {
   TOKENMILL_DATA_DIR: dataDir,
   DATABASE_URL: '',
   REDIS_URL: '',
+  TOKENMILL_KEK: '',
   TOKENMILL_KEK_FILE: '',
   TOKENMILL_METRICS_PORT: '0',
 }

@@ -57,3 +57,12 @@ export function readBetween(least: number, most: number): (text: string) => numb
     return value
   }
 }
+
+/** A bound: a number of rows, or a share such as 2%. */
+export function readRowsMax(text: string): { rows: number } | { share: number } {
+  const [, number, percent] = /^(\d{1,9}(?:\.\d{1,3})?)(%?)$/.exec(text) ?? []
+  const value = Number(number)
+  if (percent === '%' && value <= 100) return { share: value / 100 }
+  if (percent === '' && Number.isInteger(value)) return { rows: value }
+  throw new InvalidArgumentError('Give a number of rows, or a share of 0% to 100%.')
+}

@@ -22,7 +22,7 @@ const REFUSALS: Record<string, string> = {
   '28000': 'DATABASE_URL: the server does not admit this user from this host',
   '3D000': 'DATABASE_URL: the server has no such database',
   '42501':
-    "DATABASE_URL: this user lacks a right that the command needs; `schema upgrade` needs the database's owner, who may make roles (docs/running.md)",
+    "DATABASE_URL: this user lacks a right that the command needs; operators' commands need the database's owner, and `schema upgrade` one who may make roles (docs/running.md)",
 }
 
 const NO_TLS =
@@ -48,7 +48,8 @@ export function endingOf(thrown: unknown): Ending {
 const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
   store_away: 'check DATABASE_URL; where it is not set, see server.log in the data directory',
   queue_away: 'check REDIS_URL',
-  store_denied: 'the user in DATABASE_URL of workers must own the schema tokenmill; PostgreSQL’s log names the table',
+  store_denied:
+    'the user in DATABASE_URL of workers must be the one of `tokenmill schema login worker`, or own the schema tokenmill; PostgreSQL’s log names the table',
 }
 
 const FULL =

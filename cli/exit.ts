@@ -5,6 +5,10 @@ export const EXIT = {
   failure: 1,
   /** The run is complete, and some of its records were rejected, failed or cancelled. */
   incomplete: 3,
+  /** Nothing was done, because it would have done more than a bound allows. */
+  overMax: 4,
+  /** Nothing was done: a second operator has to confirm it. */
+  unconfirmed: 5,
   usage: 64,
   config: 78,
   interrupted: 130,

@@ -73,12 +73,17 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/cards.ts')).captureKey,
   },
   {
+    term: 'key',
+    description: "the vault's keys: what there is, how they are replaced, their backup and their end",
+    load: async () => (await import('./usage/key.ts')).key,
+  },
+  {
     term: 'encrypt-card [options]',
     description: 'encrypts a card: JSON on standard input, encrypted_card on standard output',
     load: async () => (await import('./usage/cards.ts')).encryptCard,
   },
   {
-    term: 'migrate [options] <file>',
+    term: 'migrate [options] <file...>',
     description: 'makes a token for every card of a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)',
     load: async () => (await import('./usage/files.ts')).migrate,
   },
@@ -100,7 +105,7 @@ const ENTRIES: Entry[] = [
   {
     term: 'manifest',
     description: 'manifests of migrations',
-    load: async () => (await import('./usage/files.ts')).manifest,
+    load: async () => (await import('./usage/manifest.ts')).manifest,
   },
   {
     term: 'ingest',
@@ -140,22 +145,27 @@ const ENTRIES: Entry[] = [
   {
     term: 'explain [options] <what> [line]',
     description: 'says what became of a job, a token or a line of a batch',
-    load: async () => (await import('./usage/explain.ts')).explain,
+    load: async () => (await import('./usage/operate/explain.ts')).explain,
   },
   {
     term: 'status [options]',
     description: 'says whether everything is well: 0 well, 1 warning, 2 critical',
-    load: async () => (await import('./usage/status.ts')).status,
+    load: async () => (await import('./usage/operate/status.ts')).status,
   },
   {
     term: 'doctor [options]',
     description: 'names settings that will hurt',
-    load: async () => (await import('./usage/status.ts')).doctor,
+    load: async () => (await import('./usage/operate/status.ts')).doctor,
   },
   {
     term: 'failed',
     description: 'jobs that failed for good',
-    load: async () => (await import('./usage/failed.ts')).failed,
+    load: async () => (await import('./usage/operate/failed.ts')).failed,
+  },
+  {
+    term: 'audit',
+    description: 'who did what: lists, follows, exports and verifies the audit',
+    load: async () => (await import('./usage/audit.ts')).audit,
   },
   {
     term: 'scheme',
@@ -177,7 +187,7 @@ const ENTRIES: Entry[] = [
 /** Runs one command line (without program names) to its end. Returns its exit status and never throws. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const program = await buildProgram(words, terminal)
+    const program = await buildProgram(words, { ...terminal, words })
     await program.parseAsync(words, { from: 'user' })
     return EXIT.ok
   } catch (error) {
@@ -197,6 +207,8 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
     .version(readVersion(), '-V, --version')
     .exitOverride()
     .showSuggestionAfterError()
+    // So that `migrate diff` and `migrate` may have options of the same names.
+    .enablePositionalOptions()
     .configureOutput({
       writeOut: text => terminal.stdout.write(text),
       writeErr: text => terminal.stderr.write(text),

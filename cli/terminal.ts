@@ -4,6 +4,8 @@ import { userInfo } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 
 export interface Terminal {
+  /** The words of the command line, without the program's name. */
+  words?: readonly string[]
   env: NodeJS.ProcessEnv
   stdin: Readable
   stdout: Writable
@@ -65,12 +67,17 @@ export async function readAll(terminal: Terminal, bytesMax: number): Promise<str
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** The account of the user at the terminal, for audit rows. */
-export function actor(): string {
+/** The account of the user at the terminal. */
+export function userName(): string {
   try {
-    return `cli:${userInfo().username}`
+    return userInfo().username
   } catch {
     // An account may have no name, as in containers.
-    return `cli:uid ${process.getuid?.() ?? 'unknown'}`
+    return `uid ${process.getuid?.() ?? 'unknown'}`
   }
+}
+
+/** The account of the user at the terminal, for audit rows. */
+export function actor(): string {
+  return `cli:${userName()}`
 }

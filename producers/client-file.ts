@@ -14,6 +14,8 @@ import { alias, uuid } from '../src/job/envelope/text.ts'
 import { importPublicJwk, Jwk } from '../src/vault/client-key.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../src/vault/encrypt.ts'
 import { PRIVATE_MEMBERS } from '../src/vault/jwe-key.ts'
+import { type KnownKeys, learnKeys } from '../src/vault/key-statement.ts'
+import { newKeysPath, readNewKeys } from './client/trusted-keys.ts'
 
 const CaptureKeyEntry = z.strictObject({ alias: alias(), public_key_file: z.string().min(1) })
 const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).max(32) })
@@ -54,6 +56,11 @@ export interface Credentials {
   captureKeys: { jwe: PublicCaptureKey | undefined; pgp: PublicCaptureKey | undefined }
   /** Public keys by `kid`. */
   installationKeys: InstallationKeys
+  /**
+   * Where the library stores the statements of keys that the installation announces, and those that are there;
+   * undefined: only in memory.
+   */
+  newKeys?: { file: string; statements: readonly string[] } | undefined
 }
 
 /** Reads the file and every key that it names. Throws a `ConfigError` that says which part is wrong. */
@@ -62,6 +69,7 @@ export async function readCredentials(path: string): Promise<Credentials> {
   const { signing_key_file: keyFile } = file
   if (keyFile === null)
     throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
+  const statements = await readNewKeys(newKeysPath(path))
   return {
     userId: file.user_id,
     entityId: file.entity_id,
@@ -70,8 +78,9 @@ export async function readCredentials(path: string): Promise<Credentials> {
     baseUrl: file.base_url,
     signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
     names: file.names,
-    captureKeys: await readCaptureKeys(path, file),
-    installationKeys: new Map(file.installation_keys.keys.map(importInstallationKey)),
+    captureKeys: await readCaptureKeys(path, file, statements),
+    installationKeys: readInstallationKeys(file, statements),
+    newKeys: { file: newKeysPath(path), statements },
   }
 }
 
@@ -84,9 +93,18 @@ export async function readClientFile(path: string): Promise<ClientFile> {
   throw new ConfigError(`${path}: ${where} is not as a client's file has it (${issue?.code})`)
 }
 
-export async function readCaptureKeys(path: string, file: ClientFile): Promise<Credentials['captureKeys']> {
+/**
+ * The capture keys of the file. `newKeys`: statements of further signing keys. Throws `ConfigError` for a key whose
+ * statement no trusted key signed. A key without a statement, from a release before 0.4, is believed as the file is.
+ */
+export async function readCaptureKeys(
+  path: string,
+  file: ClientFile,
+  newKeys: readonly string[] = [],
+): Promise<Credentials['captureKeys']> {
+  const trust = { audience: file.audience, entityId: file.entity_id, keys: readInstallationKeys(file, newKeys) }
   const read = async (entry: z.infer<typeof CaptureKeyEntry> | undefined) =>
-    entry && readPublicCaptureKey(entry.alias, await readText(beside(path, entry.public_key_file)))
+    entry && readPublicCaptureKey(entry.alias, await readText(beside(path, entry.public_key_file)), trust)
   return { jwe: await read(file.capture_keys.jwe), pgp: await read(file.capture_keys.pgp) }
 }
 
@@ -107,6 +125,13 @@ export async function readSigningKey(path: string, owner: string): Promise<Signi
 export function publicPart(jwk: Jwk): Jwk {
   const hidden: readonly string[] = PRIVATE_MEMBERS
   return Object.fromEntries(Object.entries(jwk).filter(([name]) => !hidden.includes(name)))
+}
+
+/** The keys of the file, and those that they announced. */
+function readInstallationKeys(file: ClientFile, statements: readonly string[]): InstallationKeys {
+  const keys: KnownKeys = new Map(file.installation_keys.keys.map(importInstallationKey))
+  learnKeys(keys, statements, file.audience)
+  return keys
 }
 
 function importInstallationKey(jwk: Jwk): [string, { alg: Algorithm; publicKey: KeyObject }] {

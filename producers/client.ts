@@ -7,14 +7,16 @@ import type { Queues } from '../src/queue/engine.ts'
 import { openRedis } from '../src/queue/open.ts'
 import type { ClientKind } from './ask.ts'
 import { type Answered, type BulkItem, type BulkOptions, bulk } from './client/bulk.ts'
+import { verifyCaptureKeys } from './client/capture-keys.ts'
 import { type CardToEncrypt, type EncryptedCard, encryptCard } from './client/card.ts'
 import { ClosedError } from './client/errors.ts'
 import type { Handle } from './client/jobs.ts'
 import { openSemaphore } from './client/semaphore.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
+import { openTrustedKeys } from './client/trusted-keys.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
 import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
-import { type Acknowledged, type Delivery, type Inbox, once, openInbox } from './results.ts'
+import { type Acknowledged, type Delivery, type Inbox, NOTHING_ACKNOWLEDGED, once, openInbox } from './results.ts'
 
 export type { ClientKind } from './ask.ts'
 export type { Answered, BulkItem, BulkOptions } from './client/bulk.ts'
@@ -89,6 +91,12 @@ export interface Client {
    * minutes. Rejects with `RefusedError` for a card with a `cvv`.
    */
   encryptCard(card: CardToEncrypt): Promise<EncryptedCard>
+  /**
+   * Encrypts to newer capture keys from now on. `document`: the answer of `GET /.well-known/capture-keys`, however it was
+   * fetched. Rejects with `ConfigError`, and changes nothing, if a key in it isn't signed by a key of the installation
+   * that this client trusts.
+   */
+  takeCaptureKeys(document: unknown): Promise<void>
   /** How many deliveries were taken off the results queue, by the reason for which they were acknowledged. */
   counts(): Record<Acknowledged, number>
   /** Stops listening and sending. Unanswered jobs stay on the queue. */
@@ -101,13 +109,15 @@ const ANSWER_MS = 120_000
 export async function connect(options: ConnectOptions): Promise<Client> {
   const { clock = systemClock, log = openLog('silent'), replyTo, deliveries = 50 } = options
   const { resendMs = 60_000, unansweredMax = 10_000 } = options
-  const credentials = await credentialsOf(options)
+  const given = await credentialsOf(options)
+  const trusted = openTrustedKeys(given, log)
+  const credentials = { ...given, installationKeys: trusted.keys }
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
-  const sending = openSending({ queues, credentials, replyTo, clock, log }, { resendMs, unansweredMax })
+  const sending = openSending({ queues, credentials, trusted, replyTo, clock, log }, { resendMs, unansweredMax })
   const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options
   const { isWaiting } = sending
-  const watch = watchKey(() => checkKey ?? openListCheck(queues, credentials, clock), {
+  const watch = watchKey(() => checkKey ?? openListCheck(queues, { ...credentials, trusted }, clock), {
     isWaiting,
     onGone: () => {
       const error = new KeyNotLiveError(credentials.signingKey)
@@ -121,6 +131,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const closed = new AbortController()
   let subscriber: ((delivery: Delivery) => Promise<void>) | undefined
   let inbox: Inbox | undefined
+  let { captureKeys } = credentials
 
   async function receive(delivery: Delivery): Promise<'taken' | 'unclaimed'> {
     const claimed = delivery.type === 'result' && sending.resolve(delivery)
@@ -129,8 +140,8 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   }
   function listen(): void {
     if (closed.signal.aborted) throw new ClosedError()
-    const mailbox = { clientId, replyTo, keys: credentials.installationKeys }
-    const pauses = { unclaimedMs: 2 * resendMs, retryMs: resendMs / 60 }
+    const mailbox = { clientId, replyTo, ...trusted }
+    const pauses = { unclaimedMs: 2 * resendMs, retryMs: resendMs / 60, tell }
     watch.start()
     inbox ??= openInbox(queues, mailbox, receive, { concurrency: deliveries, log, ...pauses })
   }
@@ -165,8 +176,15 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       const post = ({ kind, request, ...rest }: BulkItem) => sending.ask(kind, request, rest)
       return bulk({ clientId, names: credentials.names ?? 'checked', closed: closed.signal, post }, items, given)
     },
-    encryptCard: card => encryptCard(card, credentials, clock()),
-    counts: () => ({ ...(inbox?.counts ?? { taken: 0, forged: 0, unclaimed: 0, unknown: 0 }) }),
+    encryptCard: card => encryptCard(card, { captureKeys }, clock()),
+    async takeCaptureKeys(document) {
+      const taken = await verifyCaptureKeys(document, credentials, clock())
+      await trusted.renew(taken.newKeys)
+      // An answer can leave out the keys of a form, and nobody signed that there are none.
+      const { jwe = captureKeys.jwe, pgp = captureKeys.pgp } = taken.captureKeys
+      captureKeys = { jwe, pgp }
+    },
+    counts: () => ({ ...(inbox?.counts ?? NOTHING_ACKNOWLEDGED) }),
     async close() {
       if (closed.signal.aborted) return
       closed.abort()

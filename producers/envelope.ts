@@ -33,6 +33,8 @@ export interface EnvelopeOptions {
   replyTo?: string | undefined
   /** Set it only while every live worker knows the claim (live-features.ts): an older worker would refuse the job. */
   traceparent?: string | undefined
+  /** The announced key that the reader of the results knows; set it likewise. */
+  knowsKey?: string | undefined
 }
 
 export interface Signed {
@@ -53,7 +55,7 @@ export async function signAsk(
   now: number,
 ): Promise<Signed | Refusal> {
   const { onBehalfOf } = identity
-  const { jti, reference, sequence, expiresInMs, replyTo, traceparent } = options
+  const { jti, reference, sequence, expiresInMs, replyTo, traceparent, knowsKey } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   // Clients send whole seconds. System clients send fractions, because their time-outs are short.
   const whole = onBehalfOf === undefined
@@ -77,6 +79,7 @@ export async function signAsk(
       sequence,
       reply_to: replyTo,
       traceparent,
+      knows_key: knowsKey,
     }),
     'body',
   )

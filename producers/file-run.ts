@@ -47,11 +47,11 @@ const NUMERIC = 'Choose another; or have the operator run `tokenmill client name
 const SOURCE_NAME_MAX = 255
 
 /**
- * The name of the file that a batch comes from. It is shown and stored in clear, so a name that could be a card number
- * is left out.
+ * The name of the file that a batch comes from, behind the name of its migration: `MIGRATION/FILE`. It is shown and
+ * stored in clear, so a name that could be a card number is left out.
  */
-export function nameOfSource(path: string): { name?: string } {
-  const name = basename(path)
+export function nameOfSource(path: string, migration?: string): { name?: string } {
+  const name = migration === undefined ? basename(path) : `${migration}/${basename(path)}`
   const isTold = isPrintable(name) && name.length <= SOURCE_NAME_MAX && !holdsPossiblePan(name)
   return isTold ? { name } : {}
 }

@@ -3,11 +3,11 @@
 // an older release would.
 import type { Clock } from '../src/clock.ts'
 import { commonFeatures, type Feature, SPEAKING, type Speaking } from '../src/job/envelope/features.ts'
-import { LIVE_KEYS, openLiveKeys } from '../src/job/envelope/live-keys.ts'
+import { LIVE_KEYS } from '../src/job/envelope/live-keys.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'
-import type { Credentials } from './client-file.ts'
+import type { TrustedKeys } from './client/trusted-keys.ts'
 
 export interface LiveFeatures {
   /** Whether every live worker understood the feature a few seconds ago. */
@@ -53,12 +53,12 @@ export function watchFeatures(
 /** For a sender without access to the store: reads the list that workers sign. */
 export function listedFeatures(
   queues: Pick<Queues, 'notice'>,
-  { audience, installationKeys }: Pick<Credentials, 'audience' | 'installationKeys'>,
+  trusted: Pick<TrustedKeys, 'openList'>,
   clock: Clock,
 ): ReadFeatures {
   return async () => {
     const { text } = await queues.notice('live-keys')
-    const list = text === undefined ? undefined : openLiveKeys(text, audience, installationKeys)
+    const list = text === undefined ? undefined : await trusted.openList(text)
     // An old list, put back by somebody, only says what workers understood in the past.
     const ageMs = list ? clock() - list.iat * 1000 : Number.POSITIVE_INFINITY
     return list && ageMs <= LIVE_KEYS.lifeMs && ageMs >= -LIVE_KEYS.aheadMsMax ? list.features : []

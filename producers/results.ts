@@ -4,16 +4,22 @@
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { isQueueEvent } from '../src/job/event.ts'
-import { openResult, type Result, type ResultEvent } from '../src/job/result.ts'
+import { type OpenedResult, openResult, type Result, type ResultEvent } from '../src/job/result.ts'
 import { describeError, type Logger } from '../src/log.ts'
-import type { Disposition, Queues } from '../src/queue/engine.ts'
+import type { Disposition, Queues, ReceivedJob } from '../src/queue/engine.ts'
 
 export type Delivery = Result | ResultEvent
 
-export interface Mailbox {
+/** The installation's keys that a reader trusts, and how it comes to know newer ones. */
+export interface TrustedKeys {
+  keys: InstallationKeys
+  /** Called for a result that carries statements of newer keys, or whose key isn't among `keys`. */
+  renew?: (newKeys: readonly string[]) => Promise<void>
+}
+
+export interface Mailbox extends TrustedKeys {
   clientId: string
   replyTo?: string | undefined
-  keys: InstallationKeys
 }
 
 export interface InboxOptions {
@@ -27,10 +33,25 @@ export interface InboxOptions {
   unclaimedMs?: number
   /** The pause before a result is offered again, in ms (1,000); it doubles with each failure, up to 5 min. */
   retryMs?: number
+  /** A result by an unknown key is offered again for this many ms (24 h); then it goes into the queue's failed set. */
+  unprovedMs?: number
+  /** Called once with one line, if a result by an unknown key comes. */
+  tell?: ((line: string) => void) | undefined
 }
 
-/** `unknown`: an event of a newer release, which this release ignores. */
-export type Acknowledged = 'taken' | 'forged' | 'unclaimed' | 'unknown'
+/**
+ * `unknown`: an event of a newer release, which this release ignores. `unproved`: its key stayed unknown for 24 h; it is
+ * in the queue's failed set.
+ */
+export type Acknowledged = 'taken' | 'forged' | 'unclaimed' | 'unknown' | 'unproved'
+
+export const NOTHING_ACKNOWLEDGED: Readonly<Record<Acknowledged, number>> = {
+  taken: 0,
+  forged: 0,
+  unclaimed: 0,
+  unknown: 0,
+  unproved: 0,
+}
 
 /**
  * Handles a delivery. Returns `unclaimed` if no job of this process waits for it. If it throws, the delivery is offered
@@ -49,32 +70,62 @@ export interface Inbox {
 
 const OFFERED_MAX = 10_000
 const RETRY_MS_MAX = 300_000
+/** Six days are left in which `results replay` publishes the result again. */
+const UNPROVED_MS = 86_400_000
+const UNKNOWN_KEY =
+  'results are signed by a key that the client file does not have; they stay on the queue for 24 hours. Get a new client file from the operator if this goes on'
 
 export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, options: InboxOptions): Inbox {
-  const { clientId, replyTo, keys } = mailbox
-  const { concurrency, log, unclaimedMs = 120_000, retryMs = 1_000 } = options
+  const { clientId, replyTo, keys, renew = async () => {} } = mailbox
+  const { concurrency, log, unclaimedMs = 120_000, retryMs = 1_000, unprovedMs = UNPROVED_MS, tell } = options
   const queue = resultsQueue(clientId, replyTo)
-  const counts: Record<Acknowledged, number> = { taken: 0, forged: 0, unclaimed: 0, unknown: 0 }
+  const counts = { ...NOTHING_ACKNOWLEDGED }
   // Results that were offered again: since when and how often. Removing the oldest entries only gives those results
   // more time.
   const offered = new Map<string, { since: number; times: number }>()
 
-  function acknowledge(as: Acknowledged, resultId?: string): Disposition {
+  let putBack = 0
+
+  function acknowledge(as: Acknowledged, id?: string): Disposition {
     counts[as] += 1
-    if (resultId !== undefined) offered.delete(resultId)
+    if (id !== undefined) offered.delete(id)
     // Logs at the counts 1, 2, 4, 8, …, so that many forgeries don't make many lines.
     const isPower = (counts[as] & (counts[as] - 1)) === 0
-    if (as !== 'taken' && isPower) log.warn({ queue, dropped: counts[as] }, `${as} results were dropped`)
-    return { done: true }
+    if (as === 'unproved' && isPower) log.warn({ queue, results: counts[as] }, 'unproved results are in the failed set')
+    else if (as !== 'taken' && isPower) log.warn({ queue, dropped: counts[as] }, `${as} results were dropped`)
+    return as === 'unproved' ? { failed: true, code: 'unknown_key', keep: true } : { done: true }
   }
-  function offerAgain(resultId: string): { since: number; times: number } {
-    const { since = Date.now(), times = 0 } = offered.get(resultId) ?? {}
-    remember(offered, resultId, { since, times: times + 1 }, OFFERED_MAX)
+  function offerAgain(id: string): { since: number; times: number } {
+    const { since = Date.now(), times = 0 } = offered.get(id) ?? {}
+    remember(offered, id, { since, times: times + 1 }, OFFERED_MAX)
     return { since, times }
   }
-  async function handle(data: unknown): Promise<Disposition> {
-    const delivery = openResult(data, clientId, keys)
-    if (!delivery) return acknowledge('forged')
+  const pauseMs = (times: number) => Math.min(retryMs * 2 ** Math.min(times, 16), RETRY_MS_MAX)
+
+  async function open(data: unknown): Promise<OpenedResult> {
+    const opened = openResult(data, clientId, keys)
+    if (opened.refused === 'forged' || (!opened.refused && opened.newKeys.length === 0)) return opened
+    await renew(opened.newKeys).catch(error => {
+      log.warn({ queue, error: describeError(error) }, 'the keys of the installation could not be read')
+    })
+    return opened.refused ? openResult(data, clientId, keys) : opened
+  }
+  /** The result may be genuine: its key may become known. Anybody who may write to the queue can forge such a result. */
+  function awaitKey({ id, enqueuedAt }: ReceivedJob): Disposition {
+    const { since, times } = offerAgain(`job ${id}`)
+    if (Date.now() - Math.min(since, enqueuedAt) >= unprovedMs) return acknowledge('unproved', `job ${id}`)
+    if (times === 0) {
+      putBack += 1
+      if (putBack === 1) tell?.(UNKNOWN_KEY)
+      if ((putBack & (putBack - 1)) === 0) log.warn({ queue, results: putBack }, UNKNOWN_KEY)
+    }
+    return { deferMs: pauseMs(times) }
+  }
+  async function handle(job: ReceivedJob): Promise<Disposition> {
+    const opened = await open(job.data)
+    if (opened.refused === 'forged') return acknowledge('forged')
+    if (opened.refused === 'unknown_key') return awaitKey(job)
+    const { result: delivery } = opened
     const id = delivery.result_id
     if (!isKnown(delivery)) return acknowledge('unknown', id)
     try {
@@ -82,12 +133,12 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
     } catch (error) {
       log.warn({ queue, result: id, error: describeError(error) }, 'a result was not handled; it is offered again')
       const { times } = offerAgain(id)
-      return { deferMs: Math.min(retryMs * 2 ** Math.min(times, 16), RETRY_MS_MAX) }
+      return { deferMs: pauseMs(times) }
     }
     const { since } = offerAgain(id)
     return Date.now() - since >= unclaimedMs ? acknowledge('unclaimed', id) : { deferMs: retryMs }
   }
-  const worker = queues.work(queue, job => handle(job.data), { concurrency })
+  const worker = queues.work(queue, handle, { concurrency })
   return { ready: worker.ready, counts, close: deadlineMs => worker.close(deadlineMs) }
 }
 

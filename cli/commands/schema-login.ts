@@ -1,5 +1,5 @@
-// `tokenmill schema login`: makes a database user for the gateway, or for people and tools that read, and a file with
-// its DATABASE_URL. Neither user can read cards, and the owner's password stays on the hosts of the workers.
+// `tokenmill schema login`: makes a database user for the gateway, for the roles that open the vault and the scheduler, or
+// for people and tools that read, and a file with its DATABASE_URL. The owner's password stays where operators use it.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -41,7 +41,7 @@ async function ensure(session: Session, purpose: logins.LoginPurpose, options: O
   if (!options.rotate && (await isUpToDate(session, login, path))) return print(terminal, options, told, 'up to date')
 
   const password = new Secret(randomBytes(32).toString('base64url'))
-  const more = purpose === 'gateway' && !config.redisUrls ? (['tokenmill_queue'] as const) : []
+  const more = purpose !== 'reader' && !config.redisUrls ? (['tokenmill_queue'] as const) : []
   const statements = logins.statementsFor(login, purpose, { verifier: scramVerifier(password), more })
   const write = () =>
     writePrivate(path, fileText(purpose, logins.urlAs(config.databaseUrl ?? '', login.name, password.reveal())), {
@@ -58,7 +58,7 @@ async function ensure(session: Session, purpose: logins.LoginPurpose, options: O
   }
   await openLogin(store, login, statements, write)
   print(terminal, options, told, `${login.exists ? 'changed' : 'made   '}   ${login.name}\nmade      ${path}`)
-  say(terminal, `Give DATABASE_URL of ${path} to the ${purpose} in place of the owner's.`)
+  say(terminal, `Give DATABASE_URL of ${path} to ${USERS[purpose]} in place of the owner's.`)
 }
 
 /**
@@ -120,5 +120,11 @@ async function openLogin(
   }
 }
 
+const USERS = {
+  gateway: 'the gateway',
+  reader: 'the reader',
+  worker: 'workers, scheduler and three-ds',
+} satisfies Record<logins.LoginPurpose, string>
+
 const fileText = (purpose: logins.LoginPurpose, url: string): string =>
-  `# The database user of the ${purpose}, made by \`tokenmill schema login ${purpose}\`. A secret.\nDATABASE_URL='${url}'\n`
+  `# The database user of ${USERS[purpose]}, made by \`tokenmill schema login ${purpose}\`. A secret.\nDATABASE_URL='${url}'\n`

@@ -13,19 +13,20 @@ export function upgradeStore(terminal: Terminal, options: Options): Promise<void
   return withSession(terminal, async session => {
     const database = await openDatabase(session)
     const upgraded = await upgrade({ config: session.config, database, makeKek: options.makeKek })
-    const upgradedConfig = { ...session.config, kekFile: upgraded.kekFile }
+    const upgradedConfig = { ...session.config, kekFile: upgraded.kekFile ?? session.config.kekFile }
     const dev = database.embedded ? await ensureDevClient({ ...session, config: upgradedConfig }) : undefined
     const files = [...upgraded.files, ...(dev?.made ? [dev.path] : [])]
     const value = {
       migrations: upgraded.migrations,
       installation_id: upgraded.installationId,
       kek_id: upgraded.kekId,
-      kek_file: upgraded.kekFile,
+      kek_file: upgraded.kekFile ?? null,
       files,
     }
     const lines = [...upgraded.migrations.map(name => `migrated  ${name}`), ...files.map(path => `made      ${path}`)]
     print(terminal, options, value, lines.join('\n') || 'up to date')
-    if (upgraded.files.includes(upgraded.kekFile) && options.makeKek !== undefined)
-      say(terminal, `Keep ${upgraded.kekFile} apart from the database, back it up, and set TOKENMILL_KEK_FILE to it.`)
+    const { kekFile } = upgraded
+    if (kekFile !== undefined && upgraded.files.includes(kekFile) && options.makeKek !== undefined)
+      say(terminal, `Keep ${kekFile} apart from the database, back it up, and set TOKENMILL_KEK_FILE to it.`)
   })
 }

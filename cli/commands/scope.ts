@@ -1,11 +1,13 @@
 // `tokenmill scope`: token scopes. A card has one token in each scope.
 import { randomUUID } from 'node:crypto'
+import { grantScope } from '../../src/acts/grants.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
-import { openCommandStore, withSession } from '../open/open.ts'
+import { openCommandStore, openVault, withSession } from '../open/open.ts'
 import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
 
 interface AddOptions extends JsonOption {
@@ -20,13 +22,14 @@ interface AddOptions extends JsonOption {
 
 /** Inserts a scope and its audit row. */
 export async function makeScope(
-  store: Store,
-  scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision' | 'keepBilling'> &
+  { store, ring }: { store: Store; ring: KeyRing },
+  scope: Omit<scopes.NewScope, 'tokenScope' | 'autoProvision' | 'keepBilling'> &
     Partial<Pick<scopes.Scope, 'autoProvision' | 'keepBilling'>>,
-): Promise<Omit<scopes.Scope, 'createdAt'>> {
+): Promise<scopes.NewScope> {
   const made = { tokenScope: randomUUID(), autoProvision: false, keepBilling: false, ...scope }
   await store.transaction(async db => {
     await scopes.insert(db, made)
+    await grantScope(db, ring, made)
     await audits.insert(db, { actor: actor(), action: 'scope.add', subject: made.tokenScope, detail: shownScope(made) })
   })
   return made
@@ -36,8 +39,7 @@ export function add(terminal: Terminal, options: AddOptions): Promise<void> {
   if (options.auto && !options.networkTokens && !options.par)
     throw new Stop('--auto needs --network-tokens or --par', EXIT.usage)
   return withSession(terminal, async session => {
-    const { store } = await openCommandStore(session)
-    const made = await makeScope(store, {
+    const made = await makeScope(await openVault(session), {
       entityId: options.entity,
       par: options.par ?? false,
       networkTokens: options.networkTokens ?? false,
@@ -74,7 +76,7 @@ export function list(terminal: Terminal, options: JsonOption & { entity?: string
   })
 }
 
-function shownScope(scope: Omit<scopes.Scope, 'createdAt'>) {
+function shownScope(scope: scopes.NewScope) {
   return {
     token_scope: scope.tokenScope,
     entity_id: scope.entityId,

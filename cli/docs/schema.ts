@@ -1,6 +1,8 @@
 // The contract in zod as JSON Schema (2020-12), one document per shape. Rules that a schema can't express (no control
 // characters, well-formed Unicode, limits in bytes) are described in words; only the zod schema decides.
 import { z } from 'zod'
+import { Countersignature } from '../../producers/pack/countersignature.ts'
+import { Pack } from '../../producers/pack/pack.ts'
 import { Profile } from '../../producers/rows/profile/profile.ts'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
@@ -38,6 +40,16 @@ export function schemas(): Record<string, object> {
       Profile,
       'profile of a file',
       'How to read the file of a provider (docs/profiles/README.md). Unknown members are refused.',
+    ),
+    pack: describe(
+      Pack,
+      'sign-off pack of a migration',
+      'NAME.pack.json, which `tokenmill manifest pack` writes in canonical order and signs (docs/sign-off.md).',
+    ),
+    countersignature: describe(
+      Countersignature,
+      'signature of the counterparty',
+      'NAME.pack.countersigned.json: the OpenPGP signature over a sign-off pack, with the key that made it.',
     ),
     event: describe(ResultEvent, 'event', 'The body of a delivery that answers no job.'),
   }

@@ -54,7 +54,7 @@ const outDirOf = ({ dataDir }: Settings) => join(dataDir, 'clients', 'dev-client
 async function make(vault: OpenedVault, config: Settings): Promise<ClientFile> {
   const entityId = randomUUID()
   const scope = { entityId, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 } as const
-  await makeScope(vault.store, scope)
+  await makeScope(vault, scope)
   const registered = await registerClient(vault, {
     name: 'dev-client',
     entities: [entityId],
@@ -69,10 +69,10 @@ async function make(vault: OpenedVault, config: Settings): Promise<ClientFile> {
   return inOrder(relativeTo(config.dataDir, registered))
 }
 
-async function refresh({ store }: OpenedVault, config: Settings, known: ClientFile): Promise<ClientFile> {
+async function refresh(vault: OpenedVault, config: Settings, known: ClientFile): Promise<ClientFile> {
   const place = { outDir: outDirOf(config), audience: config.audience, baseUrl: baseUrlOf(config) }
   const keyFile = known.signing_key_file
-  const described = await describeClient(store, place, {
+  const described = await describeClient(vault, place, {
     clientId: known.client_id,
     userId: known.user_id,
     entityId: known.entity_id,

@@ -1,22 +1,25 @@
 // Opens what a command needs and closes it in reverse order: settings, the database (the operator's or the embedded
 // one), the store, the keys, the queues. What the command does is decided elsewhere.
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
+import { Fault } from '../../src/errors.ts'
 import { type Lifetime, onSignal, openLifetime } from '../../src/lifetime.ts'
 import { describeError, type Logger, openLog } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openPostgres, openRedis } from '../../src/queue/open.ts'
-import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { openQueuePool } from '../../src/store/queue-pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
 import { restrictTls } from '../../src/tls.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
-import { type KeyRing, openKeyRing } from '../../src/vault/key-ring.ts'
+import type { HostKeks } from '../../src/vault/kek/host.ts'
+import { type LiveRing, openLiveRing } from '../../src/vault/key-ring.ts'
+import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
 import { EXIT } from '../exit.ts'
 import type { Terminal } from '../terminal.ts'
-import { findKek } from './kek.ts'
+import { findKeks, KekAway } from './kek.ts'
+import { ringSource, unopenedTo } from './key-ring.ts'
 import { upgrade } from './upgrade.ts'
 
 /** How long workers may take to finish the jobs in flight; after that their supervisor kills them. */
@@ -28,6 +31,10 @@ export interface Session {
   terminal: Terminal
   log: Logger
   lifetime: Lifetime
+  /** `cli`, or the role as which this process runs. */
+  role: string
+  /** A role that runs long waits for a key-encryption key that is away; a command ends. */
+  waitsForKek: boolean
   /** Each is opened at its first use, and only once. */
   opened: { database?: Promise<Database>; store?: Promise<OpenedStore>; vault?: Promise<OpenedVault> }
 }
@@ -44,6 +51,8 @@ export function openSession(terminal: Terminal, role = 'cli'): Session {
     terminal,
     log,
     lifetime: openLifetime({ onError, closeMsMax: role === 'cli' ? 15_000 : CLOSE_MS_MAX }),
+    role,
+    waitsForKek: role !== 'cli',
     opened: {},
   }
 }
@@ -109,7 +118,7 @@ export function openCommandStore(session: Session, connectionsMax = 4): Promise<
 async function connectStore(session: Session, connectionsMax: number): Promise<OpenedStore> {
   const database = await openDatabase(session)
   if (database.embedded) await upgrade({ config: session.config, database })
-  const store = openStore(database.url, { log: session.log, connectionsMax, application: 'tokenmill cli' })
+  const store = openStore(database.url, { log: session.log, connectionsMax, application: `tokenmill ${session.role}` })
   session.lifetime.onClose('store', () => store.close())
   await assertSchema(store)
   return { database, store }
@@ -117,8 +126,10 @@ async function connectStore(session: Session, connectionsMax: number): Promise<O
 
 export interface OpenedVault extends OpenedStore {
   installationId: string
-  kek: KeyProvider
-  ring: KeyRing
+  keks: HostKeks
+  ring: LiveRing
+  /** Private halves of capture keys and signing keys. */
+  halves: PrivateHalves
 }
 
 /** Opens the store and unwraps the vault's keys. Throws `ConfigError` if the key-encryption key isn't the store's. */
@@ -129,12 +140,35 @@ export function openVault(session: Session, connectionsMax?: number): Promise<Op
 
 async function unlock(session: Session, connectionsMax: number | undefined): Promise<OpenedVault> {
   const opened = await openCommandStore(session, connectionsMax)
-  const known = await installation.find(opened.store)
+  const keys = await awaitKeys(session, opened)
+  return { ...opened, ...keys, halves: openPrivateHalves(keys.ring, keys.keks) }
+}
+
+const KEK_RETRY_MS = 5_000
+
+type OpenedKeys = Pick<OpenedVault, 'installationId' | 'keks' | 'ring'>
+
+async function awaitKeys(session: Session, opened: OpenedStore): Promise<OpenedKeys> {
+  for (;;) {
+    try {
+      return await openKeys(session, opened)
+    } catch (error) {
+      const isAway = error instanceof KekAway || (error instanceof Fault && error.code === 'kek_away')
+      if (!isAway || !session.waitsForKek) throw error
+      session.log.warn({ reason: error.message }, 'waiting for the key-encryption key')
+      await pause(KEK_RETRY_MS)
+    }
+  }
+}
+
+/** Reads the installation's row at each call: while a process waits, another key may take the place of the one that is away. */
+async function openKeys({ config, log }: Session, { store, database }: OpenedStore): Promise<OpenedKeys> {
+  const known = await installation.find(store)
   if (!known)
     throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
-  const kek = await findKek(session.config, opened.database.embedded, known)
-  const ring = await openKeyRing(kek, await dataKeys.findAll(opened.store))
-  return { ...opened, installationId: known.installationId, kek, ring }
+  const keks = await findKeks(config, database.embedded, known)
+  const ring = await openLiveRing(keks, ringSource(store), unopenedTo(log))
+  return { installationId: known.installationId, keks, ring }
 }
 
 /** How many connections the PostgreSQL engine needs: three per worker, and two for producers. */

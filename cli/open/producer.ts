@@ -10,6 +10,7 @@ import { openOps } from '../../src/ops.ts'
 import { PortInUse } from '../../src/port-in-use.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
+import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
@@ -82,7 +83,7 @@ export async function openProducer(
     throw new ConfigError(
       `${path}: this installation (${database.embedded ? config.dataDir : 'DATABASE_URL'}) does not know this client; give the file of one of its clients with --client`,
     )
-  const isLive = () => clients.isLive(store, signingKey)
+  const isLive = () => liveKeys.isLive(store, signingKey)
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) shown.workers = await startLocalWorkers(session, roles)

@@ -3,6 +3,9 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { join, relative } from 'node:path'
 import type { ClientFile } from '../../producers/client-file.ts'
+import { insertKey, type Stating, state } from '../../src/acts/capture-keys.ts'
+import { grantClient, grantClientKey, NEW_KEY } from '../../src/acts/grants.ts'
+import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
@@ -11,11 +14,13 @@ import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
+import { withStatement } from '../../src/vault/capture/statement.ts'
 import { makeCaptureKey } from '../../src/vault/capture.ts'
 import { importRegisteredJwk, type Jwk, makeApiKey, makeSigningKey } from '../../src/vault/client-key.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { PrivateHalves } from '../../src/vault/private-half.ts'
 import { actor } from '../terminal.ts'
+import { openStating } from './capture-keys.ts'
 import { findInstallationKeys } from './installation-key.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 
@@ -41,7 +46,7 @@ export type Registered = ClientFile & { api_key: string }
 
 interface Opened {
   store: Store
-  kek: KeyProvider
+  halves: PrivateHalves
   ring: KeyRing
 }
 
@@ -56,10 +61,15 @@ export async function registerClient(opened: Opened, registration: Registration)
   const userId = randomUUID()
   const apiKey = makeApiKey()
   const apiKeyHash = ring.apiKeyHash(userId, apiKey)
-  await ensureCaptureKeys(opened, entities[0])
+  const stating = await openStating({ config: registration }, opened)
+  await ensureCaptureKeys(opened, stating, entities[0])
   await store.transaction(async db => {
-    await clients.insert(db, { clientId, name, userId, apiKeyHash, entities, roles, alg, names, system: false })
-    await clients.insertKey(db, { clientId, kid, alg, publicJwk: jwk })
+    const client = { clientId, name, userId, apiKeyHash, entities, roles, alg, names, system: false }
+    const key = { clientId, kid, alg, publicJwk: jwk }
+    await clients.insert(db, client)
+    await clients.insertKey(db, key)
+    await grantClient(db, ring, client)
+    await grantClientKey(db, ring, { ...key, ...NEW_KEY })
     const detail = { name, entities, roles, kid, alg, names }
     await audits.insert(db, { actor: actor(), action: 'client.add', subject: clientId, detail })
     // The file is written last: if that fails, the transaction rolls back, and no client remains whose key nobody has.
@@ -67,7 +77,7 @@ export async function registerClient(opened: Opened, registration: Registration)
   })
   const signingKeyFile = pair ? signingKeyPath(outDir) : null
   const described = { clientId, userId, entityId: entities[0], signingKeyFile, names }
-  const file = await describeClient(store, registration, described)
+  const file = await describeClient(opened, registration, described)
   return { ...file, api_key: apiKey.reveal() }
 }
 
@@ -76,14 +86,14 @@ function signingKeyPath(outDir: string): string {
 }
 
 /** Makes one JWE key and one OpenPGP key, for each of these types of which the entity has no active key. */
-async function ensureCaptureKeys({ store, kek }: Pick<Opened, 'store' | 'kek'>, entityId: string): Promise<void> {
+async function ensureCaptureKeys({ store, halves }: Opened, stating: Stating, entityId: string): Promise<void> {
   const active = await findActiveKeys(store, entityId)
   const suffix = randomBytes(4).toString('hex')
   for (const { form, type } of FIRST_KEYS) {
     if (active[form]) continue
-    const key = await makeCaptureKey(type, `${form}-${suffix}`, kek)
+    const key = await makeCaptureKey(type, `${form}-${suffix}`, halves)
     await store.transaction(async db => {
-      await captureKeys.insert(db, { ...key, entityId })
+      await insertKey(db, stating, { ...key, entityId }, systemClock())
       const detail = { entity_id: entityId, type }
       await audits.insert(db, { actor: actor(), action: 'capture-key.add', subject: key.alias, detail })
     })
@@ -98,7 +108,7 @@ const FIRST_KEYS = [
 
 /** The newest active key of each form. */
 async function findActiveKeys(db: Db, entityId: string) {
-  const active = (await captureKeys.list(db, entityId)).filter(key => key.state === 'ACTIVE').reverse()
+  const active = await captureKeys.listHandedOut(db, entityId)
   return { jwe: active.find(key => key.type !== 'pgp'), pgp: active.find(key => key.type === 'pgp') }
 }
 
@@ -111,19 +121,23 @@ interface Described {
 }
 
 /**
- * The content of the client's file as of now. Writes the entity's public capture keys to `outDir`. Names of files are
- * absolute.
+ * The content of the client's file as of now. Writes the entity's public capture keys, with the installation's statements
+ * about them, to `outDir`. Names of files are absolute. Throws `ConfigError` for a capture key that tokenmill didn't make.
  */
 export async function describeClient(
-  db: Db,
+  opened: Opened,
   { outDir, audience, baseUrl }: Pick<Registration, 'outDir' | 'audience' | 'baseUrl'>,
   { clientId, userId, entityId, signingKeyFile, names }: Described,
 ): Promise<ClientFile> {
+  const { store: db } = opened
+  const stating = await openStating({ config: { audience } }, opened)
   const { jwe, pgp } = await findActiveKeys(db, entityId)
   const [scope] = await scopes.list(db, entityId)
   const place = async (key: captureKeys.CaptureKeyInfo) => {
     const path = join(outDir, `${key.alias}.${key.type === 'pgp' ? 'asc' : 'jwk'}`)
-    await writePrivate(path, key.publicKey.endsWith('\n') ? key.publicKey : `${key.publicKey}\n`, { replace: true })
+    const { publicKey: bare, statement } = await state(db, stating, key, systemClock())
+    const publicKey = withStatement(bare, statement)
+    await writePrivate(path, publicKey.endsWith('\n') ? publicKey : `${publicKey}\n`, { replace: true })
     return { alias: key.alias, public_key_file: path }
   }
   return {

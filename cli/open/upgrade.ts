@@ -2,25 +2,46 @@
 // that is permitted, data keys, the installation's id and signing key, the system clients. A second run changes
 // nothing; two runs at once wait for each other. It makes no client of users, no scope and no card.
 import { randomUUID } from 'node:crypto'
-import type { Config } from '../../src/config.ts'
+import { grantAll } from '../../src/acts/grants.ts'
+import { type Config, ConfigError } from '../../src/config.ts'
+import { assert } from '../../src/errors.ts'
 import { openLog } from '../../src/log.ts'
 import { upgradePostgres } from '../../src/queue/postgres.ts'
+import * as auditSearch from '../../src/store/access/audit-search.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
+import * as kekRows from '../../src/store/access/keks.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as installation from '../../src/store/installation.ts'
-import { openStore, type Store } from '../../src/store/pool.ts'
+import { type Db, LostRace, openStore, type Store } from '../../src/store/pool.ts'
+import * as schemeCards from '../../src/store/provider/scheme-cards.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
+import * as cardPhases from '../../src/store/token/card-phases.ts'
+import * as cards from '../../src/store/token/cards.ts'
 import { withUpgradeLock } from '../../src/store/upgrade-lock.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
-import { makeDataKeys, PURPOSES } from '../../src/vault/key-ring.ts'
+import { makeProbe } from '../../src/vault/kek/probe.ts'
+import type { Keks, KeyProvider } from '../../src/vault/kek/provider.ts'
+import {
+  makeDataKeys,
+  openKeyRing,
+  openLiveRing,
+  PURPOSES,
+  type Purpose,
+  unwrapKey,
+  type WrappedKey,
+  wrapDataKey,
+} from '../../src/vault/key-ring.ts'
+import { openPrivateHalves } from '../../src/vault/private-half.ts'
+import { firstIntakeKey } from '../../src/vault/ring/shared-keys.ts'
 import { actor } from '../terminal.ts'
+import { ensureGatewayFiles } from './gateway/gateway-keys.ts'
 import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
-import { ensureApiKeyFile, ensureNetworkTokenFile, ensureSystemClients } from './system-clients.ts'
+import { ringSource } from './key-ring.ts'
+import { ensureSystemClients } from './system-clients.ts'
 
 interface UpgradeOptions {
-  config: Pick<Config, 'dataDir' | 'kekFile'>
+  config: Pick<Config, 'dataDir' | 'kek' | 'kekFile'>
   database: { url: string; embedded: boolean }
   /** `--make-kek`: the path where a key-encryption key is made, if the database has none yet. */
   makeKek?: string | undefined
@@ -31,7 +52,8 @@ interface Upgraded {
   migrations: string[]
   installationId: string
   kekId: string
-  kekFile: string
+  /** Undefined if TOKENMILL_KEK names the keys. */
+  kekFile: string | undefined
   /** The files that were written. */
   files: string[]
 }
@@ -48,18 +70,20 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
     const log = openLog('error', { role: 'upgrade' })
     const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
     try {
+      await fillCards(store)
       const known = await installation.find(store)
-      const { kek, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
-      const installationId = known?.installationId ?? (await begin(store, kek))
+      const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
+      const installationId = known?.installationId ?? (await begin(store, keks.current))
       if (migrations.length > 0) await tell(store, installationId, migrations)
-      await addMissingKeys(store, kek)
+      await ensureKekRow(store, keks.current)
+      await addMissingKeys(store, keks)
+      await addMissingSigningKey(store, keks)
       const systemFiles = [
-        ...(await ensureSystemClients(store, config.dataDir)),
-        ...(await ensureApiKeyFile(store, kek, config.dataDir)),
-        ...(await ensureNetworkTokenFile(store, kek, config.dataDir)),
+        ...(await ensureSystemClients(store, keks, config.dataDir)),
+        ...(await ensureGatewayFiles(store, keks, config.dataDir)),
       ]
-      const files = [...(made ? [path] : []), ...systemFiles]
-      return { migrations, installationId, kekId: kek.id, kekFile: path, files }
+      const files = [...(made && path !== undefined ? [path] : []), ...systemFiles]
+      return { migrations, installationId, kekId: keks.current.id, kekFile: path, files }
     } finally {
       await store.close()
     }
@@ -77,8 +101,46 @@ async function begin(store: Store, kek: KeyProvider): Promise<string> {
   return installationId
 }
 
-function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
-  return audits.insert(store, {
+/** Makes the row of the current key-encryption key, which databases of earlier releases lack. */
+async function ensureKekRow(store: Store, kek: KeyProvider): Promise<void> {
+  if ((await kekRows.list(store)).some(({ kekId }) => kekId === kek.id)) return
+  await kekRows.insert(store, { kekId: kek.id, state: 'ACTIVE', probe: await makeProbe(kek) })
+}
+
+/** Fills the directory of cards from the tokens of a release that had none. Workers of that release may run meanwhile. */
+async function fillCards(store: Store): Promise<void> {
+  const from = await cardPhases.findFilling(store)
+  if (from === undefined) return
+  await fillFrom(store, from, async (db, after) => {
+    const last = await cards.fill(db, after)
+    if (last !== undefined) await cardPhases.noteFilled(db, last)
+    return last
+  })
+  await fillFrom(store, LOWEST, schemeCards.fill)
+  await cardPhases.noteFilled(store, undefined)
+}
+/** Stands before every id. */
+const LOWEST = '00000000-0000-0000-0000-000000000000'
+
+/** Fills page after page, each in a transaction. `fill`: returns the last row of the page; undefined if it was empty. */
+async function fillFrom(
+  store: Store,
+  from: string,
+  fill: (db: Db, after: string) => Promise<string | undefined>,
+): Promise<void> {
+  for (let next: string | undefined = from; next !== undefined; ) {
+    const after: string = next
+    next = await store
+      .transaction(db => fill(db, after))
+      .catch(error => {
+        if (error instanceof LostRace) return after
+        throw error
+      })
+  }
+}
+
+async function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
+  await audits.insert(store, {
     actor: actor(),
     action: 'schema.upgrade',
     subject: installationId,
@@ -86,23 +148,74 @@ function tell(store: Store, installationId: string, migrations: string[]): Promi
   })
 }
 
-/** Makes the keys for purposes that are new in this release; existing keys stay. */
-async function addMissingKeys(store: Store, kek: KeyProvider): Promise<void> {
-  const known = new Set((await dataKeys.findAll(store)).map(key => key.purpose))
+const ADD = 'data-key.add'
+
+/**
+ * Makes the keys for purposes that are new in this release; existing keys stay. Rows that grant rights get their codes
+ * with the key that makes them, and never later: whoever owns the database could remove a code.
+ */
+async function addMissingKeys(store: Store, keks: Keks): Promise<void> {
+  const stored = await dataKeys.findAll(store)
+  const known = new Set(stored.map(key => key.purpose))
+  const absent = PURPOSES.filter(purpose => !known.has(purpose))
+  await assertNeverAdded(store, absent)
+  assertFirstCoding(stored)
   const missing = await makeDataKeys(
-    kek,
-    PURPOSES.filter(purpose => !known.has(purpose)),
+    keks.current,
+    absent.filter(purpose => purpose !== 'intake'),
   )
-  const signing = (await signingKeys.findPublic(store)).length > 0 ? undefined : await makeInstallationKey(kek)
+  if (absent.includes('intake')) missing.push(await makeIntakeKey(keks, [...stored, ...missing]))
+  const ring = await openKeyRing(keks, [...stored, ...missing])
   await store.transaction(async db => {
     for (const key of missing) {
       await dataKeys.insert(db, key)
-      const detail = { version: key.version }
-      await audits.insert(db, { actor: actor(), action: 'data-key.add', subject: key.purpose, detail })
+      const added = { actor: actor(), action: ADD, subject: key.purpose, detail: { version: key.version } }
+      await audits.insert(db, { ...added, isAutomatic: true })
     }
-    if (signing) {
-      await signingKeys.insert(db, signing)
-      await audits.insert(db, { actor: actor(), action: 'signing-key.add', subject: signing.kid })
+    if (missing.some(({ purpose }) => purpose === 'grant')) {
+      const rows = await grantAll(db, ring)
+      await audits.insert(db, { actor: actor(), action: 'grants.begin', subject: 'grant', detail: { rows } })
     }
+  })
+}
+
+/** Its first version is what gateways of earlier releases have, so that batches that they took are recognised. */
+async function makeIntakeKey(keks: Keks, keys: readonly WrappedKey[]): Promise<WrappedKey> {
+  const apiKey = keys.find(({ purpose, version }) => purpose === 'api-key' && version === 1)
+  assert(apiKey, 'the first key of API keys is there until the key intake is')
+  const raw = firstIntakeKey(await unwrapKey(keks, apiKey))
+  return wrapDataKey(keks.current, { purpose: 'intake', version: 1 }, raw)
+}
+
+/** A key that was there before must come back: another in its place would give each card a second token, for example. */
+async function assertNeverAdded(store: Store, absent: readonly string[]): Promise<void> {
+  const added = await auditSearch.listSubjects(store, ADD)
+  const lost = absent.filter(purpose => added.includes(purpose))
+  if (lost.length > 0)
+    throw new ConfigError(
+      `DATABASE_URL: the database has lost its data key of ${lost.join(', ')}, and a new one would not fit what the old one made; restore its row from a backup (table data_key), then run this again`,
+    )
+}
+
+/**
+ * The key that codes rights is made together with `private-half`, in one transaction. Without the one and with the other it
+ * was removed: another would code whatever rows are there now, also such as somebody has added. Who removes both has
+ * removed what opens the signing key, and no role starts.
+ */
+function assertFirstCoding(stored: readonly { purpose: string }[]): void {
+  const has = (purpose: Purpose) => stored.some(key => key.purpose === purpose)
+  if (has('private-half') && !has('grant'))
+    throw new ConfigError(
+      'DATABASE_URL: the database has lost its data key of grant, by which tokenmill knows the clients, keys and scopes that it made; restore its row from a backup (table data_key), then run this again',
+    )
+}
+
+async function addMissingSigningKey(store: Store, keks: Keks): Promise<void> {
+  if ((await signingKeys.findPublic(store)).length > 0) return
+  const ring = await openLiveRing(keks, ringSource(store))
+  const signing = await makeInstallationKey(openPrivateHalves(ring, keks))
+  await store.transaction(async db => {
+    await signingKeys.insertFirst(db, signing)
+    await audits.insert(db, { actor: actor(), action: 'signing-key.add', subject: signing.kid, isAutomatic: true })
   })
 }

@@ -12,11 +12,11 @@ import * as logins from '../../src/store/access/logins.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
-import { readApiKeyFile } from '../../src/vault/api-key.ts'
-import { readNetworkTokenFile } from '../../src/vault/network-token.ts'
+import { openGatewayRing } from '../open/gateway/gateway-keys.ts'
+import { follow } from '../open/key-ring.ts'
 import { openDatabase, openQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
-import { apiKeyPath, networkTokenPath, readSystemKey } from '../open/system-clients.ts'
+import { readSystemKey } from '../open/system-clients.ts'
 import { readTls } from '../open/tls.ts'
 import { openTracing } from '../open/tracing.ts'
 import { upgrade } from '../open/upgrade.ts'
@@ -35,8 +35,6 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   if (database.embedded) await upgrade({ config, database })
   const tls = await readTls(config.tls)
   const signingKey = await readSystemKey(config.dataDir, 'gateway')
-  const apiKeyKey = await readApiKeyFile(apiKeyPath(config.dataDir))
-  const networkTokenKey = await readNetworkTokenFile(networkTokenPath(config.dataDir))
   const notifications = notificationsOf(config.schemeFile)
   const store = openStore(database.url, {
     log,
@@ -51,6 +49,8 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const known = await installation.find(store)
   if (!known)
     throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
+  const ring = await openGatewayRing(session, store)
+  follow({ ring, log, lifetime })
   const queues = await openQueues(session, database, LISTENERS)
   if ((await queues.claimInstallation(known.installationId)) !== known.installationId)
     throw new ConfigError(
@@ -58,12 +58,12 @@ export async function serveGateway(session: Session): Promise<Gateway> {
     )
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
-  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'gateway' }))
+  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'gateway', keys: ring.names }))
   const registry = openRegistry({ role: 'gateway' })
   const reportFiles = findReportFiles(session)
   const tracer = await openTracing(session, registry, { role: 'gateway' })
-  const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
-  return openGateway({ ...opened, networkTokenKey, notifications, tracer })
+  const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, ring, tls }
+  return openGateway({ ...opened, notifications, tracer })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

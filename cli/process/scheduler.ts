@@ -3,6 +3,7 @@
 import type { ScheduleDeps } from '../../producers/schedule/deps.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
 import { openSchedule } from '../../producers/schedule/open.ts'
+import { openStoredKeys } from '../../producers/stored-keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
@@ -12,7 +13,6 @@ import { startBeat } from '../../src/store/access/beat.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as storeServer from '../../src/store/server.ts'
-import { importPublicJwk } from '../../src/vault/client-key.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
 import { openCommandStore, openQueues, type Session } from '../open/open.ts'
@@ -55,14 +55,11 @@ export async function startSchedule(
   const own = await clients.find(opened.store, 'scheduler')
   if (!own)
     throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
-  const keys = await signingKeys.findPublic(opened.store)
   const schedule = openSchedule({
     ...opened,
     signingKey,
     userId: own.userId,
-    installationKeys: new Map(
-      keys.map(({ kid, alg, publicJwk }) => [kid, { alg, publicKey: importPublicJwk(publicJwk).key }]),
-    ),
+    trusted: await openStoredKeys(() => signingKeys.findPublic(opened.store), opened.clock),
     settings: {
       audience: config.audience,
       lateMs: config.scheduleLateMs,

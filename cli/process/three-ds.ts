@@ -4,9 +4,10 @@ import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
-import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { openStore } from '../../src/store/pool.ts'
-import { openKey } from '../../src/vault/key-ring.ts'
+import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
+import { watchKeks } from '../open/kek-watch.ts'
+import { followKeys } from '../open/key-ring.ts'
 import { openVault, type Session } from '../open/open.ts'
 import { readTls } from '../open/tls.ts'
 import { openTracing } from '../open/tracing.ts'
@@ -20,9 +21,9 @@ const DIRECTORY_CONNECTIONS = 256
 /** Serves until the session ends. */
 export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   const { config, log, lifetime } = session
-  const { database, store: keys, kek, ring } = await openVault(session)
+  const { database, keks, halves, ring } = await openVault(session)
+  await followKeys({ ring, log, lifetime }, ['three-ds'])
   const tls = await readTls(config.tls)
-  const apiKeyKey = await openKey(kek, await dataKeys.findAll(keys), 'api-key')
   const store = openStore(database.url, {
     log,
     connectionsMax: STORE_CONNECTIONS,
@@ -32,8 +33,10 @@ export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   lifetime.onClose('store', () => store.close())
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: DIRECTORY_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
-  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'three-ds' }))
   const registry = openRegistry({ role: 'three-ds' })
+  const provedKeks = await watchKeks({ store, keks }, openKekMetrics(registry), session)
+  const names = () => [...ring.names(), ...provedKeks()]
+  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'three-ds', keys: names }))
   const tracer = await openTracing(session, registry, { role: 'three-ds' })
-  return openThreeDs({ config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls, tracer })
+  return openThreeDs({ config, log, registry, lifetime, store, halves, ring, outbound, tls, tracer })
 }

@@ -3,15 +3,22 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../src/config.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
+import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
+import type { Purpose } from '../../src/vault/key-ring.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { kindsOf, readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
+import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import type { WebhookOptions } from '../../workers/webhook/post.ts'
 import { endingOf } from '../ending.ts'
-import { openInstallationKey } from '../open/installation-key.ts'
+import { findAuditPlace } from '../open/audit-place.ts'
+import { watchSigning } from '../open/installation-key.ts'
+import { watchKeks } from '../open/kek-watch.ts'
+import { followKeys } from '../open/key-ring.ts'
 import { openQueues, openSession, openVault, type Session } from '../open/open.ts'
+import { findSystemKey } from '../open/system-clients.ts'
 import { openTracing } from '../open/tracing.ts'
 import { processTerminal } from '../terminal.ts'
 import { openProviders } from './providers.ts'
@@ -20,6 +27,19 @@ const SCRIPT = fileURLToPath(import.meta.url)
 const REPORT_SCRIPT = fileURLToPath(new URL('report-process.ts', import.meta.url))
 const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
 const OWN_RESULTS = 1
+/** What a worker seals. */
+const SEALED: readonly Purpose[] = ['seal', 'before-image']
+/** What a worker also seals where providers are configured. That key can't be replaced: its seals are not to be wasted. */
+const SEALED_FOR_PROVIDERS: readonly Purpose[] = [...SEALED, 'network-token']
+
+/** How often a worker reads its keys again and says which it has. Tests shorten it. */
+export interface KeyTimes {
+  /** The list of key-encryption keys. */
+  watchMs?: number
+  /** The data keys. */
+  followMs?: number
+  beatMs?: number
+}
 
 interface WorkerProcess {
   /** The script of this process; cells are forked from it, too. */
@@ -28,6 +48,9 @@ interface WorkerProcess {
   inspect?: Deps['inspect']
   /** Set by tests that shorten the schedule's days to seconds. */
   webhooks?: WebhookOptions
+  /** Set by tests that wait for a re-encryption. */
+  reseal?: Partial<ResealTimes>
+  keys?: KeyTimes
 }
 
 /** Runs until its supervisor ends or a signal comes, then exits. */
@@ -38,8 +61,9 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   try {
     const worker = readWorkerSettings(process.env)
     session = openSession(processTerminal(), nameOf(worker))
-    const { script, ...others } = options
-    await runWorkers(await openWorker(session, worker), { worker, cell: { script, env: process.env }, ...others })
+    const { script, keys = {}, ...others } = options
+    const run = { worker, cell: { script, env: process.env }, beatMs: keys.beatMs, ...others }
+    await runWorkers(await openWorker(session, worker, keys), run)
   } catch (error) {
     const ending = endingOf(error)
     if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)
@@ -52,9 +76,15 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
 const nameOf = ({ role, cell }: WorkerSettings) => (cell ? 'worker-cell' : `worker-${role}`)
 
 /** Opens what a worker works with; it is closed with the session. */
-export async function openWorker(session: Session, worker: WorkerSettings): Promise<Opened> {
+export async function openWorker(
+  session: Session,
+  worker: WorkerSettings,
+  { watchMs, followMs }: KeyTimes = {},
+): Promise<Opened> {
   const { config, log, lifetime, terminal } = session
   const vault = await openVault(session, STORE_CONNECTIONS[worker.role])
+  const sealed = config.schemeFile === undefined ? SEALED : SEALED_FOR_PROVIDERS
+  await followKeys({ ring: vault.ring, log, lifetime }, sealed, followMs)
   const queues = await openQueues(session, vault.database, kindsOf(worker.role).length + OWN_RESULTS)
   const claimed = await queues.claimInstallation(vault.installationId)
   if (claimed !== vault.installationId) {
@@ -62,13 +92,31 @@ export async function openWorker(session: Session, worker: WorkerSettings): Prom
       'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
     )
   }
-  const installationKey = await openInstallationKey(vault.store, vault.kek)
+  const signing = await watchSigning(session, vault)
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
+  const provedKeks = worker.cell ? () => [] : await watchKeks(vault, openKekMetrics(registry), session, watchMs)
   const tracer = await openTracing(session, registry, { role: nameOf(worker), name: worker.name })
   const metrics = openWorkerMetrics(registry, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
+  const ownKey = await findSystemKey(config.dataDir, 'worker')
+  const auditPlace = await findAuditPlace(session)
   const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
-  return { config, log, lifetime, registry, metrics, ...vault, queues, installationKey, providers, makeReport, tracer }
+  return {
+    config,
+    log,
+    lifetime,
+    registry,
+    metrics,
+    ...vault,
+    provedKeks,
+    queues,
+    signing,
+    auditPlace,
+    providers,
+    ownKey,
+    makeReport,
+    tracer,
+  }
 }
 
 if (process.argv[1] === SCRIPT) await runWorkerProcess({ script: SCRIPT })

@@ -4,6 +4,7 @@ import { openHealth } from '../../src/health.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOps, portOf } from '../../src/ops.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import { jwksOf } from '../../src/vault/key-statement.ts'
 import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
 import { Stop } from '../exit.ts'
 import { openVault, type Session } from '../open/open.ts'
@@ -49,7 +50,7 @@ export async function startWorkers(session: Session, { kinds, concurrency }: Wor
       const told = await workers.snapshots()
       return [...told, await health.snapshot()]
     },
-    jwks: async () => ({ keys: (await signingKeys.findPublic(store)).map(key => key.publicJwk) }),
+    jwks: async () => jwksOf(await signingKeys.findPublic(store)),
   })
   lifetime.onClose('metrics', ops.close)
   await workers.ready.catch(error => {

@@ -1,23 +1,24 @@
-// Defines the arguments and options of the commands that read files: `migrate`, `submit`, `manifest`, `ingest`. The
-// code that runs them is loaded only when it is needed.
+// Defines the arguments and options of the commands that read files: `migrate`, `inspect`, `profile`, `submit`,
+// `ingest`. The code that runs them is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { CHUNK, LEDGER_CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from '../../src/job/choices.ts'
-import { addCommand, collect, jsonOption, readBetween, readCount, readUuid } from '../command.ts'
+import {
+  CHUNK,
+  LEDGER_CHUNK,
+  MIGRATION_NAME,
+  ON_CONFLICT,
+  ON_EXPIRED,
+  ON_ORPHAN,
+  RECORD_KINDS,
+} from '../../src/job/choices.ts'
+import { addCommand, collect, jsonOption, readBetween, readCount, readRowsMax, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
+import { migrateDiff } from './migrate-diff.ts'
 
 const giveUpOption = () =>
   new Option(
     '--give-up-after <seconds>',
     'end with 1 after so long without any answer; the same command goes on (default: wait)',
   ).argParser(readCount)
-
-function readRejectedMax(text: string): { rows: number } | { share: number } {
-  const [, number, percent] = /^(\d{1,9}(?:\.\d{1,3})?)(%?)$/.exec(text) ?? []
-  const value = Number(number)
-  if (percent === '%' && value <= 100) return { share: value / 100 }
-  if (percent === '' && Number.isInteger(value)) return { rows: value }
-  throw new InvalidArgumentError('Give a number of rows, or a share of 0% to 100%.')
-}
 
 export function migrate(command: Command, terminal: Terminal): void {
   command
@@ -42,12 +43,17 @@ export function migrate(command: Command, terminal: Terminal): void {
     .option('--rejects <file>', 'CSV file of the rejected and failed rows, to correct the export by')
     .option('--return <file>', 'file that goes back to the provider, in the shape that the profile says')
     .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
-    .option('--only <file>', 'take only the rows whose references this file lists, one a line')
+    .option('--only <file>', 'take only the rows that this file lists: references or customers, or a plan of `diff`')
+    .option('--migration <name>', 'name of the migration of which the files are the parts', readMigration)
     .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')
     .addOption(
       new Option('--on-conflict <policy>', 'what to do if the store has other data for the card')
         .choices(ON_CONFLICT)
         .default('update'),
+    )
+    .option(
+      '--source-time <column|date>',
+      'when the data was given, with --on-conflict newest: a column of the file, or a day or time of the whole file',
     )
     .addOption(
       new Option('--on-expired <policy>', 'what to do with an expired card').choices(ON_EXPIRED).default('import'),
@@ -73,8 +79,20 @@ export function migrate(command: Command, terminal: Terminal): void {
       'stop after so many rows, in whole chunks; the same command without it goes on',
       readCount,
     )
-    .option('--max-rejected <n>', 'stop once more rows are rejected: a number, or a share such as 2%', readRejectedMax)
-    .action(async (file, options) => (await import('../commands/migrate.ts')).run(terminal, file, options))
+    .option('--max-rejected <n>', 'stop once more rows are rejected: a number, or a share such as 2%', readRowsMax)
+    .action(async (files: string[], options) => {
+      const [file, ...others] = files
+      if (others.length > 0) await (await import('../commands/migrate/parts.ts')).run(terminal, files, options)
+      else await (await import('../commands/migrate.ts')).run(terminal, file ?? '', options)
+    })
+  // Its own options stand behind the word `diff`, and some have the same names.
+  migrateDiff(command.enablePositionalOptions(), terminal)
+}
+
+function readMigration(text: string): string {
+  if (!MIGRATION_NAME.test(text))
+    throw new InvalidArgumentError('It has 1 to 64 letters, digits, dots, dashes and underscores.')
+  return text
 }
 
 export function inspect(command: Command, terminal: Terminal): void {
@@ -108,13 +126,6 @@ export function submit(command: Command, terminal: Terminal): void {
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
     .addOption(giveUpOption())
     .action(async (file, options) => (await import('../commands/submit.ts')).run(terminal, file, options))
-}
-
-export function manifest(family: Command, terminal: Terminal): void {
-  addCommand(family, 'verify <file>', 'checks signature, digests and counts of a manifest')
-    .option('--client <file>', 'file of the client that signed it (default: dev-client.json of the data directory)')
-    .option('--key <file>', 'public JWK of that client, in place of its file')
-    .action(async (file, options) => (await import('../commands/manifest.ts')).verify(terminal, file, options))
 }
 
 export function ingest(family: Command, terminal: Terminal): void {

@@ -4,9 +4,9 @@ import type { LoginPurpose } from '../../src/store/access/logins.ts'
 import { addCommand } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
-const PURPOSES = { gateway: true, reader: true } satisfies Record<LoginPurpose, true>
+const PURPOSES = { gateway: true, worker: true, reader: true } satisfies Record<LoginPurpose, true>
 const LOGIN =
-  'makes a database user that can not read cards, and a file with its DATABASE_URL; a second run changes nothing'
+  'makes a database user with the rights of a role only, and a file with its DATABASE_URL; a second run changes nothing'
 
 export function schema(family: Command, terminal: Terminal): void {
   addCommand(family, 'upgrade', 'creates or upgrades the schema and missing keys; a second run changes nothing')

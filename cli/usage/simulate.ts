@@ -6,6 +6,7 @@ import type { Terminal } from '../terminal.ts'
 export function simulate(family: Command, terminal: Terminal): void {
   addScheme(family, terminal)
   addThreeDs(family, terminal)
+  addKms(family, terminal)
 }
 
 function addScheme(family: Command, terminal: Terminal): void {
@@ -42,4 +43,11 @@ function addThreeDs(family: Command, terminal: Terminal): void {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--public-url <url>', 'the URL at which browsers reach it, if that differs', readUrl)
     .action(async options => (await import('../commands/simulate-three-ds.ts')).threeDs(terminal, options))
+}
+
+function addKms(family: Command, terminal: Terminal): void {
+  addCommand(family, 'kms', 'runs a simulated AWS KMS, for rehearsals of keys in KMS')
+    .option('--port <n>', 'port to listen on; 0: any free port', readPort, 8392)
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .action(async options => (await import('../commands/simulate-kms.ts')).kms(terminal, options))
 }

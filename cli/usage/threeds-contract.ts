@@ -1,7 +1,7 @@
 // Defines the arguments and options of `tokenmill threeds-contract`. The code that runs it is loaded only when it is
 // needed.
 import type { Command } from 'commander'
-import { addCommand, readUuid } from '../command.ts'
+import { addCommand, addFamily, readBetween, readUuid, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 export function threeDsContract(family: Command, terminal: Terminal): void {
@@ -21,8 +21,21 @@ export function threeDsContract(family: Command, terminal: Terminal): void {
     .option('--issuer <id>', '`iss` of JWTs (default: the contract id)')
     .option('--org-unit-id <id>', '`OrgUnitId` of JWTs (default: the entity)')
     .option('--jwt-key <file>', 'the HS256 key of the JWTs, base64 or hex (default: a new key)')
-    .action(async (name, options) => (await import('../commands/threeds-contract.ts')).add(terminal, name, options))
+    .action(async (name, options) =>
+      (await import('../commands/threeds-contract/contract.ts')).add(terminal, name, options),
+    )
   addCommand(family, 'list', 'lists contracts')
     .option('--entity <uuid>', 'list only those of this entity', readUuid)
-    .action(async options => (await import('../commands/threeds-contract.ts')).list(terminal, options))
+    .action(async options => (await import('../commands/threeds-contract/contract.ts')).list(terminal, options))
+  const load = () => import('../commands/threeds-contract/key.ts')
+  const keys = addFamily(family, 'key', 'the key of a contract’s JWTs')
+  withActor(
+    addCommand(keys, 'rotate <contract>', 'puts another key in place; the former one verifies JWTs for some hours more')
+      .option('--hours <n>', 'how long the former key is still valid', readBetween(2, 2_160), 24)
+      .option('--at-once', 'the former key ends now, as after a leak; JWTs that it signed are refused')
+      .option('--jwt-key <file>', 'the new HS256 key, base64 or hex (default: a new key)'),
+  ).action(async (id, options) => (await load()).rotate(terminal, readUuid(id), options))
+  withActor(addCommand(keys, 'revoke <contract>', 'ends the former key now; the key in use stays')).action(
+    async (id, options) => (await load()).revoke(terminal, readUuid(id), options),
+  )
 }

@@ -48,8 +48,9 @@ export interface Jobs {
   /** Resolves with the job's result, at once or when it arrives. */
   await(handle: Handle, timeoutMs?: number): Promise<Result>
   /**
-   * Takes a result that was received. False if no job here has its receipt. A revision lower than the highest one so
-   * far changes nothing.
+   * Takes a result that was received. False if no job here has its receipt. If the job isn't waiting for an answer, the
+   * result replaces the kept one only if its revision is higher. If it is waiting, a result of any revision answers it,
+   * except `envelope_expired` of an older envelope.
    */
   resolve(result: Result): boolean
   /**

@@ -17,6 +17,7 @@ import { askOf, digestOf } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
+import type { TrustedKeys } from './trusted-keys.ts'
 
 export interface SubmitOptions {
   /**
@@ -41,6 +42,7 @@ export interface SubmitOptions {
 export interface SendingDeps {
   queues: Queues
   credentials: Credentials
+  trusted: TrustedKeys
   replyTo: string | undefined
   clock: Clock
   log: Logger
@@ -74,7 +76,7 @@ export interface SendingOptions {
 const RESEND_CHECK_MS = 250
 
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
-  const { queues, credentials, replyTo, clock, log } = deps
+  const { queues, credentials, trusted, replyTo, clock, log } = deps
   const { clientId } = credentials.signingKey
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
@@ -82,7 +84,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   let watching: LiveFeatures | undefined
   /** Watches the workers' features, from the first job on that needs them. */
   async function watched(): Promise<LiveFeatures> {
-    watching ??= watchFeatures(listedFeatures(queues, credentials, clock), { log })
+    watching ??= watchFeatures(listedFeatures(queues, trusted, clock), { log })
     await watching.ready
     return watching
   }
@@ -96,11 +98,15 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const { reference, sequence, expiresInMs, priority } = given
     // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
-    const features = traceparent === undefined ? undefined : await watched()
+    const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
+    const features = isPlain ? undefined : await watched()
     // Decided again for each envelope, because workers of an older release may have started.
-    const traceOf = () => (features?.has('traceparent') ? traceparent : undefined)
+    const optional = () => ({
+      traceparent: features?.has('traceparent') ? traceparent : undefined,
+      knowsKey: features?.has('knows_key') ? trusted.announced(clock()) : undefined,
+    })
     const sign = () =>
-      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, traceparent: traceOf() }, clock())
+      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional() }, clock())
     const signed = await sign()
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }

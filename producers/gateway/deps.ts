@@ -1,6 +1,5 @@
 // The dependencies of the gateway's routes: everything that its process has opened. There is no key-encryption key
 // among them, and nothing that could open a card.
-import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import type { Health } from '../../src/health.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
@@ -10,7 +9,7 @@ import type { ReportFiles } from '../../src/report/files/files.ts'
 import type { Notification } from '../../src/scheme/notification.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
-import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
+import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
 import type { GatewayMetrics, HttpMetrics } from './metrics.ts'
@@ -38,10 +37,8 @@ export interface GatewayDeps {
   reportFiles: ReportFiles | undefined
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
-  /** A secret that all gateways share. The keys of hashes are derived from it. */
-  hashKey: KeyObject
-  /** A key that opens only the numbers of scheme tokens. */
-  networkTokenKey: NetworkTokenKey
+  /** Keys that hash API keys and the bodies of batches, and open the numbers of scheme tokens; none opens a card. */
+  ring: RoleRing
   /** Undefined if no scheme-token network is set up. */
   notifications: Notifications | undefined
   directory: Directory

@@ -4,6 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { cached } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Algorithm } from '../../src/job/envelope/signature.ts'
+import * as clientUsers from '../../src/store/access/client-users.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -12,10 +13,13 @@ import type { Store } from '../../src/store/pool.ts'
 import * as binRanges from '../../src/store/token/bin-ranges.ts'
 import { type BinRange, BUILT_IN_RANGES } from '../../src/token/bin.ts'
 import { importPublicJwk, mayVerify } from '../../src/vault/client-key.ts'
+import type { LiveRing } from '../../src/vault/key-ring.ts'
+import { clientKeyText, clientText, isGranted, type MacOfRow, scopeText } from '../../src/vault/ring/grants.ts'
+import { withReload } from '../../src/vault/ring/reload.ts'
 
 export interface KnownUser {
   client: Client
-  apiKeyHash: Buffer | null
+  apiKeyHash: clients.ApiKeyHash | null
   keys: readonly UserKey[]
 }
 
@@ -41,18 +45,24 @@ const BELIEVED_MS = 4_000
 const RANGES_MS = 60_000
 const ENTRIES_MAX = 10_000
 
-export function openDirectory(store: Store, clock: Clock): Directory {
+/** `ring`: in a process that has the vault's keys; rows that tokenmill didn't write are absent there. */
+export function openDirectory(store: Store, clock: Clock, ring?: Pick<LiveRing, 'grantMacBy' | 'refresh'>): Directory {
+  const isOurs = async (text: string, row: MacOfRow) =>
+    ring === undefined || (await withReload(ring, async () => isGranted(ring, text, row)))
   const lasting = (ms: number) => ({ max: ENTRIES_MAX, lifetime: { ms, clock } })
   const userOf = cached(async (userId): Promise<KnownUser | undefined> => {
-    const found = await clients.findByUser(store, userId)
+    const found = await clientUsers.findByUser(store, userId)
     if (!found || found.client.system || found.client.revokedAt !== null) return undefined
-    const keys = await clients.findClientKeys(store, found.client.clientId)
-    return {
-      ...found,
-      keys: keys.filter(key => mayVerify(key.publicJwk)).map(key => userKeyOf(key, clock)),
-    }
+    if (!(await isOurs(clientText(found.client), found.client))) return undefined
+    const keys: UserKey[] = []
+    for (const key of await clients.findClientKeys(store, found.client.clientId))
+      if (mayVerify(key.publicJwk) && (await isOurs(clientKeyText(key), key))) keys.push(userKeyOf(key, clock))
+    return { ...found, keys }
   }, lasting(BELIEVED_MS))
-  const scopeOf = cached(tokenScope => scopes.find(store, tokenScope), lasting(BELIEVED_MS))
+  const scopeOf = cached(async tokenScope => {
+    const scope = await scopes.find(store, tokenScope)
+    return scope && (await isOurs(scopeText(scope), scope)) ? scope : undefined
+  }, lasting(BELIEVED_MS))
   const rangesOf = cached(async () => {
     const imported = await binRanges.findAll(store)
     return new Map([...BUILT_IN_RANGES, ...imported].map(range => [range.id, range]))

@@ -1,6 +1,5 @@
 // Opens one gateway process: request and reply, the directory and the server. At the end its lifetime closes what is
 // opened here before what the caller opened. The process holds no key-encryption key.
-import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
@@ -11,16 +10,15 @@ import type { MetricsRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
-import { importPublicJwk } from '../../src/vault/client-key.ts'
-import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
+import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { type LiveFeatures, STORED_SETTLE_MS, storedFeatures, watchFeatures } from '../live-features.ts'
+import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
@@ -59,8 +57,7 @@ export interface Opened {
   outbound: Outbound
   reportFiles: ReportFiles | undefined
   signingKey: SigningKey
-  apiKeyKey: KeyObject
-  networkTokenKey: NetworkTokenKey
+  ring: RoleRing
   notifications: Notifications | undefined
   tls: Tls | undefined
   tracer: Tracer | undefined
@@ -73,11 +70,9 @@ export interface Gateway {
   deps: GatewayDeps
 }
 
-const KEYS_MS = 60_000
-
 /** Opens the gateway and listens. Throws a `ConfigError` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
-  const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
+  const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, ring, tls } = opened
   const clock = systemClock
   const settings = {
     audience: config.audience,
@@ -88,10 +83,10 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     resendMs: config.resendMs,
     receiptDays: config.receiptDays,
   }
-  const installationKeys = await watchInstallationKeys(opened)
+  const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const metrics = openGatewayMetrics(registry)
   const features = opened.tracer && watchWorkers(opened)
-  const shared = { queues, store, signingKey, installationKeys, settings, clock, metrics, log }
+  const shared = { queues, store, signingKey, trusted, settings, clock, metrics, log }
   const requestReply = openRequestReply({ ...shared, features })
   lifetime.onClose('request and reply', requestReply.close)
   await requestReply.ready
@@ -102,16 +97,14 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   })
   const directory = openDirectory(store, clock)
   const bearer = openBearerFor(config, opened.outbound, clock)
-  const authenticate = openAuthenticate({ directory, apiKeyKey, bearer })
-  const hashKey = apiKeyKey
+  const authenticate = openAuthenticate({ directory, apiKeys: ring, bearer })
   const deps: GatewayDeps = {
     settings,
     store,
     queues,
     reportFiles,
     signingKey,
-    hashKey,
-    networkTokenKey: opened.networkTokenKey,
+    ring,
     notifications: opened.notifications,
     directory,
     authenticate,
@@ -140,16 +133,4 @@ function watchWorkers({ queues, store, lifetime, log }: Opened): LiveFeatures {
   const features = watchFeatures(read, { log, settleMs: STORED_SETTLE_MS })
   lifetime.onClose('what workers understand', features.close)
   return features
-}
-
-/** The public keys that verify results, by `kid`. A new key is known within a minute. */
-async function watchInstallationKeys({ store, lifetime, log }: Opened) {
-  const keys = new Map<string, { alg: signingKeys.PublicSigningKey['alg']; publicKey: KeyObject }>()
-  const read = async () => {
-    for (const { kid, alg, publicJwk } of await signingKeys.findPublic(store))
-      keys.set(kid, { alg, publicKey: importPublicJwk(publicJwk).key })
-  }
-  await read()
-  lifetime.onClose('keys of results', every(KEYS_MS, read, { log }))
-  return keys
 }

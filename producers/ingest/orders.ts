@@ -79,7 +79,7 @@ function latestOf(chunk: readonly IngestedOrder[]): IngestedOrder[] {
 
 async function* readOrders(file: string): AsyncGenerator<Line[]> {
   let line = 0
-  for await (const { bytes, tooLong } of readLines(bytesOf(file))) {
+  for await (const { bytes, tooLong } of readLines(bytesOf(file), () => line)) {
     const read: Line[] = []
     if (tooLong) read.push(refusedLine(++line, 'row_too_long'))
     for (let start = 0; start < bytes.length; ) {

@@ -63,7 +63,7 @@ const LF = 10
 async function* readNdjsonRows(bytes: AsyncIterable<Buffer>, options: ColumnOptions): AsyncGenerator<Row[]> {
   const read = objectReader(options)
   let line = 0
-  for await (const { bytes: block, tooLong } of readLines(bytes)) {
+  for await (const { bytes: block, tooLong } of readLines(bytes, () => line)) {
     const rows: Row[] = []
     if (tooLong) rows.push(refusedRow(++line, 'row_too_long'))
     for (let start = 0; start < block.length; ) {

@@ -5,13 +5,19 @@ import * as logins from '../../src/store/access/logins.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
+import { type AuditSources, askAudit } from './checks/audit.ts'
+import { askGrants, type GrantSources } from './checks/grants.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
 import { askQueues, askStore, type ServerSources } from './checks/servers.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
 import { bytes, count } from './units.ts'
 
-export interface DoctorSources extends FileSources, Omit<ServerSources, 'openKeys'> {
+export interface DoctorSources
+  extends FileSources,
+    GrantSources,
+    Omit<AuditSources, 'store'>,
+    Omit<ServerSources, 'openKeys'> {
   /** PostgreSQL is embedded: tokenmill chooses its settings and logins. */
   embedded: boolean
 }
@@ -34,8 +40,11 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'postgres max_wal_size', ask: askWal },
   { name: 'postgres connections', ask: askConnections },
   { name: 'gateway login', ask: askLogins },
+  { name: 'worker login', ask: askWorkerLogins },
   { name: 'releases', ask: askReleases },
   { name: 'key files', ask: askFiles },
+  { name: 'audit', ask: askAudit },
+  { name: 'granted rights', ask: askGrants },
 ]
 
 export function examine(sources: DoctorSources): Promise<Check[]> {
@@ -139,4 +148,14 @@ async function askLogins({ store, embedded }: DoctorSources): Promise<Verdict> {
   return seeing.length > 0
     ? warning(`gateways log in as ${seeing.join(', ')}, who can read sealed cards`, '`tokenmill schema login gateway`')
     : well('no connected gateway logs in as a user who can read sealed cards')
+}
+
+const WORKERS = ['tokenmill worker%', 'tokenmill scheduler', 'tokenmill three-ds']
+
+async function askWorkerLogins({ store, embedded }: DoctorSources): Promise<Verdict> {
+  if (embedded) return well('the embedded server is this installation’s own')
+  const able = await logins.thatRewriteAudit(await store(), WORKERS)
+  return able.length > 0
+    ? warning(`workers log in as ${able.join(', ')}, who can rewrite the audit`, '`tokenmill schema login worker`')
+    : well('no connected worker logs in as a user who can rewrite the audit')
 }

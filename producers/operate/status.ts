@@ -1,6 +1,6 @@
 // Whether all is well: a list of checks, each with a state and a sentence. Commands and pages show it. All checks run
 // at the same time; none waits for another.
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import { askAll, type Check, type Patience, type Question, type State, worstOf } from './check.ts'
 import { askBatches } from './checks/batches.ts'
 import { askEnvelopes } from './checks/envelopes.ts'
@@ -46,17 +46,20 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'disk', ask: askDisk },
 ]
 
+/** How long the list of processes is awaited after the checks, where the store answers. */
+const LIST_MS = 500
 export const PATIENCE = { firstMs: 1_000, lastMs: 4_000 } as const
 
 export async function readStatus(sources: StatusSources, onFirst?: Patience['onFirst']): Promise<Status> {
   const asked = listProcesses(sources).catch(() => [])
   const checks = await askAll(CHECKS, sources, { ...PATIENCE, ...(onFirst && { onFirst }) })
-  // Awaited only as long as the checks.
-  const processes = await Promise.race([asked, soon()])
+  const isThere = checks.some(({ name, state }) => name === 'store' && state !== 'critical' && state !== 'unknown')
+  const processes = await Promise.race([asked, soon(isThere ? LIST_MS : 0)])
   return { state: worstOf(checks), checked_at: new Date(sources.now).toISOString(), checks, processes }
 }
 
-async function soon(): Promise<[]> {
-  await setImmediate()
+async function soon(ms: number): Promise<[]> {
+  // It keeps no command from its end.
+  await setTimeout(ms, undefined, { ref: false })
   return []
 }

@@ -1,10 +1,10 @@
 // The dependencies of the schedule: everything that its process opened.
 import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
-import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { TrustedKeys } from '../results.ts'
 import type { ScheduleMetrics } from './metrics.ts'
 
 export interface ScheduleDeps {
@@ -13,7 +13,7 @@ export interface ScheduleDeps {
   /** The key of the system client `scheduler`, and its user id (a UUID). */
   signingKey: SigningKey
   userId: string
-  installationKeys: InstallationKeys
+  trusted: TrustedKeys
   settings: ScheduleSettings
   clock: Clock
   metrics: ScheduleMetrics

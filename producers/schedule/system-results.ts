@@ -22,11 +22,11 @@ export function openSystemInboxes(
   deps: ScheduleDeps,
   { sweeper, webhooks }: { sweeper: Pick<ExpirySweeper, 'onResult'>; webhooks: Pick<WebhookDispatcher, 'onResult'> },
 ): Inbox[] {
-  const { queues, installationKeys: keys, log } = deps
+  const { queues, trusted, log } = deps
   const inboxOf = (clientId: SystemClient, hear: (result: Result) => Promise<void>) =>
     openInbox(
       queues,
-      { clientId, keys },
+      { clientId, ...trusted },
       async delivery => {
         if (delivery.type === 'result') await hear(delivery)
         return 'taken'

@@ -158,7 +158,7 @@ const LF = 10
 
 async function* linesOf(file: string): AsyncGenerator<{ line: number; text: string | Refusal }> {
   let line = 0
-  for await (const { bytes, tooLong } of readLines(createReadStream(file))) {
+  for await (const { bytes, tooLong } of readLines(createReadStream(file), () => line)) {
     if (tooLong) yield { line: ++line, text: refuse('row_too_long', 'body') }
     for (let start = 0; start < bytes.length; ) {
       const found = bytes.indexOf(LF, start)

@@ -1,11 +1,11 @@
 // `tokenmill batch pause`, `resume` and `cancel`: asks for confirmation, runs the act, and puts its result into words.
-import { createInterface } from 'node:readline/promises'
 import { type BatchRefusal, cancelBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
 import { systemClock } from '../../../src/clock.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import { confirm } from '../../confirm.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
@@ -113,16 +113,4 @@ function shown(changed: readonly Batch[], { all }: ActOptions): unknown {
   const now = systemClock()
   const values = changed.map(batch => shownBatch(batch, now))
   return all ? values : values[0]
-}
-
-/** Asks a yes-or-no question. Throws `Stop` for any answer but yes. */
-async function confirm({ stdin, stderr }: Terminal, question: string): Promise<void> {
-  if (!('isTTY' in stdin && stdin.isTTY)) throw new Stop(`${question} Say so with --yes.`, EXIT.usage)
-  const lines = createInterface({ input: stdin, output: stderr })
-  try {
-    const answer = await lines.question(`${question} [y/N] `)
-    if (!/^y(es)?$/i.test(answer.trim())) throw new Stop('Nothing was changed.')
-  } finally {
-    lines.close()
-  }
 }

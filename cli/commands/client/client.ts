@@ -1,5 +1,6 @@
 // `tokenmill client`: the clients, which may send jobs. client-key.ts has the commands for their keys.
 import { join, resolve } from 'node:path'
+import { grantClient, isClientGranted } from '../../../src/acts/grants.ts'
 import type { Role } from '../../../src/job/catalogue.ts'
 import type { NameRule } from '../../../src/job/envelope/names.ts'
 import * as audits from '../../../src/store/access/audits.ts'
@@ -13,6 +14,9 @@ import { baseUrlOf, type Registered, registerClient, relativeTo } from '../../op
 import { actor, facts, moment, print, say, type Terminal, table } from '../../terminal.ts'
 import { findLiveClient } from './find-client.ts'
 import { readJwkFile } from './jwk-file.ts'
+
+const NOT_OURS =
+  'The row of this client was not written by tokenmill, or was changed since: see `tokenmill doctor`. Revoke it, and add the client anew.'
 
 interface AddOptions extends JsonOption {
   entity: string[]
@@ -106,11 +110,14 @@ export function revoke(terminal: Terminal, word: string, options: JsonOption): P
 
 export function setNames(terminal: Terminal, word: string, names: NameRule, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
-    const { store } = await openCommandStore(session)
+    const { store, ring } = await openVault(session)
     const { clientId } = await findLiveClient(store, word)
     await store.transaction(async db => {
-      if (await clients.setNames(db, clientId, names))
-        await audits.insert(db, { actor: actor(), action: 'client.names', subject: clientId, detail: { names } })
+      const held = await clients.hold(db, clientId)
+      if (held && !isClientGranted(ring, held)) throw new Stop(NOT_OURS)
+      if (!held || !(await clients.setNames(db, clientId, names))) return
+      await grantClient(db, ring, { ...held, names })
+      await audits.insert(db, { actor: actor(), action: 'client.names', subject: clientId, detail: { names } })
     })
     print(terminal, options, { client_id: clientId, names }, `${clientId}: names are ${names}`)
     say(terminal, `Its senders must know, too: "names": ${JSON.stringify(names)} in each client.json of this client.`)

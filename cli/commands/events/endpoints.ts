@@ -19,7 +19,7 @@ import type { Store } from '../../../src/store/pool.ts'
 import { makeWebhookSecret } from '../../../src/vault/webhook-secret.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
-import { openCommandStore, openVault, withSession } from '../../open/open.ts'
+import { type OpenedVault, openCommandStore, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { facts, moment, print, say, type Terminal, table } from '../../terminal.ts'
 import { findClient, findLiveClient } from '../client/find-client.ts'
@@ -43,6 +43,7 @@ const REFUSED: Record<EndpointRefusal, string> = {
   no_secret: 'A subscription at a queue has no secret: the installation signs what is told there.',
   rotating: 'The former secret still counts; wait for its end, or end it with --at-once.',
   not_disabled: 'This endpoint is not disabled.',
+  not_admin: 'key.expiring is for operators: the client needs the role ADMIN.',
 }
 
 export function add(terminal: Terminal, word: string, options: AddOptions): Promise<void> {
@@ -53,7 +54,7 @@ export function add(terminal: Terminal, word: string, options: AddOptions): Prom
     const { clientId } = await findLiveClient(store, word)
     const endpointId = randomUUID()
     const made = url === null ? undefined : makeWebhookSecret()
-    const secret = made ? (await openVault(session)).ring.sealWebhookSecret(made, endpointId) : null
+    const secret = made ? await sealSecret(await openVault(session), made, endpointId) : null
     const endpoint = { endpointId, clientId, url, events: options.events, isPrivate: options.private === true, secret }
     const by = await actorOf('events.add', endpointId, options, store)
     done(await addEndpoint(store, endpoint, by))
@@ -94,14 +95,15 @@ export function remove(terminal: Terminal, id: string, options: ActOptions): Pro
 
 export function rotate(terminal: Terminal, id: string, options: ActOptions & { atOnce?: boolean }): Promise<void> {
   return withSession(terminal, async session => {
-    const { store, ring } = await openVault(session)
+    const vault = await openVault(session)
+    const { store, ring } = vault
     const made = makeWebhookSecret()
     const rotation = {
       endpointId: id,
-      secret: ring.sealWebhookSecret(made, id),
+      secret: await sealSecret(vault, made, id),
       atOnce: options.atOnce === true,
     }
-    const by = await actorOf('events.rotate-secret', id, options, store)
+    const by = await byOf({ action: 'events.rotate-secret', subject: id }, options, store, ring)
     const { formerUntil } = done(await rotateSecret(store, rotation, by, systemClock()))
     const shown = { endpoint_id: id, former_secret_until: moment(formerUntil) }
     printWithSecret(terminal, options, shown, shown, made)
@@ -154,4 +156,9 @@ function readUrl(text: string, isPrivate: boolean): string {
   if (!isPrivate && isIP(host) !== 0 && isPrivateAddress(host))
     throw new Stop('--to: this is a private address; permit it with --private.', EXIT.usage)
   return href
+}
+
+async function sealSecret({ ring }: Pick<OpenedVault, 'ring'>, secret: Secret, endpointId: string) {
+  await ring.reserve('webhook')
+  return ring.sealWebhookSecret(secret, endpointId)
 }

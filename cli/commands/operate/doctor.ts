@@ -6,30 +6,32 @@ import { readRedisInfo } from '../../../src/queue/redis-info.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { devClientPath } from '../../open/dev-client.ts'
-import { kekPath } from '../../open/kek.ts'
+import { kekFiles } from '../../open/kek.ts'
 import { print, type Terminal } from '../../terminal.ts'
 import { checksText, type Looking, withLook } from './look.ts'
 
 export function showDoctor(terminal: Terminal, options: JsonOption): Promise<void> {
   return withLook(terminal, async looking => {
-    const checks = await examine(sourcesOf(looking))
+    const checks = await examine(await sourcesOf(looking))
     const hurting = checks.filter(({ state }) => state === 'warning' || state === 'critical')
     print(terminal, options, { hurts: hurting.length > 0, checks }, checksText(checks))
     if (hurting.length > 0) throw new Stop(`these will hurt: ${hurting.map(({ name }) => name).join(', ')}`)
   })
 }
 
-function sourcesOf({ session, store, queues, embedded }: Looking) {
+async function sourcesOf({ session, store, queues, embedded, openKeys }: Looking) {
   const { config } = session
   const { redisUrls, dataDir, tls } = config
-  const kek = kekPath(config, embedded)
+  const keks = await kekFiles(config, embedded).catch(() => [])
   return {
     store,
     queues,
     embedded,
+    auditUrl: config.auditUrl,
+    ring: keks.length === 0 && config.kek === undefined ? undefined : async () => (await openKeys()).ring,
     redis: redisUrls && (() => readRedisInfo(redisUrls)),
     keyFiles: [
-      ...(kek === undefined ? [] : [kek]),
+      ...keks,
       ...(tls ? [tls.keyFile] : []),
       join(dataDir, 'system'),
       join(dataDir, 'clients'),

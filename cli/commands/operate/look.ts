@@ -2,14 +2,18 @@
 // upgraded or refused, and a server that hangs doesn't hold up the command.
 import type { Check } from '../../../producers/operate/check.ts'
 import { ConfigError } from '../../../src/config.ts'
+import { Fault } from '../../../src/errors.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as installation from '../../../src/store/installation.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
-import { openKeyRing } from '../../../src/vault/key-ring.ts'
+import { reasonOf } from '../../../src/vault/kek/host.ts'
+import { shownUri } from '../../../src/vault/kek/openers.ts'
+import { type KeyRing, openKeyRing } from '../../../src/vault/key-ring.ts'
+import { openPrivateHalves } from '../../../src/vault/private-half.ts'
 import { endingOf } from '../../ending.ts'
 import { openInstallationKey } from '../../open/installation-key.ts'
-import { findKek } from '../../open/kek.ts'
+import { findKeks, KekAway } from '../../open/kek.ts'
 import { openDatabase, openQueues, openSession, type Session } from '../../open/open.ts'
 import { say, type Terminal, table } from '../../terminal.ts'
 
@@ -18,7 +22,7 @@ export interface Looking {
   embedded: boolean
   store(): Promise<Store>
   queues(): Promise<Queues>
-  openKeys(): Promise<{ kekId: string }>
+  openKeys(): Promise<{ kekId: string; troubles: string[]; ring: KeyRing }>
 }
 
 const CONNECTIONS = 4
@@ -43,10 +47,11 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
     const db = await store()
     const known = await installation.find(db)
     if (!known) throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete')
-    const kek = await findKek(session.config, database.embedded, known)
-    await openKeyRing(kek, await dataKeys.findAll(db))
-    await openInstallationKey(db, kek)
-    return { kekId: kek.id }
+    const keks = await findKeks(session.config, database.embedded, known).catch(throwAway)
+    const ring = await openKeyRing(keks, await dataKeys.findAll(db))
+    await openInstallationKey(db, openPrivateHalves(ring, keks))
+    const troubles = keks.failures().map(({ uri, error }) => `${shownUri(uri)}: ${reasonOf(error)}`)
+    return { kekId: keks.current.id, troubles, ring }
   }
   const ended = await work({ session, embedded: database.embedded, store, queues, openKeys }).then(
     () => undefined,
@@ -56,6 +61,11 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
   // Exits although everything that was open is closed: a connection to a slow server may still open.
   if (!database.embedded) leave(terminal, ended?.error)
   if (ended) throw ended.error
+}
+
+/** For a command that ends, an absent key is the end; for a check it is an answer. */
+function throwAway(error: unknown): never {
+  throw error instanceof KekAway ? new Fault('kek_away', error) : error
 }
 
 /** Exits at once, because a connection that is still being tried would keep the process alive for seconds. */

@@ -13,7 +13,12 @@ export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 export const BatchQuery = z.strictObject({
   kind: z.enum(RECORD_KINDS).default('token-create').describe('What each record asks for.'),
   token_scope: uuid().optional().describe('Required for token-create, and only there.'),
-  on_conflict: z.enum(ON_CONFLICT).optional().describe('A card that the scope knows with other data (update).'),
+  // The records of a body have no source times.
+  on_conflict: z
+    .enum(ON_CONFLICT)
+    .exclude(['newest'])
+    .optional()
+    .describe('A card that the scope knows with other data (update).'),
   on_expired: z.enum(ON_EXPIRED).optional().describe('A card that has expired (import).'),
   dry_run: z.enum(['true', 'false']).optional().describe('Predicts every outcome, and changes nothing.'),
   batch_id: BatchId.optional().describe(

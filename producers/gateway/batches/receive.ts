@@ -3,7 +3,7 @@
 // one chunk of them. No record is worked before the whole body has arrived.
 
 import { timingSafeEqual } from 'node:crypto'
-import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
+import { assert, Fault, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { ENVELOPE } from '../../../src/job/envelope/envelope.ts'
 import { receiptId, refusalResultId } from '../../../src/job/envelope/ids.ts'
@@ -15,19 +15,22 @@ import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
 import type { PublicCaptureKey } from '../../../src/vault/encrypt.ts'
+import type { CurrentKey } from '../../../src/vault/ring/held-keys.ts'
+import { withReload } from '../../../src/vault/ring/reload.ts'
 import { cutRows, type RowChunk } from '../../rows/chunks.ts'
 import { readRows } from '../../rows/rows.ts'
 import { tokenBatch } from '../../token-batch.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import type { Metered } from './body.ts'
+import type { Meter, Metered } from './body.ts'
 import { type BatchRequest, layoutOf } from './query.ts'
 
-export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'clock' | 'log'>
+export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'ring' | 'clock' | 'log'>
 
 export interface Body {
   format: 'csv' | 'ndjson'
-  metered: Metered
+  /** Begins to read it. */
+  metered(keys: Meter['keys']): Metered
 }
 
 const TOUCH_MS = 30_000
@@ -44,12 +47,15 @@ export async function receive(
   const { clientId } = caller.client
   const known = await intake.find(store, clientId, batch.batchId)
   if (known) {
-    for await (const _ of body.metered.bytes);
-    return sameAs(known, body.metered.mac())
+    const metered = body.metered([await keyOf(known, deps)])
+    for await (const _ of metered.bytes);
+    return sameAs(known, metered)
   }
   if (panNameRefusal({ request: { batch_id: batch.batchId } }, caller.client.names))
     return refuse('batch_id_pan', 'query.batch_id')
   const layout = layoutOf(batch)
+  const { version: bodyVersion } = await withReload(deps.ring, async () => deps.ring.intakeKey())
+  const metered = body.metered(deps.ring.intakeKeys())
   const begun = batch.dryRun ? undefined : await batches.find(store, clientId, batch.batchId)
   if (begun && !isLayout(begun, layout)) return refuse('batch_layout', 'query.batch_id')
   const acceptedAt = deps.clock()
@@ -59,10 +65,13 @@ export async function receive(
   const intakeNo = await intake.begin(store, row)
   let accepted = false
   try {
-    const read = await storeChunks(caller, batch, body, { intakeNo, ...times, captureKey }, deps)
-    const bodyMac = body.metered.mac()
+    const source = { format: body.format, metered }
+    const read = await storeChunks(caller, batch, source, { intakeNo, ...times, captureKey }, deps)
+    const macs = metered.macs()
+    const bodyMac = macs.get(bodyVersion)
+    assert(bodyMac, 'the body is hashed under every key, also the one in use')
     const accepting = store.transaction(async db => {
-      if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
+      if (!(await intake.accept(db, intakeNo, { bodyMac, bodyVersion, ...read }))) return false
       // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
@@ -75,18 +84,31 @@ export async function receive(
     accepted = await accepting.catch(async error => {
       // The commit may have taken effect although its answer was lost.
       if ((await intake.find(store, clientId, batchId))?.intakeNo === intakeNo) return true
+      if (intake.isAccepted(error)) return false
       throw error
     })
     const made = await intake.find(store, clientId, batchId)
     assert(made, 'a body is swept away only while nothing of it comes')
-    return accepted ? made : sameAs(made, bodyMac)
+    return accepted ? made : sameAs(made, { macs: () => macs })
   } finally {
     // If discarding fails, the sweeper does it later.
     if (!accepted) await intake.discard(store, intakeNo).catch(() => {})
   }
 }
 
-function sameAs(known: intake.Intake, mac: Buffer): intake.Intake | Refusal {
+/** The key that hashed the body of a batch which was accepted before. */
+function keyOf({ bodyVersion }: intake.Intake, { ring }: Pick<ReceiveDeps, 'ring'>): Promise<CurrentKey> {
+  return withReload(ring, async () => {
+    const found = ring.intakeKeys().find(({ version }) => version === bodyVersion)
+    if (!found) throw new Fault('key_unavailable')
+    return found
+  })
+}
+
+/** Throws `Fault('key_unavailable')` if another gateway took the body meanwhile, under a key that this one hasn't loaded. */
+function sameAs(known: intake.Intake, { macs }: Pick<Metered, 'macs'>): intake.Intake | Refusal {
+  const mac = macs().get(known.bodyVersion)
+  if (!mac) throw new Fault('key_unavailable')
   const same = known.bodyMac !== null && timingSafeEqual(known.bodyMac, mac)
   return same ? known : refuse('batch_id_reused', 'query.batch_id')
 }
@@ -105,7 +127,7 @@ interface Storing {
 async function storeChunks(
   caller: Caller,
   batch: BatchRequest,
-  { format, metered }: Body,
+  { format, metered }: { format: Body['format']; metered: Metered },
   storing: Storing,
   deps: ReceiveDeps,
 ): Promise<{ records: number; chunks: number }> {

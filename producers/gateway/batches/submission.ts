@@ -14,7 +14,7 @@ import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { hasRoles, rolesOf } from './access.ts'
-import { bodyKeyOf, meter, type Source } from './body.ts'
+import { type Meter, meter, type Source } from './body.ts'
 import { BatchId, BatchQuery, type BatchRequest, batchRequestOf } from './query.ts'
 import { receive } from './receive.ts'
 
@@ -38,7 +38,6 @@ const Accepted = z.strictObject({
 
 /** Adds the route. `onAccepted` is called when a batch can be fed. */
 export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps, onAccepted: () => void): void {
-  const key = bodyKeyOf(deps.hashKey)
   /** The client id of each body that is being received. */
   const receiving: string[] = []
 
@@ -75,8 +74,8 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       if (receiving.length >= RECEIVING_MAX || own >= RECEIVING_OF_ONE_MAX) return decline(reply, busy(RETRY_AFTER_S))
       receiving.push(clientId)
       try {
-        const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX, key }
-        const metered = meter(body as Source, aboutOf(format, batch), limits)
+        const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX }
+        const metered = (keys: Meter['keys']) => meter(body as Source, aboutOf(format, batch), { ...limits, keys })
         const made = await receive(caller, batch, { format, metered }, captureKey, deps)
         if (isRefusal(made)) return decline(reply, declineOf(made))
         onAccepted()
@@ -118,8 +117,8 @@ async function denial(batch: BatchRequest, caller: Caller, { directory }: Gatewa
 
 /** The newest JWE key of the caller's entity, to which blocks are encrypted. */
 async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promise<PublicCaptureKey | undefined> {
-  const known = await captureKeys.list(store, entityId)
-  const key = known.findLast(({ state, type }) => state === 'ACTIVE' && type !== 'pgp')
+  const known = await captureKeys.listHandedOut(store, entityId)
+  const key = known.find(({ type }) => type !== 'pgp')
   return key && readPublicCaptureKey(key.alias, key.publicKey)
 }
 

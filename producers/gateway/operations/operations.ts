@@ -21,7 +21,7 @@ import { answerOf, type Write, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'requestReply' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
+  'store' | 'queues' | 'requestReply' | 'directory' | 'ring' | 'clock' | 'log'
 >
 
 /**

@@ -9,7 +9,6 @@ import { type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
-import type { InstallationKeys } from '../../../src/job/envelope/installation-jws.ts'
 import type { ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
@@ -17,7 +16,7 @@ import type { Queues } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { type Span, within } from '../../../src/trace/tracer.ts'
 import type { LiveFeatures } from '../../live-features.ts'
-import { type Delivery, openInbox } from '../../results.ts'
+import { type Delivery, openInbox, type TrustedKeys } from '../../results.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import { type Operation, openOperation } from './operation.ts'
@@ -68,7 +67,7 @@ export interface RequestReplyDeps {
   queues: Queues
   store: Store
   signingKey: SigningKey
-  installationKeys: InstallationKeys
+  trusted: TrustedKeys
   settings: RequestReplySettings
   clock: Clock
   metrics: GatewayMetrics
@@ -88,7 +87,7 @@ interface Entry {
 }
 
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
-  const { queues, store, signingKey, installationKeys, settings, clock, metrics, log, features } = deps
+  const { queues, store, signingKey, trusted, settings, clock, metrics, log, features } = deps
   const { timeoutMs, inFlightMax, audience } = settings
   // Each process has its own results queue.
   const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
@@ -113,7 +112,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     // Only this process reads this queue, so a result for which nobody waits is dropped.
     return 'taken'
   }
-  const mailbox = { clientId: signingKey.clientId, replyTo, keys: installationKeys }
+  const mailbox = { clientId: signingKey.clientId, replyTo, ...trusted }
   const inbox = openInbox(queues, mailbox, receive, { concurrency: DELIVERIES, log })
 
   async function run(caller: Caller, asked: Request, entry: Entry): Promise<End> {

@@ -7,8 +7,8 @@ import { every } from '../../../src/recurring.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as operations from '../../../src/store/job/operations.ts'
-import { importPublicJwk } from '../../../src/vault/client-key.ts'
 import { type Delivery, openInbox } from '../../results.ts'
+import { openStoredKeys } from '../../stored-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { recordAnswers } from './operations.ts'
 
@@ -79,17 +79,12 @@ function isOfBatch(kind: string): boolean {
 }
 
 async function openCommonInbox(deps: SweeperDeps) {
-  const { store, queues, signingKey, log } = deps
-  const keys = new Map(
-    (await signingKeys.findPublic(store)).map(({ kid, alg, publicJwk }) => [
-      kid,
-      { alg, publicKey: importPublicJwk(publicJwk).key },
-    ]),
-  )
+  const { store, queues, signingKey, clock, log } = deps
+  const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   // The answer itself is in the store; the delivery only says that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result' && !isOfBatch(delivery.kind)) await recordAnswers([delivery.receipt_id], deps)
     return 'taken'
   }
-  return openInbox(queues, { clientId: signingKey.clientId, keys }, receive, { concurrency: DELIVERIES, log })
+  return openInbox(queues, { clientId: signingKey.clientId, ...trusted }, receive, { concurrency: DELIVERIES, log })
 }

@@ -1,8 +1,7 @@
 // Checks the credentials of a request: HTTP Basic (user id and API key) or a Bearer JWT. Whatever is wrong with them,
 // the error body is the same, and the check takes the same time. access.ts decides what the caller may do.
-import type { KeyObject } from 'node:crypto'
 import { Secret } from '../../../src/secret.ts'
-import { apiKeyMatches } from '../../../src/vault/api-key.ts'
+import { type ApiKeyRing, apiKeyMatches } from '../../../src/vault/api-key.ts'
 import type { Bearer } from '../../../src/vault/bearer.ts'
 import type { Flawed } from '../../../src/vault/bearer-claims.ts'
 import type { Caller } from '../app.ts'
@@ -16,7 +15,8 @@ export type Authenticate = (authorization: string | undefined) => Promise<Caller
 
 export interface AuthenticateDeps {
   directory: Pick<Directory, 'user'>
-  apiKeyKey: KeyObject
+  /** The keys that hash API keys. */
+  apiKeys: ApiKeyRing
   bearer: Bearer
 }
 
@@ -25,14 +25,15 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 /** The id of no user. It is used in place of an unknown user, so that the check takes as long as for a known one. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
-export function openAuthenticate({ directory, apiKeyKey, bearer }: AuthenticateDeps): Authenticate {
+export function openAuthenticate({ directory, apiKeys, bearer }: AuthenticateDeps): Authenticate {
   async function basic(credentials: string): Promise<Caller | undefined> {
     const text = Buffer.from(credentials, 'base64').toString('utf8')
     const colon = text.indexOf(':')
     const name = text.slice(0, Math.max(0, colon)).toLowerCase()
     const userId = UUID.test(name) ? name : NOBODY
     const user = await directory.user(userId)
-    const isKey = apiKeyMatches(apiKeyKey, userId, new Secret(text.slice(colon + 1)), user?.apiKeyHash ?? null)
+    const apiKey = new Secret(text.slice(colon + 1))
+    const isKey = await apiKeyMatches(apiKeys, userId, apiKey, user?.apiKeyHash ?? null)
     const [entityId] = user?.client.entities ?? []
     if (!user || !isKey || entityId === undefined) return undefined
     return { client: user.client, userId, entityId, roles: user.client.roles }

@@ -1,5 +1,6 @@
-// The headers that every request may send and every answer has: the request id, the trace, and the idempotency key. A
-// header that could hold a card number is ignored.
+// The headers that are common to all routes. Every answer has the request id, and repeats a valid `traceparent`. Writes may
+// send an idempotency key. A request id that could hold a card number is replaced by a new one; idempotency-key.ts refuses
+// such a key.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'

@@ -3,6 +3,7 @@
 
 import type { Health } from '../../../src/health.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import { jwksOf } from '../../../src/vault/key-statement.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 
@@ -16,8 +17,7 @@ const HOMES = ['/', '/oidc', '/oidc/']
 export function opsRoutes(app: GatewayApp, { store, health }: GatewayDeps): void {
   opsPages(app, health)
   app.get('/.well-known/jwks.json', PUBLIC, async (_request, reply) => {
-    const keys = (await signingKeys.findPublic(store)).map(key => key.publicJwk)
-    return reply.type('application/json; charset=utf-8').send({ keys })
+    return reply.type('application/json; charset=utf-8').send(jwksOf(await signingKeys.findPublic(store)))
   })
 }
 

@@ -9,6 +9,7 @@ import { FIELDS, TAKES } from '../../../src/three-ds/fields.ts'
 import { PAGE, parseSearch, type Search, SKIP_MAX } from '../../../src/three-ds/filter.ts'
 import { isProblem, type Problem, problem } from '../../../src/three-ds/problem.ts'
 import { shownRecord } from '../../../src/three-ds/record.ts'
+import { withReload } from '../../../src/vault/ring/reload.ts'
 import type { GatewayApp } from '../app.ts'
 import { answerProblem } from './answer.ts'
 import { callerOf, SERVICE, type ThreeDsDeps } from './deps.ts'
@@ -64,7 +65,9 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
     preValidation,
     handler: async (request, reply) => {
       const { entities } = callerOf(request.caller)
-      const found = await searchOrProblem(request, search => searches.find(store, sealer, entities, search))
+      const found = await searchOrProblem(request, search =>
+        withReload(sealer, () => searches.find(store, sealer, entities, search)),
+      )
       if (isProblem(found)) return answerProblem(reply, found, clock())
       return reply.code(200).send(found.map(record => shownRecord(record) as AuthenticationRecord))
     },
@@ -101,7 +104,7 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
       response: { 200: AuthenticationRecord, ...ERRORS },
     },
     handler: async ({ params: { id }, caller }, reply) => {
-      const record = await searches.findOne(store, sealer, callerOf(caller).entities, id)
+      const record = await withReload(sealer, () => searches.findOne(store, sealer, callerOf(caller).entities, id))
       if (!record) return answerProblem(reply, problem(204, { field: 'params.id', reason: 'field_value' }), clock())
       return reply.code(200).send(shownRecord(record) as AuthenticationRecord)
     },

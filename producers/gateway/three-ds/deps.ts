@@ -5,6 +5,7 @@ import type { Store } from '../../../src/store/pool.ts'
 import type { Sealer } from '../../../src/store/three-ds/authentication-row.ts'
 import type { Ports } from '../../../src/three-ds/ports.ts'
 import type { Caller as ThreeDsCaller } from '../../../src/three-ds/record.ts'
+import type { LiveRing } from '../../../src/vault/key-ring.ts'
 import type { Caller } from '../app.ts'
 import type { GatewaySettings, ServerDeps } from '../deps.ts'
 import type { ThreeDsMetrics } from './metrics.ts'
@@ -13,7 +14,7 @@ export interface ThreeDsDeps extends ServerDeps {
   settings: Pick<GatewaySettings, 'rateLimit' | 'inFlightMax'>
   metrics: ThreeDsMetrics
   store: Store
-  sealer: Sealer
+  sealer: Sealer & Pick<LiveRing, 'refresh'>
   ports: Ports
   clock: Clock
 }

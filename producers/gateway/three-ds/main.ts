@@ -1,6 +1,5 @@
 // Opens one process of the 3-D Secure service: the gateway's server with other routes, and the key ring. At the end its
 // lifetime closes what is opened here before what the caller opened.
-import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
 import { openHealth } from '../../../src/health.ts'
@@ -10,12 +9,13 @@ import type { MetricsRegistry } from '../../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../../src/ops.ts'
 import type { Outbound } from '../../../src/outbound.ts'
 import { every } from '../../../src/recurring.ts'
+import { openCaptureUse } from '../../../src/store/capture/use.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as storeServer from '../../../src/store/server.ts'
 import { expireOverdue } from '../../../src/three-ds/result.ts'
 import type { Tracer } from '../../../src/trace/tracer.ts'
-import type { KeyProvider } from '../../../src/vault/kek.ts'
-import type { KeyRing } from '../../../src/vault/key-ring.ts'
+import type { LiveRing } from '../../../src/vault/key-ring.ts'
+import type { PrivateHalves } from '../../../src/vault/private-half.ts'
 import { openDirectory } from '../directory.ts'
 import { openAuthenticate } from '../server/authenticate.ts'
 import { openBearerFor } from '../server/issuers.ts'
@@ -46,10 +46,9 @@ export interface Opened {
   registry: MetricsRegistry
   lifetime: Lifetime
   store: Store
-  kek: KeyProvider
-  ring: KeyRing
+  halves: PrivateHalves
+  ring: LiveRing
   outbound: Outbound
-  apiKeyKey: KeyObject
   tls: Tls | undefined
   tracer: Tracer | undefined
 }
@@ -72,23 +71,25 @@ const DOCUMENT = {
 
 /** Opens the service and listens. Throws a `ConfigError` if the port is in use. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
-  const { config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls, tracer } = opened
+  const { config, log, registry, lifetime, store, halves, ring, outbound, tls, tracer } = opened
   const clock = systemClock
   const metrics = openThreeDsMetrics(registry)
   const health = openHealth(registry, { store: storeServer.watched(store) })
-  const directory = openDirectory(store, clock)
+  const directory = openDirectory(store, clock, ring)
   const bearer = openBearerFor(config, outbound, clock)
   const urlAt = (port: number) => `${config.threeDsUrl ?? addressOf(config.httpHost, port, tls)}${RESULTS}`
   const { threeDsRefNumber: refNumber, threeDsOperatorId: operatorId } = config
   const server = { url: urlAt(config.threeDsPort), refNumber, operatorId }
-  const vault = { store, ring, kek, directory, outbound, metrics, clock }
+  const captureUse = openCaptureUse({ store, clock, log })
+  lifetime.onClose('use of capture keys', captureUse.close)
+  const vault = { store, ring, halves, directory, captureUse, outbound, metrics, clock }
   const ports = openPorts(vault, server, config.threeDsTimeoutMs)
   const deps: ThreeDsDeps = {
     settings: { rateLimit: config.rateLimit, inFlightMax: config.gatewayInFlightMax },
     store,
     sealer: ring,
     ports,
-    authenticate: openAuthenticate({ directory, apiKeyKey, bearer }),
+    authenticate: openAuthenticate({ directory, apiKeys: ring, bearer }),
     isKnownKey: async (clientId, key) => (await ports.authentications.findByKey(clientId, key)) !== undefined,
     clock,
     metrics,

@@ -6,13 +6,14 @@ import { openThreeDsStore } from '../../../src/store/three-ds/three-ds.ts'
 import type { ServerIdentity } from '../../../src/three-ds/areq/members.ts'
 import { askMsMax, openDirectoryServer } from '../../../src/three-ds/connector/directory-server.ts'
 import type { DirectoryServer, Ports } from '../../../src/three-ds/ports.ts'
-import type { KeyRing } from '../../../src/vault/key-ring.ts'
+import type { LiveRing } from '../../../src/vault/key-ring.ts'
+import { reloading } from '../../../src/vault/ring/reload.ts'
 import * as jwt from '../../../src/vault/three-ds-jwt.ts'
 import { type CardVault, openCards } from './card.ts'
 import type { ThreeDsMetrics } from './metrics.ts'
 
 export interface PortsDeps extends CardVault {
-  ring: KeyRing
+  ring: LiveRing
   outbound: Outbound
   metrics: ThreeDsMetrics
   clock: Clock
@@ -21,12 +22,24 @@ export interface PortsDeps extends CardVault {
 /** Each lookup reads `server.url`, which is set once the process listens. */
 export function openPorts(deps: PortsDeps, server: ServerIdentity, timeoutMs: number): Ports {
   const { store, ring, outbound, metrics, clock } = deps
+  const { authentications: of, contracts, jwts } = openThreeDsStore(store, ring)
   return {
-    ...openThreeDsStore(store, ring),
+    authentications: {
+      find: reloading(ring, of.find),
+      findByTransaction: reloading(ring, of.findByTransaction),
+      findByKey: reloading(ring, of.findByKey),
+      findOverdue: reloading(ring, of.findOverdue),
+      insert: reloading(ring, of.insert),
+      save: reloading(ring, of.save),
+      saveWithJwt: reloading(ring, of.saveWithJwt),
+    },
+    contracts: { find: reloading(ring, contracts.find) },
+    jwts,
     jwt,
-    requestDigest: text => ring.requestDigest(text),
+    requestDigest: reloading(ring, async text => ring.requestDigest(text)),
+    requestDigestBy: reloading(ring, async (text, keyVersion) => ring.requestDigestBy(text, keyVersion)),
     directory: contract => timed(openDirectoryServer(contract.directoryUrl, { outbound, timeoutMs }), metrics),
-    findCard: openCards(deps),
+    findCard: reloading(ring, openCards(deps)),
     server,
     clock,
     newId: () => randomUUIDv7(),

@@ -1,13 +1,14 @@
 // The scheme token of a token as HTTP shows it: with its full number if the merchant is the token requestor and this
 // process has the key for that number. On results queues the number is masked.
+import { Fault } from '../../../src/errors.ts'
 import type { Scope } from '../../../src/store/access/scopes.ts'
 import * as shownSchemes from '../../../src/store/provider/shown-schemes.ts'
 import { isSupported, type SchemeRecord, type SchemeRow, type ShownScheme } from '../../../src/token/scheme.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
-import { openNetworkToken } from '../../../src/vault/network-token.ts'
+import { withReload } from '../../../src/vault/ring/reload.ts'
 import type { GatewayDeps } from '../deps.ts'
 
-type SchemeDeps = Pick<GatewayDeps, 'store' | 'networkTokenKey'>
+type SchemeDeps = Pick<GatewayDeps, 'store' | 'ring'>
 
 export async function shownScheme(
   tokenId: string,
@@ -46,9 +47,18 @@ export async function unmask(
 /**
  * The full number; undefined if there is none, or if this process doesn't have its key: then the number stays masked.
  */
-async function numberOf(row: SchemeRow, { store, networkTokenKey }: SchemeDeps): Promise<string | undefined> {
-  if (row.lastFour === null) return undefined
-  const sealed = await shownSchemes.findSealed(store, row.provisionId)
-  if (!sealed || sealed.version !== networkTokenKey.version) return undefined
-  return openNetworkToken(networkTokenKey.key, sealed.sealed, row.provisionId).reveal()
+async function numberOf(
+  { lastFour, provisionId }: SchemeRow,
+  { store, ring }: SchemeDeps,
+): Promise<string | undefined> {
+  if (lastFour === null) return undefined
+  const found = await shownSchemes.findSealed(store, provisionId)
+  if (!found) return undefined
+  const { sealed, version } = found
+  try {
+    return await withReload(ring, async () => ring.openNetworkToken(sealed, version, provisionId).reveal())
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'key_unavailable') return undefined
+    throw error
+  }
 }

@@ -17,7 +17,7 @@ export async function findVisible(
     uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
   const seen: { row: TokenRow; scope: Scope }[] = []
   for (const row of rows) {
-    // A third party's token has only the name that the third party gave it.
+    // A third party's token is found only by the third party's value, the vault's own token only by its UUID.
     if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
     const scope = await directory.scope(row.tokenScope)
     if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })

@@ -2,8 +2,9 @@
 import { X509Certificate } from 'node:crypto'
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { listDueLines } from '../../../src/acts/capture-turning.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
-import * as clients from '../../../src/store/access/clients.ts'
+import * as clientUsers from '../../../src/store/access/client-users.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { RETENTION } from '../../../src/store/retention.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
@@ -40,10 +41,11 @@ export async function askCertificate({ tls, now }: EndSources): Promise<Verdict>
 /** Clients' keys. A key gets an end when it is retired; that is a problem only if the client has no other key. */
 export async function askKeys({ store, now }: EndSources): Promise<Verdict> {
   const db = await store()
-  const senders = await clients.listWithoutKeyAfter(db, now + KEY_MS)
+  const senders = await clientUsers.listWithoutKeyAfter(db, now + KEY_MS)
   const captures = await captureKeys.list(db)
   const active = new Set(captures.filter(({ state }) => state === 'ACTIVE').map(({ entityId }) => entityId))
   const without = captures.filter(({ state, entityId }) => state === 'RETIRED' && !active.has(entityId))
+  const { inUse, full } = await listDueLines(db, now)
   const words = [
     ...senders
       .slice(0, SHOWN_MAX)
@@ -53,7 +55,19 @@ export async function askKeys({ store, now }: EndSources): Promise<Verdict> {
       return `capture key ${alias} is destroyed in ${duration(Math.max(0, leftMs))}, and its entity has no other`
     }),
   ]
-  if (words.length > 0) return warning(words.join('; '), '`client key add`, `capture-key make`')
+  const turning = [
+    ...inUse.slice(0, SHOWN_MAX).map(key => {
+      const used = key.lastUsedAt === null ? '' : `, last ${duration(now - key.lastUsedAt)} ago by ${key.lastUsedBy}`
+      return `capture key ${captureKeys.captureKeyName(key)} was replaced and is still used${used}`
+    }),
+    ...full.slice(0, SHOWN_MAX).map(alias => `capture key ${alias} is due and has as many keys as an alias may have`),
+  ]
+  if (words.length > 0) return warning([...words, ...turning].join('; '), '`client key add`, `capture-key add`')
+  if (turning.length > 0)
+    return warning(
+      turning.join('; '),
+      'give the newest key to who uses it (`capture-key show`), then `capture-key retire`',
+    )
   return well(
     `no key ends within ${duration(KEY_MS)}; ${count(active.size, 'entity has', 'entities have')} capture keys`,
   )

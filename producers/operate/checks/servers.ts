@@ -1,13 +1,18 @@
 // Whether the servers behind tokenmill answer, hold what this release needs, and agree on the time; and whether the
 // key-encryption key opens the store's keys.
+import { listDue } from '../../../src/acts/key/due-keys.ts'
+import { listExpiring } from '../../../src/acts/key/expiring-keys.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { RedisInfo } from '../../../src/queue/redis-info.ts'
-import type { Store } from '../../../src/store/pool.ts'
+import { BEAT } from '../../../src/store/access/beat.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import type { Db, Store } from '../../../src/store/pool.ts'
 import { assertSchema, MIGRATIONS } from '../../../src/store/schema.ts'
 import * as storeServer from '../../../src/store/server.ts'
 import { critical, unknown, type Verdict, warning, well, worstFirst } from '../check.ts'
 import { judgeRoom } from '../redis-memory.ts'
 import { duration } from '../units.ts'
+import { judgeDue } from './due-keys.ts'
 
 /** The difference between the clocks; from `critical` on a worker takes no jobs. */
 const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
@@ -18,7 +23,14 @@ export interface ServerSources {
   /** Undefined if the queues are on PostgreSQL. */
   redis: (() => Promise<RedisInfo[]>) | undefined
   /** Unwraps all keys of the vault as a worker does; throws the error with which a worker would end. */
-  openKeys(): Promise<{ kekId: string }>
+  openKeys(): Promise<OpenedKeys>
+}
+
+interface OpenedKeys {
+  /** The current key-encryption key. */
+  kekId: string
+  /** Why this host can't use further keys that its settings name. */
+  troubles: string[]
 }
 
 export async function askStore({ store }: Pick<ServerSources, 'store'>): Promise<Verdict> {
@@ -49,15 +61,34 @@ export async function askSchema({ store }: ServerSources): Promise<Verdict> {
   return well(`${MIGRATIONS.length} migrations, the last ${MIGRATIONS.at(-1)}, as this release needs them`)
 }
 
-export async function askVaultKeys({ openKeys }: ServerSources): Promise<Verdict> {
+export async function askVaultKeys({ openKeys, store, now }: ServerSources & { now: number }): Promise<Verdict> {
   try {
-    const { kekId } = await openKeys()
-    return well(`${kekId} opens the data keys and the signing key`)
+    const { kekId, troubles } = await openKeys()
+    const says = `${kekId} opens the data keys and the signing key`
+    if (troubles.length > 0)
+      return warning(`${says}; not usable here: ${troubles.join('; ')}`, 'correct TOKENMILL_KEK, or what it names')
+    const lacking = (await processes.listVault(await store(), BEAT.deadMs)).filter(({ keys }) => !hasKek(keys, kekId))
+    if (lacking.length === 0) return judgeKeys(await store(), now, says)
+    const places = [...new Set(lacking.map(({ role, host }) => `${role} on ${host}`))].join(', ')
+    return warning(`${says}; ${places} could not start again: that key is not there`, 'add it to TOKENMILL_KEK there')
   } catch (error) {
-    const { code } = error as { code?: unknown }
+    const { code, cause } = error as { code?: unknown; cause?: unknown }
+    if (code === 'kek_away') {
+      const why = cause instanceof Error ? cause.message : 'the key-encryption key cannot be reached'
+      return critical(`no process can start: ${why}`, 'see that the token of the key can be reached from here')
+    }
     if (code !== 'key_unavailable') throw error
     return critical('the key-encryption key does not open every key of the store', 'restore the KEK file from its copy')
   }
+}
+
+async function judgeKeys(db: Db, now: number, says: string): Promise<Verdict> {
+  return judgeDue(await listDue(db, now), await listExpiring(db, now), says)
+}
+
+/** A process of a release before 0.4 names no keys, and isn't judged. */
+function hasKek(keys: readonly string[], kekId: string): boolean {
+  return keys.length === 0 || keys.includes(kekId)
 }
 
 export async function askClock({ store }: ServerSources): Promise<Verdict> {

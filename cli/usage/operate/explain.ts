@@ -1,7 +1,7 @@
 // Defines the arguments and options of `tokenmill explain`. The code that runs it is loaded only when it is needed.
 import type { Command } from 'commander'
-import { jsonOption } from '../command.ts'
-import type { Terminal } from '../terminal.ts'
+import { jsonOption } from '../../command.ts'
+import type { Terminal } from '../../terminal.ts'
 
 const HELP = `
 what: a token, receipt, jti or reference, an id of the failed set, or a batch
@@ -13,6 +13,6 @@ export function explain(command: Command, terminal: Terminal): void {
     .option('--client <id>', 'only jobs of this client (id or name)')
     .addHelpText('after', HELP)
     .action(async (what, line, options) =>
-      (await import('../commands/operate/explain.ts')).explainTo(terminal, what, line, options),
+      (await import('../../commands/operate/explain.ts')).explainTo(terminal, what, line, options),
     )
 }

@@ -1,19 +1,17 @@
 // `tokenmill threeds-contract`: the 3-D Secure contracts of merchants, each with its directory server.
 
 import { randomUUID } from 'node:crypto'
-import { ConfigError } from '../../src/config.ts'
-import { isRefusal, REASONS } from '../../src/errors.ts'
-import { parse } from '../../src/job/refusal.ts'
-import { Secret } from '../../src/secret.ts'
-import * as audits from '../../src/store/access/audits.ts'
-import * as contracts from '../../src/store/three-ds/three-ds-contracts.ts'
-import { ContractTerms } from '../../src/three-ds/contract.ts'
-import { makeJwtKey, readJwtKey } from '../../src/vault/three-ds-jwt.ts'
-import type { JsonOption } from '../command.ts'
-import { EXIT, Stop } from '../exit.ts'
-import { readArgumentFile } from '../open/key-files.ts'
-import { openCommandStore, openVault, withSession } from '../open/open.ts'
-import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
+import { isRefusal, REASONS } from '../../../src/errors.ts'
+import { parse } from '../../../src/job/refusal.ts'
+import * as audits from '../../../src/store/access/audits.ts'
+import * as contracts from '../../../src/store/three-ds/three-ds-contracts.ts'
+import { ContractTerms } from '../../../src/three-ds/contract.ts'
+import { makeJwtKey } from '../../../src/vault/three-ds-jwt.ts'
+import type { JsonOption } from '../../command.ts'
+import { EXIT, Stop } from '../../exit.ts'
+import { openCommandStore, openVault, withSession } from '../../open/open.ts'
+import { actor, facts, moment, print, type Terminal, table } from '../../terminal.ts'
+import { readKeyFile } from './key.ts'
 
 interface AddOptions extends JsonOption {
   entity: string
@@ -81,6 +79,7 @@ export function add(terminal: Terminal, name: string, options: AddOptions): Prom
   return withSession(terminal, async session => {
     const key = options.jwtKey === undefined ? makeJwtKey() : await readKeyFile(options.jwtKey)
     const { store, ring } = await openVault(session)
+    await ring.reserve('three-ds')
     await store.transaction(async db => {
       if (!(await contracts.insert(db, ring, { ...terms, contractId, key })))
         throw new Stop(`The entity already has a contract with the name ${name}; choose another name.`)
@@ -96,27 +95,26 @@ export function add(terminal: Terminal, name: string, options: AddOptions): Prom
   })
 }
 
-async function readKeyFile(path: string): Promise<Secret<Buffer>> {
-  const text = await readArgumentFile(path)
-  try {
-    return readJwtKey(new Secret(text))
-  } catch (error) {
-    if (error instanceof ConfigError) throw new Stop(`${path}: ${error.message}`, EXIT.usage)
-    throw error
-  }
-}
-
 export function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await contracts.list(store, options.entity ?? null)
-    const rows = found.map(one => [one.contractId, one.name, one.entityId, one.directoryUrl, moment(one.createdAt)])
+    const rows = found.map(one => [
+      ...[one.contractId, one.name, one.entityId, one.directoryUrl, moment(one.createdAt)],
+      moment(one.formerUntil),
+    ])
     const values = found.map(one => ({
       threeds_contract_id: one.contractId,
       ...shown(one),
       created_at: moment(one.createdAt),
+      former_key_until: moment(one.formerUntil),
     }))
-    print(terminal, options, values, table(['CONTRACT', 'NAME', 'ENTITY', 'DIRECTORY SERVER', 'CREATED'], rows))
+    print(
+      terminal,
+      options,
+      values,
+      table(['CONTRACT', 'NAME', 'ENTITY', 'DIRECTORY SERVER', 'CREATED', 'FORMER KEY UNTIL'], rows),
+    )
   })
 }
 

@@ -1,0 +1,116 @@
+// The drill on a restored backup: whether the keys of this host open it. It says which key-encryption keys the backup
+// needs, which keys open, and whether a sample of everything that is sealed opens. It changes nothing, and shows no card.
+import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
+import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import { SAMPLED_NAMES, sampledPlace } from '../../../src/store/sealed-sample.ts'
+import type { Keks } from '../../../src/vault/kek/provider.ts'
+import {
+  captureHalfName,
+  openPrivateHalves,
+  type StoredPrivateHalf,
+  signingHalfName,
+} from '../../../src/vault/private-half.ts'
+import { openDrillRing } from '../../../src/vault/ring/drill-ring.ts'
+import { type Check, critical, type Verdict, well } from '../check.ts'
+import { count } from '../units.ts'
+import { type Opened, openSample } from './sealed.ts'
+
+export interface Drill {
+  checks: Check[]
+  /** What was sampled, by column and version. */
+  sampled: Opened[]
+}
+
+type OpenableKeks = Pick<Keks, 'find'>
+
+const SHOWN_MAX = 5
+const BRING = 'bring the key-encryption key that is named; a file comes back with `tokenmill key restore`'
+const LOST = 'look for an older backup, or for the key that sealed them: these can not be read'
+const REPLACE = 'look for a backup that holds it: a new key would not fit what the old one made'
+
+export async function drill(db: Db, keks: OpenableKeks): Promise<Drill> {
+  const stored = await dataKeys.findAll(db)
+  const { ring, opened, failed, missing } = await openDrillRing(keks, stored)
+  const halves = openPrivateHalves(ring, keks)
+  const capture = await captureKeys.listPrivate(db)
+  const signing = await signingKeys.findAll(db)
+  const opens = async (half: StoredPrivateHalf, name: string) => {
+    const raw = await halves.open(half, name).catch(() => undefined)
+    raw?.fill(0)
+    return raw !== undefined
+  }
+  const captureOpen = await namesOf(capture, captureKeys.captureKeyName, key =>
+    opens(key, captureHalfName(key.type, key.alias)),
+  )
+  const signingOpen = await namesOf(
+    signing,
+    key => key.kid,
+    key => opens(key, signingHalfName(key.kid)),
+  )
+  const versionsOf = (purpose: string) => stored.filter(key => key.purpose === purpose).map(key => key.version)
+  const sampled: Opened[] = []
+  for (const name of SAMPLED_NAMES)
+    sampled.push(...(await openSample(db, ring, name, versionsOf(sampledPlace(name).purpose))))
+  const needed = [...stored, ...capture, ...signing].flatMap(({ kekId }) => kekId ?? [])
+  const keyName = ({ purpose, version, kekId }: (typeof failed)[number]) => `${purpose}/${version} (${kekId})`
+  const checks: Check[] = [
+    { name: 'key-encryption keys', ...judgeKeks(needed, keks) },
+    { name: 'data keys', ...judge('data key', opened.map(keyName), failed.map(keyName)) },
+    { name: 'active keys', ...judgeMissing(missing) },
+    { name: 'capture keys', ...judge('capture key', captureOpen.opened, captureOpen.failed) },
+    { name: 'signing keys', ...judge('signing key', signingOpen.opened, signingOpen.failed) },
+    ...sampled.map(one => ({ name: one.name, ...judgeSample(one) })),
+  ]
+  return { checks, sampled }
+}
+
+function judgeKeks(needed: readonly string[], keks: OpenableKeks): Verdict {
+  const uses = [...Map.groupBy(needed, id => id)].map(([id, all]) => ({
+    id,
+    wraps: all.length,
+    isHere: isHere(keks, id),
+  }))
+  const says = uses.map(
+    ({ id, wraps, isHere }) => `${id} wraps ${count(wraps, 'key')} and is ${isHere ? '' : 'not '}here`,
+  )
+  const isMissing = uses.some(use => !use.isHere)
+  return isMissing ? critical(says.join('; '), BRING) : well(says.join('; '))
+}
+
+function isHere(keks: OpenableKeks, id: string): boolean {
+  try {
+    return keks.find(id).id === id
+  } catch {
+    return false
+  }
+}
+
+function judge(noun: string, opened: readonly string[], failed: readonly string[]): Verdict {
+  if (failed.length === 0) return well(`${count(opened.length, noun)} opened`)
+  return critical(`${failed.length} of ${opened.length + failed.length} do not open: ${shown(failed)}`, BRING)
+}
+
+function judgeMissing(missing: readonly string[]): Verdict {
+  if (missing.length === 0) return well('each purpose has an active key')
+  return critical(`no active key of ${missing.join(', ')} in this backup`, REPLACE)
+}
+
+function judgeSample({ sampled, failed, names, version }: Opened): Verdict {
+  if (failed === 0) return well(`${count(sampled, 'row')} under version ${version} opened`)
+  return critical(
+    `${failed} of ${count(sampled, 'row')} under version ${version} do not open: ${shown(names, failed)}`,
+    LOST,
+  )
+}
+
+const shown = (names: readonly string[], all = names.length): string =>
+  `${names.slice(0, SHOWN_MAX).join(', ')}${all > SHOWN_MAX ? ` and ${all - SHOWN_MAX} more` : ''}`
+
+async function namesOf<T>(keys: readonly T[], nameOf: (key: T) => string, opens: (key: T) => Promise<boolean>) {
+  const opened: string[] = []
+  const failed: string[] = []
+  for (const key of keys) ((await opens(key)) ? opened : failed).push(nameOf(key))
+  return { opened, failed }
+}
