@@ -3,12 +3,13 @@ import { expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { panOf } from '../../producers/migrate/sample.ts'
 import { until } from '../support/until.ts'
+import { volume } from '../support/volume.ts'
 import { type Chaos, describeChaos, newScope } from './bundle.ts'
-import { expectExactlyOnce, newFile, startMigrate, untilMiddle } from './migration.ts'
+import { expectExactlyOnce, newFile, slowStoring, startMigrate, untilMiddle } from './migration.ts'
 
-const ROWS = 10_000
+const ROWS = volume(5_000, 10_000)
 const TOKENS = 20
-const JOBS = 600
+const JOBS = volume(300, 600)
 const AWAY_MS = 5_000
 
 async function makeTokens(client: Client, scope: string): Promise<string[]> {
@@ -27,8 +28,9 @@ async function expectPatience(chaos: Chaos, server: { leave(): Promise<void>; co
   const client = await installation.connect({ resendMs: 2_000 })
   const tokens = await makeTokens(client, await newScope(chaos))
   const file = await newFile(installation.dataDir, await newScope(chaos), ROWS)
+  await slowStoring(chaos)
   const run = startMigrate(chaos, file)
-  await untilMiddle(file)
+  await untilMiddle(chaos, file)
   const names = Array.from({ length: JOBS }, (_, index) => ({
     kind: 'token-update' as const,
     request: { id: tokens[index % TOKENS], card_holder_name: `HOLDER ${index}` },

@@ -56,7 +56,7 @@ export function describeChaos(name: string, engine: Chaos['engine'], laws: (chao
 
 export async function newScope({ installation }: Chaos): Promise<string> {
   const features = { par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 } as const
-  return (await makeScope(installation.vault.store, { entityId: ENTITY, ...features })).tokenScope
+  return (await makeScope(installation.vault, { entityId: ENTITY, ...features })).tokenScope
 }
 
 /** Children of `parent` whose command line names `program`. */
@@ -76,7 +76,7 @@ export function kill9(pids: readonly number[]): void {
 /** Everything about the tokens of a scope that a further run could have changed. */
 export async function stateOf({ ask }: Place, scope: string): Promise<Record<string, unknown>> {
   const [state = {}] = await ask<Record<string, unknown>>(
-    `select count(*)::int as tokens, count(distinct fingerprint)::int as cards, sum(version)::int as versions,
+    `select count(*)::int as tokens, count(distinct cards)::int as cards, sum(version)::int as versions,
       max(updated_at) as updated, count(*) filter (where status = 'DELETED')::int as deleted,
       md5(string_agg(t::text, ';' order by token_id)) as digest from tokenmill.token as t where token_scope = $1`,
     [scope],

@@ -5,7 +5,7 @@ import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
-import { CHUNK, migrateAgain, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
+import { CHUNK, migrateAgain, newFile, readResults, slowStoring, startMigrate, untilMiddle } from './migration.ts'
 
 /** So many that a rest is left when two commands have run. */
 const ROWS = 10_000
@@ -31,8 +31,9 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     // From now on a command comes at once.
     await command('batch', 'list')
     // One chunk at a time, so that there is a rest.
+    await slowStoring({ ask })
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
-    await untilMiddle(file)
+    await untilMiddle({ ask }, file)
     const [{ batch_id: id }] = await command('batch', 'list')
     await command('batch', 'cancel', id, '--yes')
     const ended = await run.end()

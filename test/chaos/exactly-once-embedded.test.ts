@@ -26,9 +26,9 @@ describe('every effect of a migration happens once (embedded)', () => {
     const session = openSession({ ...process, env }, 'test')
     try {
       const { path: clientFile, file } = await ensureDevClient(session)
-      const { store } = await openVault(session)
+      const vault = await openVault(session)
       const features = { par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 } as const
-      const another = await makeScope(store, { entityId: file.entity_id, ...features })
+      const another = await makeScope(vault, { entityId: file.entity_id, ...features })
       for (const scope of [file.token_scope ?? '', another.tokenScope]) files.push(await newFile(dir, scope))
       place = { env, clientFile, ask }
     } finally {

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { type Chaos, childrenRunning, newScope, QUICK } from './bundle.ts'
 import { disturb, expectExactlyOnce, newFile, startMigrate } from './migration.ts'
 
-const ROWS = 50_000
+const ROWS = 20_000
 const COUNTS = `select (select count(*)::int from tokenmill.token) as tokens,
   (select count(*)::int from tokenmill.receipt) as receipts, (select count(*)::int from bullmq.job) as jobs`
 
@@ -41,7 +41,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
 
   it('loses and doubles no row of a migration though the primary is killed and the standby promoted', async () => {
     const workers = childrenRunning('worker-process')
-    const runs = await disturb(chaos, await file(ROWS, 500), async () => {
+    const runs = await disturb(chaos, await file(ROWS, 200), async () => {
       await pair.primary.kill9()
       await pair.promote()
     })

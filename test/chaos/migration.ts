@@ -3,7 +3,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { readCheckpoint } from '../../producers/migrate/checkpoint.ts'
 import { writeSample } from '../../producers/migrate/sample.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { runCommand } from '../support/command.ts'
@@ -79,15 +78,38 @@ function optionsOf({ clientFile, scope, chunk }: { clientFile: string; scope: st
   return ['--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
 }
 
-/** Once a quarter of the chunks was answered; fails where the run was over before anybody could disturb it. */
-export async function untilMiddle({ path, rows, chunk = CHUNK }: CardFile): Promise<void> {
-  const chunks = Math.ceil(rows / chunk)
-  const answered = async () => (await readCheckpoint(`${path}.results.csv`).catch(() => undefined))?.next_chunk ?? 0
-  const seen = await until(async () => ((await answered()) >= chunks / 4 ? answered() : 0), {
-    ms: 100_000,
-    what: 'a quarter of the chunks',
-  })
-  expect(seen).toBeLessThan(chunks)
+/**
+ * From now on each statement that stores tokens takes 50 ms longer, until `untilMiddle` ends: a quick machine was through
+ * with a whole file between two looks.
+ */
+export async function slowStoring({ ask }: Pick<Place, 'ask'>): Promise<void> {
+  await ask(pauseBody('perform pg_sleep(0.05); return null;'))
+  await ask(`create or replace trigger take_longer after insert on tokenmill.token
+    for each statement execute function public.take_longer()`)
+}
+
+const pauseBody = (body: string) =>
+  `create or replace function public.take_longer() returns trigger language plpgsql as 'begin ${body} end'`
+
+/**
+ * Once a quarter of the cards have tokens; fails where the run was over before anybody could disturb it (`slowStoring`).
+ * The store is asked, because the command writes its checkpoint once a second, and may be done by then.
+ */
+export async function untilMiddle({ ask }: Pick<Place, 'ask'>, { scope, created }: CardFile): Promise<void> {
+  const made = async () => {
+    const [row] = await ask<{ made: number }>(
+      'select count(*)::integer as made from tokenmill.token where token_scope = $1',
+      [scope],
+    )
+    return row?.made ?? 0
+  }
+  const middle = async () => {
+    const seen = await made()
+    return seen >= created / 4 ? seen : 0
+  }
+  const seen = await until(middle, { ms: 100_000, what: 'a quarter of the tokens' })
+  await ask(pauseBody('return null;'))
+  expect(seen).toBeLessThan(created)
 }
 
 /** Migrates a file, disturbs that in its midst, and proves the law. Answers how often the command was given. */
@@ -96,8 +118,9 @@ export async function disturb(
   file: CardFile,
   disturbance: (run: Run) => Promise<unknown>,
 ): Promise<number> {
+  await slowStoring(place)
   const first = startMigrate(place, file)
-  await untilMiddle(file)
+  await untilMiddle(place, file)
   await disturbance(first)
   let ended = await first.end()
   let runs = 1

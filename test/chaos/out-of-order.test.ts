@@ -6,10 +6,11 @@ import type { Result } from '../../src/job/result.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
+import { volume } from '../support/volume.ts'
 import { QUICK } from './bundle.ts'
 import { shuffle } from './shuffle.ts'
 
-const TOKENS = 200
+const TOKENS = volume(60, 200)
 const UPDATES = 10
 const PROCESSES = 3
 

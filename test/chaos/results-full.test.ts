@@ -14,7 +14,8 @@ import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { QUICK } from './bundle.ts'
 
-const JOBS = 1_300
+/** More than a queue of results holds. */
+const JOBS = 1_100
 const TOKENS = 20
 
 describeEngines('a client that does not read its results', engine => {

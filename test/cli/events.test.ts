@@ -25,7 +25,7 @@ describeStore('tokenmill events', engine => {
   const audits = async (subject: unknown) =>
     (
       await installation.vault.store.query<{ actor: string; action: string; detail: Record<string, unknown> }>({
-        text: 'select actor, action, detail from tokenmill.audit where subject = $1 order by audit_id',
+        text: `select actor, action, detail from tokenmill.audit where subject = $1 and outcome = 'done' order by audit_id`,
         values: [subject],
       })
     ).rows

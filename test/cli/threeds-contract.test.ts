@@ -61,9 +61,42 @@ describe('threeds-contract', () => {
     expect((await add('other', '--jwt-key', file)).status).toBe(0)
   })
 
+  it('gets another key, by an operator’s word, and the former one is ended', async () => {
+    const { threeds_contract_id: id = '' } = (await add('turning', '--json')).json<Record<string, string>>()
+    const key = (...words: string[]) => bench.cli(['threeds-contract', 'key', ...words, '--reason', 'yearly'])
+    const file = join(bench.dataDir, 'next-key')
+    const text = Buffer.alloc(32, 7).toString('base64')
+    await writeFile(file, `${text}\n`)
+    expect((await key('rotate', id, '--hours', '1')).status).toBe(64)
+    const rotated = await key('rotate', id, '--hours', '2', '--jwt-key', file, '--json')
+    expect(rotated.status).toBe(0)
+    const { former_key_until: until = '' } = rotated.json<Record<string, string>>()
+    expect(Math.abs(Date.parse(until) - Date.now() - 2 * 3_600_000)).toBeLessThan(60_000)
+    expect(`${rotated.stdout}${rotated.stderr}`).not.toContain(text.slice(0, 8))
+    const listed = (await bench.cli(['threeds-contract', 'list', '--json'])).json<Record<string, string>[]>()
+    expect(listed.find(one => one['threeds_contract_id'] === id)).toMatchObject({ former_key_until: until })
+    expect(await key('rotate', id)).toMatchObject({ status: 1, stderr: expect.stringContaining('key revoke') })
+    expect(await key('revoke', id)).toMatchObject({ status: 0, stdout: expect.stringContaining('has ended') })
+    expect(await key('revoke', id)).toMatchObject({ status: 1, stderr: expect.stringContaining('--at-once') })
+    expect((await key('rotate', id, '--at-once', '--json')).json()).toMatchObject({ former_key_until: '-' })
+    const audited = await bench.rows<{ action: string; outcome: string }>(
+      'select action, outcome from tokenmill.audit where subject = $1 order by at, action',
+      { values: [id] },
+    )
+    expect(audited.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+      'threeds-contract.add done',
+      'threeds-contract.key-rotate done',
+      'threeds-contract.key-rotate refused',
+      'threeds-contract.key-revoke done',
+      'threeds-contract.key-revoke refused',
+      'threeds-contract.key-rotate done',
+    ])
+  })
+
   it('of an installation from before it finds the data key that the upgrade makes', async () => {
     await bench.rows(`delete from tokenmill.threeds_contract`)
     await bench.rows(`delete from tokenmill.data_key where purpose = 'three-ds'`)
+    await bench.rows(`delete from tokenmill.audit where action = 'data-key.add' and subject = 'three-ds'`)
     expect((await add('late')).status).not.toBe(0)
     expect((await bench.cli(['schema', 'upgrade'])).status).toBe(0)
     expect((await add('late')).status).toBe(0)

@@ -78,7 +78,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
 
     const second = await openHost('second', { TOKENMILL_HTTP_PORT: port })
     const copied = [...chapter.matchAll(/`([a-z-]+\.(?:env|jwk))`/g)].map(([, name = '']) => name)
-    expect(new Set(copied)).toEqual(new Set(['gateway.env', 'gateway.jwk', 'api-key.jwk', 'network-token.jwk']))
+    expect(new Set(copied)).toEqual(new Set(['gateway.env', 'gateway.jwk', 'gateway-keys.jwk']))
     for (const name of copied) {
       const path = name.endsWith('.jwk') ? join('.tokenmill/system', name) : name
       await cp(join(first.cwd, path), join(second.cwd, path), { recursive: true })

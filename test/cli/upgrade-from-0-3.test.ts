@@ -1,5 +1,6 @@
 // A database that release 0.3.0 wrote, upgraded to this one: what stood in it stands. `release-0-3/` holds its dump,
 // its keys, a client's files, and what that release answered to the work that is sent again here.
+import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../support/command.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { type Child, startCommand } from '../support/process.ts'
+import { confirmationIn } from './key/two-operators.ts'
 
 const RELEASE = join(import.meta.dirname, 'release-0-3')
 const API_KEY = '6hW0f4L7UfBuwGHw4goZ6Hk9So1x4HEC5EJ0azFyYA0'
@@ -64,10 +66,58 @@ describe('an installation of release 0.3.0, upgraded', () => {
 
   const run = (args: string[]) => runCommand(args, { env, cwd: dir })
 
+  async function ask<R extends object>(text: string, values: unknown[] = []): Promise<R[]> {
+    const client = new Client({ connectionString: database.url })
+    await client.connect()
+    try {
+      return (await client.query<R>(text, values)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
   async function rowsOf(file: string): Promise<string[][]> {
     const [, ...lines] = (await readFile(join(dir, file), 'utf8')).trimEnd().split('\n')
     return lines.map(line => line.split(','))
   }
+
+  it('follows in the directory of cards what workers of that release still write', async () => {
+    const client = new Client({ connectionString: database.url })
+    await client.connect()
+    try {
+      const [id, first, other] = [randomUUID(), randomBytes(32), randomBytes(32)]
+      const cards = async () =>
+        (await client.query('select fp, version from tokenmill.card where token_id = $1', [id])).rows
+      const shortOf = (whole: Buffer) => new RegExp(whole.toString('hex', 0, 16).replace(/(.{4})/g, '$1-?'))
+      const insert = (tokenId: string) =>
+        client.query(
+          `insert into tokenmill.token (token_id, token_scope, status, token_type, fingerprint, created_at, updated_at, version)
+values ($1, $1, 'ACTIVE', 'REUSE', $2, now(), now(), 1) on conflict on constraint one_live_token_per_card do nothing`,
+          [tokenId, first],
+        )
+      await insert(id)
+      expect((await insert(randomUUID())).rowCount).toBe(0)
+      expect(await cards()).toEqual([{ fp: expect.stringMatching(shortOf(first)), version: 1 }])
+      await client.query('update tokenmill.token set fingerprint = $2 where token_id = $1', [id, other])
+      expect(await cards()).toEqual([{ fp: expect.stringMatching(shortOf(other)), version: 1 }])
+      // As this release has written it, and that one changes it after.
+      await client.query(
+        `update tokenmill.token set cards = array(select fp from tokenmill.card where token_id = $1)
+where token_id = $1`,
+        [id],
+      )
+      await client.query('update tokenmill.token set fingerprint = $2 where token_id = $1', [id, first])
+      expect(await cards()).toEqual([{ fp: expect.stringMatching(shortOf(first)), version: 1 }])
+      await client.query(`update tokenmill.token set status = 'DELETED', fingerprint = null where token_id = $1`, [id])
+      expect(await cards()).toEqual([])
+      const { rows } =
+        await client.query(`select count(*)::int as lost from tokenmill.token as t where status <> 'DELETED'
+and not exists (select from tokenmill.card as c where c.token_id = t.token_id)`)
+      expect(rows).toEqual([{ lost: 0 }])
+    } finally {
+      await client.end()
+    }
+  })
 
   it('answers every job that it had answered, as it did, by its receipt', async () => {
     const again = await run(['submit', 'work.ndjson', '--client', 'shop/client.json'])
@@ -142,6 +192,69 @@ describe('an installation of release 0.3.0, upgraded', () => {
       gateway.signal('SIGTERM')
       await gateway.exit
     }
+  })
+
+  it('turns the fingerprint key only once an operator has said that no worker of that release is left', async () => {
+    const isBeside = async () =>
+      (await ask<{ beside_older: boolean }>('select beside_older from tokenmill.card_phase'))[0]
+    const refused = await run(['key', 'rotate', 'fingerprint'])
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('--all-upgraded') })
+    expect(await isBeside()).toEqual({ beside_older: true })
+    const turned = await run(['key', 'rotate', 'fingerprint', '--all-upgraded'])
+    expect(turned).toMatchObject({ code: 0, stdout: expect.stringContaining('fingerprint/2 stands alone') })
+    expect(await isBeside()).toEqual({ beside_older: false })
+  })
+
+  it('then refuses what a worker of that release would write', async () => {
+    const [id, whole] = [randomUUID(), randomBytes(32)]
+    const insert = (columns: string, values: string) =>
+      ask(
+        `insert into tokenmill.token (token_id, token_scope, status, token_type, created_at, updated_at, version, ${columns})
+values ($1, $1, 'ACTIVE', 'REUSE', now(), now(), 1, ${values})`,
+        [id, whole],
+      )
+    const refuses = (work: Promise<unknown>) => expect(work).rejects.toThrow(/worker of release 0\.3 wrote here/)
+    await refuses(insert('fingerprint', '$2'))
+    // As that release left it, and this one has not written it since.
+    await insert('fingerprint, cards', `$2, '{}'`)
+    await refuses(ask('update tokenmill.token set fingerprint = $2 where token_id = $1', [id, randomBytes(32)]))
+    await refuses(ask(`update tokenmill.token set status = 'DELETED', fingerprint = null where token_id = $1`, [id]))
+    await ask('update tokenmill.token set fingerprint = null where token_id = $1', [id])
+    await ask(`delete from tokenmill.token where token_id = $1`, [id])
+  })
+
+  it('turns to another key-encryption key, which then opens the private halves that it had wrapped', async () => {
+    workers.signal('SIGTERM')
+    await workers.exit
+    const [old, anew] = [join(dir, 'kek'), join(dir, 'second-kek')]
+    await run(['key', 'make', 'kek', anew])
+    const list = (...files: string[]) =>
+      writeFile(join(dir, 'keks'), files.map(file => `file:${file}\n`).join(''), { mode: 0o600 })
+    await list(old, anew)
+    const both = { env: { ...env, TOKENMILL_KEK_FILE: '', TOKENMILL_KEK: join(dir, 'keks') }, cwd: dir }
+    const operator = async (name: string) => {
+      const { entity_id: entity } = JSON.parse(await readFile(join(dir, 'shop', 'client.json'), 'utf8'))
+      const out = join(dir, name)
+      await runCommand(['client', 'add', name, '--entity', entity, '--roles', 'ADMIN', '--out', out], both)
+      return ['--operator', join(out, 'client.json')]
+    }
+    const [one, other] = [await operator('one'), await operator('other')]
+    const rotate = ['key', 'rotate', 'kek', '--to', `file:${anew}`, ...one]
+    const { code: status, stderr } = await runCommand(rotate, both)
+    const confirm = ['key', 'confirm', confirmationIn({ status, stderr }), ...other, '--yes']
+    expect(await runCommand(confirm, both)).toMatchObject({ code: 0 })
+    const turned = await runCommand(rotate, both)
+    expect(turned).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ data keys and, by them, 3 private halves open/),
+    })
+    await list(anew)
+    expect(await runCommand(['capture-key', 'list'], both)).toMatchObject({ code: 0 })
+    const listed = await runCommand(['key', 'list', 'kek', '--json'], both)
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { state: 'RETIRED', keys_wrapped: 0, on_this_host: false },
+      { state: 'ACTIVE', on_this_host: true },
+    ])
   })
 })
 

@@ -135,6 +135,19 @@ describe('the embedded server', () => {
     await embedded.release()
   })
 
+  it('lets the last go at once, though another attaches at that moment and starts the server again', async () => {
+    let last = await attach(dir)
+    for (let round = 0; round < 10; round += 1) {
+      const leaving = last.release()
+      await until(() => !serverPid())
+      last = await attach(dir)
+      const started = performance.now()
+      await leaving
+      expect(performance.now() - started).toBeLessThan(2_000)
+    }
+    await last.release()
+  }, 60_000)
+
   it('stays while anyone is attached and is stopped by the last to leave', async () => {
     const first = hold()
     const url = await attached(first)

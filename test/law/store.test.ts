@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { MIGRATIONS as LISTED } from '../../src/store/schema.ts'
 import { expectNone, isWithin, product, root, withoutComments } from './tree.ts'
 
 const MIGRATIONS = join(root, 'src/store/migrations')
@@ -15,6 +16,10 @@ const STATEMENT =
 const OURS = /\btokenmill\.[a-z_]+(?![\w-])/
 const WRITE =
   /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate(?:\s+table)?|merge\s+into)\s+(?:tokenmill\.)?([a-z_]+)/gi
+
+/** A statement that writes a table whose name is put together, and so is seen by no other law. */
+const COMPOSED_WRITE =
+  /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate(?:\s+table)?)\s+(?:tokenmill\.)?\$\{/i
 
 /** Every table that the migrations make and leave. */
 function tables(): Set<string> {
@@ -55,6 +60,11 @@ describe('SQL', () => {
     expect([...writers].filter(([, files]) => files.length > 1)).toEqual([])
   })
 
+  it('names the table that it writes, but where sealed bytes of any column are sealed anew', () => {
+    const composing = product.filter(({ text }) => COMPOSED_WRITE.test(withoutComments(text)))
+    expect(composing.map(({ path }) => path)).toEqual(['src/store/reseal/sealed-rows.ts'])
+  })
+
   it('is seen to write in every form that the store uses', () => {
     const text = [
       'insert into tokenmill.token (a) values ($1)',
@@ -64,5 +74,15 @@ describe('SQL', () => {
       '// update tokenmill.batch set',
     ].join('\n')
     expect(writtenBy(text)).toEqual(['token', 'receipt', 'guess'])
+  })
+})
+
+describe('a migration', () => {
+  it('is in the list of those that are run, in the order of its number', () => {
+    expect(LISTED).toEqual(
+      readdirSync(MIGRATIONS)
+        .map(name => name.replace(/\.sql$/, ''))
+        .sort(),
+    )
   })
 })

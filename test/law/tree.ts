@@ -15,7 +15,7 @@ export interface SourceFile {
   imports: string[]
 }
 
-const IMPORT = /(?:^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*|^\s*import\s*|\bimport\(\s*)['"]([^'"]+)['"]/gm
+const IMPORT = /(?:^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*|^\s*import\s*|\b(?:import|require)\(\s*)['"]([^'"]+)['"]/gm
 const FORK = /\bnew URL\(\s*['"]([^'"]+\.ts)['"]\s*,\s*import\.meta\.url\)/g
 
 export function importsOf(text: string): string[] {
@@ -29,7 +29,7 @@ export function importsOf(text: string): string[] {
 export function readTree(folder: string): SourceFile[] {
   const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
   return entries
-    .filter(entry => entry.isFile() && !/\/out(\/|$)/.test(entry.parentPath))
+    .filter(entry => entry.isFile() && !/\/(out|node_modules)(\/|$)/.test(entry.parentPath))
     .map(entry => relative(root, join(entry.parentPath, entry.name)))
     .map(path => {
       const text = readFileSync(join(root, path), 'utf8')

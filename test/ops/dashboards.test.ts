@@ -103,7 +103,7 @@ describeRedis('an installation that Prometheus scrapes', () => {
     start = startCommand(['start'], { env })
     const [, url = ''] = await start.line(/It serves (\S+)\/oidc/, { stream: 'stderr', ms: 60_000 })
     prometheus = await startPrometheus(ports)
-    const { tokenScope } = await makeScope(installation.vault.store, {
+    const { tokenScope } = await makeScope(installation.vault, {
       ...{ entityId: ENTITY, par: true, networkTokens: true, autoProvision: true, requestor: 'MERCHANT', binDigits: 8 },
     })
     const call = await openCalls(url, await basicOf(installation.clientFile))

@@ -22,15 +22,15 @@ describe('docker-compose.yml', () => {
 
   it('lets no service write to its own root or hold a capability that it doesn’t need', () => {
     expect([...services.keys()].sort()).toEqual(
-      [...ROLES, 'gateway-login', 'grafana', 'postgres', 'prometheus', 'redis', 'upgrade'].sort(),
+      [...ROLES, 'gateway-login', 'grafana', 'postgres', 'prometheus', 'redis', 'upgrade', 'worker-login'].sort(),
     )
-    for (const [name, text] of services) expect(text, name).toMatch(/<<: \*(hardened|tokenmill|with-kek)\n/)
+    for (const [name, text] of services) expect(text, name).toMatch(/<<: \*(hardened|tokenmill|working|with-kek)\n/)
     expect(compose).toMatch(/&hardened\n {2}read_only: true\n {2}cap_drop: \[ALL\]\n/)
     expect(compose).not.toMatch(/PASSWORD:|PASSWORD\}/)
   })
 
   it('gives the key-encryption key to the roles that open cards, and to no other', () => {
-    const holders = [...services].filter(([, text]) => /\*with-kek/.test(text)).map(([name]) => name)
+    const holders = [...services].filter(([, text]) => /\*(settings-)?with-kek/.test(text)).map(([name]) => name)
     expect(holders).toEqual(['upgrade', 'workers', 'three-ds'])
   })
 

@@ -7,6 +7,7 @@ import { KINDS } from '../../src/job/catalogue.ts'
 import { openRegistry, pageOf } from '../../src/metrics.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { openTraceMetrics } from '../../src/trace/metrics.ts'
+import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
 import { openSupervisorMetrics } from '../../workers/process/supervise.ts'
@@ -18,6 +19,7 @@ const SETS = [
   openThreeDsMetrics,
   openScheduleMetrics,
   openTraceMetrics,
+  openKekMetrics,
   (registry: ReturnType<typeof openRegistry>) => openSupervisorMetrics(registry, []),
   (registry: ReturnType<typeof openRegistry>) => {
     const queues = { depth: async () => ({ waiting: 0, active: 0, delayed: 0, failed: 0 }), oldestMs: async () => 0 }

@@ -1,21 +1,18 @@
 // A Prometheus of a test's own, with the rules of this installation, and promtool. Both are Debian's package `prometheus`;
 // tests that need them are skipped where they are absent, and REQUIRE_PROMETHEUS=1 makes that a failure (test/support/run/setup.ts).
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { killAtExit } from '../support/process.ts'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
 export const RULES = new URL('../../ops/prometheus/', import.meta.url).pathname
 
 const PROGRAMS = ['prometheus', 'promtool'] as const
-const running = new Set<ChildProcess>()
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-})
 
 function find(program: string): string | undefined {
   const paths = (process.env['PATH'] ?? '').split(delimiter)
@@ -80,7 +77,7 @@ export async function startPrometheus(ports: readonly number[]): Promise<Prometh
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
-  running.add(child)
+  killAtExit(child)
   let said = ''
   child.stderr.setEncoding('utf8').on('data', text => {
     said += text
@@ -114,7 +111,6 @@ export async function startPrometheus(ports: readonly number[]): Promise<Prometh
       const ended = once(child, 'exit')
       child.kill('SIGTERM')
       await ended
-      running.delete(child)
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -2,6 +2,7 @@
 // that checks each envelope as the real one does and answers as it is told.
 import {
   createHash,
+  createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   type JsonWebKey,
@@ -16,7 +17,9 @@ import { Claims, JobData, peek, verify } from '../../src/job/envelope/envelope.t
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import { type InstallationKey, type Result, sealResult } from '../../src/job/result.ts'
 import type { Disposition, Queues, Worker } from '../../src/queue/engine.ts'
+import { makeSigningKey } from '../../src/vault/client-key.ts'
 import { readPublicCaptureKey } from '../../src/vault/encrypt.ts'
+import { sealStatement } from '../../src/vault/key-statement.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -26,6 +29,8 @@ export const lifecycle = (id: string = TOKEN) => ({ id, action: 'SUSPEND' as con
 export interface Parties {
   credentials: Credentials
   installation: InstallationKey
+  /** The statements that travel with results. */
+  newKeys?: readonly string[]
   /** Private JWK of the client, public JWK of the installation, private half of the capture key. */
   clientJwk: Record<string, unknown>
   installationJwk: Record<string, unknown>
@@ -121,10 +126,20 @@ export function fakeWorker(queues: Queues, parties: Parties, kinds: Kind[], scri
   }
 }
 
+/** A key that the installation's key announces. */
+export function makeNextKey({ installation, credentials }: Parties): { key: InstallationKey; statement: string } {
+  const { kid, alg, publicJwk, privateJwk } = makeSigningKey()
+  const privateKey = createPrivateKey({ key: privateJwk.reveal() as JsonWebKey, format: 'jwk' })
+  const now = Date.now()
+  const { audience } = credentials
+  const statement = sealStatement({ audience, publicJwk, from: now + 60_000, now }, installation)
+  return { key: { kid, alg, privateKey }, statement }
+}
+
 /** Publishes a result as the announcer does. */
 export async function answer(
   queues: Queues,
-  { credentials, installation }: Pick<Parties, 'credentials' | 'installation'>,
+  { credentials, installation, newKeys }: Pick<Parties, 'credentials' | 'installation' | 'newKeys'>,
   claims: Pick<Claims, 'jti' | 'kind' | 'reference' | 'reply_to'>,
   over: Partial<Result> = {},
 ): Promise<void> {
@@ -149,7 +164,8 @@ export async function answer(
     completed_at: now,
     ...over,
   }
-  const data = sealResult(JSON.stringify(result), { clientId, resultId: result.result_id, revision }, installation)
+  const about = { clientId, resultId: result.result_id, revision }
+  const data = sealResult(JSON.stringify(result), about, installation, newKeys)
   const copy = createHash('sha256').update(data.jws).update(randomUUID()).digest('base64url')
   await queues.add(resultsQueue(clientId, claims.reply_to), { id: `r_${copy}`, data })
 }

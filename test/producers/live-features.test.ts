@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ClosedError } from '../../producers/client/errors.ts'
 import { openSending } from '../../producers/client/sending.ts'
+import { openTrustedKeys } from '../../producers/client/trusted-keys.ts'
 import { type Client, connect } from '../../producers/client.ts'
 import { listedFeatures, watchFeatures } from '../../producers/live-features.ts'
 import { Fault } from '../../src/errors.ts'
@@ -71,7 +72,7 @@ describeRedis('a client with a trace', () => {
 
   it('learns of a worker of an older release while it works', async () => {
     await publish({})
-    const read = listedFeatures(queues, parties.credentials, Date.now)
+    const read = listedFeatures(queues, openTrustedKeys(parties.credentials, silent), Date.now)
     const features = watchFeatures(read, { log: silent, everyMs: 20 })
     await features.ready
     expect(features.has('traceparent')).toBe(true)
@@ -81,7 +82,9 @@ describeRedis('a client with a trace', () => {
   })
 
   it('asks nothing after it was closed', async () => {
-    const deps = { queues, credentials: parties.credentials, replyTo: 'own', clock: Date.now, log: silent }
+    const { credentials } = parties
+    const trusted = openTrustedKeys(credentials, silent)
+    const deps = { queues, credentials, trusted, replyTo: 'own', clock: Date.now, log: silent }
     const sending = openSending(deps, { resendMs: 60_000, unansweredMax: 1 })
     await sending.close()
     const notice = vi.spyOn(queues, 'notice')
@@ -92,7 +95,7 @@ describeRedis('a client with a trace', () => {
   })
 
   it('believes no list that is of another time, of another installation or not signed by it', async () => {
-    const read = listedFeatures(queues, parties.credentials, Date.now)
+    const read = listedFeatures(queues, openTrustedKeys(parties.credentials, silent), Date.now)
     const now = Date.now() / 1000
     await publish({ iat: now - LIVE_KEYS.lifeMs / 1000 - 5 })
     expect(await read()).toEqual([])

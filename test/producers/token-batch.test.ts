@@ -34,7 +34,7 @@ describe('tokenBatch', () => {
       public_key_alias: 'shop-1',
     })
     expect(JSON.stringify(one)).not.toContain('4111')
-    const opener = { alias: 'shop-1', type: 'jwe-rsa', privateKey: capturePrivate } as const
+    const opener = { alias: 'shop-1', type: 'jwe-rsa', kid: '', privateKey: capturePrivate } as const
     const opened = await openBlock(one.block ?? '', opener, { iss: clientId, jti: one.jti })
     if (isRefusal(opened)) throw new Error(opened.reason)
     expect(opened.toString()).toBe(lines.join('\n'))

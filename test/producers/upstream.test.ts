@@ -11,14 +11,24 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { connect } from '../../producers/client.ts'
 import { readCredentials } from '../../producers/client-file.ts'
 import { isRefusal } from '../../src/errors.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
-import type { Result } from '../../src/job/result.ts'
+import { type Result, sealResult } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import { describeRedis } from '../support/engines.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
-import { type FakeWorker, fakeWorker, lifecycle, makeParties, type Parties, silent, TOKEN } from './bundle.ts'
+import {
+  type FakeWorker,
+  fakeWorker,
+  lifecycle,
+  makeNextKey,
+  makeParties,
+  type Parties,
+  silent,
+  TOKEN,
+} from './bundle.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(root, 'docs/upstream.md'), 'utf8')
@@ -90,7 +100,7 @@ describeRedis('docs/upstream.md', () => {
   }
 
   it('holds a program that creates a token, and gets the same answer when it is run again', async () => {
-    const opener = { alias: 'shop-1', type: 'jwe-rsa', privateKey: parties.capturePrivate } as const
+    const opener = { alias: 'shop-1', type: 'jwe-rsa', kid: '', privateKey: parties.capturePrivate } as const
     worker = fakeWorker(queues, parties, ['token-create'], async ({ claims }, tell) => {
       const opened = await openCard(String(claims.request['encrypted_card']), opener)
       const isCard = !isRefusal(opened) && opened.reveal().includes('4111111111111111')
@@ -103,6 +113,22 @@ describeRedis('docs/upstream.md', () => {
     expect(again.result_id).toBe(first.result_id)
     const { clientId } = parties.credentials.signingKey
     expect(worker?.seen.map(({ id }) => id)).toEqual([jobId(clientId, 'order-1'), jobId(clientId, 'order-1')])
+  })
+
+  it('holds a program that takes over the keys that the installation announces, and puts off what it cannot verify', async () => {
+    const next = makeNextKey(parties)
+    const stranger = makeNextKey(await makeParties())
+    const { clientId } = parties.credentials.signingKey
+    const unknown = { body: '{}', jws: sealResult('{}', { clientId, resultId: '', revision: 1 }, stranger.key).jws }
+    const inbox = resultsQueue(clientId, 'example')
+    await queues.add(inbox, { id: 'r_unknown', data: { ...unknown, new_keys: [stranger.statement] } })
+    worker = fakeWorker(queues, { ...parties, installation: next.key, newKeys: [next.statement] }, ['token-create'])
+    expect(await runExample('order-1')).toMatchObject({ status: 'SUCCEEDED', jti: 'order-1' })
+    expect(await queues.stateOf(inbox, 'r_unknown')).toBe('delayed')
+    await worker.close()
+    worker = fakeWorker(queues, { ...parties, installation: next.key }, ['token-create'])
+    expect(await runExample('order-2')).toMatchObject({ status: 'SUCCEEDED', jti: 'order-2' })
+    expect([...(await readCredentials(clientFile())).installationKeys.keys()]).toEqual(['inst-1', next.key.kid])
   })
 
   it('gives rights that our own client library can do with, and that end at other queues', async () => {

@@ -1,11 +1,13 @@
 // Envelopes that are forged, broken, stale or presumptuous. CONTRACT 4: what no registered key has signed for us gets
 // nothing done and leaves nothing but a count; what a client signed and may not have is answered.
+
 import { createHmac } from 'node:crypto'
 import { createPostgresBackend, FlowProducer, Queue } from 'bullmq'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import type { Credentials } from '../../producers/client-file.ts'
+import { grantAll } from '../../src/acts/grants.ts'
 import { KINDS, ROLES } from '../../src/job/catalogue.ts'
 import { ENVELOPE } from '../../src/job/envelope/envelope.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -159,82 +161,6 @@ describeEngines('an envelope', engine => {
     })
   })
 
-  it('of another form than ours leaves nothing', async () => {
-    const { publicJwk } = (await clients.findClientKeys(installation.vault.store, client.clientId))[0] ?? {
-      publicJwk: {},
-    }
-    const headers: Json[] = [
-      { alg: 'none' },
-      { alg: 'HS256' },
-      { alg: 'ES512' },
-      { alg: ['EdDSA'] },
-      { alg: undefined },
-      { kid: undefined },
-      { kid: 1 },
-      { kid: 'k'.repeat(300) },
-      { typ: undefined },
-      { typ: 'JWT' },
-      { typ: 'tokenmill-result+jwt' },
-      { typ: 'TOKENMILL-JOB+JWT' },
-      { jwk: publicJwk },
-      { jku: 'http://127.0.0.1/jwks.json' },
-      { x5c: ['AA'] },
-      { x5u: 'http://127.0.0.1/' },
-      { crit: ['b64'], b64: false },
-      { b64: false },
-      { crit: [] },
-      { cty: 'JWT' },
-      { zip: 'DEF' },
-      { enc: 'A256GCM' },
-    ]
-    const hmac = hmacOver(own, publicJwk)
-    await expectDropped({ header: headers.length + hmac.length }, () =>
-      sendAll([...headers.map(header => ({ header })), ...hmac]),
-    )
-  })
-
-  it('that is signed by nobody we know, or for somebody else, leaves nothing', async () => {
-    const other = await installation.addClient('other')
-    const [head = '', , signature = ''] = forge(own).split('.')
-    const tampered = `${head}.${base64url(JSON.stringify(claimsOf(own)))}.${signature}`
-    const forgeries: Record<string, (Forged | string)[]> = {
-      signature: [
-        { key: otherKey() },
-        tampered,
-        { header: { alg: 'RS256' } },
-        { header: { alg: 'ES256' } },
-        `${forge(own).split('.').slice(0, 2).join('.')}.AA`,
-      ],
-      unknown_key: [
-        { header: { kid: 'other' } },
-        { header: { kid: '' } },
-        { claims: { iss: other.credentials.signingKey.clientId } },
-        { claims: { iss: 'gateway' } },
-      ],
-      unknown_client: [
-        { claims: { iss: undefined } },
-        { claims: { iss: 'root' } },
-        { claims: { iss: 1 } },
-        { claims: { iss: `c${'a'.repeat(25)}` } },
-        { claims: { iss: 'constructor' } },
-      ],
-      audience: [{ claims: { aud: undefined } }, { claims: { aud: 'other' } }, { claims: { aud: [own.audience] } }],
-      claims: [
-        ...[undefined, null, 1, '', 'a b', 'ä', 'x'.repeat(129), ['x'], 'a\nb'].map(jti => ({ claims: { jti } })),
-        { claims: { client_id: other.credentials.signingKey.clientId } },
-        { claims: { client_id: client.clientId } },
-        { claims: { client_id: 'x' } },
-      ],
-    }
-    const counts = Object.fromEntries(Object.entries(forgeries).map(([reason, some]) => [reason, some.length]))
-    await expectDropped(counts, () => sendAll(Object.values(forgeries).flat()))
-    // Nor does the other client hear of it.
-    expect(await installation.queues.depth(`results-${other.credentials.signingKey.clientId}`)).toMatchObject({
-      waiting: 0,
-      active: 0,
-    })
-  })
-
   it('that is too large leaves nothing', async () => {
     const large = 'x'.repeat(ENVELOPE.jwsBytesMax)
     await expectDropped({ oversized: 2 }, async () => {
@@ -310,6 +236,85 @@ describeEngines('an envelope', engine => {
     await expectDropped({ tied: 1 }, () =>
       queue.upsertJobScheduler('forever', { every: 3_600_000 }, { name: 'x', data: { jws: forge(own) } }),
     )
+  })
+
+  // One engine will do for what the queue has no part in.
+  if (engine.name === 'redis') return
+
+  it('of another form than ours leaves nothing', async () => {
+    const { publicJwk } = (await clients.findClientKeys(installation.vault.store, client.clientId))[0] ?? {
+      publicJwk: {},
+    }
+    const headers: Json[] = [
+      { alg: 'none' },
+      { alg: 'HS256' },
+      { alg: 'ES512' },
+      { alg: ['EdDSA'] },
+      { alg: undefined },
+      { kid: undefined },
+      { kid: 1 },
+      { kid: 'k'.repeat(300) },
+      { typ: undefined },
+      { typ: 'JWT' },
+      { typ: 'tokenmill-result+jwt' },
+      { typ: 'TOKENMILL-JOB+JWT' },
+      { jwk: publicJwk },
+      { jku: 'http://127.0.0.1/jwks.json' },
+      { x5c: ['AA'] },
+      { x5u: 'http://127.0.0.1/' },
+      { crit: ['b64'], b64: false },
+      { b64: false },
+      { crit: [] },
+      { cty: 'JWT' },
+      { zip: 'DEF' },
+      { enc: 'A256GCM' },
+    ]
+    const hmac = hmacOver(own, publicJwk)
+    await expectDropped({ header: headers.length + hmac.length }, () =>
+      sendAll([...headers.map(header => ({ header })), ...hmac]),
+    )
+  })
+
+  it('that is signed by nobody we know, or for somebody else, leaves nothing', async () => {
+    const other = await installation.addClient('other')
+    const [head = '', , signature = ''] = forge(own).split('.')
+    const tampered = `${head}.${base64url(JSON.stringify(claimsOf(own)))}.${signature}`
+    const forgeries: Record<string, (Forged | string)[]> = {
+      signature: [
+        { key: otherKey() },
+        tampered,
+        { header: { alg: 'RS256' } },
+        { header: { alg: 'ES256' } },
+        `${forge(own).split('.').slice(0, 2).join('.')}.AA`,
+      ],
+      unknown_key: [
+        { header: { kid: 'other' } },
+        { header: { kid: '' } },
+        { claims: { iss: other.credentials.signingKey.clientId } },
+        { claims: { iss: 'gateway' } },
+      ],
+      unknown_client: [
+        { claims: { iss: undefined } },
+        { claims: { iss: 'root' } },
+        { claims: { iss: 1 } },
+        { claims: { iss: `c${'a'.repeat(25)}` } },
+        { claims: { iss: 'constructor' } },
+      ],
+      audience: [{ claims: { aud: undefined } }, { claims: { aud: 'other' } }, { claims: { aud: [own.audience] } }],
+      claims: [
+        ...[undefined, null, 1, '', 'a b', 'ä', 'x'.repeat(129), ['x'], 'a\nb'].map(jti => ({ claims: { jti } })),
+        { claims: { client_id: other.credentials.signingKey.clientId } },
+        { claims: { client_id: client.clientId } },
+        { claims: { client_id: 'x' } },
+      ],
+    }
+    const counts = Object.fromEntries(Object.entries(forgeries).map(([reason, some]) => [reason, some.length]))
+    await expectDropped(counts, () => sendAll(Object.values(forgeries).flat()))
+    // Nor does the other client hear of it.
+    expect(await installation.queues.depth(`results-${other.credentials.signingKey.clientId}`)).toMatchObject({
+      waiting: 0,
+      active: 0,
+    })
   })
 
   it('that comes too late, too early or for too long is answered', async () => {
@@ -438,6 +443,7 @@ describeEngines('an envelope', engine => {
     const { clientId, kid } = credentials.signingKey
     const end = Date.now() + 6_500
     expect(await clients.retireKey(installation.vault.store, clientId, kid, end)).toBe(true)
+    await grantAll(installation.vault.store, installation.vault.ring)
     // Every worker has read that by then, and believes it for some seconds more.
     await until(() => Date.now() > end - 1_500, { ms: 8_000 })
     expect(await theirs.answer(await send(installation.queues, credentials), { ms: 1_400 })).toMatchObject({

@@ -161,6 +161,9 @@ describeEngines('a field that is wrong', engine => {
     await isAlive()
   })
 
+  // The queue holds nothing of a record but ciphertext, and nothing more of what is made up.
+  if (engine.name === 'postgres') return
+
   it('of a record rejects that record by name, and no other', async () => {
     for (const [record_kind, request] of Object.entries(RIGHT_RECORDS)) {
       const heads = [
@@ -248,45 +251,40 @@ describeEngines('a field that is wrong', engine => {
     await isAlive()
   })
 
-  it.runIf(engine.name === 'redis')(
-    'made up at random is never a fault of ours',
-    async () => {
-      const seed = Math.floor(Math.random() * 2 ** 31)
-      const any = fc.oneof(
-        fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }),
-        fc.constantFrom(...['__proto__', 'constructor', '\u0000', '\ud800', '4111111111111111', 1e308, -0, 2 ** 63]),
-        fc.string({ unit: 'binary', maxLength: 200 }),
-      )
-      const made = fc.tuple(fc.nat(), fc.nat(), fc.nat(3), fc.string({ unit: 'binary', maxLength: 40 }), any)
-      const all = fc.sample(made, { numRuns: 500, seed }).map(([which, where, how, key, value], index): Sent => {
-        const { kind, request } = rights[which % rights.length] as Right
-        const jti = `random-${index}`
-        const names = Object.keys(request)
-        const field = names[where % names.length] ?? ''
-        const changed = [laid(request, [field], value), laid(request, [key], value), value, request][how]
-        const claims: Json = { kind, jti, request: changed, ...(how === 3 ? { [key || 'x']: value } : {}) }
-        const { iss, aud } = claimsOf(installation.credentials)
-        const payload = JSON.stringify({
-          ...claimsOf(installation.credentials),
-          ...claims,
-          iss,
-          aud,
-          jti,
-          kind,
-          reply_to: undefined,
-        })
-        return { name: `${index} of seed ${seed}`, field: 'body', kind, payload, jti }
+  it('made up at random is never a fault of ours', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    const any = fc.oneof(
+      fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }),
+      fc.constantFrom(...['__proto__', 'constructor', '\u0000', '\ud800', '4111111111111111', 1e308, -0, 2 ** 63]),
+      fc.string({ unit: 'binary', maxLength: 200 }),
+    )
+    const made = fc.tuple(fc.nat(), fc.nat(), fc.nat(3), fc.string({ unit: 'binary', maxLength: 40 }), any)
+    const all = fc.sample(made, { numRuns: 500, seed }).map(([which, where, how, key, value], index): Sent => {
+      const { kind, request } = rights[which % rights.length] as Right
+      const jti = `random-${index}`
+      const names = Object.keys(request)
+      const field = names[where % names.length] ?? ''
+      const changed = [laid(request, [field], value), laid(request, [key], value), value, request][how]
+      const claims: Json = { kind, jti, request: changed, ...(how === 3 ? { [key || 'x']: value } : {}) }
+      const { iss, aud } = claimsOf(installation.credentials)
+      const payload = JSON.stringify({
+        ...claimsOf(installation.credentials),
+        ...claims,
+        iss,
+        aud,
+        jti,
+        kind,
+        reply_to: undefined,
       })
-      const answers = await answersOf(all)
-      const wrong = answers.filter(({ answer }) => ![200, 204, 400, 403, 404].includes(answer.code))
-      expect(wrong.map(({ sent, answer }) => `${sent.name}: ${answer.code} ${sent.payload.slice(0, 500)}`)).toEqual([])
-      const nameless = answers.filter(
-        ({ answer }) =>
-          answer.error && !Object.keys(answer.error.details ?? {}).every(field => field.startsWith('body')),
-      )
-      expect(nameless.map(({ sent }) => `${sent.name}: ${sent.payload.slice(0, 500)}`)).toEqual([])
-      await isAlive()
-    },
-    60_000,
-  )
+      return { name: `${index} of seed ${seed}`, field: 'body', kind, payload, jti }
+    })
+    const answers = await answersOf(all)
+    const wrong = answers.filter(({ answer }) => ![200, 204, 400, 403, 404].includes(answer.code))
+    expect(wrong.map(({ sent, answer }) => `${sent.name}: ${answer.code} ${sent.payload.slice(0, 500)}`)).toEqual([])
+    const nameless = answers.filter(
+      ({ answer }) => answer.error && !Object.keys(answer.error.details ?? {}).every(field => field.startsWith('body')),
+    )
+    expect(nameless.map(({ sent }) => `${sent.name}: ${sent.payload.slice(0, 500)}`)).toEqual([])
+    await isAlive()
+  }, 60_000)
 })

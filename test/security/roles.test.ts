@@ -63,7 +63,7 @@ describe('a role of the database', () => {
       seen.filter(name =>
         /sealed|fingerprint|wrapped|hash|private|digest|^(scratch|guess|data_key|audit)\./.test(name),
       ),
-    ).toEqual(['receipt.envelope_digest', 'receipt.request_digest'])
+    ).toEqual(['receipt.digest_version', 'receipt.envelope_digest', 'receipt.request_digest'])
     for (const privilege of ['insert', 'update', 'references'])
       expect(await columns('tokenmill_reader', privilege)).toEqual([])
     for (const secret of SECRETS) {

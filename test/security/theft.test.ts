@@ -212,7 +212,6 @@ describeEngines('what is stolen from the queues', engine => {
       { body: one.body, jws: two.jws },
       { body: `${one.body} `, jws: one.jws },
       sealResult(better, about, forger),
-      sealResult(better, about, { ...forger, kid: 'mine' }),
       sealResult(better, about, { ...victim.credentials.signingKey, alg: 'EdDSA', kid }),
       { body: one.body },
       { jws: one.jws },
@@ -229,6 +228,13 @@ describeEngines('what is stolen from the queues', engine => {
       ms: 10_000,
       what: 'the end of all forgeries',
     })
+    // This may be a key that isn't known yet: neither believed nor acknowledged.
+    const unknown = sealResult(better, about, { ...forger, kid: 'mine' })
+    await put(installation.queues, resultsQueue(client.clientId), unknown, 'r_unknown')
+    await until(
+      async () => (await installation.queues.stateOf(resultsQueue(client.clientId), 'r_unknown')) === 'delayed',
+    )
+    expect(client.counts().forged).toBe(forged + forgeries.length)
     expect(desk.all().some(({ receipt_id }) => receipt_id === genuine.receipt_id)).toBe(false)
     // The genuine one is believed where it belongs, and nowhere else.
     const stolen = thiefs.counts().forged

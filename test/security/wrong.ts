@@ -197,6 +197,7 @@ export function rightRequests(
       request: { receipt_id: UUID, envelope: 'A'.repeat(43) },
     },
     { kind: 'webhook', required: ['delivery_id', 'attempt'], request: { delivery_id: UUID, attempt: 1 } },
+    { kind: 'manifest-total', required: ['total_id', 'part'], request: { total_id: UUID, part: 0 } },
   ]
 }
 

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
+import * as clientUsers from '../../src/store/access/client-users.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
@@ -28,7 +29,7 @@ beforeAll(async () => {
     alg: 'EdDSA',
     system: false,
   }
-  await clients.insert(store, { ...client, alg: 'EdDSA', apiKeyHash: Buffer.from('hash') })
+  await clients.insert(store, { ...client, alg: 'EdDSA', apiKeyHash: { hash: Buffer.from('hash'), keyVersion: 3 } })
 })
 afterAll(async () => {
   await store.close()
@@ -44,9 +45,12 @@ describe('a client', () => {
   })
 
   it('is found by its user, with the hash of its API key', async () => {
-    const found = await clients.findByUser(store, USER)
-    expect(found).toMatchObject({ client: { clientId: CLIENT }, apiKeyHash: Buffer.from('hash') })
-    expect(await clients.findByUser(store, '00000000-0000-0000-0000-000000000000')).toBeUndefined()
+    const found = await clientUsers.findByUser(store, USER)
+    expect(found).toMatchObject({
+      client: { clientId: CLIENT },
+      apiKeyHash: { hash: Buffer.from('hash'), keyVersion: 3 },
+    })
+    expect(await clientUsers.findByUser(store, '00000000-0000-0000-0000-000000000000')).toBeUndefined()
   })
 
   it('has keys that are told apart by state, and a revoked one is never active again', async () => {
@@ -148,11 +152,13 @@ select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(
   })
 
   it('destroys private halves 8 days after retirement, not before, and tells of it', async () => {
-    const key = { entityId: USER, type: 'pgp', publicKey: 'armor', wrappedPrivate: Buffer.from('wrapped') } as const
+    const half = { wrappedPrivate: Buffer.from('sealed'), kekId: null, privateVersion: 1 }
+    const key = { entityId: USER, type: 'pgp', publicKey: 'armor', ...half } as const
     for (const alias of ['active', 'retired']) await captureKeys.insert(store, { ...key, alias })
     expect(await captureKeys.insert(store, { ...key, alias: 'active' })).toBe(false)
-    expect(await captureKeys.retire(store, 'retired')).toBe(true)
-    expect(await captureKeys.retire(store, 'retired')).toBe(false)
+    const { keyId = '' } = (await captureKeys.find(store, 'retired')) ?? {}
+    expect(await captureKeys.retire(store, keyId, Date.now())).toBe(true)
+    expect(await captureKeys.retire(store, keyId, Date.now())).toBe(false)
     const retiredBefore = Date.now() - retention.RETENTION.captureKeyDays * DAY_MS
     const in7Days = retiredBefore + 7.9 * DAY_MS
     expect(await captureKeys.destroyRetired(store, in7Days)).toBe(0)
@@ -166,7 +172,7 @@ select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(
     const { rows } = await store.query({
       text: `select action, subject from tokenmill.audit where actor = 'retention'`,
     })
-    expect(rows).toEqual([{ action: 'capture-key.destroy', subject: 'retired' }])
+    expect(rows).toEqual([{ action: 'capture-key.destroy', subject: 'retired/1' }])
   })
 })
 

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { HEAP_FLAGS } from '../../bin/launch.mjs'
-import { childEnvironment } from './process.ts'
+import { childEnvironment, killAtExit } from './process.ts'
 import type { CommandEnd, CommandRequest } from './scripts/command-server.ts'
 
 const SERVER = fileURLToPath(new URL('scripts/command-server.ts', import.meta.url))
@@ -51,7 +51,7 @@ function startServer(): ChildProcess {
   child.once('exit', () => {
     server = undefined
   })
-  process.once('exit', () => child.kill('SIGKILL'))
+  killAtExit(child)
   return child
 }
 

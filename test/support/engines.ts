@@ -1,5 +1,7 @@
-// One suite, run on both queue engines: on Redis, and on PostgreSQL alone. Each has a database and a key prefix of its
-// own, so that test files can run beside one another on the same servers.
+// The engines that suites run on: queues on Redis, or on PostgreSQL. Each suite has a database and a key prefix of its
+// own, so that test files can run beside one another on the same servers. A suite runs on both engines only for what the
+// queues decide or hold: delivery, order, loss, locks, waiting, the bytes that lie there. All else (answers over HTTP,
+// rules on cards and credentials, files, reports) runs on one, and about as many suites on the one as on the other.
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, inject } from 'vitest'
@@ -23,15 +25,20 @@ export function redisUrl(): string | undefined {
 /** A suite that needs the shared Redis, skipped (loudly, see run/setup.ts) where there is none. */
 export const describeRedis = describe.skipIf(!redisUrl())
 
-/** Describes the same laws once per engine. */
+/** Describes the same laws once per engine: laws on what the queues decide or hold. */
 export function describeEngines(name: string, laws: (engine: Engine) => void): void {
   for (const engine of ['redis', 'postgres'] as const)
     (engine === 'redis' ? describeRedis : describe)(`${name} (${engine})`, () => laws(openEngine(engine)))
 }
 
-/** Laws about the store alone, with the queues on PostgreSQL. */
+/** Laws in which the queues have no part, with these on PostgreSQL. */
 export function describeStore(name: string, laws: (engine: Engine) => void): void {
   describe(name, () => laws(openEngine('postgres')))
+}
+
+/** Laws in which the queues have no part, with these on Redis, or on PostgreSQL where there is no Redis. */
+export function describeOnRedis(name: string, laws: (engine: Engine) => void): void {
+  describe(name, () => laws(openEngine(redisUrl() ? 'redis' : 'postgres')))
 }
 
 function openEngine(name: Engine['name']): Engine {

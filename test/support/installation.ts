@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HEAP_FLAGS } from '../../bin/launch.mjs'
 import { makeScope } from '../../cli/commands/scope.ts'
+import { followKeys } from '../../cli/open/key-ring.ts'
 import { type OpenedVault, openQueues, openSession, openVault, type Session } from '../../cli/open/open.ts'
 import { registerClient } from '../../cli/open/register-client.ts'
 import { upgrade } from '../../cli/open/upgrade.ts'
@@ -18,7 +19,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import { WORKER_ROLES, type WorkerRole } from '../../workers/process/worker-settings.ts'
 import type { Engine } from './engines.ts'
-import { type OpenedWorkers, openWorkers } from './workers.ts'
+import { asWorker, type OpenedWorkers, openWorkers } from './workers.ts'
 
 export const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 const ROLES: Role[] = [
@@ -30,6 +31,8 @@ const ROLES: Role[] = [
   'REPORT_READ',
   'REPORT_REQUEST',
 ]
+/** What tests seal themselves, in place of processes and commands. */
+const SEALED = ['seal', 'before-image', 'network-token', 'three-ds', 'webhook', 'manifest'] as const
 const WORKER_SCRIPT = fileURLToPath(new URL('../../cli/process/worker-process.ts', import.meta.url))
 
 export interface Installation {
@@ -76,19 +79,22 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     REPORTS_URL: ownReportsUrl(dataDir),
     ...settings,
   }
+  const ofWorkers = { DATABASE_URL: asWorker(engine.databaseUrl) }
   const terminal = { env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
   await upgrade({
-    config: { dataDir, kekFile: join(dataDir, 'kek') },
+    config: { dataDir, kek: undefined, kekFile: join(dataDir, 'kek') },
     database: { url: engine.databaseUrl, embedded: false },
     makeKek: join(dataDir, 'kek'),
   })
   const session = openSession(terminal, 'test')
   const vault = await openVault(session)
+  const { log, lifetime } = session
+  await followKeys({ ring: vault.ring, log, lifetime }, SEALED)
   const queues = await openQueues(session, vault.database, 8)
   const connections: Client[] = []
   const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES, names } = {}) => {
     const outDir = join(dataDir, 'clients', name)
-    const scope = await makeScope(vault.store, {
+    const scope = await makeScope(vault, {
       entityId: entity,
       par: true,
       networkTokens: true,
@@ -126,14 +132,14 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
         execArgv: HEAP_FLAGS,
         processes,
         ...(roles ? { roles } : {}),
-        env: { ...env, ...added },
+        env: { ...env, ...ofWorkers, ...added },
       })
       session.lifetime.onClose('workers', () => workers.close())
       await workers.ready
       return workers
     },
     async openWorkers({ roles = WORKER_ROLES } = {}) {
-      const workers = await openWorkers(env, roles)
+      const workers = await openWorkers({ ...env, ...ofWorkers }, roles)
       session.lifetime.onClose('workers', workers.close)
       return workers
     },

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import { findPgbouncer } from './postgres-tools.ts'
+import { killAtExit } from './process.ts'
 import { freePort } from './redis.ts'
 import { until } from './until.ts'
 
@@ -39,7 +40,7 @@ export async function startPgbouncer(server: string, settings: Record<string, st
       ['[databases]', `* = host=${hostname} port=${port}`, '[pgbouncer]', ...lines, ''].join('\n'),
     )
     const child = spawn(findPgbouncer() ?? '', ['-q', file], { stdio: 'ignore', detached: true, ...account })
-    process.on('exit', () => child.kill('SIGKILL'))
+    killAtExit(child)
     running = child
     await until(() => accepts(listenPort), { ms: 15_000, what: 'pgbouncer' })
   }

@@ -48,7 +48,7 @@ export async function freshDatabase(options: { empty?: boolean } = {}): Promise<
  * The files of a run share it: room for the pools of all of them, and no waiting for the disk. Nobody kills it, and the
  * suites that kill a PostgreSQL start their own with the settings of the product.
  */
-const SHARED = { max_connections: '400', fsync: 'off' }
+const SHARED = { max_connections: '400', fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
 /** Attached to until this process ends, and never released: the run stops the server, not one of its files. */
 async function startServer(): Promise<string> {

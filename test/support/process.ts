@@ -43,6 +43,12 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
+/** Kills the child when our own process ends, if it still runs then. One listener does it for all. */
+export function killAtExit(child: ChildProcess): void {
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+}
+
 /** Runs a script, given relative to the root of the project. */
 export function startScript(script: string, args: string[] = [], options: StartOptions = {}): Child {
   const { env = {}, cwd = root, group = false, nodeArgs = [], node = process.execPath } = options
@@ -76,7 +82,7 @@ export function childEnvironment(added: Record<string, string | undefined>): Nod
 }
 
 function watch(child: ChildProcess): Child {
-  running.add(child)
+  killAtExit(child)
   const text = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const)
     child[stream]?.setEncoding('utf8').on('data', chunk => {
@@ -89,7 +95,6 @@ function watch(child: ChildProcess): Child {
     child.once('error', fail)
     child.once('close', (code, signal) => {
       ended = true
-      running.delete(child)
       done({ code, signal })
     })
   })

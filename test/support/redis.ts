@@ -5,6 +5,7 @@ import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { killAtExit } from './process.ts'
 import { until } from './until.ts'
 
 export interface RedisServer {
@@ -57,13 +58,10 @@ export async function startRedis(options: { parent?: string; args?: string[] } =
       // A Ctrl-C of the run is ours to answer; the run ends its servers itself.
       { stdio: 'ignore', detached: true },
     )
-    const killOnExit = () => child.kill('SIGKILL')
-    process.on('exit', killOnExit)
+    killAtExit(child)
     const ended = new Promise<void>(resolve => {
       child.once('error', () => resolve())
       child.once('exit', () => resolve())
-    }).then(() => {
-      process.off('exit', killOnExit)
     })
     return { child, ended }
   }

@@ -1,4 +1,5 @@
-// A bucket over HTTP, as far as reports ask for it: PutObject, GetObject with ranges, DeleteObject, ListObjectsV2. It
+// A bucket over HTTP, as far as reports and the audit ask for it: PutObject, with object lock too, GetObject with ranges,
+// DeleteObject, ListObjectsV2, GetObjectLockConfiguration. It
 // checks the digest that comes with an object; signatures are present or refused, and not verified.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -10,10 +11,14 @@ export interface S3Server {
   /** Settings that its clients need. */
   env: Record<string, string>
   objects: Map<string, Buffer>
+  /** The objects that nobody can remove, with the mode of their lock and its end. */
+  locked: Map<string, { mode: string; until: string }>
   close(): Promise<void>
 }
 
-export async function startS3(): Promise<S3Server> {
+/** `lock`: whether buckets have object lock. */
+export async function startS3({ lock = false } = {}): Promise<S3Server> {
+  const locked: S3Server['locked'] = new Map()
   const objects = new Map<string, Buffer>()
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.writeHead(500).end())
@@ -26,11 +31,23 @@ export async function startS3(): Promise<S3Server> {
       response.writeHead(status, { 'content-type': 'application/xml' }).end(`<Error><Code>${code}</Code></Error>`)
     if (!/^AWS4-HMAC-SHA256 /.test(request.headers.authorization ?? '')) return void refuse(403, 'AccessDenied')
     if (url.searchParams.get('list-type') === '2') return list(url, name, response)
+    if (url.searchParams.has('object-lock')) {
+      if (!lock) return void refuse(404, 'ObjectLockConfigurationNotFoundError')
+      const text = '<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>'
+      return void response.writeHead(200, { 'content-type': 'application/xml' }).end(text)
+    }
     if (request.method === 'PUT') {
       const body = await buffer(request)
       const digest = createHash('sha256').update(body).digest('base64')
       if (request.headers['x-amz-checksum-sha256'] !== digest) return void refuse(400, 'BadDigest')
+      const mode = request.headers['x-amz-object-lock-mode']
+      if (mode !== undefined && !lock) return void refuse(400, 'InvalidRequest')
       objects.set(name, body)
+      if (mode !== undefined)
+        locked.set(name, {
+          mode: String(mode),
+          until: String(request.headers['x-amz-object-lock-retain-until-date']),
+        })
       return void response.writeHead(200).end()
     }
     if (request.method === 'DELETE') {
@@ -61,6 +78,7 @@ export async function startS3(): Promise<S3Server> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     env: { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     objects,
+    locked,
     close: () =>
       new Promise(resolve => {
         server.closeAllConnections()

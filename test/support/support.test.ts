@@ -45,7 +45,9 @@ describe('a fresh database', () => {
 
 describeRedis('a Redis of one test', () => {
   it('keeps what it acknowledged over kill -9, loses it by a flush, and refuses to evict', async () => {
+    const listeners = process.listenerCount('exit')
     const server = await startRedis()
+    expect(process.listenerCount('exit')).toBe(listeners)
     const redis = new Redis(server.url, { maxRetriesPerRequest: null })
     redis.on('error', () => undefined)
     await redis.set('kept', '1')

@@ -4,11 +4,19 @@
 import { randomUUID } from 'node:crypto'
 import { openSession } from '../../cli/open/open.ts'
 import { WORKER_SCRIPT } from '../../cli/process/local-workers.ts'
-import { openWorker } from '../../cli/process/worker-process.ts'
+import { type KeyTimes, openWorker } from '../../cli/process/worker-process.ts'
 import type { Snapshot } from '../../src/metrics.ts'
 import { startWorkers } from '../../workers/main.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
 import { readWorkerSettings, type WorkerRole, workerEnv } from '../../workers/process/worker-settings.ts'
+
+/**
+ * The URL of a session with the rights of a worker's database user: so every test of workers shows that these suffice. A
+ * user for each test would stay on the server.
+ */
+export function asWorker(url: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}options=-c%20role%3Dtokenmill_worker`
+}
 
 export type OpenedWorkers = Pick<Supervised, 'snapshots' | 'close'>
 
@@ -27,6 +35,9 @@ export async function openWorkers(env: NodeJS.ProcessEnv, roles: readonly Worker
   return { snapshots: () => Promise.all(opened.map(one => one.snapshot())), close }
 }
 
+/** Tests that turn keys wait for these. */
+const TIMES: Required<KeyTimes> = { watchMs: 500, followMs: 500, beatMs: 500 }
+
 interface OpenedWorker {
   snapshot(): Promise<Snapshot>
   close(): Promise<void>
@@ -39,8 +50,12 @@ async function openOne(around: NodeJS.ProcessEnv, role: WorkerRole): Promise<Ope
   const { stdin, stdout, stderr } = process
   const session = openSession({ env, stdin, stdout, stderr }, `worker-${role}`)
   try {
-    const opened = await openWorker(session, worker)
-    const { snapshot } = await startWorkers(opened, { worker, cell: { script: WORKER_SCRIPT, env } })
+    const opened = await openWorker(session, worker, TIMES)
+    const { snapshot } = await startWorkers(opened, {
+      worker,
+      cell: { script: WORKER_SCRIPT, env },
+      beatMs: TIMES.beatMs,
+    })
     return { snapshot, close: () => session.lifetime.close() }
   } catch (error) {
     await session.lifetime.close()

@@ -15,6 +15,7 @@ import type { Contract } from '../../src/three-ds/contract.ts'
 import type { FoundCard, Ports } from '../../src/three-ds/ports.ts'
 import { problem } from '../../src/three-ds/problem.ts'
 import { receiveResult } from '../../src/three-ds/result.ts'
+import { keksOf } from '../../src/vault/kek/provider.ts'
 import { type KeyRing, makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/key-ring.ts'
 import * as jwt from '../../src/vault/three-ds-jwt.ts'
 import { freshDatabase } from '../support/postgres.ts'
@@ -39,7 +40,7 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
   const log = openLog('silent')
   const store = openStore(database.url, { log, connectionsMax: 6 })
   const kek = await openKek()
-  const ring = await openKeyRing(kek, await makeDataKeys(kek, PURPOSES))
+  const ring = await openKeyRing(keksOf(kek), await makeDataKeys(kek, PURPOSES))
   const simulator = await startThreeDsSimulator({ host: '127.0.0.1', port: 0 })
   const outbound = openOutbound({ privateHosts: ['127.0.0.1'], connections: 20 })
   let ahead = 0
@@ -49,7 +50,8 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
   const ports: Ports = {
     ...openThreeDsStore(store, ring),
     jwt,
-    requestDigest: text => ring.requestDigest(text),
+    requestDigest: async text => ring.requestDigest(text),
+    requestDigestBy: async (text, keyVersion) => ring.requestDigestBy(text, keyVersion),
     directory: contract => openDirectoryServer(contract.directoryUrl, { outbound, timeoutMs }),
     findCard: async (_caller, entityId, source) => findCard(ring, entityId, source),
     server: { url: `http://127.0.0.1:${port}/rreq`, refNumber: 'ref-1', operatorId: 'operator-1' },

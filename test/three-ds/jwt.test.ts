@@ -1,5 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { revokeFormerContractKey, rotateContractKey } from '../../src/acts/contract-key.ts'
 import { Secret } from '../../src/secret.ts'
 import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import type { Contract } from '../../src/three-ds/contract.ts'
@@ -9,7 +10,7 @@ import { isProblem } from '../../src/three-ds/problem.ts'
 import type { Authentication } from '../../src/three-ds/record.ts'
 import { receiveReturn } from '../../src/three-ds/result.ts'
 import { validateJwt } from '../../src/three-ds/validate.ts'
-import { sign, verify } from '../../src/vault/three-ds-jwt.ts'
+import { makeJwtKey, sign, verify } from '../../src/vault/three-ds-jwt.ts'
 import { type Bundle, challenge, openBundle } from './bundle.ts'
 import { CALLER, CARD, CAVV, lookupBody, STRANGER } from './samples.ts'
 
@@ -160,6 +161,24 @@ describe('a JWT that the browser brings back', () => {
     expect(answers.filter(isProblem).map(({ problem }) => problem)).toEqual([405, 405, 405, 405])
     // Another JWT for the same jti finds that used too.
     expect(await validate(session.record, await signed(session))).toMatchObject({ problem: 405 })
+  })
+
+  it('by the key that was replaced validates until that ends', async () => {
+    const { contractId, key } = bundle.contract
+    const by = { actor: { kind: 'machine', id: 'test@host' }, reason: undefined } as const
+    const rotate = (next: Secret<Buffer>, formerMs: number) =>
+      rotateContractKey(bundle.store, bundle.ring, { contractId, key: next, formerMs, isImported: false }, by)
+    try {
+      const [first, second, third] = [await pending(), await pending(), await pending()]
+      const next = makeJwtKey()
+      await rotate(next, 3_600_000)
+      expect(isProblem(await validate(first.record, await signed(first)))).toBe(false)
+      expect(isProblem(await validate(second.record, await signed(second, { key: next })))).toBe(false)
+      await revokeFormerContractKey(bundle.store, contractId, by)
+      expect(await validate(third.record, await signed(third))).toMatchObject({ problem: 402 })
+    } finally {
+      await rotate(key, 0)
+    }
   })
 
   it('malformed, altered, unsigned or by another algorithm is refused', async () => {

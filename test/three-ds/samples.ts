@@ -81,6 +81,7 @@ export function makeRecord(more: Partial<Authentication> = {}): Authentication {
     clientId: CALLER.clientId,
     idempotencyKey: null,
     requestDigest: null,
+    digestVersion: 1,
     jti: null,
     tokenId: null,
     fingerprint: null,

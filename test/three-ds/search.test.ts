@@ -12,6 +12,7 @@ import { FIELDS, type FieldName, type Operator } from '../../src/three-ds/fields
 import { parseSearch, type Search } from '../../src/three-ds/filter.ts'
 import { isProblem } from '../../src/three-ds/problem.ts'
 import { type Authentication, type ShownRecord, shownRecord } from '../../src/three-ds/record.ts'
+import { keksOf } from '../../src/vault/kek/provider.ts'
 import { type KeyRing, makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/key-ring.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { openKek } from '../vault/bundle.ts'
@@ -29,7 +30,7 @@ beforeAll(async () => {
   database = await freshDatabase()
   store = openStore(database.url, { log: openLog('silent'), connectionsMax: 4 })
   const kek = await openKek()
-  ring = await openKeyRing(kek, await makeDataKeys(kek, PURPOSES))
+  ring = await openKeyRing(keksOf(kek), await makeDataKeys(kek, PURPOSES))
   const contract = makeContract('https://ds.example')
   await contracts.insert(store, ring, contract)
   for (let n = 0; n < 300; n++) records.push(sample(n, contract.contractId))

@@ -2,7 +2,19 @@ import { describe, expect, it } from 'vitest'
 import { addType } from '../../src/token/card-fields.ts'
 import { create, type Given, update } from '../../src/token/decide.ts'
 import type { TokenType } from '../../src/token/token.ts'
-import { batchLine, context, decided, facts, NOW, reasonOf, rowOf, SCOPE, stored, TOKEN_ID } from './samples.ts'
+import {
+  batchLine,
+  context,
+  decided,
+  facts,
+  NOW,
+  printsOf,
+  reasonOf,
+  rowOf,
+  SCOPE,
+  stored,
+  TOKEN_ID,
+} from './samples.ts'
 
 const FULL: Given = {
   expiryMonth: 4,
@@ -59,7 +71,8 @@ describe('a create', () => {
       status: 'ACTIVE',
       suspendedReason: null,
       tokenType: 'REUSE',
-      fingerprint: facts().fingerprint,
+      cards: facts().fingerprints.kept,
+      link: facts().fingerprints,
       sealed: null,
       bin: '41111111',
       lastFour: '1111',
@@ -74,6 +87,7 @@ describe('a create', () => {
       version: 1,
       lastReceipt: 'receipt-1',
       mark: null,
+      givenAt: null,
     })
   })
 
@@ -85,8 +99,8 @@ describe('a create', () => {
       changed: true,
       row: { thirdParty },
     })
-    for (const fingerprint of [facts().fingerprint, Buffer.alloc(32, 7)])
-      expect(update(made.row, { card: facts({ fingerprint }) }, context())).toMatchObject({
+    for (const fingerprints of [facts().fingerprints, printsOf(7)])
+      expect(update(made.row, { card: facts({ fingerprints }) }, context())).toMatchObject({
         reason: 'third_party_card',
       })
   })
@@ -159,7 +173,7 @@ describe('an update', () => {
   const patch = (row: Parameters<typeof update>[0], given: Parameters<typeof update>[1]) =>
     decided(update(row, given, LATER))
   const other = facts({
-    fingerprint: Buffer.alloc(32, 2),
+    fingerprints: printsOf(2),
     bin: '55555555',
     lastFour: '4444',
     brand: 'MASTERCARD',
@@ -200,7 +214,8 @@ describe('an update', () => {
     expect(verdict).toMatchObject({ outcome: 'UPDATED', needsSeal: true })
     expect(verdict.row).toEqual({
       ...row,
-      fingerprint: other.fingerprint,
+      cards: other.fingerprints.kept,
+      link: other.fingerprints,
       bin: '55555555',
       lastFour: '4444',
       brand: 'MASTERCARD',
@@ -212,6 +227,7 @@ describe('an update', () => {
       version: 2,
       updatedAt: LATER.now,
       lastReceipt: 'receipt-2',
+      givenAt: verdict.row.givenAt,
     })
   })
 

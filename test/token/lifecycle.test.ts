@@ -19,7 +19,7 @@ const LAW: Record<State, Record<LifecycleEvent, State | 'stays' | 'gone'>> = {
   'SUSPENDED REQUEST': { SUSPEND: 'stays', ACTIVATE: 'ACTIVE', DELETE: 'DELETED', EXPIRE: 'stays', RENEW: 'stays' },
   'SUSPENDED EXPIRED': { SUSPEND: 'stays', ACTIVATE: 'ACTIVE', DELETE: 'DELETED', EXPIRE: 'stays', RENEW: 'ACTIVE' },
   'SUSPENDED CARD_EXPIRED': {
-    SUSPEND: 'stays',
+    SUSPEND: 'SUSPENDED REQUEST',
     ACTIVATE: 'ACTIVE',
     DELETE: 'DELETED',
     EXPIRE: 'stays',
@@ -92,7 +92,14 @@ describe('a lifecycle request', () => {
     const { tokenId, tokenScope, tokenType, createdAt, tokenExpiryDate } = row
     const kept = { tokenId, tokenScope, tokenType, createdAt, tokenExpiryDate, status: 'DELETED', version: 2 }
     const nothing = Object.fromEntries(Object.keys(row).map(key => [key, null]))
-    expect(left).toEqual({ ...nothing, ...kept, updatedAt: at.now, lastReceipt: 'receipt-2' })
+    expect(left).toEqual({
+      ...nothing,
+      ...kept,
+      cards: [],
+      link: undefined,
+      updatedAt: at.now,
+      lastReceipt: 'receipt-2',
+    })
   })
 
   it('EXPIRE leaves a token alone whose date was put off meanwhile', () => {

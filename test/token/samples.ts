@@ -3,16 +3,22 @@ import { isRefusal, type Reason } from '../../src/errors.ts'
 import type { BatchLine } from '../../src/token/batch/order.ts'
 import type { CardFacts, CreateContext } from '../../src/token/decide.ts'
 import { create, type Decided, type Verdict } from '../../src/token/decide.ts'
-import type { TokenRow } from '../../src/token/token.ts'
+import type { Fingerprints, TokenRow } from '../../src/token/token.ts'
 
 export const NOW = Date.UTC(2026, 10, 21, 12)
 export const DAY_MS = 86_400_000
 export const TOKEN_ID = '0199f0c2-7d3a-7b1c-8d2e-0123456789ab'
 export const SCOPE = '6f1d2c3b-4a59-4687-9788-a9bacbdcedfe'
 
+/** The fingerprints of a card, which `card` (1 to 255) names. */
+export function printsOf(card: number): Fingerprints {
+  const fp = `${card.toString(16).padStart(2, '0').repeat(4)}-0000-8000-8000-000000000000`
+  return { kept: [fp], versions: [1], known: [fp], turn: 1, whole: null }
+}
+
 export function facts(over: Partial<CardFacts> = {}): CardFacts {
   return {
-    fingerprint: Buffer.alloc(32, 1),
+    fingerprints: printsOf(1),
     bin: '41111111',
     lastFour: '1111',
     brand: 'VISA',

@@ -8,7 +8,7 @@ import * as processes from '../../src/store/access/processes.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import { batchContext } from '../../src/trace/context.ts'
 import { CARD as CARD_PATH, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
-import { describeEngines } from '../support/engines.ts'
+import { describeOnRedis } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { openReceiver, type ReceivedSpan, type Receiver } from './receiver.ts'
@@ -17,7 +17,7 @@ const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030
 const OTHER = '5555555555554444'
 const REFERENCE = 'canary-reference'
 
-describeEngines('traces', engine => {
+describeOnRedis('traces', engine => {
   let receiver: Receiver
   let installation: Installation
   let caller: Caller
@@ -172,7 +172,7 @@ describeEngines('traces', engine => {
   it('begin anew at the worker while one worker is of a release that does not know the claim, and nothing is lost', async () => {
     const { store } = installation.vault
     const older = { processId: randomUUID(), host: 'a', version: '0.3.0', connections: 1 }
-    await processes.see(store, { ...older, role: 'interactive', kinds: ['token-create'], features: [] })
+    await processes.see(store, { ...older, role: 'interactive', kinds: ['token-create'], features: [], keys: [] })
     await until(
       async () => {
         const { request, job } = await putTraced()

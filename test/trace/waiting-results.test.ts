@@ -51,9 +51,10 @@ describeStore('a result that waited', engine => {
         return tracer.start(name, options)
       },
     }
+    const key = await openInstallationKey(vault.store, vault.halves)
     const announcer = openAnnouncer({
       ...{ store: vault.store, queues: failing, clock: systemClock, log: session.log, tracer: told },
-      key: await openInstallationKey(vault.store, vault.kek),
+      signing: () => ({ key, newKeys: [] }),
       metrics: openWorkerMetrics(registry, KINDS),
       bodyOf: async () => undefined,
     })

@@ -1,4 +1,4 @@
-// More than can be taken: 2,000 connections at once. What is taken is done once, what isn't is refused at once, and who
+// More than can be taken: a thousand connections at once. What is taken is done once, what isn't is refused at once, and who
 // comes again is served.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,12 +8,13 @@ import { redisUrl } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { type Child, startScript } from '../../support/process.ts'
+import { volume } from '../../support/volume.ts'
 import { basicOf, CARD, encrypted } from './bundle.ts'
 import { type KeepAlive, openKeepAlive } from './keep-alive.ts'
 
-const CALLERS = 2_000
-const IN_FLIGHT = 500
-/** A refusal waits for nobody, but 2,000 requests have to be read on a core that others use. */
+const CALLERS = volume(1_000, 2_000)
+const IN_FLIGHT = CALLERS / 4
+/** A refusal waits for nobody, but all requests have to be read on a core that others use. */
 const REFUSED_MS_MAX = 15_000
 
 let database: FreshDatabase

@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as orders from '../../../src/store/ledger/orders.ts'
 import { MINE, orderOf, THEIRS, uid } from '../../orders/sample.ts'
-import { describeEngines } from '../../support/engines.ts'
+import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { basicOf, type Caller, openGatewayFor } from './bundle.ts'
 
 const ORDERS = '/oidc/orders'
 const CREATORS = `${ORDERS}/creators`
 
-describeEngines('orders over HTTP', engine => {
+describeStore('orders over HTTP', engine => {
   let installation: Installation
   let caller: Caller
   let theirs: string

@@ -1,16 +1,16 @@
-// A file of transactions through the command, the queue, a worker and the store, on both engines.
+// A file of transactions through the command, the queue, a worker and the store.
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCommand } from '../../support/command.ts'
-import { describeEngines } from '../../support/engines.ts'
+import { describeOnRedis } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { CSV_HEADER, csvRowOf, transactionOf } from './sample.ts'
 
 const ROWS = 2_500
 
-describeEngines('tokenmill ingest transactions', engine => {
+describeOnRedis('tokenmill ingest transactions', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)

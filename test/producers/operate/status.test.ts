@@ -51,6 +51,19 @@ describeEngines('status', engine => {
     return { ...status, named: Object.fromEntries(status.checks.map(check => [check.name, check])) }
   }
 
+  /** A run of a new schedule, which was due an hour ago. */
+  async function lateRun() {
+    const { store } = installation.vault
+    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
+    await schedules.insert(store, {
+      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
+      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
+    })
+    const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
+    await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
+    return run
+  }
+
   it('is critical while no worker and no scheduler lives', async () => {
     const { state, named, processes } = await look()
     expect(state).toBe('critical')
@@ -80,7 +93,7 @@ describeEngines('status', engine => {
 
   it('warns of a process that died and of releases that differ, until another takes its place', async () => {
     const { store } = installation.vault
-    const known = { host: 'far', version: '0.0.1', kinds: [], features: [], connections: 1 } as const
+    const known = { host: 'far', version: '0.0.1', kinds: [], features: [], keys: [], connections: 1 } as const
     const processId = randomUUID()
     await processes.see(store, { ...known, processId, role: 'gateway' })
     expect((await look()).named['processes']).toMatchObject({
@@ -110,17 +123,6 @@ where process_id = $1`,
     expect((await look()).state).toBe('well')
   })
 
-  it('is critical where the KEK file is absent or another one', async () => {
-    const { dataDir } = installation
-    expect((await look({ TOKENMILL_KEK_FILE: join(dataDir, 'no-kek') })).named['vault keys']).toMatchObject({
-      state: 'critical',
-      says: expect.stringContaining('ENOENT'),
-    })
-    const other = join(dataDir, 'other-kek')
-    await writeFile(other, `tokenmill-kek-v1\n${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 })
-    expect((await look({ TOKENMILL_KEK_FILE: other })).named['vault keys']).toMatchObject({ state: 'critical' })
-  })
-
   it('warns of failed jobs', async () => {
     const { queues } = installation
     await queues.add(FAILED_QUEUE('token-update'), { id: 'f_1', data: {} })
@@ -129,63 +131,6 @@ where process_id = $1`,
       says: 'jobs that failed for good: token-update 1',
     })
     await queues.remove(FAILED_QUEUE('token-update'), 'f_1')
-  })
-
-  it('is critical where a schedule is late or its run failed', async () => {
-    const { store } = installation.vault
-    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
-    await schedules.insert(store, {
-      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
-      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
-    })
-    const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
-    await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
-    expect((await look()).named['schedules']).toMatchObject({
-      state: 'critical',
-      says: `2026-01-02 of ${schedule.scheduleId} is late by 60 min`,
-    })
-    await scheduleRuns.fail(store, run, 'role_missing')
-    expect((await look()).named['schedules']?.says).toContain('failed (role_missing)')
-    await store.query({ text: `update tokenmill.schedule_run set ended_at = now() - interval '25 hours'` })
-    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
-    await store.query({ text: `update tokenmill.schedule_run set ended_at = now()` })
-    expect((await look()).named['schedules']).toMatchObject({ state: 'critical' })
-    const later = { ...run, businessDate: '2026-01-03', receiptId: randomUUID() }
-    await scheduleRuns.insert(store, [{ ...later, dueAt: Date.now() }])
-    await scheduleRuns.applyAnswer(store, later.receiptId, { state: 'SUCCEEDED', reportUid: null })
-    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
-  })
-
-  it('says nothing more of a schedule that was removed after its run had failed', async () => {
-    const { store } = installation.vault
-    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
-    await schedules.insert(store, {
-      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
-      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
-    })
-    const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
-    await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
-    await scheduleRuns.fail(store, run, 'role_missing')
-    expect((await look()).named['schedules']?.says).toContain(`of ${schedule.scheduleId} failed (role_missing)`)
-    const said = await cli(['schedule', 'remove', schedule.scheduleId], { env: installation.env })
-    expect(said.status).toBe(0)
-    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
-  })
-
-  it('is critical where a night is due and no scheduler began it', async () => {
-    const { store } = installation.vault
-    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
-    const since = Date.now() - 3 * 86_400_000
-    await schedules.insert(store, {
-      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
-      ...{ parameters: {}, time: '00:00', zone: 'UTC', since },
-    })
-    expect((await look()).named['schedules']).toMatchObject({
-      state: 'critical',
-      says: expect.stringMatching(new RegExp(`of ${schedule.scheduleId} is late by .*: no scheduler began it`)),
-    })
-    await schedules.remove(store, schedule.scheduleId)
-    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
   })
 
   it('warns of a batch that stalled, and says why', async () => {
@@ -230,19 +175,6 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     })
     await store.query({ text: `update tokenmill.batch set active_at = now() where batch_id = 'stalls'` })
     expect((await look()).named['batches']).toMatchObject({ state: 'well', says: '1 open batch: 1 RUNNING' })
-  })
-
-  it('warns of a client whose last signing key ends soon', async () => {
-    const { store } = installation.vault
-    const { credentials } = await installation.addClient('ending')
-    const { clientId, kid } = credentials.signingKey
-    await clients.retireKey(store, clientId, kid, Date.now() + 3 * 86_400_000)
-    expect((await look()).named['keys']).toMatchObject({
-      state: 'warning',
-      says: expect.stringContaining('the last signing key of ending ends in 3 days'),
-    })
-    await clients.revoke(store, clientId)
-    expect((await look()).named['keys']).toMatchObject({ state: 'well' })
   })
 
   it('warns of a client that does not read its results, by its name', async () => {
@@ -305,6 +237,78 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     }
     silent.close()
   }, 30_000)
+
+  // One engine will do for what the queue has no part in.
+  if (engine.name === 'redis') return
+
+  it('is critical where the KEK file is absent or another one', async () => {
+    const { dataDir } = installation
+    expect((await look({ TOKENMILL_KEK_FILE: join(dataDir, 'no-kek') })).named['vault keys']).toMatchObject({
+      state: 'critical',
+      says: expect.stringContaining('ENOENT'),
+    })
+    const other = join(dataDir, 'other-kek')
+    await writeFile(other, `tokenmill-kek-v1\n${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 })
+    expect((await look({ TOKENMILL_KEK_FILE: other })).named['vault keys']).toMatchObject({ state: 'critical' })
+  })
+
+  it('is critical where a schedule is late or its run failed', async () => {
+    const { store } = installation.vault
+    const run = await lateRun()
+    expect((await look()).named['schedules']).toMatchObject({
+      state: 'critical',
+      says: `2026-01-02 of ${run.scheduleId} is late by 60 min`,
+    })
+    await scheduleRuns.fail(store, run, 'role_missing')
+    expect((await look()).named['schedules']?.says).toContain('failed (role_missing)')
+    await store.query({ text: `update tokenmill.schedule_run set ended_at = now() - interval '25 hours'` })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+    await store.query({ text: `update tokenmill.schedule_run set ended_at = now()` })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'critical' })
+    const later = { ...run, businessDate: '2026-01-03', receiptId: randomUUID() }
+    await scheduleRuns.insert(store, [{ ...later, dueAt: Date.now() }])
+    await scheduleRuns.applyAnswer(store, later.receiptId, { state: 'SUCCEEDED', reportUid: null })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
+  it('says nothing more of a schedule that was removed after its run had failed', async () => {
+    const { store } = installation.vault
+    const run = await lateRun()
+    await scheduleRuns.fail(store, run, 'role_missing')
+    expect((await look()).named['schedules']?.says).toContain(`of ${run.scheduleId} failed (role_missing)`)
+    const said = await cli(['schedule', 'remove', run.scheduleId], { env: installation.env })
+    expect(said.status).toBe(0)
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
+  it('is critical where a night is due and no scheduler began it', async () => {
+    const { store } = installation.vault
+    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
+    const since = Date.now() - 3 * 86_400_000
+    await schedules.insert(store, {
+      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
+      ...{ parameters: {}, time: '00:00', zone: 'UTC', since },
+    })
+    expect((await look()).named['schedules']).toMatchObject({
+      state: 'critical',
+      says: expect.stringMatching(new RegExp(`of ${schedule.scheduleId} is late by .*: no scheduler began it`)),
+    })
+    await schedules.remove(store, schedule.scheduleId)
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
+  it('warns of a client whose last signing key ends soon', async () => {
+    const { store } = installation.vault
+    const { credentials } = await installation.addClient('ending')
+    const { clientId, kid } = credentials.signingKey
+    await clients.retireKey(store, clientId, kid, Date.now() + 3 * 86_400_000)
+    expect((await look()).named['keys']).toMatchObject({
+      state: 'warning',
+      says: expect.stringContaining('the last signing key of ending ends in 3 days'),
+    })
+    await clients.revoke(store, clientId)
+    expect((await look()).named['keys']).toMatchObject({ state: 'well' })
+  })
 
   it('prints what was answered first, and then a check that takes longer', async () => {
     const { store } = installation.vault

@@ -44,7 +44,7 @@ export async function openScheduleFor(
     queues,
     signingKey: await readSystemKey(dataDir, 'scheduler'),
     userId: own.userId,
-    installationKeys: credentials.installationKeys,
+    trusted: { keys: credentials.installationKeys },
     settings: {
       ...{ audience: credentials.audience, lateMs: 1_800_000, keepDays: 400, sweepPage: 500, webhookLeaseMs: 60_000 },
       ...settings,

@@ -73,7 +73,7 @@ it('adds, lists and removes, with an audit row each; the sweep of tokens is nobo
   expect((await bench.cli(['schedule', 'remove', EXPIRY])).status).toBe(1)
   expect((await scheduled()).length).toBe(2)
   const audited = await bench.rows<{ action: string; actor: string; reason: string | null }>(
-    `select action, actor, detail->>'reason' as reason from tokenmill.audit where action like 'schedule.%' order by audit_id`,
+    `select action, actor, detail->>'reason' as reason from tokenmill.audit where action like 'schedule.%' and outcome = 'done' order by audit_id`,
   )
   const machine = expect.stringMatching(/^machine:.+@.+/)
   expect(audited).toEqual([
@@ -118,7 +118,7 @@ where schedule_id = '${id}'`)
   expect(await runs('--state', 'FAILED')).toEqual([])
 
   const audited = await bench.rows<{ subject: string; detail: unknown }>(
-    `select subject, detail from tokenmill.audit where action = 'schedule.run' order by audit_id`,
+    `select subject, detail from tokenmill.audit where action = 'schedule.run' and outcome = 'done' order by audit_id`,
   )
   expect(audited).toEqual([
     { subject: id, detail: { date, runs: 1, reason: 'the disk was full' } },

@@ -1,4 +1,4 @@
-// Tokens whose expiry date has passed, through scheduler, queue, worker and store, on both engines.
+// Tokens whose expiry date has passed, through scheduler, queue, worker and store.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
@@ -7,7 +7,7 @@ import { signAsk } from '../../../producers/envelope.ts'
 import { dateOf, dayAfter } from '../../../producers/schedule/business-dates.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
-import { describeEngines } from '../../support/engines.ts'
+import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { openSystemDesk } from '../../support/system-requests.ts'
 import { until } from '../../support/until.ts'
@@ -17,7 +17,7 @@ const PAGE = 4
 const PASSED = 10
 const today = dateOf(Date.now())
 
-describeEngines('a token whose date has passed', engine => {
+describeOnRedis('a token whose date has passed', engine => {
   let installation: Installation
   let client: Client
   const expired: string[] = []

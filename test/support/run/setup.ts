@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { attach } from '../../../src/embedded/server.ts'
 import { missingPrometheus } from '../../ops/prometheus.ts'
+import { missingSoftHsm } from '../../vault/pkcs11/softhsm.ts'
 import { missingTools } from '../postgres-tools.ts'
 import { findRedis, type RedisServer, startRedis } from '../redis.ts'
 import { PARENTS, runParent } from './run-parent.ts'
@@ -53,6 +54,7 @@ async function openRedis(dir: string): Promise<RedisServer | undefined> {
 function askForTools(): void {
   askFor('REQUIRE_POSTGRES_TOOLS', 'FAIL-OVER AND POOLERS', missingTools())
   askFor('REQUIRE_PROMETHEUS', 'ALERTS AND DASHBOARDS', missingPrometheus())
+  askFor('REQUIRE_SOFTHSM', 'KEYS IN A TOKEN', missingSoftHsm())
 }
 
 /** `setting`=1 makes an error of what is missing. */

@@ -165,12 +165,12 @@ describe('a results request', () => {
     const rreq = rreqOf(record.findings, record.transactionId)
     for (const id of ['threeDSServerTransID', 'dsTransID', 'acsTransID']) {
       const wrong = { ...rreq, [id]: '3f2504e0-4f89-41d3-9a0c-0305e82c3301' }
-      expect(
-        (await receiveResult(bundle.ports, wrong, resultKeyOf(bundle.ports, record.transactionId))).message,
-      ).toMatchObject({
-        messageType: 'Erro',
-        errorCode: '301',
-      })
+      expect((await receiveResult(bundle.ports, wrong, await resultKeyOf(bundle.ports, record))).message).toMatchObject(
+        {
+          messageType: 'Erro',
+          errorCode: '301',
+        },
+      )
     }
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'C' })
   })
@@ -180,7 +180,7 @@ describe('a results request', () => {
     const proof = { transStatus: 'Y', authenticationValue: Buffer.alloc(20, 7).toString('base64') }
     const forged = rreqOf(record.findings, record.transactionId, proof)
     const { record: other } = await ask(CARD.challengeY)
-    for (const key of ['', 'x'.repeat(22), resultKeyOf(bundle.ports, other.transactionId)])
+    for (const key of ['', 'x'.repeat(22), await resultKeyOf(bundle.ports, other)])
       expect((await receiveResult(bundle.ports, forged, key)).message).toMatchObject({ errorCode: '301' })
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'C' })
   })
@@ -193,9 +193,9 @@ describe('a results request', () => {
       [rreqOf(record.findings, record.transactionId, { transStatus: 'C' }), '203'],
       [rreqOf(record.findings, record.transactionId, { transStatus: undefined }), '203'],
     ] as const)
-      expect(
-        (await receiveResult(bundle.ports, wrong, resultKeyOf(bundle.ports, record.transactionId))).message,
-      ).toMatchObject({ messageType: 'Erro', errorCode: code })
+      expect((await receiveResult(bundle.ports, wrong, await resultKeyOf(bundle.ports, record))).message).toMatchObject(
+        { messageType: 'Erro', errorCode: code },
+      )
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'C' })
   })
 
@@ -203,16 +203,14 @@ describe('a results request', () => {
     const { record } = await ask(CARD.challengeY)
     const rreq = rreqOf(record.findings, record.transactionId)
     const answers = await Promise.all(
-      Array.from({ length: 5 }, () =>
-        receiveResult(bundle.ports, rreq, resultKeyOf(bundle.ports, record.transactionId)),
-      ),
+      Array.from({ length: 5 }, async () => receiveResult(bundle.ports, rreq, await resultKeyOf(bundle.ports, record))),
     )
     expect(answers.map(({ message }) => message.messageType)).toEqual(Array(5).fill('RRes'))
     expect(answers.filter(({ ended }) => ended)).toHaveLength(1)
     const other = { ...rreq, transStatus: 'U' }
-    expect(
-      (await receiveResult(bundle.ports, other, resultKeyOf(bundle.ports, record.transactionId))).message,
-    ).toMatchObject({ messageType: 'Erro' })
+    expect((await receiveResult(bundle.ports, other, await resultKeyOf(bundle.ports, record))).message).toMatchObject({
+      messageType: 'Erro',
+    })
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'N', version: 3 })
   })
 })

@@ -6,6 +6,7 @@ import { addType } from '../../../src/token/card-fields.ts'
 import { create, type Given } from '../../../src/token/decide.ts'
 import type { TokenRow } from '../../../src/token/token.ts'
 import { batchLine, context, decided, facts, NOW, rowOf, stored } from '../samples.ts'
+import { given } from './given.ts'
 
 interface Line {
   line: number
@@ -40,30 +41,6 @@ function dataOf(row: TokenRow | undefined) {
   const { createdAt: _c, updatedAt: _u, version: _v, lastReceipt: _l, mark: _m, ...data } = row
   return data
 }
-
-const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
-const given: fc.Arbitrary<Given> = fc
-  .record({
-    // Expired, of this month, and later ones; ties are wanted.
-    expiry: optional(fc.constantFrom([1, 2026], [11, 2026], [12, 2026], [1, 2029], [12, 2028])),
-    cardHolderName: optional(fc.constantFrom('A', 'B', 'C')),
-    cardHolderEmail: optional(fc.constantFrom('a@example.org', 'b@example.org')),
-    cardSequence: optional(fc.constantFrom('1', '2')),
-    start: optional(fc.constantFrom([1, 2020], [2, 2021])),
-    cardBrand: optional(fc.constantFrom('CB', 'VISA')),
-    tokenExpiryDate: optional(fc.constantFrom('2026-11-21', '2027-01-01', '2028-01-01')),
-    tokenType: optional(fc.constantFrom('REUSE' as const, 'ANALYTICS' as const, 'REUSE_AND_ANALYTICS' as const)),
-  })
-  .map(({ expiry, start, ...rest }) => {
-    const all = {
-      ...rest,
-      expiryMonth: expiry?.[0],
-      expiryYear: expiry?.[1],
-      startMonth: start?.[0],
-      startYear: start?.[1],
-    }
-    return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Given
-  })
 
 const inAnyOrder = fc
   .uniqueArray(fc.record({ line: fc.integer({ min: 1, max: 2 ** 31 - 1 }), given }), {

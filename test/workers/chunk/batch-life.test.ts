@@ -201,15 +201,34 @@ describe('a batch', () => {
     await expect(prove(signed({ ...admin.credentials, signingKey: forged }))).rejects.toThrow(/not its key/)
     const proof = signed(admin.credentials)
     const actor = await prove(proof)
-    expect(actor).toEqual({ kind: 'client', id: admin.credentials.signingKey.clientId, proof })
+    const { clientId: adminId, kid: key } = admin.credentials.signingKey
+    expect(actor).toEqual({ kind: 'client', id: adminId, proof, key, unchecked: true })
     expect(await pauseBatch(store, await find(id), { actor, reason: undefined })).toMatchObject({ done: {} })
     await clients.revoke(store, actor.id)
     await expect(prove(proof)).rejects.toThrow(/revoked/)
+    // Whoever owns the database adds a role: a command that holds the keys sees that tokenmill did not.
+    const minted = await installation.addClient('minted', { roles: ['TOKEN_READ'] })
+    const { clientId } = minted.credentials.signingKey
+    await store.query({
+      text: `update tokenmill.client set roles = '{ADMIN}' where client_id = $1`,
+      values: [clientId],
+    })
+    expect(await prove(signed(minted.credentials))).toMatchObject({ id: clientId, unchecked: true })
+    const { ring } = installation.vault
+    const check = (proof: string) => proveOperator(store, proof, deed, Date.now(), ring)
+    await expect(check(signed(minted.credentials))).rejects.toThrow(/not written by tokenmill/)
+    const second = await installation.addClient('second-admin', { roles: ['ADMIN'] })
+    expect(await check(signed(second.credentials))).not.toHaveProperty('unchecked')
+    await store.query({
+      text: 'update tokenmill.client_key set mac = null, mac_version = null where client_id = $1',
+      values: [second.credentials.signingKey.clientId],
+    })
+    await expect(check(signed(second.credentials))).rejects.toThrow(/not written by tokenmill/)
     const audited = await store.query({
-      text: `select actor, detail->>'proof' as proof from tokenmill.audit where subject = $1`,
+      text: `select actor, detail->>'proof' as proof, detail->'unchecked' as unchecked from tokenmill.audit where subject = $1`,
       values: [id],
     })
-    expect(audited.rows).toEqual([{ actor: `client:${actor.id}`, proof }])
+    expect(audited.rows).toEqual([{ actor: `client:${actor.id}`, proof, unchecked: true }])
   })
 })
 

@@ -13,6 +13,7 @@ import { runJob } from '../../../workers/line/run-job.ts'
 import { transactionOf } from '../../producers/ingest/sample.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { volume } from '../../support/volume.ts'
 import { openWorld, type World } from '../provider/bundle.ts'
 import {
   type After,
@@ -27,7 +28,7 @@ import {
   told,
 } from './batch-model.ts'
 
-const RUNS = Number(process.env['BATCH_RUNS'] ?? 60)
+const RUNS = Number(process.env['BATCH_RUNS'] ?? volume(25, 60))
 const BY = { actor: { kind: 'machine', id: 'model' } as const, reason: undefined }
 const CHUNKS = 3
 

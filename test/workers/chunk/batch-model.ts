@@ -70,7 +70,7 @@ function send(model: Model, { chunk, mended, says }: Extract<Deed, { do: 'send' 
   const isFinished = model.summed.revision > 0
   if (model.paused && !model.cancelled && !isFinished) return [{ model, seen: 'put off' }]
   const before = model.chunks[chunk]
-  if (before && !before.FAILED) return [{ model, seen: told(before) }]
+  if (before && !before.FAILED) return repeat(model, chunk, says, told(before))
   const extent = extentOf({ chunk, ...says })
   if (extent === 'contradiction') return [{ model, seen: 'batch_extent' }]
   const way: After[] = [{ model, seen: 'died' }]
@@ -95,6 +95,19 @@ function send(model: Model, { chunk, mended, says }: Extract<Deed, { do: 'send' 
     : { CREATED: done + (mended ? left : left - 1), FAILED: mended ? 0 : 1 }
   const sent = { ...now, chunks: { ...now.chunks, [chunk]: clean(counts) } }
   return [...way, { model: sent, seen: 'died' }, { model: sent, seen: told(clean(counts)) }]
+}
+
+/** A chunk that was answered before: it may say late that no other chunk follows. */
+function repeat(model: Model, chunk: number, says: Extract<Deed, { do: 'send' }>['says'], answer: string): After[] {
+  const extent = says.last && !says.extent && !model.extent ? extentOf({ chunk, ...says }) : undefined
+  const isBeyond = Object.keys(model.chunks).some(other => Number(other) > chunk)
+  if (!extent || extent === 'contradiction' || isBeyond) return [{ model, seen: answer }]
+  const ended = { ...model, extent: known(extent) }
+  return [
+    { model, seen: 'died' },
+    { model: ended, seen: 'died' },
+    { model: ended, seen: answer },
+  ]
 }
 
 function known(extent: KnownExtent | undefined): Model['extent'] {

@@ -23,6 +23,8 @@ const client: Client = {
   names: 'numeric',
   createdAt: 0,
   revokedAt: null,
+  mac: null,
+  macVersion: null,
 }
 
 function claims(over: Partial<Claims> = {}): Claims {
@@ -135,10 +137,10 @@ describe('a client', () => {
 describe('a system client', () => {
   it('sends its own kinds and no other', () => {
     const allowed = (iss: string) => KINDS.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
-    expect(allowed('worker')).toEqual(['reversal'])
+    expect(allowed('worker')).toEqual(['reversal', 'manifest-total'])
     expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report', 'webhook'])
     expect(allowed('gateway')).toEqual(
-      KINDS.filter(kind => !['transaction-batch', 'reference', 'webhook'].includes(kind)),
+      KINDS.filter(kind => !['transaction-batch', 'reference', 'webhook', 'manifest-total'].includes(kind)),
     )
   })
 

@@ -22,24 +22,42 @@ import { writeEffects } from '../../../workers/line/write-effect.ts'
 import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
-const deps = { clock: systemClock, ring: { ownerHash: (key: string) => createHash('sha256').update(key).digest() } }
+const hashOf = (key: string) => createHash('sha256').update(key).digest()
+const ring = {
+  ownerHash: (key: string) => ({ hash: hashOf(key), keyVersion: 1 }),
+  ownerHashes: (key: string) => [hashOf(key)],
+  ownerVersions: () => [1],
+}
+const deps = { clock: systemClock, ring }
 const SCOPE = randomUUID()
+
+function cardOf(): Pick<StoredToken, 'cards' | 'link'> {
+  const kept = [randomUUID()]
+  return { cards: kept, link: { kept, versions: [1], known: kept, turn: 1, whole: null } }
+}
 
 function token(over: Partial<StoredToken> = {}): StoredToken {
   return {
+    ...cardOf(),
     ...{ tokenId: randomUUID(), tokenScope: SCOPE, status: 'ACTIVE', suspendedReason: null, tokenType: 'REUSE' },
-    ...{ fingerprint: randomBytes(32), sealed: randomBytes(40), sealVersion: 1, bin: '411111', lastFour: '1111' },
+    ...{ sealed: randomBytes(40), sealVersion: 1, bin: '411111', lastFour: '1111' },
     ...{ expiryMonth: 12, expiryYear: 2031, cardHolderName: null, cardHolderEmail: null, cardSequence: null },
     ...{ startMonth: null, startYear: null, brand: 'VISA', cardBrand: null, binRange: null, analyticsToken: null },
     ...{ thirdParty: null, tokenExpiryDate: null, createdAt: 0, updatedAt: 0, version: 1, lastReceipt: null },
-    ...{ mark: null, ...over },
+    ...{ mark: null, givenAt: null, ...over },
   }
 }
 
 function receipt(over: Partial<Receipt> = {}): Receipt {
   return {
     ...{ receiptId: randomUUID(), clientId: 'c', iss: 'c', kind: 'token-create', jti: 'a "quoted", \\ name' },
-    ...{ requestDigest: randomBytes(32), envelopeDigest: randomBytes(32), replyTo: null, reference: null },
+    ...{
+      requestDigest: randomBytes(32),
+      digestVersion: 1,
+      envelopeDigest: randomBytes(32),
+      replyTo: null,
+      reference: null,
+    },
     ...{ status: 'SUCCEEDED', code: 200, outcome: 'CREATED', refusal: null, tokenId: null, batchNo: null, chunk: null },
     ...{ counts: null, reasons: null, outcomes: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1 },
     ...{ acceptedAt: 1_000, completedAt: 2_000, ...over },
@@ -57,7 +75,7 @@ function reference(over: Partial<StoredReference> = {}): StoredReference {
   return {
     ...{ referenceNo: undefined, tokenScope: SCOPE, provider: 'p', providerAccount: '', customerId: '' },
     ...{ cardId: randomUUID(), tokenId: randomUUID(), onFile: {}, version: 1, createdAt: 0, updatedAt: 0 },
-    ...{ lastReceipt: randomUUID(), mark: null, before: null, ...over },
+    ...{ lastReceipt: randomUUID(), mark: null, givenAt: null, before: null, ...over },
   }
 }
 
@@ -67,10 +85,10 @@ function full(): Required<Effect> {
   const receiptId = randomUUID()
   return {
     inserts: [made],
-    updates: [token({ version: 2 })],
+    updates: [token({ version: 2, link: undefined })],
     touches: [{ tokenId: randomUUID(), receiptId, version: 1 }],
     erasedImages: [randomUUID()],
-    beforeImages: [{ receiptId, tokenId: randomUUID(), sealed: randomBytes(8), keyVersion: 1 }],
+    beforeImages: [{ receiptId, tokenId: randomUUID(), sealed: randomBytes(8), keyVersion: 1, sealVersion: 1 }],
     newReferences: [reference()],
     changedReferences: [reference({ referenceNo: 1, version: 2 })],
     misses: [{ clientId: 'c', tokenScope: SCOPE, digits: '4111111111', missesMax: 1 }],
@@ -97,6 +115,7 @@ describe('an effect', () => {
       'third-party-take-up',
       'scheme-abandon-of',
       'tokens-insert',
+      'cards-insert',
       'tokens-hold',
       'tokens-update',
       'tokens-touch',
@@ -113,7 +132,7 @@ describe('an effect', () => {
     ])
     await written
     // Compensations read first, when everything else is answered.
-    expect(sent.slice(16)).toEqual(['scheme-intents-by-receipt'])
+    expect(sent.slice(17)).toEqual(['scheme-intents-by-receipt'])
   })
 
   it('asks once for the owners, and the former owners, of all tokens that it deletes', async () => {
@@ -124,9 +143,9 @@ describe('an effect', () => {
         return { rows: [], count: 2 }
       },
     }
-    const deleted = () => token({ version: 2, status: 'DELETED', fingerprint: null, sealed: null })
+    const deleted = () => token({ version: 2, status: 'DELETED', cards: [], link: undefined, sealed: null })
     await writeEffects(recording, [{ updates: [deleted()] }, { updates: [deleted()] }], deps)
-    expect(sent).toEqual(['tokens-update', 'references-remove-of', 'references-erase-former-of'])
+    expect(sent).toEqual(['tokens-update', 'references-remove-of'])
   })
 
   it('that is empty sends nothing', async () => {
@@ -164,7 +183,10 @@ describe('effects of several decisions', () => {
     const guess = { clientId: 'c', tokenScope: SCOPE, digits: '4000000001' }
     const mark = (tokenId: string, sequence: number) => [{ clientId: 'c', tokenId, sequence }]
     await write([
-      { updates: [{ ...changed, lastFour: '2222', version: 2 }], sequences: mark(changed.tokenId, 7) },
+      {
+        updates: [{ ...changed, storedCards: changed.cards, lastFour: '2222', version: 2 }],
+        sequences: mark(changed.tokenId, 7),
+      },
       { touches: [{ tokenId: touched.tokenId, receiptId, version: 1 }], sequences: mark(touched.tokenId, 9) },
       { inserts: [made], misses: [guess, { ...guess, digits: '4000000002' }] },
       { misses: [{ ...guess, missesMax: 2 }] },
@@ -179,13 +201,13 @@ describe('effects of several decisions', () => {
     )
     expect(rows.get(changed.tokenId)).toMatchObject({ lastFour: '2222', version: 2 })
     expect(rows.get(touched.tokenId)).toMatchObject({ lastReceipt: receiptId, version: 1 })
-    expect(rows.get(made.tokenId)?.fingerprint).toEqual(made.fingerprint)
+    expect(rows.get(made.tokenId)?.cards).toEqual(made.cards)
     expect(await guesses.countAll(store, [{ ...guess, digits: 'unknown' }, guess])).toEqual([0, 2])
     expect(await sequences.find(store, 'c', touched.tokenId)).toBe(9)
   })
 
   it.each<[string, (row: StoredToken) => Effect]>([
-    ['a card has got its token', row => ({ inserts: [token({ fingerprint: row.fingerprint })] })],
+    ['a card has got its token', row => ({ inserts: [token({ cards: row.cards, link: row.link })] })],
     ['a token was changed', row => ({ updates: [{ ...row, version: 3 }] })],
     ['a token was changed that is only answered for', row => ({ touches: [{ ...touchOf(row), version: 2 }] })],
     ['a later sequence took effect', row => ({ sequences: [{ clientId: 'c', tokenId: row.tokenId, sequence: 5 }] })],
@@ -229,7 +251,7 @@ describe('effects of several decisions', () => {
       'the token of a third party was retired',
       /given up/,
       async () => {
-        const [receiptId, theirs] = [randomUUID(), scheme({ thirdParty: true, fingerprint: randomBytes(32) })]
+        const [receiptId, theirs] = [randomUUID(), scheme({ thirdParty: true, link: cardOf().link })]
         await schemeTokens.insertAll(store, [theirs])
         await store.query({
           text: `update tokenmill.scheme_token set state = 'ACTIVE', reference = 'x', card = null, card_version = null where provision_id = $1`,

@@ -104,7 +104,7 @@ describeStore('a batch of scheme tokens', engine => {
   })
 
   it('comes by itself with new tokens of a scope that asks for it', async () => {
-    const { tokenScope } = await makeScope(networked.installation.vault.store, {
+    const { tokenScope } = await makeScope(networked.installation.vault, {
       ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8, autoProvision: true },
     })
     const { live } = (await networked.simulator.stats()).tokens

@@ -84,21 +84,23 @@ interface Process {
 export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
 const THIRD_PARTY = `third-party ${CONTRACT}`
 
-/** `oneTokenPerCard`: the third party has but one for each card, whoever asks. */
+/** `oneTokenPerCard`: the third party has but one for each card, whoever asks. `beside`: the same networks as this world's. */
 export async function openWorld(
   installation: Installation,
-  { oneTokenPerCard = false }: { oneTokenPerCard?: boolean } = {},
+  { oneTokenPerCard = false, beside }: { oneTokenPerCard?: boolean; beside?: World | undefined } = {},
 ): Promise<World> {
   const { vault, credentials, session } = installation
-  const network = openNetwork()
-  const thirdParty = openNetwork({
-    name: THIRD_PARTY,
-    referenceOf: (id, pan) =>
-      `ext_${createHash('sha256')
-        .update(oneTokenPerCard ? pan : id)
-        .digest('hex')
-        .slice(0, 24)}`,
-  })
+  const network = beside?.network ?? openNetwork()
+  const thirdParty =
+    beside?.thirdParty ??
+    openNetwork({
+      name: THIRD_PARTY,
+      referenceOf: (id, pan) =>
+        `ext_${createHash('sha256')
+          .update(oneTokenPerCard ? pan : id)
+          .digest('hex')
+          .slice(0, 24)}`,
+    })
   let ahead = 0
   const clock = () => Date.now() + ahead
   const told: World['told'] = []
@@ -116,7 +118,7 @@ export async function openWorld(
   }
   const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), KINDS)
   const log = openLog(process.env['TEST_LOG'] ?? 'silent')
-  const directory = await openDirectory(vault.store, installation.queues, vault.kek, Date.now)
+  const directory = await openDirectory({ ...vault, queues: installation.queues, onUngranted: () => {} }, Date.now)
   const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config
   const announcer: Deps['announcer'] = {
     publish: async ({ body }) => {
@@ -148,8 +150,10 @@ export async function openWorld(
         metrics,
         log,
         announcer,
+        captureUse: { note: () => {} },
         progress: { note: () => {} },
         dropped: { note: () => {} },
+        keyReaders: { note: () => {} },
       },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },

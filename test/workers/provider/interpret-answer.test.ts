@@ -14,7 +14,7 @@ const ROW: StoredScheme = {
   ...{ background: false, state: 'PENDING', reference: null, suspendedBy: [], lastFour: null, expiryMonth: null },
   ...{ expiryYear: null, par: null, refusal: null, retiredAt: null, version: 1, sealed: null, sealVersion: null },
   ...{ card: Buffer.from('sealed'), cardVersion: 1, asked: 'PROVISION', lastIntent: 'i', lease: 'l', dueAt: NOW },
-  ...{ attempts: 1, checkedAt: null, thirdParty: false, fingerprint: null, createdAt: 0, updatedAt: 0 },
+  ...{ attempts: 1, checkedAt: null, thirdParty: false, cards: [], createdAt: 0, updatedAt: 0 },
 }
 const TOKEN: ProviderToken = {
   ...{ reference: 'ref', state: 'ACTIVE', suspendedBy: [], number: undefined },

@@ -29,7 +29,7 @@ describeStore('a scheme token', engine => {
 
   const scopeOf = async (more: Parameters<typeof makeScope>[1] | object) =>
     (
-      await makeScope(installation.vault.store, {
+      await makeScope(installation.vault, {
         ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8 },
         ...more,
       })

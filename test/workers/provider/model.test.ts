@@ -12,9 +12,10 @@ import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import type { Mishap } from '../../support/scripted-network.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { volume } from '../../support/volume.ts'
 import { CONTRACT, type Job, openWorld, type World } from './bundle.ts'
 
-const RUNS = Number(process.env['SCHEME_RUNS'] ?? 40)
+const RUNS = Number(process.env['SCHEME_RUNS'] ?? volume(20, 40))
 const SLOTS = 2
 
 type Deed =
@@ -95,7 +96,7 @@ describeStore('store and network', engine => {
   let cards = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    const made = await makeScope(installation.vault.store, {
+    const made = await makeScope(installation.vault, {
       ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8, autoProvision: true },
     })
     autoScope = made.tokenScope

@@ -217,7 +217,7 @@ describeStore('scheme tokens over HTTP', engine => {
 
   it('are nothing but a status where the token requestor is not the merchant', async () => {
     const { installation } = networked
-    const { tokenScope } = await makeScope(installation.vault.store, {
+    const { tokenScope } = await makeScope(installation.vault, {
       ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'PSP', binDigits: 8 },
     })
     const card = { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 }

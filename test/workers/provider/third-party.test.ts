@@ -176,7 +176,7 @@ describeStore('a third-party token', engine => {
     expect(result).toMatchObject(refusedFor('body.encrypted_card', 'third_party_card_declined'))
     const latest = await storedSchemes.listLatest(installation.vault.store, 100)
     expect(latest.find(({ refusal }) => refusal === 'card_declined')).toMatchObject({
-      ...{ thirdParty: true, state: 'VOID', card: null, fingerprint: null },
+      ...{ thirdParty: true, state: 'VOID', card: null, cards: [] },
     })
     expect((await make(pan)).result).toMatchObject({ code: 200 })
   })
@@ -262,7 +262,7 @@ describeStore('a third-party token', engine => {
   it('that stands for the card elsewhere is refused, and stays whose it is', async () => {
     world = await openWorld(installation, { oneTokenPerCard: true })
     const { id, pan } = await make()
-    const { tokenScope } = await makeScope(installation.vault.store, {
+    const { tokenScope } = await makeScope(installation.vault, {
       ...{ entityId: ENTITY, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 },
     })
     const elsewhere = await make(pan, { token_scope: tokenScope })
@@ -336,7 +336,7 @@ describeStore('a third-party token', engine => {
     expect(await world.run(job)).toMatchObject({ error: { reversal_status: 'REQUIRED' } })
     for (const reversal of world.queued.splice(0)) await world.attempt(reversal)
     const open = await storedSchemes.listOpen(installation.vault.store, 10)
-    expect(open).toMatchObject([{ state: 'PENDING', card: null, fingerprint: null }])
+    expect(open).toMatchObject([{ state: 'PENDING', card: null, cards: [] }])
     expect(open[0]?.retiredAt).not.toBeNull()
     world.thirdParty.otherwise = () => 'none'
     await world.calm()

@@ -15,6 +15,7 @@ import { type OpenedSchedule, openScheduleFor } from '../../producers/schedule/b
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
+import { volume } from '../../support/volume.ts'
 import { LEASE_MS } from './quick.ts'
 import { hostile, openReceiver, type Receiver } from './receiver.ts'
 
@@ -23,7 +24,7 @@ const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as cons
 /** Wide, for a machine that does much else; by itself it takes a tenth of this. */
 const BOUND_MS = 200_000
 /** To five endpoints. On PostgreSQL nothing of the queue can be lost apart from the store: fewer do. */
-const EVENTS = { redis: 200, postgres: 40 } as const
+const EVENTS = { redis: volume(60, 200), postgres: volume(20, 40) } as const
 let next = 0
 
 describeEngines('webhooks', engine => {
@@ -106,7 +107,7 @@ describeEngines('webhooks', engine => {
     await end(to)
   })
 
-  it('come by a thousand to receivers that fail, hang and lie: each is told, and nobody at a private address', async () => {
+  it('come by hundreds to receivers that fail, hang and lie: each is told, and nobody at a private address', async () => {
     const told = await Promise.all(Array.from({ length: 5 }, () => subscribe()))
     // The name leads to where the receiver is, which only `--private` permits.
     const forbidden = [await subscribe({ isPrivate: false, host: 'localhost', type: 'batch.stalled' })]
@@ -118,7 +119,7 @@ describeEngines('webhooks', engine => {
     const tries = () => receiver.taken.slice(before)
     const startedAt = Date.now()
     if (engine.redisUrls) {
-      await until(() => tries().length > 200, { ms: BOUND_MS })
+      await until(() => tries().length > many, { ms: BOUND_MS })
       await flush(engine.redisUrls[0] ?? '', engine.prefix)
     }
     for (const to of told) await untilAll(to, 'DELIVERED', many)
@@ -139,6 +140,23 @@ describeEngines('webhooks', engine => {
     }
     for (const to of [...told, ...forbidden]) await end(to)
   }, 240_000)
+
+  it('are told at least once where a worker dies between the request and its record', async () => {
+    const to = await subscribe()
+    receiver.behave(to.path, ({ times }, response) => {
+      // The receiver has it, and nobody learns of that.
+      if (times === 1) kill9(childrenRunning(SCRIPT))
+      response.writeHead(204).end()
+    })
+    await happen('crash')
+    await untilAll(to, 'DELIVERED')
+    expect(takenAt(to).length).toBeGreaterThanOrEqual(2)
+    expect(new Set(takenAt(to).map(({ id }) => id)).size).toBe(1)
+    await end(to)
+  })
+
+  // One engine will do for what the queue has no part in.
+  if (engine.name === 'redis') return
 
   it('have one id at each try, and the schedule ends: the last one fails for good', async () => {
     const to = await subscribe()
@@ -219,20 +237,6 @@ describeEngines('webhooks', engine => {
     await untilAll(to, 'DELIVERED', 2)
     expect(Date.now() - askedAt).toBeGreaterThanOrEqual(2_000)
     expect(receiver.atOnce.get(to.path)).toBe(1)
-    await end(to)
-  })
-
-  it('are told at least once where a worker dies between the request and its record', async () => {
-    const to = await subscribe()
-    receiver.behave(to.path, ({ times }, response) => {
-      // The receiver has it, and nobody learns of that.
-      if (times === 1) kill9(childrenRunning(SCRIPT))
-      response.writeHead(204).end()
-    })
-    await happen('crash')
-    await untilAll(to, 'DELIVERED')
-    expect(takenAt(to).length).toBeGreaterThanOrEqual(2)
-    expect(new Set(takenAt(to).map(({ id }) => id)).size).toBe(1)
     await end(to)
   })
 })

@@ -1,15 +1,17 @@
 // Batches over HTTP: a body becomes a batch when it has come whole, and what it held in clear is nowhere.
+
 import { request as httpRequest } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openEvents } from '../../../../producers/gateway/batches/events.ts'
+import { grantAll } from '../../../../src/acts/grants.ts'
 import { systemClock } from '../../../../src/clock.ts'
 import { openLog } from '../../../../src/log.ts'
 import * as batches from '../../../../src/store/batch/batches.ts'
 import * as intake from '../../../../src/store/batch/intake.ts'
 import * as chunks from '../../../../src/store/batch/intake-chunks.ts'
 import { readDatabase } from '../../../security/places.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeStore } from '../../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../../support/installation.ts'
 import { startScript } from '../../../support/process.ts'
 import { testPan } from '../../../support/test-pan.ts'
@@ -36,7 +38,7 @@ const ndjsonOf = (from: number, count: number) =>
   ).join('')
 const EXPECTED = { CREATED: 4_900, DUPLICATE: 50, REJECTED: 50 }
 
-describeEngines('a batch over HTTP', engine => {
+describeStore('a batch over HTTP', engine => {
   let installation: Installation
   let caller: Caller
   beforeAll(async () => {
@@ -341,6 +343,7 @@ describeEngines('a batch over HTTP', engine => {
           (await caller.call('POST', path, { authorization, headers: CSV, body: csvOf(500_000, 10) })).status,
         ).toBe(202)
         await query(`update tokenmill.client set roles = '{TOKEN_READ}' where client_id = $1`, [clientId])
+        await grantAll(installation.vault.store, installation.vault.ring)
       } finally {
         await lock.query('rollback')
         lock.release()

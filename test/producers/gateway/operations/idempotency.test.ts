@@ -5,7 +5,7 @@ import { reversalJti } from '../../../../producers/gateway/operations/timeout-re
 import { envelopeDigest } from '../../../../src/job/envelope/digest.ts'
 import { peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeEngines, describeOnRedis } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { until } from '../../../support/until.ts'
 import { basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../bundle.ts'
@@ -24,7 +24,7 @@ const detailsOf = (answer: { body: Record<string, unknown> }) =>
 const rowsOf = async (installation: Installation, text: string, values: unknown[] = []) =>
   (await installation.vault.store.query<Record<string, unknown>>({ text, values })).rows
 
-describeEngines('an idempotency key', engine => {
+describeOnRedis('an idempotency key', engine => {
   let installation: Installation
   let caller: Caller
   beforeAll(async () => {
@@ -171,9 +171,9 @@ describeEngines('without an answer in time', engine => {
     it('beyond as many operations as may be under way it is 429 with Retry-After, quickly', async () => {
       const waiting = Array.from({ length: 3 }, () => caller.put(MASTERCARD))
       await until(() => caller.gateway.deps.requestReply.inFlight() === 3)
-      const begun = performance.now()
       const answer = await caller.put(MASTERCARD)
-      expect(performance.now() - begun).toBeLessThan(500)
+      // It waited for none of them.
+      expect(caller.gateway.deps.requestReply.inFlight()).toBe(3)
       expect([answer.status, answer.body['code'], answer.body['reversal_status']]).toEqual([429, 429, 'NONE'])
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
       expect(await caller.call('GET', `${CARD}/t${'0'.repeat(26)}`)).toMatchObject({ status: 404 })

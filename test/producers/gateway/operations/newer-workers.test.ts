@@ -80,7 +80,7 @@ describeStore('a gateway older than its workers', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     caller = await openGatewayFor(installation, { TOKENMILL_RESEND_SECONDS: '1' })
-    key = await openInstallationKey(installation.vault.store, installation.vault.kek)
+    key = await openInstallationKey(installation.vault.store, installation.vault.halves)
   })
   afterAll(async () => {
     await caller?.close()

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'
 import * as operations from '../../../../src/store/job/operations.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeOnRedis } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { startScript } from '../../../support/process.ts'
 import { until } from '../../../support/until.ts'
@@ -16,7 +16,7 @@ const later = (key?: string) => ({
   ...(key === undefined ? {} : { 'idempotency-key': key }),
 })
 
-describeEngines('a write that prefers to be answered later', engine => {
+describeOnRedis('a write that prefers to be answered later', engine => {
   let installation: Installation
   let caller: Caller
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as clients from '../../../../src/store/access/clients.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { until } from '../../../support/until.ts'
 import { basicOf, CARD, type Caller, openGatewayFor } from '../bundle.ts'
@@ -37,7 +37,7 @@ async function openIssuer(): Promise<Issuer> {
   return issuer
 }
 
-describeEngines('credentials', engine => {
+describeStore('credentials', engine => {
   let installation: Installation
   let caller: Caller
   let issuer: Issuer

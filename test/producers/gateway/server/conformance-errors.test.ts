@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Role } from '../../../../src/job/catalogue.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { type Answer, basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../bundle.ts'
 
@@ -31,7 +31,7 @@ function expectProblem(answer: Answer, status: number, details?: Record<string, 
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
 }
 
-describeEngines('errors', engine => {
+describeStore('errors', engine => {
   let installation: Installation
   let caller: Caller
   const known = new Map<string, Promise<string>>()

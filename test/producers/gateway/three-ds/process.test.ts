@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../../src/config.ts'
+import * as processes from '../../../../src/store/access/processes.ts'
 import { startScript } from '../../../support/process.ts'
 import { until } from '../../../support/until.ts'
 import { CARD, lookupBody } from '../../../three-ds/samples.ts'
@@ -48,6 +49,9 @@ describe('tokenmill three-ds', () => {
     const [, port] = await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
     const url = `http://127.0.0.1:${port}`
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    const { store, keks } = bundle.installation.vault
+    const [{ keys } = { keys: [] }] = await processes.listVault(store, 60_000)
+    expect(keys).toEqual(expect.arrayContaining(['seal/1', keks.current.id]))
     const call = await openCalls(url, bundle.authorization)
     const { reuse_token: _, ...fields } = lookupBody(bundle.contract.contractId, CARD.silence)
     const card = { cardNumber: CARD.silence, expiryMonth: 1, expiryYear: 2031 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { encryptCard } from '../../../../src/vault/encrypt.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeOnRedis } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../bundle.ts'
 
@@ -26,7 +26,7 @@ function cardOf(bin: string, serial: number, length = 16): string {
   return `${head}${(10 - (sum % 10)) % 10}`
 }
 
-describeEngines('the card token service', engine => {
+describeOnRedis('the card token service', engine => {
   let installation: Installation
   let caller: Caller
   let serial = 0

@@ -1,0 +1,41 @@
+// A transaction whose statements are sent without waiting for each other: what its caller learns of the one that failed.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openLog } from '../../src/log.ts'
+import { LostRace, openStore, type Store } from '../../src/store/pool.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+describe('a transaction', () => {
+  let database: FreshDatabase
+  let store: Store
+  beforeAll(async () => {
+    database = await freshDatabase()
+    store = openStore(database.url, { log: openLog('silent'), connectionsMax: 1 })
+    // A rule that two transactions may break together: breaking it is a race.
+    await store.query({ text: 'create table public.card (a int constraint one_live_token_per_card unique)' })
+    await store.query({ text: 'insert into public.card values (1)' })
+  })
+  afterAll(async () => {
+    await store?.close()
+    await database?.drop()
+  })
+
+  it('says why its first statement failed, though a later one was waited for', async () => {
+    const raced = store.transaction(async db => {
+      const first = db.query({ text: 'insert into public.card values (1)' })
+      first.catch(() => {})
+      await db.query({ text: 'select 1' })
+      await first
+    })
+    await expect(raced).rejects.toThrow(LostRace)
+  })
+
+  it('is not taken for done where a statement failed that nobody waited for', async () => {
+    const unheard = store.transaction(async db => {
+      db.query({ text: 'insert into public.card values (2), (1)' }).catch(() => {})
+      await new Promise(resolve => setImmediate(resolve))
+      return 'done'
+    })
+    await expect(unheard).rejects.toThrow(LostRace)
+    expect((await store.query({ text: 'select a from public.card' })).rows).toEqual([{ a: 1 }])
+  })
+})
