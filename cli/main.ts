@@ -188,7 +188,7 @@ const ENTRIES: Entry[] = [
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const program = await buildProgram(words, { ...terminal, words })
-    await program.parseAsync(words, { from: 'user' })
+    await program.parseAsync(shieldKids(words), { from: 'user' })
     return EXIT.ok
   } catch (error) {
     // The user asked for help or version (0), or commander has refused the command line and printed why.
@@ -198,6 +198,17 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     if (line !== undefined) say(terminal, `tokenmill: ${line}`)
     return status
   }
+}
+
+/**
+ * A thumbprint of a key (RFC 7638: 43 characters of base64url) begins with a dash once in 64, and would be read as an
+ * option. Every command takes it as its last argument, so it may stand last, after `--`.
+ */
+function shieldKids(words: readonly string[]): readonly string[] {
+  const isShielded = (word: string) => /^-[\w-]{42}$/.test(word)
+  const kids = words.filter(isShielded)
+  if (kids.length === 0 || words.includes('--')) return words
+  return [...words.filter(word => !isShielded(word)), '--', ...kids]
 }
 
 /** All commands by name; only those whose names are among the words have their arguments and options. */

@@ -163,6 +163,10 @@ describe('keys of a client', () => {
     expect(keys.json<{ state: string }[]>().map(({ state }) => state)).toEqual(['RETIRED', 'REVOKED'])
     expect(await retire(first, 'soon')).toMatchObject({ status: 64 })
     expect(await bench.cli(['client', 'key', 'revoke', 'two-keys', 'unknown'])).toMatchObject({ status: 1 })
+    // One thumbprint in 64 looks like an option.
+    const dashed = `-${'h'.repeat(42)}`
+    const late = ['client', 'key', 'retire', 'two-keys', dashed, '--until', until]
+    expect((await bench.cli(late)).stderr).toContain('This client has no key with this kid')
   })
 })
 
