@@ -30,7 +30,7 @@ async function expectPatience(chaos: Chaos, server: { leave(): Promise<void>; co
   const file = await newFile(installation.dataDir, await newScope(chaos), ROWS)
   await slowStoring(chaos)
   const run = startMigrate(chaos, file)
-  await untilMiddle(chaos, file)
+  await untilMiddle(chaos, file, run)
   const names = Array.from({ length: JOBS }, (_, index) => ({
     kind: 'token-update' as const,
     request: { id: tokens[index % TOKENS], card_holder_name: `HOLDER ${index}` },

@@ -33,7 +33,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     // One chunk at a time, so that there is a rest.
     await slowStoring({ ask })
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
-    await untilMiddle({ ask }, file)
+    await untilMiddle({ ask }, file, run)
     const [{ batch_id: id }] = await command('batch', 'list')
     await command('batch', 'cancel', id, '--yes')
     const ended = await run.end()

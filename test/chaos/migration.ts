@@ -92,10 +92,15 @@ const pauseBody = (body: string) =>
   `create or replace function public.take_longer() returns trigger language plpgsql as 'begin ${body} end'`
 
 /**
- * Once a quarter of the cards have tokens; fails where the run was over before anybody could disturb it (`slowStoring`).
- * The store is asked, because the command writes its checkpoint once a second, and may be done by then.
+ * Once a quarter of the cards have tokens; fails where the run was over before anybody could disturb it (`slowStoring`),
+ * and says what the command said. The store is asked, because the command writes its checkpoint once a second, and may
+ * be done by then.
  */
-export async function untilMiddle({ ask }: Pick<Place, 'ask'>, { scope, created }: CardFile): Promise<void> {
+export async function untilMiddle(
+  { ask }: Pick<Place, 'ask'>,
+  { scope, created }: CardFile,
+  { child }: Run,
+): Promise<void> {
   const made = async () => {
     const [row] = await ask<{ made: number }>(
       'select count(*)::integer as made from tokenmill.token where token_scope = $1',
@@ -103,11 +108,20 @@ export async function untilMiddle({ ask }: Pick<Place, 'ask'>, { scope, created 
     )
     return row?.made ?? 0
   }
+  let ended: Exit | undefined
+  child.exit.then(exit => {
+    ended = exit
+  })
   const middle = async () => {
     const seen = await made()
+    if (seen < created / 4 && ended) throw new Error(`ended with ${ended.code} before the middle:\n${child.stderr()}`)
     return seen >= created / 4 ? seen : 0
   }
-  const seen = await until(middle, { ms: 100_000, what: 'a quarter of the tokens' })
+  const seen = await until(middle, { ms: 100_000, what: 'a quarter of the tokens' }).catch(async error => {
+    throw new Error(
+      `${error.message}; there are ${await made()} of ${created}, and the command said:\n${child.stderr()}`,
+    )
+  })
   await ask(pauseBody('return null;'))
   expect(seen).toBeLessThan(created)
 }
@@ -120,7 +134,7 @@ export async function disturb(
 ): Promise<number> {
   await slowStoring(place)
   const first = startMigrate(place, file)
-  await untilMiddle(place, file)
+  await untilMiddle(place, file, first)
   await disturbance(first)
   let ended = await first.end()
   let runs = 1

@@ -44,6 +44,8 @@ export interface Finder {
 
 const KEEP_MS = 1_000
 const ASK_MS = 2_000
+/** What a process waits that has not worked on the store yet: on a busy host its own first steps may take seconds. */
+const FIRST_ASK_MS = 10_000
 /** How often open connections are checked: a primary that was left behind, or hangs, may never close them. */
 const WATCH_MS = 5_000
 
@@ -73,10 +75,11 @@ function openFinder(address: Address): Finder {
 
   async function ask(): Promise<Choice> {
     const seen = system === undefined ? undefined : { system, timeline: timelines.get(system) ?? 0 }
-    const choice = await askAll(address, answers => {
+    const judge = (answers: readonly Answer[]) => {
       for (const { standing } of answers) raise(standing)
       return choose(answers, seen)
-    })
+    }
+    const choice = await askAll(address, judge, finder.proven ? ASK_MS : FIRST_ASK_MS)
     const { standing } = choice.chosen
     system = standing.system
     // Logged only when this state begins; a metric shows how long it lasts.
@@ -146,14 +149,31 @@ function openFinder(address: Address): Finder {
   return finder
 }
 
-async function askAll(address: Address, judge: (answers: Answer[]) => Choice): Promise<Choice> {
+/**
+ * Asks all hosts at the same time. After `ASK_MS` the hosts that have answered must do, and if none of them may be used,
+ * the others have until `mostMs`.
+ */
+async function askAll(
+  address: Address,
+  judge: (answers: readonly Answer[]) => Choice,
+  mostMs: number,
+): Promise<Choice> {
   const clients = address.hosts.map(host => ({ host, client: openProbe(address, host) }))
-  const late = setTimeout(() => {
+  const answers: Answer[] = []
+  const began = performance.now()
+  const cut = () => {
     for (const { client } of clients) client.cut()
-  }, ASK_MS)
+  }
+  const cutIfEnough = () => {
+    if (performance.now() - began >= ASK_MS && isEnough(judge, answers)) cut()
+  }
+  const timers = [setTimeout(cutIfEnough, ASK_MS), setTimeout(cut, mostMs)]
+  const ask = async ({ host, client }: (typeof clients)[number]) => {
+    answers.push(await askOne(host, client))
+    cutIfEnough()
+  }
   try {
-    const asked = await Promise.allSettled(clients.map(({ host, client }) => askOne(host, client)))
-    const answers = asked.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+    const asked = await Promise.allSettled(clients.map(ask))
     if (answers.length === 0) throw reasonOf(asked.map(one => (one as PromiseRejectedResult).reason))
     const choice = judge(answers)
     const { host, standing, record } = choice.chosen
@@ -162,7 +182,15 @@ async function askAll(address: Address, judge: (answers: Answer[]) => Choice): P
     return choice
   } finally {
     const ends = clients.map(({ client }) => client.end().catch(() => undefined))
-    Promise.all(ends).then(() => clearTimeout(late))
+    Promise.all(ends).then(() => timers.forEach(clearTimeout))
+  }
+}
+
+function isEnough(judge: (answers: readonly Answer[]) => Choice, answers: readonly Answer[]): boolean {
+  try {
+    return Boolean(judge(answers))
+  } catch {
+    return false
   }
 }
 

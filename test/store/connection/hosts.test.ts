@@ -1,6 +1,6 @@
 // The hosts of DATABASE_URL: what its forms mean, and that the one that can be worked on is found among those that are
 // dead, silent or somebody else's.
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../../src/config.ts'
 import { openLog } from '../../../src/log.ts'
@@ -88,6 +88,19 @@ describe('of several hosts', () => {
     },
     60_000,
   )
+
+  it('one that answers late is waited for by a process that has just begun', async () => {
+    const { port } = new URL(bench.url)
+    const slow = createServer(client => {
+      setTimeout(() => client.pipe(connect(Number(port), '127.0.0.1')).pipe(client), 2_500)
+    })
+    await new Promise<void>(resolve => slow.listen(0, '127.0.0.1', resolve))
+    const url = forms.url.replace(`:${port}/`, `:${(slow.address() as { port: number }).port}/`)
+    const store = openStore(url, { log: openLog('silent'), connectionsMax: 1 })
+    expect((await store.query({ text: 'select 1 as one' })).rows).toEqual([{ one: 1 }])
+    await store.close()
+    slow.close()
+  })
 
   it('none is worked on that is a copy of the store on another server, until `schema upgrade` is given it alone', async () => {
     const copy = `${forms.url}&application_name=copy`
