@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { type Chaos, childrenRunning, newScope, QUICK } from './bundle.ts'
 import { disturb, expectExactlyOnce, newFile, startMigrate } from './migration.ts'
 
-const ROWS = 20_000
+const ROWS = 8_000
 const COUNTS = `select (select count(*)::int from tokenmill.token) as tokens,
   (select count(*)::int from tokenmill.receipt) as receipts, (select count(*)::int from bullmq.job) as jobs`
 
