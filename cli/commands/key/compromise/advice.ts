@@ -26,7 +26,7 @@ export const ADVICE: Record<Purpose, string> = {
   owner:
     'Whoever also has these rows can test guesses of the ids that they stand for. The key lives as long as they do.',
   grant:
-    'Whoever also owns the database could make clients, keys, capture keys and scopes that workers believe, and this command has coded these rows anew, too. Compare the file of --out with what you know (`client list`, `scope list`, `capture-key list`) and revoke what is not yours. From now on nothing that is coded under the exposed version is believed, and a confirmation that waited has to be asked for again.',
+    'Whoever also owns the database could make clients, keys, capture keys, scopes and signing keys that tokenmill believes, and this command has coded these rows anew, too. Compare the file of --out with what you know (`client list`, `scope list`, `capture-key list`) and revoke what is not yours. From now on nothing that is coded under the exposed version is believed, and a confirmation that waited has to be asked for again.',
   analytics:
     'Whoever has the key and an analytics token can find the card number by trying them all. New values are given from now on; a stored value changes when its card is next presented. Tell everybody who keeps values that they change.',
   fingerprint:
