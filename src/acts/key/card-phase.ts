@@ -39,8 +39,8 @@ export function beginBoth(
     const [former] = writes
     if (phase !== 'SINGLE' || former === undefined || looks.includes(version)) return 'raced'
     if (besideOlder) return 'older'
-    if (await isLacking(db, version)) return 'lacking'
     if (!(await isPending(db, version))) return 'raced'
+    if (await isLacking(db, version)) return 'lacking'
     await cardPhases.write(db, {
       phase: 'BOTH',
       writes: [former, version],

@@ -3,6 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beginBoth } from '../../../src/acts/key/card-phase.ts'
 import { beginRotation } from '../../../src/acts/key/key-rotation.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as cardPhases from '../../../src/store/token/card-phases.ts'
@@ -104,6 +105,8 @@ where action = 'data-key.compromise' and outcome = 'done' order by audit_id`,
         ...{ status: 0, stdout: expect.stringContaining(`fingerprint/4 exposed ${TOKENS} in card.fp`) },
       })
       expect((await states()).slice(3)).toEqual(['4 DECRYPT_ONLY', '5 ACTIVE'])
+      const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+      expect(await beginBoth(installation.vault.store, 2, by)).toEqual({ refused: 'raced' })
       expect(await cards()).toEqual([
         { version: 1, rows: 1 },
         { version: 5, rows: TOKENS },
