@@ -1,6 +1,7 @@
 // The keys with which the installation signs results: how one is made, how it is opened, and how a worker process comes
 // to sign with the next one. Their private halves are stored sealed.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
+import { isSigningKeyGranted } from '../../src/acts/grants.ts'
 import { beginWhenDue, STATEMENT_MS } from '../../src/acts/key/signing-key.ts'
 import { ConfigError } from '../../src/config.ts'
 import type { InstallationKey, Signing } from '../../src/job/result.ts'
@@ -10,7 +11,9 @@ import { every } from '../../src/recurring.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import { makeSigningKey } from '../../src/vault/client-key.ts'
+import type { LiveRing } from '../../src/vault/key-ring.ts'
 import { type PrivateHalves, signingHalfName } from '../../src/vault/private-half.ts'
+import { withReload } from '../../src/vault/ring/reload.ts'
 
 /** Makes a new Ed25519 pair, which the caller stores. */
 export async function makeInstallationKey(halves: PrivateHalves): Promise<signingKeys.NewSigningKey> {
@@ -95,8 +98,24 @@ export async function watchSigning(
 /** The most keys that a client's file may hold. */
 const CLIENT_KEYS_MAX = 32
 
-/** The public halves as a JWKS for a client's file, newest first. */
-export async function findInstallationKeys(db: Db): Promise<{ keys: Record<string, unknown>[] }> {
+/** The signing keys that tokenmill made, newest first. */
+export async function findOwnKeys(
+  db: Db,
+  ring: Pick<LiveRing, 'grantMacBy' | 'refresh'>,
+): Promise<signingKeys.PublicSigningKey[]> {
   const keys = await signingKeys.findPublic(db)
+  return withReload(ring, async () => keys.filter(key => isSigningKeyGranted(ring, key)))
+}
+
+/** The public halves as a JWKS for a client's file, newest first. Throws `ConfigError` if the database holds none of ours. */
+export async function findInstallationKeys(
+  db: Db,
+  ring: Pick<LiveRing, 'grantMacBy' | 'refresh'>,
+): Promise<{ keys: Record<string, unknown>[] }> {
+  const keys = await findOwnKeys(db, ring)
+  if (keys.length === 0)
+    throw new ConfigError(
+      'DATABASE_URL: no signing key in the database was written by tokenmill as it is there now; see `tokenmill doctor`',
+    )
   return { keys: keys.slice(0, CLIENT_KEYS_MAX).map(key => key.publicJwk) }
 }

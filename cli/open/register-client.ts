@@ -17,7 +17,7 @@ import type { Db, Store } from '../../src/store/pool.ts'
 import { withStatement } from '../../src/vault/capture/statement.ts'
 import { makeCaptureKey } from '../../src/vault/capture.ts'
 import { importRegisteredJwk, type Jwk, makeApiKey, makeSigningKey } from '../../src/vault/client-key.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { LiveRing } from '../../src/vault/key-ring.ts'
 import type { PrivateHalves } from '../../src/vault/private-half.ts'
 import { actor } from '../terminal.ts'
 import { openStating } from './capture-keys.ts'
@@ -47,7 +47,7 @@ export type Registered = ClientFile & { api_key: string }
 interface Opened {
   store: Store
   halves: PrivateHalves
-  ring: KeyRing
+  ring: LiveRing
 }
 
 /** Registers a client. Throws `ConfigError` for a public key that isn't accepted, `Stop` if a file exists already. */
@@ -150,7 +150,7 @@ export async function describeClient(
     ...(names === 'numeric' ? { names } : {}),
     base_url: baseUrl,
     audience,
-    installation_keys: await findInstallationKeys(db),
+    installation_keys: await findInstallationKeys(db, opened.ring),
   }
 }
 

@@ -2,7 +2,7 @@
 // that is permitted, data keys, the installation's id and signing key, the system clients. A second run changes
 // nothing; two runs at once wait for each other. It makes no client of users, no scope and no card.
 import { randomUUID } from 'node:crypto'
-import { grantAll } from '../../src/acts/grants.ts'
+import { grantAll, grantSigningKey, grantSigningKeys } from '../../src/acts/grants.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { assert } from '../../src/errors.ts'
 import { openLog } from '../../src/log.ts'
@@ -77,6 +77,7 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
       if (migrations.length > 0) await tell(store, installationId, migrations)
       await ensureKekRow(store, keks.current)
       await addMissingKeys(store, keks)
+      if (migrations.includes(SIGNING_KEY_CODES)) await codeSigningKeys(store, keks)
       await addMissingSigningKey(store, keks)
       const systemFiles = [
         ...(await ensureSystemClients(store, keks, config.dataDir)),
@@ -210,12 +211,24 @@ function assertFirstCoding(stored: readonly { purpose: string }[]): void {
     )
 }
 
+const SIGNING_KEY_CODES = '0056-signing-key-codes'
+
+/** Of a database whose other rows had codes before signing keys got theirs. */
+async function codeSigningKeys(store: Store, keks: Keks): Promise<void> {
+  const ring = await openLiveRing(keks, ringSource(store))
+  await store.transaction(async db => {
+    const rows = await grantSigningKeys(db, ring)
+    await audits.insert(db, { actor: actor(), action: 'grants.begin', subject: 'signing-key', detail: { rows } })
+  })
+}
+
 async function addMissingSigningKey(store: Store, keks: Keks): Promise<void> {
   if ((await signingKeys.findPublic(store)).length > 0) return
   const ring = await openLiveRing(keks, ringSource(store))
   const signing = await makeInstallationKey(openPrivateHalves(ring, keks))
   await store.transaction(async db => {
     await signingKeys.insertFirst(db, signing)
+    await grantSigningKey(db, ring, signing)
     await audits.insert(db, { actor: actor(), action: 'signing-key.add', subject: signing.kid, isAutomatic: true })
   })
 }

@@ -3,10 +3,11 @@ import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOps, portOf } from '../../src/ops.ts'
-import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import { jwksOf } from '../../src/vault/key-statement.ts'
 import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
 import { Stop } from '../exit.ts'
+import { findOwnKeys } from '../open/installation-key.ts'
+import { follow } from '../open/key-ring.ts'
 import { openVault, type Session } from '../open/open.ts'
 import { NO_REPORTS } from '../open/report-files.ts'
 import { WORKER_SCRIPT } from './local-workers.ts'
@@ -25,7 +26,8 @@ export interface Running {
 export async function startWorkers(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
   const { log, lifetime, config, terminal } = session
   // Checked here before the fork, so that an error is printed once and not by each child.
-  const { store } = await openVault(session)
+  const { store, ring } = await openVault(session)
+  follow({ ring, log, lifetime })
   if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
   if (config.reportsUrl === undefined && kinds?.includes('report') !== false)
     log.warn('no reports are made on this host: REPORTS_URL is not set')
@@ -50,7 +52,7 @@ export async function startWorkers(session: Session, { kinds, concurrency }: Wor
       const told = await workers.snapshots()
       return [...told, await health.snapshot()]
     },
-    jwks: async () => jwksOf(await signingKeys.findPublic(store)),
+    jwks: async () => jwksOf(await findOwnKeys(store, ring)),
   })
   lifetime.onClose('metrics', ops.close)
   await workers.ready.catch(error => {

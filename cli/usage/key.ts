@@ -54,6 +54,7 @@ export function key(family: Command, terminal: Terminal): void {
     .option('--out <file>', 'a new file for the list of the rows that it exposed (mode 0600)')
     .option('--key-version <version>', 'a former version, instead of the one in use', readVersion)
     .option('--values-change', 'for analytics: the values of cards may change')
+    .option('--all-upgraded', 'for fingerprint: no worker of release 0.3 runs any more, and none will')
     .option('--yes', 'do not ask')
     .action(async (purpose, options) =>
       (await import('../commands/key/compromise/compromise.ts')).compromise(terminal, purpose, options),

@@ -1,7 +1,12 @@
 // The second operator. Destroying a data key, and replacing or forgetting a key-encryption key, are done by two people: one
 // client asks, another with another key confirms within a day, then the first one's command goes on. A confirmation holds
-// for one act. Its row counts only with a code under the vault's key `grant`.
+// for one act. Its row counts only with a code under the vault's key `grant`, and only if the audit since then is whole and
+// says of no use: whoever owns the database can put a row back, but can't take a number out of the audit.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { numberAll } from '../audit/numbers.ts'
+import { lookSince } from '../audit/since.ts'
+import { ConfigError } from '../config.ts'
+import * as auditChain from '../store/access/audit-chain.ts'
 import * as audits from '../store/access/audits.ts'
 import * as confirmations from '../store/access/confirmations.ts'
 import type { Db, Store } from '../store/pool.ts'
@@ -11,10 +16,11 @@ import { type Actor, type ActResult, type By, type Deed, perform } from './act.t
 
 export const CONFIRM = 'confirmation.confirm'
 const ASK = 'confirmation.ask'
+const USE = 'confirmation.use'
 const CONFIRM_MS = 24 * 3_600_000
 const ID_BYTES = 5
 
-type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy'>
+type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy' | 'auditMac' | 'auditMacBy'>
 
 /**
  * Uses up the confirmation of an act, in the act's transaction; undefined if there is none. `detail` goes into the act's
@@ -35,7 +41,8 @@ export function isSigner(actor: Actor): actor is Signer {
 function textOf(row: confirmations.Confirmation): string {
   const { id, action, subject, askedBy, askedKey, askedAt, expiresAt, confirmedBy, confirmedKey, confirmedAt } = row
   const asked = [id, action, subject, askedBy, askedKey, askedAt, expiresAt]
-  return JSON.stringify(['confirmation', ...asked, confirmedBy, confirmedKey, confirmedAt])
+  const confirmed = [confirmedBy, confirmedKey, confirmedAt, row.auditSeq, row.auditHash?.toString('hex') ?? null]
+  return JSON.stringify(['confirmation', ...asked, ...confirmed, row.usedAt])
 }
 
 function codeOf(ring: Ring, row: confirmations.Confirmation): { mac: Buffer; macVersion: number } {
@@ -52,15 +59,46 @@ function isCoded(ring: Pick<Ring, 'grantMacBy'>, row: confirmations.CodedConfirm
 async function lockValid(db: Db, ring: Ring, deed: Deed, { id }: Signer): Promise<confirmations.CodedConfirmation[]> {
   const { action, subject } = deed
   const rows = await confirmations.lockAsked(db, { action, subject, askedBy: id })
-  return rows.filter(row => !row.isExpired && isCoded(ring, row))
+  const valid: confirmations.CodedConfirmation[] = []
+  for (const row of rows)
+    if (!row.isExpired && isCoded(ring, row) && (await findUse(db, ring, row)) === 'none') valid.push(row)
+  return valid
+}
+
+/** Whether the audit says that it was used, since it was confirmed. */
+async function findUse(db: Db, ring: Ring, row: confirmations.Confirmation): ReturnType<typeof lookSince> {
+  const { id, auditSeq: seq, auditHash: hash } = row
+  if (seq === null || hash === null) return 'none'
+  return lookSince(db, ring, { seq, hash }, ({ action, subject }) => action === USE && subject === id)
+}
+
+/** Records the use and numbers its row, which nobody can remove unseen from then on. The caller has locked the chain. */
+async function recordUse(db: Db, ring: Ring, used: confirmations.Confirmation): Promise<void> {
+  const { id, action, subject, askedBy } = used
+  const { seq, hash } = await auditChain.find(db)
+  await audits.insert(db, {
+    actor: `client:${askedBy}`,
+    action: USE,
+    subject: id,
+    detail: { act: action, of: subject },
+  })
+  await numberAll(db, { seq, hash }, ring)
+  if ((await findUse(db, ring, { ...used, auditSeq: seq, auditHash: hash })) !== 'found')
+    throw new ConfigError(
+      'DATABASE_URL: the database does not keep the audit row of a confirmation, so nothing was done: look for a trigger or a rule on the schema tokenmill that tokenmill did not make, and remove it',
+    )
 }
 
 /** For the act that `asker` runs: uses up a confirmation by another operator. */
 export function confirmationOf(ring: Ring, deed: Deed, asker: Signer): UseConfirmation {
   return async db => {
+    // Nobody else uses it, and nobody numbers a row, between the look and this use.
+    await auditChain.lock(db)
     const confirmed = (await lockValid(db, ring, deed, asker)).find(row => row.confirmedBy !== null)
     if (!confirmed) return undefined
-    await confirmations.use(db, confirmed.id)
+    const used = { ...confirmed, usedAt: await readClock(db) }
+    await confirmations.use(db, used, codeOf(ring, used))
+    await recordUse(db, ring, used)
     return { detail: { confirmation: confirmed.id, confirmed_by: confirmed.confirmedBy } }
   }
 }
@@ -85,7 +123,7 @@ export function askConfirmation(
     const asked: confirmations.Confirmation = {
       ...{ id: randomBytes(ID_BYTES).toString('hex'), action: deed.action, subject: deed.subject },
       ...{ askedBy: actor.id, askedKey: actor.key, askedAt, expiresAt: askedAt + CONFIRM_MS },
-      ...{ confirmedBy: null, confirmedKey: null, confirmedAt: null, usedAt: null },
+      ...{ confirmedBy: null, confirmedKey: null, confirmedAt: null, auditSeq: null, auditHash: null, usedAt: null },
     }
     await confirmations.insert(db, asked, codeOf(ring, asked))
     const detail = { act: deed.action, of: deed.subject, until: new Date(asked.expiresAt).toISOString() }
@@ -115,7 +153,9 @@ export function confirmAct(
     const refused = refusalOf(asked, by.actor)
     if (refused) return { refused }
     const confirmedAt = await readClock(db)
-    const confirmed = { ...asked, confirmedBy: by.actor.id, confirmedKey: by.actor.key, confirmedAt }
+    const { seq: auditSeq, hash: auditHash } = await auditChain.find(db)
+    const { id: confirmedBy, key: confirmedKey } = by.actor
+    const confirmed = { ...asked, confirmedBy, confirmedKey, confirmedAt, auditSeq, auditHash }
     await confirmations.confirm(db, confirmed, codeOf(ring, confirmed))
     return { done: confirmed, detail: { act: asked.action, of: asked.subject, asked_by: asked.askedBy } }
   })

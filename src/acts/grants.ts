@@ -5,6 +5,7 @@ import { assert, Fault } from '../errors.ts'
 import * as captureKeys from '../store/access/capture-keys.ts'
 import * as clients from '../store/access/clients.ts'
 import * as scopes from '../store/access/scopes.ts'
+import * as signingKeys from '../store/access/signing-keys.ts'
 import type { Db } from '../store/pool.ts'
 import type { KeyRing } from '../vault/key-ring.ts'
 import {
@@ -18,7 +19,9 @@ import {
   isGranted,
   type MacOfRow,
   type ScopeRow,
+  type SigningKeyRow,
   scopeText,
+  signingKeyText,
 } from '../vault/ring/grants.ts'
 
 type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy'>
@@ -61,6 +64,11 @@ export async function grantScope(db: Db, ring: Ring, meant: ScopeRow): Promise<v
   await sealAsMeant(db, ring, scope && ofScope(scope), scopeText(meant))
 }
 
+export async function grantSigningKey(db: Db, ring: Ring, meant: SigningKeyRow): Promise<void> {
+  const key = (await signingKeys.findPublic(db)).find(({ kid }) => kid === meant.kid)
+  await sealAsMeant(db, ring, key && ofSigningKey(key), signingKeyText(meant))
+}
+
 /** Throws `ConfigError` if the database holds anything else: a trigger of its owner's can change what is written. */
 async function sealAsMeant(db: Db, ring: Ring, row: Grant | undefined, meant: string): Promise<void> {
   assert(row, 'it was just written')
@@ -82,6 +90,17 @@ export function isCaptureKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: capture
 
 export function isClientKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: clients.ClientKey): boolean {
   return isGranted(ring, clientKeyText(key), key)
+}
+
+export function isSigningKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: signingKeys.PublicSigningKey): boolean {
+  return isGranted(ring, signingKeyText(key), key)
+}
+
+/** Codes the signing keys of a database whose other rows have codes already, once. Returns how many there were. */
+export async function grantSigningKeys(db: Db, ring: Ring): Promise<number> {
+  const rows = (await signingKeys.findPublic(db)).map(ofSigningKey)
+  for (const row of rows) await seal(db, ring, row)
+  return rows.length
 }
 
 /** Codes every row, once: when the key is made that codes them. Returns how many rows there were. */
@@ -139,6 +158,7 @@ async function all(db: Db): Promise<Grant[]> {
     ...keys.map(ofClientKey),
     ...(await captureKeys.list(db)).map(ofCaptureKey),
     ...(await scopes.list(db)).map(ofScope),
+    ...(await signingKeys.findPublic(db)).map(ofSigningKey),
   ]
 }
 
@@ -185,6 +205,15 @@ function ofScope(scope: scopes.Scope): Grant {
     ...{ kind: 'scope', id: tokenScope, text: scopeText(scope), isRevoked: false },
     ...macOf(scope),
     save: (db, ...code) => scopes.setMac(db, tokenScope, ...code),
+  }
+}
+
+function ofSigningKey(key: signingKeys.PublicSigningKey): Grant {
+  const { kid } = key
+  return {
+    ...{ kind: 'signing-key', id: kid, text: signingKeyText(key), isRevoked: false },
+    ...macOf(key),
+    save: (db, ...code) => signingKeys.setMac(db, kid, ...code),
   }
 }
 

@@ -49,7 +49,8 @@ export async function verifyChain(db: Db, ring: Macs): Promise<VerifiedChain> {
   return { findings: named, chain, rows, prunedTo: pruned.seq }
 }
 
-const MOVES: Record<string, string> = {
+/** Rows by which a worker says that somebody else has moved the head. */
+export const MOVES: Readonly<Record<string, string>> = {
   [WENT_BACK]: 'the head of the audit went back',
   [HEAD_MOVED]: 'the head of the audit was moved to where no row is',
 }
@@ -84,8 +85,8 @@ async function judgeEnd(db: Db, ring: Macs, last: Pruned, chain: auditChain.Chai
   return [{ found: 'added', seq: added.seq, says: `row ${added.seq} was added behind the head` }]
 }
 
-async function* rowsOf(db: Db, to: number): AsyncGenerator<ChainedRow> {
-  let after = 0
+/** The rows behind `after`, up to `to`. */
+export async function* rowsOf(db: Db, to: number, after = 0): AsyncGenerator<ChainedRow> {
   for (;;) {
     const page = await audits.listChained(db, { after, to, limit: PAGE })
     yield* page

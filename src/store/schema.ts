@@ -52,6 +52,8 @@ export const MIGRATIONS = [
   '0052-contract-former-keys',
   '0053-key-notices-and-pace',
   '0054-refuse-former-writers',
+  '0055-used-confirmations',
+  '0056-signing-key-codes',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

@@ -274,6 +274,29 @@ describe('the owner of the database', () => {
     }
   })
 
+  it('is noticed by the worker that numbered what was cut off, though another process went on from there', async () => {
+    const { seq, hash } = await auditChain.find(deps.store)
+    let moved: string | undefined
+    await deps.store
+      .transaction(async db => {
+        const within = { ...deps, store: { ...deps.store, transaction: <T>(work: (db: Db) => Promise<T>) => work(db) } }
+        await db.query({ text: 'delete from tokenmill.audit where seq >= $1', values: [rows[4]] })
+        await db.query({
+          text: 'update tokenmill.audit_chain set seq = $1, hash = (select hash from tokenmill.audit where seq = $1)',
+          values: [rows[3]],
+        })
+        for (let n = 0; n < 3; n += 1)
+          await audits.insert(db, { actor: 'test', action: 'test.act', subject: `subject ${n}` })
+        expect((await extendChain(within, undefined)).head.seq).toBeGreaterThan(seq)
+        ;({ moved } = await extendChain(within, { seq, hash }))
+        throw new RollBack()
+      })
+      .catch(error => {
+        if (!(error instanceof RollBack)) throw error
+      })
+    expect(moved).toBe('audit.went-back')
+  })
+
   it('is found to have put back an old copy of the table, also after acts went on', async () => {
     const { rows: old } = await deps.store.query<{ chain: string }>({
       text: 'select to_jsonb(c)::text as chain from tokenmill.audit_chain as c',

@@ -223,6 +223,15 @@ values ($1, $1, 'ACTIVE', 'REUSE', now(), now(), 1, ${values})`,
     await ask(`delete from tokenmill.token where token_id = $1`, [id])
   })
 
+  it('gives the signing key a code, so that new client files hold it', async () => {
+    const kids = (await ask<{ kid: string }>('select kid from tokenmill.signing_key')).map(({ kid }) => kid)
+    const { entity_id: entity } = JSON.parse(await readFile(join(dir, 'shop', 'client.json'), 'utf8'))
+    const add = ['client', 'add', 'new', '--entity', entity, '--roles', 'TOKEN_WRITE', '--out', join(dir, 'new')]
+    expect(await run(add)).toMatchObject({ code: 0 })
+    const made = JSON.parse(await readFile(join(dir, 'new', 'client.json'), 'utf8'))
+    expect(made.installation_keys.keys).toEqual(kids.map(kid => expect.objectContaining({ kid })))
+  })
+
   it('turns to another key-encryption key, which then opens the private halves that it had wrapped', async () => {
     workers.signal('SIGTERM')
     await workers.exit

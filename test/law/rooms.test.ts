@@ -32,7 +32,7 @@ const ROOMS: Record<string, readonly string[]> = {
   // The audit's chain and its segments.
   'src/audit': ['src/job', 'src/vault', 'src/report', 'src/store'],
   // What operators do: each act decides and records itself in the store.
-  'src/acts': ['src/job', 'src/vault', 'src/store', 'src/queue'],
+  'src/acts': ['src/job', 'src/vault', 'src/audit', 'src/store', 'src/queue'],
   // Reads files of rows, for whoever sends them.
   'producers/rows': ['src/job', 'src/token', 'src/vault'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.

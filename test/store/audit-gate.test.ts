@@ -51,6 +51,7 @@ const NEVER = [
     'cards.leave-older',
     'confirmation.ask',
     'confirmation.confirm',
+    'confirmation.use',
     'client.add',
     'client.names',
     'client.revoke',

@@ -255,6 +255,19 @@ describeStore('a capture key that turns', engine => {
       { client: clientId, subject: `${alias}/1`, data: expect.objectContaining({ alias, number: 1 }) },
     ])
 
+    // A week later they are told again, under a later revision, though the former event was erased meanwhile.
+    const revision = async () => {
+      const told = await store().query<{ revision: number }>({
+        text: `select revision from tokenmill.event where type = 'capture-key.in-use'`,
+      })
+      return told.rows.map(row => row.revision)
+    }
+    const [first = 0] = await revision()
+    await store().query({ text: `delete from tokenmill.event where type = 'capture-key.in-use'` })
+    await captureKeys.noteUses(store(), [{ keyId: former?.keyId ?? '', clientId, at: now + 7 * DAY_MS }])
+    await tend(now + 8 * DAY_MS)
+    expect(await revision()).toEqual([first + 8])
+
     // No key was used for days, as after a restored backup: nobody knows whether uses were noted.
     await tend(now + IDLE_MS)
     expect(await numbers()).toEqual(['2 ACTIVE', '1 ACTIVE'])

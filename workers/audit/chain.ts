@@ -1,12 +1,12 @@
 // Gives audit rows their numbers, hashes and MACs, and cuts segments: in one transaction that holds the chain's row, so
 // that two processes that both believe to have the lease do no harm.
 
+import { type Head, numberRows, ROWS_MAX } from '../../src/audit/numbers.ts'
 import { findPruned } from '../../src/audit/prune-mark.ts'
-import { hashRow, NO_HASH } from '../../src/audit/row-hash.ts'
+import { NO_HASH } from '../../src/audit/row-hash.ts'
 import { isMac } from '../../src/audit/row-mac.ts'
 import { digestOf, signHead } from '../../src/audit/segment.ts'
 import { HEAD_MOVED, WENT_BACK } from '../../src/audit/verify-chain.ts'
-import { assert } from '../../src/errors.ts'
 import type { Signing } from '../../src/job/result.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as audits from '../../src/store/access/audits.ts'
@@ -21,13 +21,8 @@ export interface ChainDeps {
   installationId: string
 }
 
-export interface Head {
-  seq: number
-  hash: Buffer
-}
-
-/** The most rows of a segment, and of one transaction. */
-export const SEGMENT_ROWS = 1_000
+/** The most rows of a segment. */
+export const SEGMENT_ROWS = ROWS_MAX
 export const SEGMENT_MS = 60_000
 
 /**
@@ -56,8 +51,8 @@ async function findMove(
   ring: ChainDeps['ring'],
 ): Promise<string | undefined> {
   if (known && chain.seq === known.seq && chain.hash.equals(known.hash)) return undefined
-  if (known && chain.seq <= known.seq) return WENT_BACK
-  // Another process may have moved it on. Then the row is there.
+  // Another process may have moved it on. Then both rows are there.
+  if (known && (chain.seq <= known.seq || !(await isHeadOfRow(db, known, ring)))) return WENT_BACK
   return (await isHeadOfRow(db, chain, ring)) ? undefined : HEAD_MOVED
 }
 
@@ -73,23 +68,6 @@ async function tellMoved(db: Db, action: string, chain: Head, known: Head | unde
   const detail = { from: known?.seq ?? null, to: chain.seq, hash: known?.hash.toString('hex') ?? null }
   const subject = String(known?.seq ?? chain.seq)
   await audits.insert(db, { actor: 'worker', action, subject, detail, outcome: 'failed' })
-}
-
-async function numberRows(db: Db, chain: Head, ring: ChainDeps['ring']): Promise<{ head: Head; isMore: boolean }> {
-  const rows = await audits.listUnnumbered(db, SEGMENT_ROWS)
-  let head: Head = { seq: chain.seq, hash: chain.hash }
-  const numbered = rows.map(row => {
-    const seq = head.seq + 1
-    const hash = hashRow(head.hash, { ...row, seq })
-    head = { seq, hash }
-    return { auditId: row.auditId, seq, hash, ...ring.auditMac(hash) }
-  })
-  if (numbered.length > 0) {
-    const count = await audits.number(db, numbered)
-    assert(count === numbered.length, 'only the holder of the chain numbers rows')
-    await auditChain.advance(db, head)
-  }
-  return { head, isMore: rows.length === SEGMENT_ROWS }
 }
 
 function isCutDue({ unsentFrom, cutSeq, cutMs, wanted }: auditChain.Chain, { seq }: Head): boolean {

@@ -1,6 +1,7 @@
 // Runs the audit's chain in a worker process: any process may take the lease. One loop numbers rows, so that a row has
 // its number a second later; the other sends segments, and may wait for a place that is away.
 import { randomUUID } from 'node:crypto'
+import type { Head } from '../../src/audit/numbers.ts'
 import type { AuditPlace } from '../../src/audit/place.ts'
 import { AUDIT_DAYS, markPruned, PRUNE } from '../../src/audit/prune-mark.ts'
 import { segmentLines } from '../../src/audit/segment.ts'
@@ -10,7 +11,7 @@ import { every } from '../../src/recurring.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
-import { type ChainDeps, extendChain, type Head, SEGMENT_ROWS } from './chain.ts'
+import { type ChainDeps, extendChain, SEGMENT_ROWS } from './chain.ts'
 
 export interface SequencerDeps extends ChainDeps {
   ring: Pick<KeyRing, 'auditMac' | 'auditMacBy'>

@@ -4,12 +4,14 @@ import type { Finding } from '../../../src/audit/finding.ts'
 import { verifyAudit } from '../../../src/audit/verify.ts'
 import { systemClock } from '../../../src/clock.ts'
 import * as auditSearch from '../../../src/store/access/audit-search.ts'
-import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import type * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
+import type { LiveRing } from '../../../src/vault/key-ring.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { findAuditPlace } from '../../open/audit-place.ts'
+import { findOwnKeys } from '../../open/installation-key.ts'
 import { openVault, withSession } from '../../open/open.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
 
@@ -30,7 +32,7 @@ export function run(terminal: Terminal, options: VerifyOptions): Promise<void> {
     const verified = await verifyAudit(store, {
       ring,
       place,
-      keys: await keysOf(store),
+      keys: await keysOf(store, ring),
       isComplete,
       now: systemClock(),
     })
@@ -56,9 +58,9 @@ function textOf(
   )
 }
 
-/** A key that the owner of the database has made unreadable is left out: what it signed is then a finding. */
-async function keysOf(db: Db) {
-  const keys = await signingKeys.findPublic(db)
+/** A key that the owner of the database has added or changed is left out: what it signed is then a finding. */
+async function keysOf(db: Db, ring: LiveRing) {
+  const keys = await findOwnKeys(db, ring)
   return new Map(keys.flatMap(({ kid, alg, publicJwk }) => readable(kid, alg, publicJwk)))
 }
 

@@ -19,9 +19,7 @@ import { turnDataKey } from './turn-data-key.ts'
 
 export function rotateDataKey(terminal: Terminal, word: string, options: JsonOption & OperatorOptions): Promise<void> {
   const purpose = readPurpose(word)
-  const turning = TURNING[purpose]
-  if (!turning.turns) throw new Stop(`this release can't rotate ${purpose}: ${turning.why}.`)
-  if (turning.changesValues)
+  if (TURNING[purpose].changesValues)
     throw new Stop(
       `A new key ${purpose} changes values that others keep, so it is replaced only if somebody else has it: \`tokenmill key compromise ${purpose} --values-change\`.`,
     )

@@ -20,7 +20,7 @@ import { Stop } from '../../exit.ts'
 import { openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
-import { namesOf, refuseOlder, stopAfterRace } from './turn-data-key.ts'
+import { namesOf, refuseDropped, refuseOlder, stopAfterRace } from './turn-data-key.ts'
 
 const PURPOSE = 'fingerprint'
 const ASK_MS = 500
@@ -35,9 +35,9 @@ export function rotateFingerprint(terminal: Terminal, options: Options): Promise
     if (begun.phase === 'SINGLE')
       await begin(terminal, { store, kek: keks.current, by, isUpgraded: options.allUpgraded === true })
     else say(terminal, `The phase is ${begun.phase}; going on with it.`)
-    const { version } = await finish(terminal, store, by)
+    await follow(terminal, store, by, 'SINGLE')
     const { looks } = await cardPhases.find(store)
-    const former = looks.slice(1)
+    const [version, ...former] = looks
     const left =
       former.length === 0
         ? 'No card is known under a former version.'
@@ -60,7 +60,7 @@ interface Beginning {
 }
 
 /** Makes the next version, waits until every process holds it, and begins to write it. */
-async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: Beginning): Promise<void> {
+export async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: Beginning): Promise<void> {
   await refuseOlder(store, PURPOSE)
   const waits = waitsOn(terminal)
   if ((await cardPhases.find(store)).besideOlder) {
@@ -70,6 +70,7 @@ async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: Beginni
   const { version, isNew } = await beginRotation({ store, kek }, PURPOSE, by).catch(stopAfterRace)
   say(terminal, `${PURPOSE}/${version} ${isNew ? 'is made' : 'was made before; going on with it'}.`)
   for (let told = ''; ; await pause(ASK_MS)) {
+    await refuseDropped(store, PURPOSE, version)
     const lacking = await listLacking(store, PURPOSE, version)
     if (lacking.length === 0 && isBegun(terminal, await beginBoth(store, version, by, waits))) return
     const line = `Waiting for processes to load it: ${namesOf(lacking)}.`
@@ -78,13 +79,14 @@ async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: Beginni
   }
 }
 
-/** Follows the workers, and begins each phase once they are done. */
-async function finish(terminal: Terminal, store: Store, by: By): Promise<{ version: number }> {
+/** Follows the workers, and begins each phase once they are done, up to this one. */
+export async function follow(terminal: Terminal, store: Store, by: By, to: 'NEW' | 'SINGLE'): Promise<void> {
   const waits = waitsOn(terminal)
   for (let told = ''; ; await pause(ASK_MS)) {
-    const { phase, writes } = await cardPhases.find(store)
-    if (phase === 'SINGLE') return { version: writes[0] ?? 0 }
+    const { phase } = await cardPhases.find(store)
+    if (phase === 'SINGLE' || phase === to) return
     const row = await reseals.find(store, PURPOSE)
+    if (row?.state === 'CANCELLED') throw new Stop(IS_EXPOSED)
     if (row?.state === 'DONE' && (await listLacking(store, PURPOSE, row.version)).length === 0)
       isBegun(terminal, await (phase === 'BOTH' ? beginNew(store, by, waits) : beginSingle(store, by, waits)))
     const line = row ? lineOf(phase, row) : ''
@@ -106,6 +108,8 @@ function isBegun(terminal: Terminal, result: { done: PhaseBegun } | { refused: P
 
 const MAY_BE_OLDER =
   'Workers of release 0.3 may still run; this command does not see them. Stop them all; then run this again with --all-upgraded, which says that none runs any more and none will.'
+const IS_EXPOSED =
+  'The former version is marked as compromised, and what it exposed is not listed yet: run `tokenmill key compromise fingerprint`, which goes on with this.'
 const IS_OLDER =
   'A process that does not have the fingerprint key in use is connected; `tokenmill status` names it. Upgrade or stop it, and run this again.'
 

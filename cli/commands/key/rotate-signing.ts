@@ -70,7 +70,7 @@ async function announce(session: Session, { store, halves, ring }: OpenedVault, 
   const { audience } = session.config
   const statement = sealStatement({ audience, publicJwk: key.publicJwk, from: activeAt, now }, signer)
   const by = await byOf({ action: 'signing-key.announce', subject: key.kid }, options, store, ring)
-  const verdict = await announceKey(store, { ...key, statement, activeAt }, by)
+  const verdict = await announceKey({ store, ring }, { ...key, statement, activeAt }, by)
   if (!('refused' in verdict)) return verdict.done
   if (verdict.refused === 'many') throw new Stop(await tooMany(store))
   throw new Stop('Somebody has just announced a key; run the same command again.')

@@ -2,7 +2,7 @@
 // and lets it take the place of the former one. A turn that was killed goes on in the next.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
-import { beginRotation, finishRotation, listLacking, listOlder } from '../../../src/acts/key/key-rotation.ts'
+import { beginRotation, finishRotation, isDropped, listLacking, listOlder } from '../../../src/acts/key/key-rotation.ts'
 import { shareKeys } from '../../../src/acts/key/role-keys.ts'
 import type { ProcessRow } from '../../../src/store/access/processes.ts'
 import { LostRace, type Store } from '../../../src/store/pool.ts'
@@ -52,6 +52,13 @@ export async function refuseOlder(store: Store, purpose: Purpose): Promise<void>
   )
 }
 
+export async function refuseDropped(store: Store, purpose: Purpose, version: number): Promise<void> {
+  if (await isDropped(store, purpose, version))
+    throw new Stop(
+      `${purpose}/${version} was dropped meanwhile, because somebody else may have it (\`tokenmill key compromise\`); it never came into use.`,
+    )
+}
+
 interface Turning {
   store: Store
   purpose: Purpose
@@ -61,10 +68,12 @@ interface Turning {
 /** Waits for all processes, and puts the new version into use. */
 async function finish(terminal: Terminal, { store, purpose, version }: Turning, by: By): Promise<void> {
   for (let told = ''; ; await pause(ASK_MS)) {
+    await refuseDropped(store, purpose, version)
     const lacking = await listLacking(store, purpose, version)
     if (lacking.length === 0) {
       const ended = await finishRotation(store, { purpose, version }, by)
-      if ('done' in ended || ended.refused === 'finished') return
+      if ('done' in ended) return
+      if (ended.refused === 'finished') return refuseDropped(store, purpose, version)
       continue
     }
     const line = `Waiting for ${lacking.length} ${lacking.length === 1 ? 'process' : 'processes'} to load it: ${namesOf(lacking)}.${hintOf(lacking)}`

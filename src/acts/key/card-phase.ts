@@ -39,6 +39,7 @@ export function beginBoth(
     const [former] = writes
     if (phase !== 'SINGLE' || former === undefined || looks.includes(version)) return 'raced'
     if (besideOlder) return 'older'
+    if (!(await isPending(db, version))) return 'raced'
     if (await isLacking(db, version)) return 'lacking'
     await cardPhases.write(db, {
       phase: 'BOTH',
@@ -58,10 +59,12 @@ export function beginNew(store: Store, by: By, waits?: Waits): Promise<ActResult
     if (!(await isProved(db, version))) return 'unproved'
     if (await isLacking(db, version)) return 'lacking'
     await cardPhases.write(db, { phase: 'NEW', writes: [version], looks: [version, ...rest(looks, [version])] })
-    await dataKeys.lockPurpose(db, PURPOSE)
+    const keys = await dataKeys.lockPurpose(db, PURPOSE)
     await dataKeys.retire(db, PURPOSE, former)
     await dataKeys.activate(db, PURPOSE, version)
     await reseals.begin(db, { purpose: PURPOSE, version, rowsExpected: await estimateTokens(db) })
+    // What somebody else may find by the former key is listed before the workers remove it.
+    if (keys.some(key => key.compromisedAt !== null && key.exposedAt === null)) await reseals.cancel(db, PURPOSE)
     return { phase: 'NEW', version }
   })
 }
@@ -175,6 +178,11 @@ async function change(
 async function isProved(db: Db, version: number): Promise<boolean> {
   const found = await reseals.hold(db, PURPOSE)
   return found?.state === 'DONE' && found.version === version
+}
+
+/** It may have been dropped since the caller made it. */
+async function isPending(db: Db, version: number): Promise<boolean> {
+  return (await dataKeys.lockPurpose(db, PURPOSE)).some(key => key.version === version && key.state === 'PENDING')
 }
 
 async function isLacking(db: Db, version: number): Promise<boolean> {

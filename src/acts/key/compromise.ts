@@ -1,7 +1,9 @@
 // Records that somebody else may have a version of a data key, and how far the answer to it is: the version is replaced,
 // what it exposed is listed, and what can be sealed or coded anew is. The command that does it goes on where it was killed.
 import * as dataKeys from '../../store/access/data-keys.ts'
-import type { Store } from '../../store/pool.ts'
+import type { Db, Store } from '../../store/pool.ts'
+import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
+import * as cardPhases from '../../store/token/card-phases.ts'
 import type { Purpose } from '../../vault/key-ring.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 
@@ -16,6 +18,8 @@ export interface Compromise {
   isListed: boolean
   /** Begun by an earlier run of the command. */
   isResumed: boolean
+  /** A version that waited to come into use: whoever has the one may have the other. */
+  dropped: number | undefined
 }
 
 /**
@@ -33,6 +37,7 @@ export function beginCompromise(
     { action: COMPROMISE, subject: purpose },
     by,
     async db => {
+      const isDroppable = await mayDrop(db, purpose)
       const keys = await dataKeys.lockPurpose(db, purpose)
       const open = keys.find(key => key.compromisedAt !== null && key.compromiseEndedAt === null)
       const key =
@@ -45,13 +50,39 @@ export function beginCompromise(
       const { version } = key
       const isResumed = key.compromisedAt !== null
       await dataKeys.markCompromise(db, { purpose, version }, 'compromised')
-      const done = {
-        ...{ purpose, version, isResumed },
-        ...{ isInUse: key.state === 'ACTIVE', isListed: key.exposedAt !== null },
-      }
-      return { done, detail: { step: 'begin', version, is_resumed: isResumed } }
+      const isInUse = key.state === 'ACTIVE'
+      // A run that goes on has made the version that waits now.
+      const waiting = isInUse && isDroppable && !isResumed ? keys.find(({ state }) => state === 'PENDING') : undefined
+      if (waiting) await drop(db, waiting)
+      const dropped = waiting?.version
+      const done = { purpose, version, isResumed, isInUse, isListed: key.exposedAt !== null, dropped }
+      return { done, detail: { step: 'begin', version, is_resumed: isResumed, ...(waiting && { dropped }) } }
     },
   )
+}
+
+/** Cards may be written under the next version of the fingerprint key already. The phase stays until the transaction ends. */
+async function mayDrop(db: Db, purpose: Purpose): Promise<boolean> {
+  return purpose !== 'fingerprint' || (await cardPhases.find(db)).phase === 'SINGLE'
+}
+
+async function drop(db: Db, { purpose, version }: dataKeys.DataKeyLife): Promise<void> {
+  await dataKeys.drop(db, purpose, version)
+  await sharedKeys.removeVersion(db, purpose, version)
+}
+
+/**
+ * Whether the version in use was there already when somebody else may have got the one before it: then it is to be replaced,
+ * too.
+ */
+export async function isSuspect(
+  db: Db,
+  { purpose, version }: Pick<Compromise, 'purpose' | 'version'>,
+): Promise<boolean> {
+  const keys = (await dataKeys.list(db)).filter(key => key.purpose === purpose)
+  const { compromisedAt } = keys.find(key => key.version === version) ?? {}
+  const active = keys.find(({ state }) => state === 'ACTIVE')
+  return active !== undefined && active.version > version && active.createdAt < (compromisedAt ?? 0)
 }
 
 /** What was exposed, by column. */

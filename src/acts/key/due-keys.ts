@@ -25,9 +25,8 @@ export async function listDue(db: Db, now: number): Promise<DueKey[]> {
     const purpose = PURPOSES.find(known => known === name)
     if (!purpose || state !== 'ACTIVE' || activatedAt === null) return []
     const why = seals >= FULL_SEALS ? 'seals' : isExpiring(purpose, activatedAt, now) ? 'cryptoperiod' : undefined
-    const turning = TURNING[purpose]
     // Values that change are no matter of a date.
-    const turns = turning.turns && !turning.changesValues
+    const turns = !TURNING[purpose].changesValues
     return why ? [{ purpose, version, why, replaceBy: replaceBy(purpose, activatedAt), turns }] : []
   })
 }

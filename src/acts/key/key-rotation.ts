@@ -68,6 +68,12 @@ function rotationOf(purpose: Purpose, keys: readonly dataKeys.DataKeyLife[]): Ro
   }
 }
 
+/** Whether a version that was PENDING was dropped: somebody else may have it (compromise.ts). */
+export async function isDropped(store: Db, purpose: Purpose, version: number): Promise<boolean> {
+  const keys = await dataKeys.list(store)
+  return keys.some(key => key.purpose === purpose && key.version === version && key.state === 'DESTROYED')
+}
+
 /** The live processes that need keys of this purpose and don't hold this version. */
 export function listLacking(db: Db, purpose: string, version: number): Promise<processes.ProcessRow[]> {
   const isShared = SHARED_PURPOSES.some(name => name === purpose)

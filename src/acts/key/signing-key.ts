@@ -4,7 +4,9 @@ import * as audits from '../../store/access/audits.ts'
 import * as signingKeyReaders from '../../store/access/signing-key-readers.ts'
 import * as signingKeys from '../../store/access/signing-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
+import type { KeyRing } from '../../vault/key-ring.ts'
 import { type ActResult, type By, perform } from '../act.ts'
+import { grantSigningKey } from '../grants.ts'
 
 export interface AnnouncedKey extends signingKeys.NewSigningKey {
   statement: string
@@ -19,7 +21,7 @@ export const STATEMENTS_MAX = 8
 
 /** Announces a key. `announced`: another key is announced already; `many`: too many statements travel with results. */
 export function announceKey(
-  store: Store,
+  { store, ring }: { store: Store; ring: Pick<KeyRing, 'grantMac' | 'grantMacBy'> },
   key: AnnouncedKey,
   by: By,
 ): Promise<ActResult<AnnouncedKey, 'announced' | 'many'>> {
@@ -27,6 +29,7 @@ export function announceKey(
     const { statements } = await signingKeys.findState(db, STATEMENT_MS)
     if (statements.length >= STATEMENTS_MAX) return { refused: 'many' }
     if (!(await signingKeys.announce(db, key))) return { refused: 'announced' }
+    await grantSigningKey(db, ring, key)
     return { done: key, detail: { from: new Date(key.activeAt).toISOString() } }
   })
 }

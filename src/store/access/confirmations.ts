@@ -16,6 +16,9 @@ export interface Confirmation {
   confirmedBy: string | null
   confirmedKey: string | null
   confirmedAt: number | null
+  /** The head of the audit at which it was confirmed; null until then. */
+  auditSeq: number | null
+  auditHash: Buffer | null
   usedAt: number | null
 }
 
@@ -28,7 +31,7 @@ export type CodedConfirmation = Confirmation & {
 
 const COLUMNS = `confirmation_id as id, action, subject, asked_by as "askedBy", asked_key as "askedKey", asked_at as "askedAt",
 expires_at as "expiresAt", confirmed_by as "confirmedBy", confirmed_key as "confirmedKey", confirmed_at as "confirmedAt",
-used_at as "usedAt", mac, mac_version as "macVersion", expires_at <= clock_timestamp() as "isExpired"`
+audit_seq as "auditSeq", audit_hash as "auditHash", used_at as "usedAt", mac, mac_version as "macVersion", expires_at <= clock_timestamp() as "isExpired"`
 
 export async function find(db: Db, id: string): Promise<CodedConfirmation | undefined> {
   const { rows } = await db.query<CodedConfirmation>({
@@ -80,16 +83,20 @@ values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), to_timestamp($7 / 1000.0)
 export async function confirm(db: Db, confirmed: Confirmation, { mac, macVersion }: Code): Promise<void> {
   await db.query({
     text: `update tokenmill.confirmation set confirmed_by = $2, confirmed_key = $3, confirmed_at = to_timestamp($4 / 1000.0),
-mac = $5, mac_version = $6 where confirmation_id = $1`,
-    values: [confirmed.id, confirmed.confirmedBy, confirmed.confirmedKey, confirmed.confirmedAt, mac, macVersion],
+audit_seq = $5, audit_hash = $6, mac = $7, mac_version = $8 where confirmation_id = $1`,
+    values: [
+      ...[confirmed.id, confirmed.confirmedBy, confirmed.confirmedKey, confirmed.confirmedAt],
+      ...[confirmed.auditSeq, confirmed.auditHash, mac, macVersion],
+    ],
   })
 }
 
-/** The act was done: a confirmation holds for one. */
-export async function use(db: Db, id: string): Promise<void> {
+/** The act is done: a confirmation holds for one. The caller has locked the row. */
+export async function use(db: Db, used: Confirmation, { mac, macVersion }: Code): Promise<void> {
   await db.query({
-    text: 'update tokenmill.confirmation set used_at = now() where confirmation_id = $1',
-    values: [id],
+    text: `update tokenmill.confirmation set used_at = to_timestamp($2 / 1000.0), mac = $3, mac_version = $4
+where confirmation_id = $1`,
+    values: [used.id, used.usedAt, mac, macVersion],
   })
 }
 

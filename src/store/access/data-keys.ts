@@ -120,6 +120,15 @@ where purpose = $1 and version = $2 and state = 'PENDING'`,
   return count === 1
 }
 
+/** PENDING → DESTROYED: it was never used, and never will be. */
+export async function drop(db: Db, purpose: string, version: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.data_key set state = 'DESTROYED', wrapped = null
+where purpose = $1 and version = $2 and state = 'PENDING'`,
+    values: [purpose, version],
+  })
+}
+
 /** Replaces what wraps a key. False if another key-encryption key wraps it than `fromKekId`, or if it is destroyed. */
 export async function rewrap(
   db: Db,

@@ -15,6 +15,9 @@ export interface PublicSigningKey {
   activeAt: number
   /** When it ended, ms since the epoch; null if it hasn't. */
   retiredAt: number | null
+  /** The code over the public half, and the version of the data key `grant` that made it. */
+  mac: Buffer | null
+  macVersion: number | null
 }
 
 interface PrivateHalf {
@@ -36,6 +39,8 @@ interface PublicRow {
   statement: string | null
   active_at: number
   retired_at: number | null
+  mac: Buffer | null
+  mac_version: number | null
 }
 
 interface LiveRow extends PublicRow {
@@ -45,7 +50,7 @@ interface LiveRow extends PublicRow {
   private_version: number | null
 }
 
-const COLUMNS = 'kid, alg, public_jwk, state, statement, active_at, retired_at'
+const COLUMNS = 'kid, alg, public_jwk, state, statement, active_at, retired_at, mac, mac_version'
 const LIVE_COLUMNS = `${COLUMNS}, wrapped_private, kek_id, private_version`
 
 function publicOf(row: PublicRow): PublicSigningKey {
@@ -57,6 +62,8 @@ function publicOf(row: PublicRow): PublicSigningKey {
     statement: row.statement,
     activeAt: row.active_at,
     retiredAt: row.retired_at,
+    mac: row.mac,
+    macVersion: row.mac_version,
   }
 }
 
@@ -66,6 +73,16 @@ export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
     text: `select ${COLUMNS} from tokenmill.signing_key order by active_at desc, kid`,
   })
   return rows.map(publicOf)
+}
+
+/** `former`: only in place of this code. False if the row wasn't changed. */
+export async function setMac(db: Db, kid: string, mac: Buffer, version: number, former?: Buffer): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.signing_key set mac = $2, mac_version = $3
+where kid = $1 and ($4::bytea is null or mac = $4)`,
+    values: [kid, mac, version, former ?? null],
+  })
+  return count === 1
 }
 
 /** The keys that have a private half, newest first: the announced one and the one that signs. */

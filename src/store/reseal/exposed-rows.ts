@@ -7,7 +7,11 @@ export interface ExposedPlace {
   /** `table.column`. */
   column: string
   table: string
+  /** What names the row. */
   key: string
+  /** By what the rows are read in order, with an index; the key, unless there is another column. */
+  order?: string
+  /** Of the column by which they are read. */
   keyType: 'uuid' | 'text' | 'bigint'
   /** Which rows the version exposed; `$1` is the version. */
   where: string
@@ -38,9 +42,28 @@ const token = (column: string) => ({
   where: `${column} is not null and $1::int is not null`,
 })
 
-/** Values that name no version: any of them may be of this one. */
+/** Of release 0.3, which had one version of the key. */
+const whole = (table: string, key: string) => ({
+  ...{ column: `${table}.fingerprint`, table, key, keyType: 'uuid' as const },
+  where: 'fingerprint is not null and $1 = 1',
+})
+
+/** Values that name no version, and any of them may be of this one; and those whose rows are neither opened nor hashed anew. */
 const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
   analytics: [token('analytics_token')],
+  fingerprint: [
+    { column: 'card.fp', table: 'card', key: 'token_id', order: 'fp', keyType: 'uuid', where: 'version = $1' },
+    {
+      ...{ column: 'scheme_card.fp', table: 'scheme_card', key: 'provision_id', order: 'fp', keyType: 'uuid' as const },
+      where: 'version = $1',
+    },
+    whole('token', 'token_id'),
+    whole('scheme_token', 'provision_id'),
+    {
+      ...{ column: 'authentication.fingerprint', table: 'authentication', key: 'authentication_id' },
+      ...{ keyType: 'uuid' as const, where: 'fingerprint is not null and $1::int is not null' },
+    },
+  ],
   audit: [
     {
       ...{ column: 'audit.mac', table: 'audit', key: 'audit_id', keyType: 'bigint' as const },
@@ -55,18 +78,18 @@ const FIRST = { uuid: '00000000-0000-0000-0000-000000000000', text: '', bigint: 
 /** The keys of the rows, in their order. */
 export async function* exposedKeys(
   db: Db,
-  { table, key, keyType, where }: ExposedPlace,
+  { table, key, order = key, keyType, where }: ExposedPlace,
   version: number,
 ): AsyncGenerator<string[]> {
   for (let after: string = FIRST[keyType]; ; ) {
-    const { rows } = await db.query<{ row_key: string }>({
-      text: `select ${key}::text as row_key from tokenmill.${table}
-where ${key} > $2::${keyType} and ${where} order by ${key} limit ${PAGE_ROWS}`,
+    const { rows } = await db.query<{ row_key: string; place: string }>({
+      text: `select ${key}::text as row_key, ${order}::text as place from tokenmill.${table}
+where ${order} > $2::${keyType} and ${where} order by ${order} limit ${PAGE_ROWS}`,
       values: [version, after],
     })
     const last = rows.at(-1)
     if (last) yield rows.map(row => row.row_key)
     if (!last || rows.length < PAGE_ROWS) return
-    after = last.row_key
+    after = last.place
   }
 }

@@ -64,9 +64,12 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
     { table: 'client_key', key: 'kid', keyType: 'text', ...GRANT },
     { table: 'capture_key', key: 'key_id', keyType: 'uuid', ...GRANT },
     { table: 'scope', key: 'token_scope', keyType: 'uuid', ...GRANT },
+    { table: 'signing_key', key: 'kid', keyType: 'text', ...GRANT },
   ],
   // Nothing compares an analytics token with a stored one.
   analytics: [],
+  // Nothing is hashed with it.
+  scratch: [],
 }
 
 /** Undefined if the purpose hashes nothing that names its key's version. */

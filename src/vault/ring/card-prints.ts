@@ -33,13 +33,11 @@ export interface CardPrints {
   fingerprintBy(pan: Secret, tokenScope: string, keyVersion: number): string
   /** Under which versions of the fingerprint key cards are written and found. */
   cardPhase(): CardPhase
-  /** A fingerprint for cards that a dry run has seen, with another key. */
-  scratchFingerprint(pan: Secret, tokenScope: string): Buffer
   /** The analytics token: `a` and 43 base64url characters. It is made like a fingerprint, with another key. */
   analyticsToken(pan: Secret, tokenScope: string): string
 }
 
-type Held = Pick<HeldKeys<'fingerprint' | 'scratch' | 'analytics'>, 'current' | 'find'>
+type Held = Pick<HeldKeys<'fingerprint' | 'analytics'>, 'current' | 'find'>
 
 /** `phaseNow`: undefined where the store says nothing: the active version counts, in the first turn. */
 export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined): CardPrints {
@@ -74,7 +72,6 @@ export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined
     },
     fingerprintBy: (pan, tokenScope, keyVersion) => printBy(pan.reveal(), tokenScope, keyVersion),
     cardPhase,
-    scratchFingerprint: (pan, tokenScope) => digestOf(macOf(held.current('scratch').key, pan.reveal(), tokenScope)),
     analyticsToken: (pan, tokenScope) =>
       `a${macOf(held.current('analytics').key, pan.reveal(), tokenScope).digest('base64url')}`,
   }

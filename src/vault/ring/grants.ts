@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from '../key-ring.ts'
 
-export const GRANT_KINDS = ['client', 'client-key', 'capture-key', 'scope'] as const
+export const GRANT_KINDS = ['client', 'client-key', 'capture-key', 'scope', 'signing-key'] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
 
 export interface MacOfRow {
@@ -54,6 +54,13 @@ export interface ScopeRow {
   keepBilling: boolean
 }
 
+/** The public half of a signing key. When it signs isn't covered: its half stays, and is believed, as long as the row does. */
+export interface SigningKeyRow {
+  kid: string
+  alg: string
+  publicJwk: Record<string, unknown>
+}
+
 export function clientText({ clientId, userId, entities, roles, alg, system, names }: ClientRow): string {
   return JSON.stringify(['client', clientId, userId, entities, roles, alg, system, names])
 }
@@ -71,6 +78,10 @@ export function scopeText(scope: ScopeRow): string {
   const { tokenScope, entityId, par, networkTokens, requestor, autoProvision, binDigits, keepBilling } = scope
   const settings = [par, networkTokens, requestor, autoProvision, binDigits, keepBilling]
   return JSON.stringify(['scope', tokenScope, entityId, ...settings])
+}
+
+export function signingKeyText({ kid, alg, publicJwk }: SigningKeyRow): string {
+  return JSON.stringify(['signing-key', kid, alg, sorted(publicJwk)])
 }
 
 /**

@@ -97,13 +97,40 @@ values ('00000000-0000-4000-8000-00000000000a', 'bulk', 'slow-host', '0.4.0', 1,
     expect(await steps('webhook')).toEqual(['begin', 'begin', 'begin', 'list', 'end'])
   }, 60_000)
 
-  it('turns analytics only if it is said that values change, and says what to do where a key can not turn', async () => {
+  it('makes a fresh version where one waited to come into use, which is dropped, and whoever waits for it is told', async () => {
+    const { store } = installation.vault
+    await store.query({
+      text: `insert into tokenmill.process (process_id, role, host, version, connections, keys)
+values ('00000000-0000-4000-8000-00000000000b', 'bulk', 'slower-host', '0.4.0', 1, '{owner/1}')`,
+    })
+    const rotating = startCommand(['key', 'rotate', 'owner'], { env: installation.env as Record<string, string> })
+    await rotating.line(/Waiting for 1 process to load it: slower-host/, { stream: 'stderr', ms: 20_000 })
+    expect(await states('owner')).toEqual(['1 ACTIVE', '2 PENDING'])
+    const ended = run('compromise', 'owner', '--yes')
+    await rotating.line(/owner\/2 was dropped meanwhile/, { stream: 'stderr', ms: 20_000 })
+    expect(await rotating.exit).toMatchObject({ code: 1 })
+    await store.query({ text: `update tokenmill.process set ended_at = now() where host = 'slower-host'` })
+    const { status, stderr } = await ended
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: expect.stringMatching('owner/2, which waited .* is dropped'),
+    })
+    expect(await states('owner')).toEqual(['1 DECRYPT_ONLY', '2 DESTROYED', '3 ACTIVE'])
+    const { rows } = await store.query<{ wrapped: Buffer | null }>({
+      text: `select wrapped from tokenmill.data_key where purpose = 'owner' and version = 2`,
+    })
+    expect(rows).toEqual([{ wrapped: null }])
+  }, 60_000)
+
+  it('turns analytics only if it is said that values change, and the key of dry runs like any other', async () => {
     expect((await run('rotate', 'analytics')).stderr).toMatch('key compromise analytics --values-change')
     expect(await run('compromise', 'analytics', '--yes')).toMatchObject({ status: 64 })
     expect(await states('analytics')).toEqual(['1 ACTIVE'])
     expect(await run('compromise', 'analytics', '--yes', '--values-change')).toMatchObject({ status: 0 })
     expect(await states('analytics')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
     const scratch = await run('compromise', 'scratch', '--yes')
-    expect(scratch).toMatchObject({ status: 1, stderr: expect.stringMatching('Stop dry runs; their rows are erased') })
+    expect(scratch).toMatchObject({ status: 0, stdout: expect.stringMatching('scratch/1 exposed no row') })
+    expect(await states('scratch')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+    expect(await run('rotate', 'scratch')).toMatchObject({ status: 0 })
   })
 })

@@ -54,6 +54,7 @@ where subject = $1 or detail->>'of' = $1 order by audit_id`,
       { action: 'confirmation.ask', outcome: 'done', why: null },
       { action: 'kek.forget', outcome: 'refused', why: 'unconfirmed' },
       { action: 'confirmation.confirm', outcome: 'done', why: null },
+      { action: 'confirmation.use', outcome: 'done', why: null },
       { action: 'kek.forget', outcome: 'done', why: null },
     ])
     const [done] = await ask<{ detail: unknown }>(
@@ -85,6 +86,49 @@ where subject = $1 or detail->>'of' = $1 order by audit_id`,
     expect(await run(forget)).toMatchObject({ status: 0 })
     await keks.insert(installation.vault.store, { kekId, state: 'PENDING', probe: Buffer.from('probe') })
     expect(confirmationIn(await run(forget))).not.toBe(id)
+  })
+
+  it('is confirmed for one act, also where the owner of the database puts back what it was before', async () => {
+    const again = () => keks.insert(installation.vault.store, { kekId, state: 'PENDING', probe: Buffer.from('probe') })
+    const restore = async (id: string) => {
+      await ask('delete from tokenmill.confirmation where confirmation_id = $1', [id])
+      await ask('insert into tokenmill.confirmation select * from public.kept')
+    }
+    for (const revive of [
+      (id: string) => ask('update tokenmill.confirmation set used_at = null where confirmation_id = $1', [id]),
+      restore,
+      async (id: string) => {
+        await restore(id)
+        await ask(`delete from tokenmill.audit where action = 'confirmation.use' and subject = $1`, [id])
+      },
+      async (id: string) => {
+        await restore(id)
+        await ask(
+          `update tokenmill.audit set action = 'confirmation.ask' where action = 'confirmation.use' and subject = $1`,
+          [id],
+        )
+      },
+    ]) {
+      const id = confirmationIn(await run(forget))
+      await confirm(id)
+      await ask('create table public.kept as select * from tokenmill.confirmation where confirmation_id = $1', [id])
+      expect(await run(forget)).toMatchObject({ status: 0 })
+      await again()
+      await revive(id)
+      expect(confirmationIn(await run(forget))).not.toBe(id)
+      await ask('delete from tokenmill.confirmation')
+      await ask('drop table public.kept')
+    }
+  })
+
+  it('is not done where the database keeps no row of its confirmation’s use', async () => {
+    await confirm(confirmationIn(await run(forget)))
+    await ask(`create function public.drop_use() returns trigger language plpgsql as $$ begin return null; end $$`)
+    await ask(`create trigger drop_use before insert on tokenmill.audit for each row
+when (new.action = 'confirmation.use') execute function public.drop_use()`)
+    expect(await run(forget)).toMatchObject({ status: 78, stderr: expect.stringContaining('look for a trigger') })
+    await ask('drop trigger drop_use on tokenmill.audit')
+    expect(await run(forget)).toMatchObject({ status: 0 })
   })
 
   it('is not begun without an operator, nor confirmed by nobody', async () => {
@@ -134,7 +178,7 @@ where subject = $1 or detail->>'of' = $1 order by audit_id`,
 
   it('is absent where the owner of the database wrote, changed or prolonged the row', async () => {
     const id = confirmationIn(await run(forget))
-    const forged = `confirmed_by = 'nobody', confirmed_key = 'none', confirmed_at = now()`
+    const forged = `confirmed_by = 'nobody', confirmed_key = 'none', confirmed_at = now(), audit_seq = 0, audit_hash = '\\x'`
     await ask(`update tokenmill.confirmation set ${forged} where confirmation_id = $1`, [id])
     const second = confirmationIn(await run(forget))
     expect(second).not.toBe(id)
@@ -144,6 +188,7 @@ where subject = $1 or detail->>'of' = $1 order by audit_id`,
       `expires_at = expires_at + interval '1 hour'`,
       `asked_key = 'another'`,
       `confirmed_by = 'another'`,
+      `audit_seq = audit_seq + 1`,
     ]) {
       await ask('create table public.kept as select * from tokenmill.confirmation')
       await ask(`update tokenmill.confirmation set ${change} where confirmation_id = $1`, [second])

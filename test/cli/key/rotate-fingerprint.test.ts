@@ -8,6 +8,7 @@ import { runCommand } from '../../support/command.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
+import { openSystemDesk } from '../../support/system-requests.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { until } from '../../support/until.ts'
 import { insertTokens } from '../../workers/reseal/tokens.ts'
@@ -17,6 +18,7 @@ const TOKENS = 1_200
 describeOnRedis('the fingerprint key', engine => {
   let installation: Installation
   let client: Client
+  let reversed: unknown
   beforeAll(async () => {
     installation = await openInstallation(engine)
     await insertTokens(installation.vault.store, installation.vault.ring, installation.scope, TOKENS)
@@ -43,6 +45,7 @@ describeOnRedis('the fingerprint key', engine => {
 (select token_id from tokenmill.token where last_four <> '${testPan(0).slice(-4)}' limit 1)`)
     const first = await put(TOKENS)
     const analytics = await put(TOKENS + 1, { token_type: 'ANALYTICS' })
+    reversed = await put(TOKENS + 3, { token_type: 'ANALYTICS' })
     const killed = startCommand(['key', 'rotate', 'fingerprint'], { env: installation.env })
     await killed.line(/Cards are written under fingerprint\/2, too/, { stream: 'stderr' })
     await killed.kill9()
@@ -57,7 +60,7 @@ describeOnRedis('the fingerprint key', engine => {
       looks: [2, 1],
     })
     expect(await cards()).toEqual([
-      { version: 1, rows: 1 },
+      { version: 1, rows: 2 },
       { version: 2, rows: TOKENS + 2 },
     ])
     const states = (await dataKeys.list(installation.vault.store)).filter(({ purpose }) => purpose === 'fingerprint')
@@ -66,6 +69,28 @@ describeOnRedis('the fingerprint key', engine => {
     const refused = await key('retire', 'fingerprint', '1')
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/ANALYTICS .*\n.*second tokens/) })
     expect(await put(TOKENS + 1, { token_type: 'ANALYTICS' })).toBe(analytics)
+  })
+
+  it('lets a reversal take back what a job changed beside the fingerprint of a token that keeps no number', async () => {
+    const desk = await openSystemDesk(installation, 'gateway')
+    try {
+      const stored = () =>
+        rows<{ token: string; year: number; version: number }>(
+          `select t.analytics_token as token, t.expiry_year as year, c.version from tokenmill.token as t
+join tokenmill.card as c using (token_id) where t.analytics_token = '${reversed}'`,
+        )
+      expect(await stored()).toEqual([{ token: reversed, year: 2031, version: 1 }])
+      const card = await client.encryptCard({ cardNumber: testPan(TOKENS + 3), expiryMonth: 12, expiryYear: 2032 })
+      const ask = { token_scope: installation.scope, token_type: 'ANALYTICS', ...card }
+      const sent = await desk.send('token-create', ask)
+      expect(await desk.answer(sent)).toMatchObject({ code: 200, record: { analytics_token: reversed } })
+      expect(await stored()).toEqual([{ token: reversed, year: 2032, version: 2 }])
+      expect(await desk.reverse(sent)).toBe('COMPLETED')
+      expect(await stored()).toEqual([{ token: reversed, year: 2031, version: 2 }])
+      expect(await put(TOKENS + 3, { token_type: 'ANALYTICS' })).toBe(reversed)
+    } finally {
+      await desk.close()
+    }
   })
 
   it('retires a former version once the cards of its tokens were presented', async () => {

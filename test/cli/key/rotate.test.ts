@@ -72,12 +72,7 @@ describeOnRedis('tokenmill key', engine => {
     expect(after.get('network-token')).toBe(before.get('network-token'))
   })
 
-  it('rotate refuses the purposes whose values are found by one version, and what is no purpose', async () => {
-    for (const purpose of ['scratch']) {
-      const { code, stderr } = await key('rotate', purpose)
-      expect({ code, lines: stderr.trim().split('\n').length }).toEqual({ code: 1, lines: 1 })
-      expect(stderr).toMatch(`this release can't rotate ${purpose}: `)
-    }
+  it('rotate refuses what is no purpose', async () => {
     expect(await key('rotate', 'card')).toMatchObject({
       code: 64,
       stderr: expect.stringMatching('the purposes are seal,'),
@@ -130,7 +125,7 @@ describeOnRedis('tokenmill key', engine => {
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 ACTIVE'])
     await store.query({
-      text: `update tokenmill.data_key set seals = $1 where purpose in ('three-ds', 'scratch')`,
+      text: `update tokenmill.data_key set seals = $1 where purpose in ('three-ds', 'analytics')`,
       values: [FULL_SEALS],
     })
     const process = await addProcess(['three-ds/1'])
@@ -140,7 +135,7 @@ describeOnRedis('tokenmill key', engine => {
     await replaceFullKeys(rotating)
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
-    expect(await states('scratch')).toEqual(['1 ACTIVE'])
+    expect(await states('analytics')).toEqual(['1 ACTIVE'])
   })
 
   it('list shows each key with its age and its seals, and status names those that are due', async () => {

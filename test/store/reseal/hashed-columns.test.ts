@@ -19,7 +19,7 @@ const NO_KEY_NAMED: Record<string, string> = {
   'data_key.version': 'the key itself',
   'reseal.version': 'how far a re-encryption is',
   'scheme_card.version': 'a version of fingerprint is never destroyed',
-  'scratch_run.version': 'a version of scratch is never destroyed',
+  'scratch_run.version': 'a version of fingerprint is never destroyed',
   'shared_key.version': 'the key itself, for a gateway',
 }
 

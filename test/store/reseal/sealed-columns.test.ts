@@ -26,6 +26,7 @@ const NOT_RESEALED: Record<string, string> = {
   'client.api_key_hash': KEYED_HASH,
   'client.mac': CODE,
   'client_key.mac': CODE,
+  'confirmation.audit_hash': CHAIN,
   'confirmation.mac': CODE,
   'data_key.wrapped': 'wrapped by a key-encryption key, which has its own rotation',
   'intake.body_mac': KEYED_HASH,
@@ -40,6 +41,7 @@ const NOT_RESEALED: Record<string, string> = {
   'report.sha256': 'the plain hash of a file',
   'scheme_token.fingerprint': KEYED_HASH,
   'scope.mac': CODE,
+  'signing_key.mac': CODE,
   'scratch.fingerprint': KEYED_HASH,
   'token.fingerprint': KEYED_HASH,
 }

@@ -125,7 +125,7 @@ describe('the sequencer of the audit', () => {
     const { vault, session } = installation
     const by = { actor: { kind: 'machine', id: 'tester@here' } as const, reason: undefined }
     const made = await makeInstallationKey(vault.halves)
-    const announced = await announceKey(deps.store, { ...made, statement: 'a statement', activeAt: Date.now() }, by)
+    const announced = await announceKey(vault, { ...made, statement: 'a statement', activeAt: Date.now() }, by)
     expect(announced).toMatchObject({ done: {} })
     await deps.store.query({ text: `update tokenmill.audit_chain set away_since = now() - interval '16 minutes'` })
     const begins = 'alter table tokenmill.audit add constraint no_begin'

@@ -26,11 +26,10 @@ export const ADVICE: Record<Purpose, string> = {
   owner:
     'Whoever also has these rows can test guesses of the ids that they stand for. The key lives as long as they do.',
   grant:
-    'Whoever also owns the database could make clients, keys, capture keys and scopes that workers believe, and this command has coded these rows anew, too. Compare the file of --out with what you know (`client list`, `scope list`, `capture-key list`) and revoke what is not yours. From now on nothing that is coded under the exposed version is believed, and a confirmation that waited has to be asked for again.',
+    'Whoever also owns the database could make clients, keys, capture keys, scopes and signing keys that tokenmill believes, and this command has coded these rows anew, too. Compare the file of --out with what you know (`client list`, `scope list`, `capture-key list`) and revoke what is not yours. From now on nothing that is coded under the exposed version is believed, and a confirmation that waited has to be asked for again.',
   analytics:
     'Whoever has the key and an analytics token can find the card number by trying them all. New values are given from now on; a stored value changes when its card is next presented. Tell everybody who keeps values that they change.',
   fingerprint:
-    'Whoever also has fingerprints can find the card numbers by trying them all. Keep the database and its backups from the thief: restrict logins, rotate `seal` and the KEK.',
-  scratch:
-    'Whoever also has rows of dry runs can find the card numbers by trying them all. Stop dry runs; their rows are erased after 24 hours.',
+    'Whoever also has fingerprints can find the card numbers by trying them all. No fingerprint under the exposed version is left of a token that keeps its number. Of the others they stay until their cards are presented, or until `tokenmill key retire fingerprint VERSION --forget`; those of authentications of 3-D Secure stay with them. Values of dry runs are erased after 24 hours. Keep backups from the thief, and restrict logins.',
+  scratch: 'Nothing was ever hashed or encrypted with it.',
 }

@@ -7,6 +7,7 @@ import {
   type Compromise,
   type Exposure,
   endCompromise,
+  isSuspect,
   recordExposure,
 } from '../../../../src/acts/key/compromise.ts'
 import { ROTATE } from '../../../../src/acts/key/key-rotation.ts'
@@ -30,9 +31,16 @@ import { readPurpose } from '../rotate-data-key.ts'
 import { turnDataKey } from '../turn-data-key.ts'
 import { ADVICE } from './advice.ts'
 import { listExposure } from './exposure-file.ts'
+import { replaceInPhases } from './fingerprint.ts'
 
 type Options = JsonOption &
-  OperatorOptions & { out?: string; keyVersion?: number; valuesChange?: boolean; yes?: boolean }
+  OperatorOptions & {
+    out?: string
+    keyVersion?: number
+    valuesChange?: boolean
+    allUpgraded?: boolean
+    yes?: boolean
+  }
 
 export const COMPROMISE_TIMES = {
   /** A process may use the former version for so long after the next came into use, and what it writes is listed, too. */
@@ -43,12 +51,8 @@ export const COMPROMISE_TIMES = {
 export function compromise(terminal: Terminal, word: string, options: Options): Promise<void> {
   const purpose = readPurpose(word)
   const turning = TURNING[purpose]
-  if (!turning.turns)
-    throw new Stop(`this release can't replace the key ${purpose}: ${turning.why}. ${ADVICE[purpose]}`)
-  if (turning.inPhases)
-    throw new Stop(
-      `The key ${purpose} turns in phases: run \`tokenmill key rotate ${purpose}\`. It exposed every token that has a card. ${ADVICE[purpose]}`,
-    )
+  if (options.allUpgraded && !turning.inPhases)
+    throw new Stop('--all-upgraded belongs to `key compromise fingerprint`.', EXIT.usage)
   if (turning.changesValues && !options.valuesChange)
     throw new Stop(
       `A new key ${purpose} changes values that others keep, for the same card. Say that it is meant with --values-change.`,
@@ -58,20 +62,51 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
     const vault = await openVault(session)
     const by = (action: string) => byOf({ action, subject: purpose }, options, vault.store, vault.ring)
     if (!options.yes) await confirm(terminal, `Replace the key ${purpose} because somebody else may have it?`)
-    const begun = await beginCompromise(vault.store, purpose, options.keyVersion, await by(COMPROMISE))
-    if ('refused' in begun) throw new Stop(refusalText(purpose, options.keyVersion, begun.refused))
-    const name = `${purpose}/${begun.done.version}`
-    say(terminal, begun.done.isResumed ? `${name} was marked before; going on.` : `${name} is marked as compromised.`)
-    if (begun.done.isInUse) await turnDataKey(terminal, vault, purpose, await by(ROTATE))
-    const exposure = await expose(terminal, vault, begun.done, { options, by })
-    await makeAnew(terminal, vault, purpose, { options, by })
-    await endCompromise(vault.store, begun.done, await by(COMPROMISE))
-    const value = { purpose, version: begun.done.version, exposed: exposure ?? null, file: options.out ?? null }
+    const answered = await answer(terminal, vault, purpose, { options, by })
+    const { version, exposure } = answered
+    const name = `${purpose}/${version}`
+    const value = { purpose, version, exposed: exposure ?? null, file: options.out ?? null }
     print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]].join('\n'))
+    // The key of cards may have been turning to a version that was there before, which is replaced next.
+    if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault.store, { purpose, version })))
+      throw new Stop(
+        `The version in use now was made before ${name} was marked, so somebody else may have it, too: run this again, with another file for --out.`,
+      )
   })
 }
 
-interface Acting {
+/** Replaces the version, lists what it exposed, and makes anew what can be. */
+async function answer(
+  terminal: Terminal,
+  vault: OpenedVault,
+  purpose: Purpose,
+  acting: Acting,
+): Promise<{ version: number; exposure: Exposure | undefined }> {
+  const { options, by } = acting
+  const begun = await beginCompromise(vault.store, purpose, options.keyVersion, await by(COMPROMISE))
+  if ('refused' in begun) throw new Stop(refusalText(purpose, options.keyVersion, begun.refused))
+  const { version, isResumed, isInUse, dropped } = begun.done
+  const name = `${purpose}/${version}`
+  say(terminal, isResumed ? `${name} was marked before; going on.` : `${name} is marked as compromised.`)
+  if (dropped !== undefined)
+    say(terminal, `${purpose}/${dropped}, which waited to take its place, is dropped: somebody else may have it, too.`)
+  let exposure: Exposure | undefined
+  const list = async () => {
+    exposure ??= await expose(terminal, vault, begun.done, acting)
+    begun.done.isListed = true
+  }
+  if (TURNING[purpose].inPhases) {
+    await replaceInPhases(terminal, vault, version, { options, by, list })
+  } else {
+    if (isInUse) await turnDataKey(terminal, vault, purpose, await by(ROTATE))
+    await list()
+    await makeAnew(terminal, vault, purpose, acting)
+  }
+  await endCompromise(vault.store, begun.done, await by(COMPROMISE))
+  return { version, exposure }
+}
+
+export interface Acting {
   options: Options
   by: (action: string) => ReturnType<typeof byOf>
 }
@@ -85,13 +120,22 @@ async function expose(
 ): Promise<Exposure | undefined> {
   const { purpose, version, isListed } = compromised
   if (isListed) return undefined
+  if (!TURNING[purpose].inPhases) await settle(terminal, store, { purpose, version })
+  const exposure = await listExposure(store, { purpose, version }, options.out)
+  await recordExposure(store, { purpose, version }, exposure, await by(COMPROMISE))
+  return exposure
+}
+
+/** What a process still writes under the former version is listed, too. */
+async function settle(
+  terminal: Terminal,
+  store: OpenedVault['store'],
+  { purpose, version }: Pick<Compromise, 'purpose' | 'version'>,
+): Promise<void> {
   const current = await dataKeys.findActiveVersion(store, purpose)
   const isSettled = () => dataKeys.isInUseFor(store, purpose, current ?? version, COMPROMISE_TIMES.settleMs)
   if (!(await isSettled())) say(terminal, 'Waiting until no process uses the former key any more, at most 35 s ...')
   while (!(await isSettled())) await pause(COMPROMISE_TIMES.lookMs)
-  const exposure = await listExposure(store, { purpose, version }, options.out)
-  await recordExposure(store, { purpose, version }, exposure, await by(COMPROMISE))
-  return exposure
 }
 
 /** Seals or codes anew what the key in use can, and waits until it is done. */
@@ -124,6 +168,6 @@ function refusalText(purpose: Purpose, version: number | undefined, refused: 'un
   const name = version === undefined ? purpose : `${purpose}/${version}`
   if (refused === 'unknown') return `There is no key ${name}; \`tokenmill key list\` lists them.`
   if (refused === 'pending')
-    return `${name} is not in use yet; run \`tokenmill key rotate ${purpose}\`, then this again.`
+    return `${name} is not in use yet; without --key-version this command drops it, and replaces the version in use by a fresh one.`
   return `${name} was destroyed; only backups hold it and what it sealed.`
 }

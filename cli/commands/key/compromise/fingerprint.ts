@@ -1,0 +1,55 @@
+// The part of `tokenmill key compromise fingerprint` that differs: the key by which cards are found turns in phases, and what
+// a version exposed is listed when nobody writes under it any more and before the workers remove it.
+import type { By } from '../../../../src/acts/act.ts'
+import { ROTATE } from '../../../../src/acts/key/key-rotation.ts'
+import { beginReseal, RESEAL } from '../../../../src/acts/key/reseal.ts'
+import * as reseals from '../../../../src/store/reseal/reseals.ts'
+import * as cardPhases from '../../../../src/store/token/card-phases.ts'
+import { Stop } from '../../../exit.ts'
+import type { OpenedVault } from '../../../open/open.ts'
+import type { Terminal } from '../../../terminal.ts'
+import { begin, follow } from '../rotate-fingerprint.ts'
+
+const PURPOSE = 'fingerprint'
+
+interface Replacing {
+  options: { allUpgraded?: boolean }
+  by: (action: string) => Promise<By>
+  /** Lists what the version exposed, once. */
+  list: () => Promise<void>
+}
+
+/**
+ * Turns the key until the version isn't written any more and no phase is open. A run that was killed goes on in the phase
+ * that it has reached. A rotation that was under way is ended by it.
+ */
+export async function replaceInPhases(
+  terminal: Terminal,
+  { store, keks }: Pick<OpenedVault, 'store' | 'keks'>,
+  version: number,
+  { options, by, list }: Replacing,
+): Promise<void> {
+  for (;;) {
+    const { phase, writes } = await cardPhases.find(store)
+    const isWritten = writes.includes(version)
+    if (!isWritten) {
+      await list()
+      await letRemove(store, by)
+      if (phase === 'SINGLE') return
+    }
+    if (phase === 'SINGLE')
+      await begin(terminal, {
+        ...{ store, kek: keks.current, by: await by(ROTATE) },
+        isUpgraded: options.allUpgraded === true,
+      })
+    else await follow(terminal, store, await by(ROTATE), phase === 'BOTH' ? 'NEW' : 'SINGLE')
+  }
+}
+
+/** Lets the workers remove the former fingerprints, which waited for the list. */
+async function letRemove(store: OpenedVault['store'], by: Replacing['by']): Promise<void> {
+  if ((await reseals.find(store, PURPOSE))?.state !== 'CANCELLED') return
+  const begun = await beginReseal(store, PURPOSE, await by(RESEAL))
+  if ('refused' in begun && begun.refused === 'lacking')
+    throw new Stop('a process does not hold the fingerprint key in use; `tokenmill status` names it. Run this again.')
+}

@@ -1,0 +1,30 @@
+// What the audit says since one of its heads, for a caller who must not be misled by rows that were removed: the rows behind
+// the head are checked, and nothing outside. Who cuts off the end of the audit together with its head isn't seen here;
+// workers and `audit verify` see that.
+import * as auditChain from '../store/access/audit-chain.ts'
+import type { AuditRow } from '../store/access/audits.ts'
+import type { Db } from '../store/pool.ts'
+import type { Head } from './numbers.ts'
+import { hashRow } from './row-hash.ts'
+import { isMac, type Macs } from './row-mac.ts'
+import { MOVES, rowsOf } from './verify-chain.ts'
+
+/** `broken`: a row behind the head was removed, added or changed, or a worker says that the head was moved. */
+export async function lookSince(
+  db: Db,
+  ring: Macs,
+  head: Head,
+  isSought: (row: AuditRow) => boolean,
+): Promise<'found' | 'none' | 'broken'> {
+  const chain = await auditChain.find(db)
+  let last = head
+  let isFound = false
+  for await (const row of rowsOf(db, chain.seq, head.seq)) {
+    const fits = row.seq === last.seq + 1 && isMac(ring, row) && hashRow(last.hash, row).equals(row.hash)
+    if (!fits || MOVES[row.action] !== undefined) return 'broken'
+    isFound ||= isSought(row)
+    last = row
+  }
+  if (last.seq !== chain.seq || !last.hash.equals(chain.hash)) return 'broken'
+  return isFound ? 'found' : 'none'
+}
