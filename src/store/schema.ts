@@ -52,6 +52,7 @@ export const MIGRATIONS = [
   '0052-contract-former-keys',
   '0053-key-notices-and-pace',
   '0054-refuse-former-writers',
+  '0060-growth',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */
