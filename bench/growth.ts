@@ -1,7 +1,8 @@
-// What a card costs in a store that is large already: rate and WAL per card of new cards at random places of the indexes, at
-// several sizes of `max_wal_size`. `node bin/launch.mjs bench/growth.ts --tokens 4000000 --rows 1000000 --wal 128MB,2GB`
+// What a change costs in a store that is large already: rate and WAL per new card, at several sizes of `max_wal_size`, and per
+// suspension, with the status in an index as before and without. `node bin/launch.mjs bench/growth.ts --tokens 4000000 --rows
+// 1000000 --wal 128MB,2GB --suspensions 50000`
 //
-// A small store takes a small `max_wal_size`: a quarter of both gives the same number of checkpoints per index page.
+// A small store takes a small `max_wal_size`: a quarter of both gives as many checkpoints for each page of the index.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +11,9 @@ import pg from 'pg'
 import { findBinaries } from '../src/embedded/binaries.ts'
 import { findPostmaster, initialise, start, stop, USER } from '../src/embedded/cluster.ts'
 import { discard, findClusterLocation } from '../src/embedded/cluster-location.ts'
+import { openLog } from '../src/log.ts'
+import { openStore } from '../src/store/pool.ts'
+import * as tokens from '../src/store/token/tokens.ts'
 import { openInstallation } from '../test/support/installation.ts'
 import { runBare } from './bare.ts'
 
@@ -18,44 +22,64 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '4000000' },
     rows: { type: 'string', default: '1000000' },
     wal: { type: 'string', default: '128MB,1GB,2GB' },
+    suspensions: { type: 'string', default: '50000' },
   },
 })
 const DATABASE = 'growth'
 const PAGE = 200_000
+/** Tokens that are suspended in one transaction. */
+const SET = 10
+const LOWEST = '00000000-0000-0000-0000-000000000000'
+const sizes = values.wal.split(',').filter(size => size !== '')
 
 const dir = await mkdtemp(join(tmpdir(), 'tokenmill-growth-'))
 const place = await findClusterLocation(dir)
 const binaries = await findBinaries(place)
 await initialise(place, binaries)
 try {
-  const [first = '2GB'] = values.wal.split(',')
+  const [first = '16GB'] = sizes
   await start(place, binaries, { max_wal_size: first })
   await ask('create database growth', 'postgres')
   const installation = await openInstallation({
     ...{ name: 'postgres', prefix: '{growth}', redisUrls: undefined, databaseUrl: urlOf(DATABASE) },
   })
   let from = 0
-  const measure = async (name: string, rows: number) => {
+  const measure = async (name: string, rows: number, work: () => Promise<unknown>) => {
     await ask('checkpoint')
     const before = await readWal()
-    const { perSecond } = await runBare(installation, rows, from)
-    from += rows
+    const began = performance.now()
+    await work()
+    const seconds = (performance.now() - began) / 1000
     const after = await readWal()
     console.log(
       JSON.stringify({
-        ...{ name, tokens: after.tokens, rows, perSecond: Math.round(perSecond) },
-        walPerCard: Math.round((after.bytes - before.bytes) / rows),
+        ...{ name, tokens: after.tokens, rows, perSecond: Math.round(rows / seconds) },
+        walPerRow: Math.round((after.bytes - before.bytes) / rows),
         ...{ images: after.images - before.images, checkpoints: after.checkpoints - before.checkpoints },
+        hot: after.hot - before.hot,
       }),
     )
   }
-  await measure('small store', 100_000)
+  const insert = (name: string, rows: number) =>
+    measure(name, rows, async () => {
+      await runBare(installation, rows, from)
+      from += rows
+    })
+  await insert('small store', 100_000)
   await fill(Number(values.tokens))
-  for (const size of values.wal.split(',')) {
+  for (const size of sizes) {
     await stop(place, binaries)
     await start(place, binaries, { max_wal_size: size })
-    await measure(size, Number(values.rows))
+    await insert(size, Number(values.rows))
   }
+  const suspensions = Number(values.suspensions)
+  await ask(`create index token_expires on tokenmill.token (token_expiry_date, token_id)
+  where token_expiry_date is not null and status = 'ACTIVE'`)
+  await ask('vacuum tokenmill.token')
+  await measure('suspensions, status in an index', suspensions, () => suspend(suspensions))
+  await ask('drop index tokenmill.token_expires')
+  await ask('vacuum tokenmill.token')
+  await measure('suspensions', suspensions, () => suspend(suspensions))
   await installation.close().catch(() => undefined)
 } finally {
   await stop(place, binaries)
@@ -79,8 +103,36 @@ select id, '${'5aa8d5d2-65bf-450b-bc8f-37e351b45fca'}', 'ACTIVE', 'REUSE', array
   12, 2030, 'ANNA MEYER', 'VISA', now(), now(), 1 from made`)
 }
 
+/** Suspends tokens that are active, in the order of their cards, and so at random places of the table. */
+async function suspend(count: number): Promise<void> {
+  const store = openStore(urlOf(DATABASE), { log: openLog('silent'), connectionsMax: 1 })
+  try {
+    for (let left = count, after = LOWEST; left > 0; left -= SET) {
+      const { rows } = await store.query<{ id: string; fp: string }>({
+        text: `select t.token_id as id, c.fp from (select fp, token_id from tokenmill.card where fp > $1 order by fp) as c
+cross join lateral (select token_id from tokenmill.token where token_id = c.token_id and status = 'ACTIVE') as t limit $2`,
+        values: [after, SET],
+      })
+      after = rows.at(-1)?.fp ?? after
+      const read = await tokens.findByIds(
+        store,
+        rows.map(({ id }) => id),
+      )
+      const changed = read.map(row => ({
+        ...row,
+        status: 'SUSPENDED',
+        suspendedReason: 'REQUEST',
+        version: row.version + 1,
+      }))
+      await store.transaction(db => tokens.updateAll(db, changed as tokens.StoredToken[]))
+    }
+  } finally {
+    await store.close()
+  }
+}
 interface Wal {
   bytes: number
+  hot: number
   images: number
   checkpoints: number
   tokens: number
@@ -90,10 +142,11 @@ async function readWal(): Promise<Wal> {
   const [row] = await ask<Record<keyof Wal, string>>(`select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes,
   (select wal_fpi from pg_stat_wal) as images,
   (select num_requested + num_timed from pg_stat_checkpointer) as checkpoints,
-  (select greatest(n_live_tup, 0) from pg_stat_user_tables where relid = to_regclass('tokenmill.token')) as tokens`)
+  (select n_live_tup from pg_stat_user_tables where relid = to_regclass('tokenmill.token')) as tokens,
+  (select n_tup_hot_upd from pg_stat_user_tables where relid = to_regclass('tokenmill.token')) as hot`)
   return {
     ...{ bytes: Number(row?.bytes), images: Number(row?.images) },
-    ...{ checkpoints: Number(row?.checkpoints), tokens: Number(row?.tokens) },
+    ...{ checkpoints: Number(row?.checkpoints), tokens: Number(row?.tokens), hot: Number(row?.hot) },
   }
 }
 
