@@ -10,6 +10,7 @@ import { askGrants, type GrantSources } from './checks/grants.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
 import { askQueues, askStore, type ServerSources } from './checks/servers.ts'
+import { askCheckpoints, askWalCompression, askWalSize } from './checks/wal.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
 import { bytes, count } from './units.ts'
 
@@ -25,7 +26,6 @@ export interface DoctorSources
 /** Longer than for `status`, because it may ask several servers and nobody is paged by it. */
 const PATIENCE = { firstMs: 3_000, lastMs: 3_000 }
 const REDIS_MIN = [6, 2] as const
-const WAL_MIN = 8 * 2 ** 30
 /** Connections to keep free for commands and for people. */
 const SPARE_CONNECTIONS = 10
 
@@ -37,7 +37,9 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'redis memory', ask: askRedis(judgeMemory) },
   { name: 'redis AOF', ask: askRedis(judgeAof) },
   { name: 'postgres durability', ask: askDurability },
-  { name: 'postgres max_wal_size', ask: askWal },
+  { name: 'postgres max_wal_size', ask: askWalSize },
+  { name: 'postgres checkpoint_timeout', ask: askCheckpoints },
+  { name: 'postgres wal_compression', ask: askWalCompression },
   { name: 'postgres connections', ask: askConnections },
   { name: 'gateway login', ask: askLogins },
   { name: 'worker login', ask: askWorkerLogins },
@@ -113,17 +115,6 @@ async function askDurability({ store }: DoctorSources): Promise<Verdict> {
   return missing.length > 0
     ? unknown(`the server does not say ${missing.join(', ')}`)
     : well(`${names.join(', ')} are on`)
-}
-
-async function askWal({ store, embedded }: DoctorSources): Promise<Verdict> {
-  const setting = (await storeServer.readSettings(await store(), ['max_wal_size'])).get('max_wal_size')
-  if (setting?.unit !== 'MB') return unknown('the server does not say it')
-  const size = Number(setting.value) * 2 ** 20
-  if (embedded || size >= WAL_MIN) return well(bytes(size))
-  return warning(
-    `${bytes(size)}: a large migration forces checkpoints and slows down`,
-    `set it to ${bytes(WAL_MIN)} or more before one (docs/running.md)`,
-  )
 }
 
 /** Processes of a PostgreSQL behind a pooler count against the pooler; both limits have to suffice. */

@@ -42,10 +42,10 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
     failed = 0
     for (;;) {
       const page = await expiry.findExpired(store, run.businessDate, after, deps.settings.sweepPage)
-      after = page.at(-1)
+      after = page.last
       if (after === undefined) break
-      tokens += page.length
-      await workPage(run, page)
+      tokens += page.tokens.length
+      await workPage(run, page.tokens)
       if (stop.signal.aborted) return
     }
     // The next night's sweep finds the failed tokens again.

@@ -22,6 +22,7 @@ import { Fault } from '../errors.ts'
 import { type Binaries, majorVersion } from './binaries.ts'
 import type { ClusterLocation } from './cluster-location.ts'
 import { run } from './command.ts'
+import { walSizeOf } from './wal-size.ts'
 
 export const USER = 'tokenmill'
 
@@ -45,11 +46,9 @@ const SETTINGS = {
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '256MB',
-  // After each checkpoint PostgreSQL writes every page that a migration touches to the WAL in full, so checkpoints are
-  // forced seldom (docs/performance.md).
-  max_wal_size: '8GB',
   min_wal_size: '256MB',
-  checkpoint_timeout: '15min',
+  // After each checkpoint PostgreSQL writes every page that a migration touches to the WAL in full (docs/performance.md).
+  checkpoint_timeout: '30min',
   fsync: 'on',
   synchronous_commit: 'on',
   // This build has no lz4 or zstd, and pglz costs more CPU time than the smaller WAL saves.
@@ -135,12 +134,13 @@ export function findPostmaster(location: ClusterLocation): Postmaster | undefine
 export async function start(
   location: ClusterLocation,
   { pgCtl }: Binaries,
-  settings: Partial<Record<keyof typeof SETTINGS, string>> = {},
+  settings: Partial<Record<keyof typeof SETTINGS | 'max_wal_size', string>> = {},
 ): Promise<boolean> {
   removeStalePidFile(location)
   turnLog(location)
   const port = await choosePort(location)
-  const options = Object.entries({ port, ...SETTINGS, ...settings }).map(([name, value]) => `-c ${name}='${value}'`)
+  const own = { ...SETTINGS, port, max_wal_size: walSizeOf(location.cluster) }
+  const options = Object.entries({ ...own, ...settings }).map(([name, value]) => `-c ${name}='${value}'`)
   const { code } = await run(
     pgCtl,
     [

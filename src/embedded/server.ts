@@ -38,7 +38,8 @@ interface Hold {
 
 const DATABASE = 'tokenmill'
 const LOCK = 1_953_327_468
-const ATTACH_MS_MAX = 180_000
+/** After a crash the server reads up to 16 GB of WAL before it takes connections, some 66 MB a second on two cores. */
+const ATTACH_MS_MAX = 600_000
 const STARTS_MAX = 20
 const PAUSE_MS = 100
 const RETRY_MS = 2_000

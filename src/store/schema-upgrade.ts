@@ -7,6 +7,7 @@ import { ConfigError } from '../config.ts'
 import * as clusterRecord from './connection/cluster-record.ts'
 import { openPool } from './connection/connection.ts'
 import { readServerStateIfAllowed } from './connection/server-state.ts'
+import * as largeIndexes from './large-indexes.ts'
 import { readSql } from './pool.ts'
 import { hasRoles, makeRoles } from './roles.ts'
 import { MIGRATIONS, PARTITION_LOCK, partitionStatements } from './schema.ts'
@@ -22,8 +23,8 @@ const migrationOf = (name: string): Migration => ({
 })
 
 /**
- * Runs the missing migrations in one transaction; concurrent runs wait for each other. Returns the names of the
- * migrations that ran.
+ * Runs the missing migrations in one transaction; concurrent runs wait for each other. Then builds the indexes that can't be
+ * built in one. Returns the names of the migrations that ran.
  */
 export async function upgradeSchema(url: string): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
@@ -46,6 +47,7 @@ export async function upgradeSchema(url: string): Promise<string[]> {
     const { error, results } = await migrator.migrateToLatest()
     if (error) throw error
     await ensurePartitions(db)
+    await largeIndexes.ensureAll(pool)
     await workerRights.grant(pool)
     await adoptCluster(pool)
     return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)

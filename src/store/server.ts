@@ -30,17 +30,19 @@ export async function isWritable(db: Db): Promise<boolean> {
   return rows[0]?.readonly === 'off'
 }
 
-/**
- * The server's settings by name, in their base units (`unit` of pg_settings). Settings that this server doesn't have
- * are left out.
- */
-export async function readSettings(
-  db: Db,
-  names: readonly string[],
-): Promise<Map<string, { value: string; unit: string | null }>> {
-  const { rows } = await db.query<{ name: string; value: string; unit: string | null }>({
-    text: 'select name, setting as value, unit from pg_settings where name = any($1::text[])',
+export interface Setting {
+  value: string
+  /** The base unit in which the value is given. */
+  unit: string | null
+  /** The values that this server has for it, where these are words. */
+  choices: string[] | null
+}
+
+/** The server's settings by name. Settings that this server doesn't have are left out. */
+export async function readSettings(db: Db, names: readonly string[]): Promise<Map<string, Setting>> {
+  const { rows } = await db.query<Setting & { name: string }>({
+    text: 'select name, setting as value, unit, enumvals as choices from pg_settings where name = any($1::text[])',
     values: [names],
   })
-  return new Map(rows.map(({ name, value, unit }) => [name, { value, unit }]))
+  return new Map(rows.map(({ name, ...setting }) => [name, setting]))
 }

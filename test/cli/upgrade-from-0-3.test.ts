@@ -200,9 +200,17 @@ and not exists (select from tokenmill.card as c where c.token_id = t.token_id)`)
     const refused = await run(['key', 'rotate', 'fingerprint'])
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('--all-upgraded') })
     expect(await isBeside()).toEqual({ beside_older: true })
+    const dueIndexes = async () =>
+      (
+        await ask<{ name: string }>(`select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
+where indrelid = 'tokenmill.token'::regclass and indisvalid and relname in ('token_due', 'token_expires') order by relname`)
+      ).map(({ name }) => name)
+    // The scheduler of that release finds tokens whose date has passed by its own index.
+    expect(await dueIndexes()).toEqual(['token_due', 'token_expires'])
     const turned = await run(['key', 'rotate', 'fingerprint', '--all-upgraded'])
     expect(turned).toMatchObject({ code: 0, stdout: expect.stringContaining('fingerprint/2 stands alone') })
     expect(await isBeside()).toEqual({ beside_older: false })
+    expect(await dueIndexes()).toEqual(['token_due'])
   })
 
   it('then refuses what a worker of that release would write', async () => {

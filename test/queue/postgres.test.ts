@@ -45,6 +45,19 @@ describe('opening PostgreSQL', () => {
     await (await open()).close()
   })
 
+  it('has the dead rows of jobs removed often, and leaves a setting of the operator as it is', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    const optionsOf = async () =>
+      (await client.query(`select reloptions from pg_class where oid = 'bullmq.job'::regclass`)).rows[0].reloptions
+    await upgrade(database.url)
+    expect(await optionsOf()).toEqual(['autovacuum_vacuum_scale_factor=0.01'])
+    await client.query('alter table bullmq.job set (autovacuum_vacuum_scale_factor = 0.5)')
+    await upgrade(database.url)
+    expect(await optionsOf()).toEqual(['autovacuum_vacuum_scale_factor=0.5'])
+    await client.end()
+  })
+
   it('refuses a pool whose search_path is not the queue schema', async () => {
     await upgrade(database.url)
     await expect(open(10, { options: '' })).rejects.toThrow(/search_path=bullmq/)

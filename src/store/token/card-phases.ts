@@ -141,6 +141,8 @@ export async function write(
 export async function leaveOlder(db: Db): Promise<void> {
   await db.query({ text: 'update tokenmill.card_phase set turn = turn + 1, beside_older = false' })
   await db.query({ text: 'select tokenmill.forget_whole_fingerprints()' })
+  // The sweep of that release used it, and a status that changes would still have to write it.
+  await db.query({ text: 'drop index if exists tokenmill.token_expires' })
 }
 
 /**

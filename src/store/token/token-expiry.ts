@@ -1,5 +1,6 @@
 // Finds tokens whose expiry date has passed, page by page along an index: a page costs the same however many tokens
 // there are. It changes no token; jobs do that.
+import type { TokenStatus } from '../../token/token.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -14,31 +15,46 @@ export interface ExpiredToken {
 /** The last token of the page before. */
 export type Place = Pick<ExpiredToken, 'tokenExpiryDate' | 'tokenId'>
 
+export interface ExpiredPage {
+  /** The active ones among those that were looked at. */
+  tokens: ExpiredToken[]
+  /** The last one that was looked at; undefined: there is none left. */
+  last: Place | undefined
+}
+
+interface Row {
+  token_id: string
+  token_expiry_date: string
+  status: TokenStatus
+  entity_id: string
+}
+
 /**
- * One page of active tokens whose date is `lastDay` or earlier, in the order of date and id, after the place `after`.
+ * The next `limit` tokens whose date is `lastDay` or earlier, in the order of date and id, after the place `after`. It passes
+ * those that a request has suspended: the status isn't in the index, so that a change of status doesn't write the index.
  */
 export async function findExpired(
   db: Db,
   lastDay: string,
   after: Place | undefined,
   limit: number,
-): Promise<ExpiredToken[]> {
-  const { rows } = await db.query<{ token_id: string; token_expiry_date: string; entity_id: string }>({
+): Promise<ExpiredPage> {
+  const { rows } = await db.query<Row>({
     name: 'tokens-expired',
-    text: `select t.token_id, t.token_expiry_date, s.entity_id from (
-  select token_id, token_expiry_date, token_scope from tokenmill.token
-  where token_expiry_date is not null and status = 'ACTIVE' and token_expiry_date <= $1::date
+    text: `select t.token_id, t.token_expiry_date, t.status, s.entity_id from (
+  select token_id, token_expiry_date, status, token_scope from tokenmill.token
+  where token_expiry_date is not null and expiry_is_done is null and token_expiry_date <= $1::date
     and (token_expiry_date, token_id) > ($2::date, $3::uuid)
   order by token_expiry_date, token_id limit $4
 ) as t cross join lateral (select entity_id from tokenmill.scope where token_scope = t.token_scope) as s
 order by t.token_expiry_date, t.token_id`,
     values: [lastDay, after?.tokenExpiryDate ?? '-infinity', after?.tokenId ?? NOTHING, limit],
   })
-  return rows.map(row => ({
-    tokenId: row.token_id,
-    tokenExpiryDate: row.token_expiry_date,
-    entityId: row.entity_id,
-  }))
+  return { tokens: rows.filter(({ status }) => status === 'ACTIVE').map(expiredOf), last: rows.map(expiredOf).at(-1) }
+}
+
+function expiredOf(row: Row): ExpiredToken {
+  return { tokenId: row.token_id, tokenExpiryDate: row.token_expiry_date, entityId: row.entity_id }
 }
 const NOTHING = '00000000-0000-0000-0000-000000000000'
 

@@ -4,6 +4,7 @@ import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../../producers/operate/check.ts'
+import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
@@ -38,6 +39,8 @@ describeStore('doctor', engine => {
       says: expect.stringMatching(/^fsync\b.* off: /),
     })
     expect(checks['postgres max_wal_size']?.says).toMatch(/^\d+(\.\d)? [GM]iB/)
+    expect(checks['postgres checkpoint_timeout']).toMatchObject({ state: 'well', says: '30 min' })
+    expect(checks['postgres wal_compression']).toMatchObject({ state: 'well' })
     expect(checks['key files']).toMatchObject({ state: 'well' })
     expect(checks['redis memory']).toMatchObject({ state: 'well' })
     expect(checks['releases']).toMatchObject({ state: 'unknown' })
@@ -64,6 +67,28 @@ describeStore('doctor', engine => {
     ])
     const verdict = judgeRoom({ server: 'r:1', fields })
     expect({ state: verdict?.state, says: verdict?.says }).toEqual({ state, says })
+  })
+
+  it.each([
+    ['a max_wal_size of 16 GiB', () => judgeWalSize(16 * 2 ** 30), 'well', '16 GiB'],
+    ['one of a MiB less', () => judgeWalSize(16 * 2 ** 30 - 2 ** 20), 'warning', /^16 GiB: a large migration/],
+    ['a checkpoint_timeout of half an hour', () => judgeTimeout(1_800_000), 'well', '30 min'],
+    ['PostgreSQL’s own', () => judgeTimeout(300_000), 'warning', /^5 min: after each checkpoint every page/],
+  ])('judges %s', (_, judge, state, says) => {
+    expect(judge()).toMatchObject({ state, says: typeof says === 'string' ? says : expect.stringMatching(says) })
+  })
+
+  it.each([
+    ['lz4', ['pglz', 'lz4', 'on', 'off'], 'well', 'lz4'],
+    ['zstd', ['pglz', 'lz4', 'zstd', 'on', 'off'], 'well', 'zstd'],
+    ['off', ['pglz', 'lz4', 'zstd', 'on', 'off'], 'warning', 'off, though this server has lz4 and zstd'],
+    ['pglz', ['pglz', 'lz4', 'on', 'off'], 'warning', 'pglz, though this server has lz4'],
+    ['off', ['pglz', 'on', 'off'], 'well', 'off; this server has neither lz4 nor zstd'],
+    ['pglz', ['pglz', 'on', 'off'], 'warning', 'pglz: pglz takes more processor time than the smaller WAL saves'],
+    ['off', null, 'well', 'off; this server has neither lz4 nor zstd'],
+    ['on', null, 'warning', 'on: pglz takes more processor time than the smaller WAL saves'],
+  ])('judges wal_compression %s of a server that offers %j', (value, choices, state, says) => {
+    expect(judgeCompression({ value, choices })).toMatchObject({ state, says })
   })
 
   it('names a file of keys that others may read', async () => {

@@ -1,0 +1,41 @@
+// Indexes of large tables. PostgreSQL builds one beside running jobs only outside of a transaction, so no migration can.
+// Each upgrade looks whether they are there, and repeats what another one broke off.
+import type pg from 'pg'
+
+const INDEXES = [
+  {
+    name: 'token_due',
+    on: 'tokenmill.token (token_expiry_date, token_id) where token_expiry_date is not null and expiry_is_done is null',
+  },
+] as const
+
+/** Builds what is missing, and removes what only releases before this one use. */
+export async function ensureAll(pool: pg.Pool): Promise<void> {
+  const client = await pool.connect()
+  try {
+    // To build an index, PostgreSQL reads the whole table, and waits for every transaction that is open.
+    await client.query('set statement_timeout = 0')
+    for (const index of INDEXES) await ensure(client, index)
+    await removeFormer(client)
+  } finally {
+    // With its settings.
+    client.release(true)
+  }
+}
+
+async function ensure(client: pg.ClientBase, { name, on }: (typeof INDEXES)[number]): Promise<void> {
+  const { rows } = await client.query<{ valid: boolean }>(
+    'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
+    [`tokenmill.${name}`],
+  )
+  if (rows[0]?.valid) return
+  // A build that broke off leaves an index that is written and never read.
+  if (rows[0]) await client.query(`drop index concurrently tokenmill.${name}`)
+  await client.query(`create index concurrently ${name} on ${on}`)
+}
+
+/** The scheduler of release 0.3 finds tokens by it. */
+async function removeFormer(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ beside: boolean }>(`select beside_older as beside from tokenmill.card_phase`)
+  if (!rows[0]?.beside) await client.query('drop index concurrently if exists tokenmill.token_expires')
+}

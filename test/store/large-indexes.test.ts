@@ -1,0 +1,81 @@
+// Indexes that are built outside of the migrations: beside work that goes on, and again if a build broke off.
+
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { upgradeSchema } from '../../src/store/schema-upgrade.ts'
+import { withUpgradeLock } from '../../src/store/upgrade-lock.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+
+describe('the index of tokens that are due', () => {
+  let database: FreshDatabase
+  let client: Client
+  beforeAll(async () => {
+    database = await freshDatabase()
+    client = new Client({ connectionString: database.url })
+    await client.connect()
+  })
+  afterAll(async () => {
+    await client?.end()
+    await database?.drop()
+  })
+
+  async function indexes(): Promise<Record<string, boolean>> {
+    const { rows } = await client.query<{ name: string; valid: boolean }>(
+      `select relname as name, indisvalid as valid from pg_index join pg_class on pg_class.oid = indexrelid
+where indrelid = 'tokenmill.token'::regclass`,
+    )
+    return Object.fromEntries(rows.map(({ name, valid }) => [name, valid]))
+  }
+
+  it('takes the place of the one of release 0.3', async () => {
+    expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
+  })
+
+  it('is built again where a build broke off', async () => {
+    await client.query(`update pg_index set indisvalid = false where indexrelid = 'tokenmill.token_due'::regclass`)
+    expect(await indexes()).toMatchObject({ token_due: false })
+    await upgradeSchema(database.url)
+    expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
+  })
+
+  it('stands beside the one of release 0.3 as long as workers of that release may run', async () => {
+    await client.query(`create index token_expires on tokenmill.token (token_expiry_date, token_id)
+  where token_expiry_date is not null and status = 'ACTIVE'`)
+    await client.query('update tokenmill.card_phase set beside_older = true')
+    await upgradeSchema(database.url)
+    expect(await indexes()).toEqual({ token_pkey: true, token_due: true, token_expires: true })
+    await client.query('update tokenmill.card_phase set beside_older = false')
+    await upgradeSchema(database.url)
+    expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
+  })
+
+  it('is built while transactions write tokens, and while another upgrade waits for its turn', async () => {
+    await client.query('drop index tokenmill.token_due')
+    const writer = new Client({ connectionString: database.url })
+    await writer.connect()
+    const order: string[] = []
+    const upgrade = async (name: string) => {
+      await withUpgradeLock(database.url, () => upgradeSchema(database.url))
+      order.push(name)
+    }
+    await writer.query('begin')
+    const write = () =>
+      writer.query(`insert into tokenmill.token (token_id, token_scope, status, token_type, cards, created_at, updated_at, version)
+values (gen_random_uuid(), gen_random_uuid(), 'ACTIVE', 'REUSE', array[gen_random_uuid()], now(), now(), 1)`)
+    await write()
+    const upgrades = [upgrade('one'), upgrade('other')]
+    const isBuilding = async () =>
+      (await client.query('select from pg_stat_progress_create_index where datname = current_database()')).rowCount ===
+      1
+    await until(isBuilding, { ms: 20_000, what: 'the build of the index' })
+    await write()
+    await writer.query('commit')
+    // A transaction that begins meanwhile writes, too.
+    await write()
+    await Promise.all(upgrades)
+    await writer.end()
+    expect(order).toHaveLength(2)
+    expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
+  })
+})
