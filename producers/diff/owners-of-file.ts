@@ -53,7 +53,7 @@ export async function readOwners(
       return rows
     })
     if (unknown > 0) throw unreadable(source.path, unknown, firstUnknown)
-    const file = { ...validated, rows, recordBytesMax: Number.POSITIVE_INFINITY }
+    const file = { ...validated, rows, skipped: 0, recordBytesMax: Number.POSITIVE_INFINITY }
     return { file, named, accounts: accounts.all() }
   } catch (error) {
     named.close()

@@ -2,14 +2,14 @@
 // how many chunks the run stops for now. The extent of standard input is known only at its end.
 import { CHUNK_NUMBER_MAX, type Extent } from '../../src/job/envelope/batch-extent.ts'
 import { nameOfSource } from '../file-run.ts'
-import { chunksOf, countChunks } from '../rows/chunks.ts'
+import { countChunks, extentOf } from '../rows/chunks.ts'
 import { type RowOptions, readRows } from '../rows/rows.ts'
 import { openSource, type SourceOptions } from '../rows/source.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 
 /**
- * The extent of a file. If its rows are so long that a chunk may hold fewer rows than usual, the file is read once more
- * to count chunks.
+ * The extent of a file. If its rows are so long, or so many of them are skipped, that a chunk may hold fewer rows than
+ * usual, the file is read once more to count chunks.
  */
 export async function measureExtent(
   source: SourceOptions,
@@ -17,8 +17,8 @@ export async function measureExtent(
   file: ValidatedFile,
   chunkRecords: number,
 ): Promise<Extent> {
-  const known = chunksOf(file, chunkRecords)
-  const count = known ? { chunks: known, rows: file.rows } : await countAll(source, rowOptions, file, chunkRecords)
+  const known = extentOf(file, chunkRecords)
+  const count = known ?? (await countAll(source, rowOptions, file, chunkRecords))
   return { ...count, sha256: file.digests.sha256, ...nameOfSource(source.path, rowOptions.migration) }
 }
 

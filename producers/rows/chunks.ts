@@ -37,19 +37,24 @@ export async function* cutRows(
   }
 }
 
+/** How many chunks and rows are sent. */
+interface Extent {
+  chunks: number
+  rows: number
+}
+
 /**
- * The number of chunks, if the number of rows is enough to know it: when no chunk can exceed its limit of bytes; else
- * undefined.
+ * The extent, if the numbers of rows are enough to know it: when no chunk can exceed its limits of bytes and of skipped
+ * rows; else undefined.
  */
-export function chunksOf({ rows, recordBytesMax }: Counted, size: number): number | undefined {
-  return size * (recordBytesMax + 1) <= BYTES_MAX ? Math.ceil(rows / size) : undefined
+export function extentOf({ rows, skipped, recordBytesMax }: Counted, size: number): Extent | undefined {
+  if (size * (recordBytesMax + 1) >= BYTES_MAX || size + skipped >= size * SKIPPED_TIMES_MAX) return undefined
+  const sent = rows - skipped
+  return { chunks: Math.ceil(sent / size), rows: sent }
 }
 
 /** Counts the chunks and the rows that will be sent, by reading all rows. */
-export async function countChunks(
-  parts: AsyncIterable<Row[]>,
-  size: number,
-): Promise<{ chunks: number; rows: number }> {
+export async function countChunks(parts: AsyncIterable<Row[]>, size: number): Promise<Extent> {
   const count = { chunks: 0, rows: 0 }
   for await (const { sent } of cut(parts, size)) {
     if (sent > 0) count.chunks += 1

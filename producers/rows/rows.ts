@@ -9,7 +9,7 @@ import { LINE_BYTES_MAX } from './lines.ts'
 import { ndjsonLayout, readNdjson } from './ndjson.ts'
 import { keepOnly, type OnlyList } from './only/list.ts'
 import type { Profile } from './profile/profile.ts'
-import { type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
+import { measureProfiled, type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
 import { type KeptField, keptText } from './profile/records.ts'
 import { buildRow, type Row, rejectRow, rejectUnread, skipRow } from './record.ts'
 
@@ -45,6 +45,8 @@ function partsOf(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenera
 
 export interface Counted {
   rows: number
+  /** How many of the rows are skipped, if `recordBytesMax` is finite. */
+  skipped: number
   /** The most bytes that a record takes; infinite if that isn't known. */
   recordBytesMax: number
 }
@@ -60,9 +62,11 @@ export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOption
     if (units > unitsMax) unitsMax = units
   }
   if (options.profile) {
-    for await (const part of readProfiled(bytes, options.profile, asked(options))) rows += part.length
-    if (rows === 0) throw empty()
-    return { rows, recordBytesMax: Number.POSITIVE_INFINITY }
+    const { unitsMax, ...counted } = await measureProfiled(bytes, options.profile, asked(options))
+    return {
+      ...counted,
+      recordBytesMax: options.only ? UNKNOWN : unitsMax * UNIT_BYTES_MAX + ownBytesOf(options.profile),
+    }
   }
   if (options.format === 'csv') {
     for await (const part of csvRowsRaw(bytes, options)) for (const { fields } of part.rows) count(fields)
@@ -71,13 +75,20 @@ export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOption
   }
   if (rows === 0) throw empty()
   // With `--only` the number of listed rows is known only when they are built.
-  return { rows, recordBytesMax: options.only ? Number.POSITIVE_INFINITY : unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
+  return { rows, skipped: 0, recordBytesMax: options.only ? UNKNOWN : unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
 }
+
+const UNKNOWN = Number.POSITIVE_INFINITY
 
 /** The most bytes that a UTF-16 unit takes in JSON: `\u0001`. */
 const UNIT_BYTES_MAX = 6
-/** The most bytes of a record besides its values: its line number and the names of all members. */
+/** The most bytes of a record besides its values: its line number and the names of all members, or of `on_file`. */
 const FRAME_BYTES_MAX = 1_000
+
+/** The most bytes of a record that don't come from its row: the names of its members, and texts of the profile. */
+function ownBytesOf({ columns, on_file: onFile }: Profile): number {
+  return 2 * FRAME_BYTES_MAX + Buffer.byteLength(JSON.stringify([columns, onFile]))
+}
 
 async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   for await (const { rows, layout } of csvRowsRaw(bytes, options)) {

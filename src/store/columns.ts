@@ -32,11 +32,12 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
   const select: string[] = []
   let shape = ''
   for (const [index, column] of columns.entries()) {
-    const { literal, same, first } = literalOf(column, rows)
+    const cells = rows.map(column.text)
+    const [first = null] = cells
     // With several rows the first column is always an array, so that the number of rows is known. A single row needs no
     // array, and PostgreSQL reuses the plan of a statement without arrays; with an array it may plan anew each time.
-    const once = same && (index > 0 || rows.length === 1)
-    values.push(once ? first : literal)
+    const once = (index > 0 || rows.length === 1) && cells.every(cell => cell === first)
+    values.push(once ? (first === null ? null : String(first)) : column.plain ? plains(cells) : texts(cells))
     shape += once ? '1' : 'n'
     const cast = column.as === undefined ? '' : `::${column.as}`
     if (once) select.push(`$${index + 1}::${column.type}${cast}`)
@@ -55,27 +56,9 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
   }
 }
 
-function literalOf<Row>(
-  { text, plain }: Column<Row>,
-  rows: readonly Row[],
-): { literal: string; same: boolean; first: string | null } {
-  const start = rows[0] === undefined ? null : text(rows[0])
-  const first = start === null ? null : String(start)
-  let literal = '{'
-  let same = true
-  for (const row of rows) {
-    const value = text(row)
-    if (value !== start) same = false
-    if (literal.length > 1) literal += ','
-    if (value === null) literal += 'NULL'
-    else literal += plain ? value : quoted(String(value))
-  }
-  return { literal: `${literal}}`, same, first }
-}
-
 /** The literal of a text array. */
-export function texts(values: readonly (string | null)[]): string {
-  return `{${values.map(value => (value === null ? 'NULL' : quoted(value))).join(',')}}`
+export function texts(values: readonly (string | number | null)[]): string {
+  return `{${values.map(value => (value === null ? 'NULL' : quoted(String(value)))).join(',')}}`
 }
 
 /** The literal of an array whose elements hold nothing that needs quoting: numbers, UUIDs. */

@@ -221,6 +221,7 @@ const RACES = new Set([
   'one_provisioning_per_card',
   'one_current_scheme_token_per_token',
   'network_reference_stands_once',
+  'one_token_per_source_reference',
 ])
 
 /** Turns an error of the driver or the server into a Fault or LostRace; any other error stays as it is. */

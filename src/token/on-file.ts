@@ -135,10 +135,17 @@ export function judgeClaim(
 ): JudgedClaim {
   const { tokenId, receiptId, now, mark, relinked = false, newest = false, giver = giverAt(now) } = at
   if (!stored) {
-    const row = {
+    const row: SourceReference = {
       ...owner,
-      ...{ tokenId, onFile: onlyGiven(onFile), version: 1, createdAt: now, updatedAt: now },
-      ...{ lastReceipt: receiptId, mark: mark ?? null, givenAt: newest ? giver : null, before: null },
+      tokenId,
+      onFile: onlyGiven(onFile),
+      version: 1,
+      createdAt: now,
+      updatedAt: now,
+      lastReceipt: receiptId,
+      mark: mark ?? null,
+      givenAt: newest ? giver : null,
+      before: null,
     }
     return { outcome: 'ADDED', row, previousToken: undefined }
   }

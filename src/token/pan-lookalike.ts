@@ -1,7 +1,7 @@
 // Collects many card numbers and says whether a text holds a number that looks like one of them: with the same first
 // six digits, last four digits and length. The middle digits aren't compared: otherwise a sender could find a card
 // number by trial.
-import { digitsOf, endsOf, PAN_LENGTH, plainOf } from './pan.ts'
+import { couldHoldDigits, digitsOf, endsOf, PAN_LENGTH, plainOf } from './pan.ts'
 import { UUIDS } from './possible-pan.ts'
 
 export interface PanLookalikes {
@@ -29,22 +29,12 @@ export function openPanLookalikes(): PanLookalikes {
 
 /** A fast check that rules out most texts; it runs twice for each row of a file. */
 export function couldLookLikeCard(text: string | undefined): text is string {
-  return text !== undefined && couldHoldDigits(text) && digitRunsOf(text).length > 0
-}
-
-/**
- * False if the text has too few digits. A text with a character beyond ASCII passes: that character may be a digit of
- * another script.
- */
-function couldHoldDigits(text: string): boolean {
-  if (text.length < PAN_LENGTH.least) return false
-  let digits = 0
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code > 0x7f) return true
-    if (code >= 0x30 && code <= 0x39) digits += 1
-  }
-  return digits >= PAN_LENGTH.least
+  return (
+    text !== undefined &&
+    text.length >= PAN_LENGTH.least &&
+    couldHoldDigits(text, PAN_LENGTH.least) &&
+    digitRunsOf(text).length > 0
+  )
 }
 
 function endsKeyOf(number: string): string {

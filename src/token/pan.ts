@@ -75,6 +75,20 @@ export function numbersIn(text: string): string[] {
   return text.match(NUMBER)?.map(number => number.replace(/\D/g, '')) ?? []
 }
 
+/**
+ * A fast check that rules out most texts: false if the text has fewer than `least` digits. A text with a character beyond
+ * ASCII passes: that character may stand for digits.
+ */
+export function couldHoldDigits(text: string, least: number): boolean {
+  let digits = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code > 0x7f) return true
+    if (code >= 0x30 && code <= 0x39) digits += 1
+  }
+  return digits >= least
+}
+
 const FOREIGN = /[^\0-\x7f]/
 
 /** The text with full-width digits and other compatibility characters replaced by their plain forms. */

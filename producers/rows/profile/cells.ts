@@ -54,10 +54,16 @@ export function referenceOf(
   const { parts, after } = parseTemplate(template)
   const placed = parts.map(({ before, field, last4 }) => ({ before, last4, at: use(field, path) }))
   return texts => {
-    const filled = placed.map(({ at, last4 }) => (last4 ? lastFour(texts[at] ?? '') : (texts[at] ?? '')))
-    if (filled.every(text => text === '')) return ''
-    if (filled.includes('')) return undefined
-    return placed.map(({ before }, index) => before + filled[index]).join('') + after
+    let filled = ''
+    let missing = 0
+    for (const { before, at, last4 } of placed) {
+      const given = texts[at] ?? ''
+      const text = last4 ? lastFour(given) : given
+      if (text === '') missing += 1
+      filled += before + text
+    }
+    if (missing === placed.length) return ''
+    return missing > 0 ? undefined : filled + after
   }
 }
 
@@ -104,13 +110,22 @@ export function nameOf(holder: Profile['columns']['cardholder_name'], use: Use):
   const { from, too_long = 'reject' } = holder
   const places = from.map((field, index) => use(field, `columns.cardholder_name.from.${index}`))
   return (texts, repairs) => {
-    const parts = places.map(at => texts[at] ?? '').filter(part => part !== '')
-    const name = parts.join(' ')
+    const name = joinedName(texts, places)
     // If the name stays too long, the worker rejects it, as in any file.
     if (name.length <= NAME_LENGTH_MAX || too_long === 'reject') return name
     repairs.add(too_long === 'drop' ? 'name_dropped' : 'name_cut')
     return too_long === 'drop' ? '' : cutName(name)
   }
+}
+
+/** The parts of a name that aren't empty. */
+export function joinedName(texts: readonly string[], places: readonly number[]): string {
+  let name = ''
+  for (const at of places) {
+    const part = texts[at] ?? ''
+    if (part !== '') name = name === '' ? part : `${name} ${part}`
+  }
+  return name
 }
 
 /** The name cut to the maximum, without splitting a character and without a blank at the end. */

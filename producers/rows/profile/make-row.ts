@@ -40,9 +40,17 @@ export interface ProfiledRow {
   kept: readonly string[] | undefined
 }
 
+/** What a row says about the size of its file, without its cells. */
+export interface MeasuredRow {
+  skipped: boolean
+  /** No text of the row's record is longer than these UTF-16 units and the texts that the profile itself holds. */
+  units: number
+}
+
 export interface RowMaker {
   uses: readonly FieldUse[]
   make(record: RawRecord): ProfiledRow
+  measure(record: RawRecord): MeasuredRow
 }
 
 export interface Repeated {
@@ -85,10 +93,11 @@ export function rowMaker(profile: Profile, { echo, keep, timeColumn, owners = fa
     keepAt,
     keeps: keep !== undefined,
     skipCardless: profile.no_card === 'skip',
+    canSkip: profile.no_card === 'skip' || (profile.where ?? []).length > 0,
     isConverted: profile.format.encoding === 'windows-1252' || profile.format.encoding === 'iso-8859-1',
     blank: new Array<string>(COLUMN_NAMES.length + echo.length).fill(''),
   }
-  return { uses, make: record => makeRow(plan, record) }
+  return { uses, make: record => makeRow(plan, record), measure: record => measureRow(plan, record) }
 }
 
 interface Plan {
@@ -112,6 +121,8 @@ interface Plan {
   keepAt: number
   keeps: boolean
   skipCardless: boolean
+  /** The profile may skip rows. */
+  canSkip: boolean
   /** The file was converted from a one-byte encoding in which every byte stands for the declared character. */
   isConverted: boolean
   blank: readonly string[]
@@ -127,16 +138,12 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   if (record.rejected !== undefined) return without(record, { rejected: record.rejected, owner: plan.unread })
   const kept = plan.keeps ? values.slice(plan.keepAt).map(value => keptText(value ?? '')) : undefined
   const repairs = new Set<Repair>()
-  const texts: string[] = []
-  for (let index = 0; index < plan.echoAt; index++) {
-    texts.push(plan.clean(values[index] ?? '', plan.uses[index]?.compared ? undefined : repairs))
-  }
+  const texts = textsOf(plan, record, repairs)
   const pan = plan.number(texts, repairs)
   const named = plan.reference(texts)
   const sound = isSound(named, pan) ? named : undefined
   const own = { reference: sound, number: pan, kept, owner: plan.owner?.(texts) }
-  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, own)
-  const wrong = faultOf(plan, record, pan, named)
+  const wrong = faultOf(plan, record, { texts, pan, named })
   if (wrong !== undefined) return without(record, wrong, own)
   const date = plan.expiry(texts)
   if (date === undefined) return without(record, { rejected: 'expiry_format' }, own)
@@ -155,6 +162,25 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
   const none = { rejected: undefined, reference: undefined, skipped: undefined }
   return { line, element, item, cells, ...none, number: pan, repairs: made, onFile, owner: own.owner, kept }
+}
+
+/** The cleaned texts of the profile's fields and of the source time, by the fields' numbers. */
+function textsOf(plan: Plan, { values }: RawRecord, repairs: Set<Repair>): string[] {
+  const texts: string[] = []
+  for (let index = 0; index < plan.echoAt; index++) {
+    texts.push(plan.clean(values[index] ?? '', plan.uses[index]?.compared ? undefined : repairs))
+  }
+  return texts
+}
+
+function measureRow(plan: Plan, record: RawRecord): MeasuredRow {
+  let units = 0
+  for (let index = 0; index < plan.echoAt; index++) units += record.values[index]?.length ?? 0
+  if (record.rejected !== undefined || !plan.canSkip) return { skipped: false, units }
+  const repairs = new Set<Repair>()
+  const texts = textsOf(plan, record, repairs)
+  const fault = faultOf(plan, record, { texts, pan: plan.number(texts, repairs), named: '' })
+  return { skipped: fault?.skipped !== undefined, units }
 }
 
 /** The cells that the profile's further columns, the echoed fields and the source time make. */
@@ -183,7 +209,12 @@ interface Without {
   owner?: RowOwner | undefined
 }
 
-function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string | undefined): Without | undefined {
+function faultOf(
+  plan: Plan,
+  { values, childless }: RawRecord,
+  { texts, pan, named }: { texts: readonly string[]; pan: string; named: string | undefined },
+): Without | undefined {
+  if (!childless && !plan.passes(texts)) return { skipped: 'filtered' }
   const wrong = values.indexOf(undefined)
   if (wrong >= 0 && wrong < plan.keepAt) return { rejected: 'field_type', owner: plan.unread }
   if (pan === '') return plan.skipCardless ? { skipped: 'no_card' } : { rejected: 'field_required' }

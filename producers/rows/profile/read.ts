@@ -66,7 +66,41 @@ export async function* readProfiled(
     rows += records.length
     for (let at = 0; at < records.length; at += ROWS_MAX) yield records.slice(at, at + ROWS_MAX).map(make)
   }
-  if (rows === 0) throw new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
+  if (rows === 0) throw empty()
+}
+
+function empty(): FileError {
+  return new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
+}
+
+/** The size of a file, as far as it is known without making rows. */
+export interface ProfiledSize {
+  rows: number
+  /** How many of the rows are skipped. */
+  skipped: number
+  /** Of each row: no text of its record is longer than these UTF-16 units and the texts that the profile itself holds. */
+  unitsMax: number
+}
+
+/** Reads a whole file without making rows. Throws what `readProfiled` would throw. */
+export async function measureProfiled(
+  bytes: AsyncIterable<Buffer>,
+  profile: Profile,
+  options: ProfiledOptions,
+): Promise<ProfiledSize> {
+  profiledLayout(profile, options)
+  const { uses, measure } = rowMaker(profile, { ...options, echo: options.echo ?? [], keep: options.keep })
+  const size = { rows: 0, skipped: 0, unitsMax: 0 }
+  for await (const records of readRecords(toUtf8(bytes, profile.format.encoding), profile, uses)) {
+    size.rows += records.length
+    for (const record of records) {
+      const { skipped, units } = measure(record)
+      if (skipped) size.skipped += 1
+      if (units > size.unitsMax) size.unitsMax = units
+    }
+  }
+  if (size.rows === 0) throw empty()
+  return size
 }
 
 function readRecords(

@@ -153,14 +153,14 @@ cross join lateral (select count(*)::integer as claims from (
   return new Map(rows.map(row => [row.token_id, row.claims]))
 }
 
-/** Compares without making a key of each row, of which a chunk has up to a thousand. */
+/** In the order of the unique index, whose first column tells most owners apart. */
 function byOwner(a: OwnerId, b: OwnerId): number {
   return (
-    order(a.tokenScope, b.tokenScope) ||
-    order(a.provider, b.provider) ||
-    order(a.providerAccount, b.providerAccount) ||
+    order(a.cardId, b.cardId) ||
     order(a.customerId, b.customerId) ||
-    order(a.cardId, b.cardId)
+    order(a.providerAccount, b.providerAccount) ||
+    order(a.provider, b.provider) ||
+    order(a.tokenScope, b.tokenScope)
   )
 }
 
@@ -168,17 +168,18 @@ function order(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1
 }
 
-/** Inserts all references, sorted by owner, or throws LostRace. */
+/**
+ * Inserts all references, sorted by owner. If one of them was added meanwhile, the unique index refuses the statement and
+ * the pool throws LostRace: `on conflict` would search the index before each insert.
+ */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
   const { shape, source, values } = rowSet(INSERTED, references.toSorted(byOwner))
-  const { count } = await db.query({
+  await db.query({
     name: `references-insert-${shape}`,
-    text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}
-on conflict on constraint one_token_per_source_reference do nothing`,
+    text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}`,
     values,
   })
-  if (count !== references.length) throw new LostRace('a source reference was added meanwhile')
 }
 
 /** Updates rows whose version is one above the one that was read. Updates all, or throws LostRace. */

@@ -4,11 +4,11 @@ import { isRefusal, type Refusal, refuse } from '../../../../src/errors.ts'
 import { isUsualLinkId } from '../../../../src/token/on-file.ts'
 import { digitsOf, PAN_LENGTH } from '../../../../src/token/pan.ts'
 import type { OnFileTrait } from '../../outcome/file-outcome.ts'
-import { type Repair, referenceOf, type Use } from '../cells.ts'
+import { joinedName, type Repair, referenceOf, type Use } from '../cells.ts'
 import { LIST_SEPARATOR } from '../records.ts'
 import { addressPart } from './address.ts'
 import { agreementParts } from './agreement.ts'
-import { at, type Given, idPart, joined, type Part, textPart, textValue } from './part.ts'
+import { at, idMember, idPart, joined, type Part, textMember, textPart, textValue } from './part.ts'
 import type { OnFileColumns } from './schema.ts'
 
 export interface OnFileText {
@@ -39,7 +39,6 @@ export function onFileOf(columns: OnFileColumns, use: Use, clean: Clean): MakeOn
   const linkAt = columns.transaction_link_id && use(columns.transaction_link_id.from, at('transaction_link_id.from'))
   const linkId = (texts: readonly string[]) => (linkAt === undefined ? '' : (texts[linkAt] ?? ''))
   const parts = [
-    idPart('card_id', ID_MAX, ({ texts }) => cardId(texts) ?? ''),
     accountPart(columns.provider_account, use),
     customerPart(columns.customer_id, use),
     namePart(columns.cardholder_name, use),
@@ -47,16 +46,20 @@ export function onFileOf(columns: OnFileColumns, use: Use, clean: Clean): MakeOn
     ...agreementParts(columns, use),
     addressPart(columns.billing_address, use),
   ]
+  const start = `{"provider":"${columns.provider}",`
   return (texts, repairs, pan) => {
     const id = cardId(texts)
     if (id === '') return undefined
     if (id === undefined) return refuse('field_required', at('card_id'))
     const row = { texts, repairs, number: ownNumber(pan), cardLike: [] }
     const network = networkIds(row)
-    const members = joined([() => network, ...parts], row)
+    if (isRefusal(network)) return network
+    const named = idMember('card_id', ID_MAX, id, row)
+    if (isRefusal(named)) return named
+    const members = joined(parts, row)
     if (isRefusal(members)) return members
-    const traits = traitsOf(network !== '', linkId(texts))
-    return { json: `{"provider":"${columns.provider}",${members}}`, traits, cardLike: row.cardLike }
+    const json = `${start}${network === '' ? '' : `${network},`}${named}${members === '' ? '' : `,${members}`}}`
+    return { json, traits: traitsOf(network !== '', linkId(texts)), cardLike: row.cardLike }
   }
 }
 
@@ -75,18 +78,15 @@ function accountPart(column: OnFileColumns['provider_account'], use: Use): Part 
 
 function customerPart(template: string | undefined, use: Use): Part {
   const customerId = referenceOf(template, at('customer_id'), use)
-  const part = textPart('customer_id', ID_MAX, ({ texts }) => customerId(texts) ?? '')
-  return row => (customerId(row.texts) === undefined ? refuse('field_required', at('customer_id')) : part(row))
+  return row => {
+    const id = customerId(row.texts)
+    return id === undefined ? refuse('field_required', at('customer_id')) : textMember('customer_id', ID_MAX, id, row)
+  }
 }
 
 function namePart(column: OnFileColumns['cardholder_name'], use: Use): Part {
   const places = (column?.from ?? []).map((field, index) => use(field, at(`cardholder_name.from.${index}`)))
-  const nameIn = ({ texts }: Given) =>
-    places
-      .map(place => texts[place] ?? '')
-      .filter(part => part !== '')
-      .join(' ')
-  return textPart('cardholder_name', NAME_MAX, nameIn)
+  return textPart('cardholder_name', NAME_MAX, ({ texts }) => joinedName(texts, places))
 }
 
 function networkIdsPart(column: OnFileColumns['network_transaction_ids'], use: Use, clean: Clean): Part {

@@ -1,7 +1,7 @@
 // The pieces that `on_file` of a record is made of: members of a JSON object, written as text, and the checks that every
 // text of them passes.
 import { isRefusal, type Reason, type Refusal, refuse } from '../../../../src/errors.ts'
-import { holdsPan } from '../../../../src/token/pan.ts'
+import { couldHoldDigits, holdsPan, PAN_LENGTH } from '../../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../../src/token/pan-lookalike.ts'
 import { holdsPossiblePan } from '../../../../src/token/possible-pan.ts'
 import { quoted } from '../../record.ts'
@@ -36,24 +36,31 @@ export function joined(parts: readonly Part[], row: Given): string | Refusal {
 
 /** A text that is no id of a provider's or a network's may hold no possible card number. `most`: in UTF-16 units. */
 export function textPart(name: string, most: number, textOf: (row: Given) => string): Part {
-  const part = idPart(name, most, textOf)
-  return row => (holdsPossiblePan(textOf(row)) ? refuse('reference_pan', at(name)) : part(row))
+  return row => textMember(name, most, textOf(row), row)
+}
+
+export function textMember(name: string, most: number, text: string, row: Given): string | Refusal {
+  return holdsPossiblePan(text) ? refuse('reference_pan', at(name)) : idMember(name, most, text, row)
 }
 
 /** An id may be a long number. `most`: in UTF-16 units. */
 export function idPart(name: string, most: number, textOf: (row: Given) => string): Part {
-  return row => {
-    const text = textOf(row)
-    if (text === '') return ''
-    const value = textValue(text, most, row)
-    return typeof value === 'string' ? `"${name}":${value}` : refuse(value.reason, at(name))
-  }
+  return row => idMember(name, most, textOf(row), row)
+}
+
+export function idMember(name: string, most: number, text: string, row: Given): string | Refusal {
+  if (text === '') return ''
+  const value = textValue(text, most, row)
+  return typeof value === 'string' ? `"${name}":${value}` : refuse(value.reason, at(name))
 }
 
 /** A text in JSON. None may hold the card number of its row; it is compared with the others of its chunk later. */
 export function textValue(text: string, most: number, { number, cardLike }: Given): string | { reason: Reason } {
   if (text.length > most) return { reason: 'field_length' }
-  if (number !== '' && holdsPan(text, number)) return { reason: 'reference_pan' }
-  if (couldLookLikeCard(text)) cardLike.push(text)
+  // Most texts have too few digits for a card number.
+  if (couldHoldDigits(text, PAN_LENGTH.least)) {
+    if (number !== '' && holdsPan(text, number)) return { reason: 'reference_pan' }
+    if (couldLookLikeCard(text)) cardLike.push(text)
+  }
   return quoted(text) ?? { reason: 'field_characters' }
 }

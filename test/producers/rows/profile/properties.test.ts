@@ -1,9 +1,12 @@
 // Laws that hold for any profile and any rows.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { countChunks, extentOf } from '../../../../producers/rows/chunks.ts'
 import { COLUMN_NAMES } from '../../../../producers/rows/columns.ts'
 import type { ProfiledRow } from '../../../../producers/rows/profile/read.ts'
+import { countRows, readRows } from '../../../../producers/rows/rows.ts'
 import { OnFileRecord } from '../../../../src/job/on-file.ts'
+import { collect, inPieces } from '../bytes.ts'
 import {
   type Declared,
   declared,
@@ -49,6 +52,23 @@ describe('for any profile and any rows', () => {
         if (how.kind === 'json') expect(rows.at(-1)?.skipped ?? rows.at(-1)?.rejected).toMatch(/no_card|field_required/)
       }),
       { numRuns: 600 },
+    )
+  })
+
+  it('the size that is found without making rows is that of the rows that are made', async () => {
+    await fc.assert(
+      fc.asyncProperty(declared, records, fc.integer({ min: 1, max: 4 }), async (how, any, size) => {
+        const options = { format: 'csv', recordKind: 'token-create', profile: profileOf(how) } as const
+        const file = fileOf(holdable(any, how), how)
+        const counted = await countRows(inPieces(file), options)
+        const rows = await collect(readRows(inPieces(file), options))
+        expect(counted.rows).toBe(rows.length)
+        expect(counted.skipped).toBe(rows.filter(({ skipped }) => skipped !== undefined).length)
+        const most = Math.max(...rows.map(({ json }) => Buffer.byteLength(json)))
+        expect(counted.recordBytesMax).toBeGreaterThanOrEqual(most)
+        expect(extentOf(counted, size)).toEqual(await countChunks(readRows(inPieces(file), options), size))
+      }),
+      { numRuns: 300 },
     )
   })
 
