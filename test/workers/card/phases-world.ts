@@ -20,6 +20,8 @@ import { type OnFileWorld, openOnFile } from '../on-file-bundle.ts'
 import { CONTRACT, Died } from '../provider/bundle.ts'
 
 export const CARDS = 3
+/** By their last four digits. */
+const PANS = new Map(Array.from({ length: CARDS }, (_, card) => [testPan(card).slice(-4), testPan(card)]))
 const SEALED = ['seal', 'before-image', 'network-token'] as const
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
 const PACE = {
@@ -143,34 +145,50 @@ export async function retire(store: Store): Promise<void> {
   for (const version of looks.slice(1)) await retireVersion(store, { version, isForced: false }, BY)
 }
 
-interface TokenRow {
-  token_id: string
+/** A token beside the phase; without a token, if there is none. */
+interface Seen {
+  phase: cardPhases.PhaseName
+  writes: number[]
+  looks: number[]
+  token_id: string | null
   status: string
   cards: string[] | null
   last_four: string | null
   third_party_type: string | null
   sealed: boolean
   fps: string[]
+  versions: number[]
 }
 
-/** Throws if at this moment a card has two tokens, or a token isn't found by its card. */
-export async function check({ vault, scope }: Installation, ring: LiveRing): Promise<void> {
-  const { phase, rows } = await vault.store.transaction(async db => {
-    await db.query({ text: 'set transaction isolation level repeatable read' })
-    const phase = await cardPhases.find(db)
-    const { rows } = await db.query<TokenRow>({
-      text: `select token_id, status, cards, last_four, third_party_type, sealed is not null as sealed,
-  array(select fp from tokenmill.card as c where c.token_id = t.token_id order by fp) as fps
-from tokenmill.token as t where token_scope = $1`,
-      values: [scope],
-    })
-    return { phase, rows }
+/**
+ * Throws if at this moment a card has two tokens, or a token isn't found by its card. `isSettled`: no rotation is under way,
+ * so that each number is known under one version.
+ */
+export async function check(
+  { vault, scope }: Installation,
+  ring: LiveRing,
+  { isSettled = false }: { isSettled?: boolean } = {},
+): Promise<void> {
+  // One statement sees one moment.
+  const { rows } = await vault.store.query<Seen>({
+    name: 'test-check',
+    text: `select p.phase, p.writes, p.looks, t.token_id, t.status, t.cards, t.last_four, t.third_party_type,
+  t.sealed is not null as sealed, c.fps, c.versions
+from tokenmill.card_phase as p left join tokenmill.token as t on t.token_scope = $1
+cross join lateral (
+  select coalesce(array_agg(fp order by fp), '{}') as fps, coalesce(array_agg(version order by fp), '{}') as versions
+  from tokenmill.card where token_id = t.token_id
+) as c`,
+    values: [scope],
   })
-  await ring.refresh()
-  const pans = new Map(Array.from({ length: CARDS }, (_, card) => [testPan(card).slice(-4), testPan(card)]))
+  const [phase] = rows
+  if (!phase) throw new Error('there is no phase')
+  const held = new Set(ring.names())
+  if (!phase.looks.every(version => held.has(`fingerprint/${version}`))) await ring.refresh()
   const seen = new Set<string>()
   for (const row of rows) {
-    const about = JSON.stringify({ row, phase })
+    if (row.token_id === null) continue
+    const about = JSON.stringify(row)
     const kept = [...(row.cards ?? [])].sort()
     if (kept.join() !== row.fps.join()) throw new Error(`the directory differs from the row: ${about}`)
     if (row.status === 'DELETED') {
@@ -181,35 +199,43 @@ from tokenmill.token as t where token_scope = $1`,
     if (seen.has(name)) throw new Error(`a card has two tokens: ${about}`)
     seen.add(name)
     const place = row.third_party_type === null ? scope : contractScopeId(scope, CONTRACT)
-    const pan = new Secret(pans.get(row.last_four ?? '') ?? '')
+    const pan = new Secret(PANS.get(row.last_four ?? '') ?? '')
     const known = phase.looks.map(version => ring.fingerprintBy(pan, place, version))
     if (!isSameCard(row.fps, known)) throw new Error(`a card isn't found: ${about}`)
     if (!row.sealed) continue
     const first = phase.writes.map(version => ring.fingerprintBy(pan, place, version))
     if (phase.phase === 'NEW' && !first.every(fp => row.fps.includes(fp)))
       throw new Error(`a token lacks the fingerprint that alone is written: ${about}`)
+    if (isSettled && row.versions.join() !== phase.writes.join())
+      throw new Error(`a number is known under another version: ${about}`)
   }
 }
 
-/** Removes all tokens, and the versions of the key that nothing needs any more. */
-export async function clear({ vault: { store } }: Installation): Promise<void> {
-  await store.transaction(async db => {
-    for (const table of [
-      'card',
-      'scheme_card',
-      'token',
-      'scheme_token',
-      'scheme_intent',
-      'source_reference',
-      'before_image',
-    ])
-      await db.query({ text: `delete from tokenmill.${table}` })
-    await db.query({ text: 'update tokenmill.card_phase set looks = writes, turn = turn + 1' })
-    await db.query({
-      text: `delete from tokenmill.data_key where purpose = 'fingerprint' and state = 'DECRYPT_ONLY'`,
-    })
-  })
+/** Removes all tokens, what hosts were told of them, and the versions of the key that nothing needs any more. */
+export async function clear({ vault: { store } }: Installation, hosts: readonly Host[]): Promise<void> {
+  const emptied = TABLES.map(table => `delete from tokenmill.${table}`)
+  const phase = 'update tokenmill.card_phase set looks = writes, turn = turn + 1'
+  const keys = `delete from tokenmill.data_key where purpose = 'fingerprint' and state = 'DECRYPT_ONLY'`
+  // Statements of one text are one transaction.
+  await store.query({ text: [...emptied, phase, keys].join(';') })
+  for (const { onFile } of hosts) {
+    onFile.world.told.length = 0
+    onFile.world.queued.length = 0
+  }
 }
+const TABLES = [
+  'card',
+  'scheme_card',
+  'token',
+  'scheme_token',
+  'scheme_intent',
+  'source_reference',
+  'before_image',
+  'receipt',
+  'outbox',
+  'scratch',
+  'scratch_run',
+]
 
 export const nameOf = async ({ vault, scope }: Installation, card: number, isTheirs = false) => {
   const { rows } = await vault.store.query<{ token_id: string; third_party_token: string | null }>({

@@ -2,7 +2,7 @@
 // phase changes and the workers' passes, with deaths at any statement. At every moment a card has one live token, and each
 // token is found by its card; at the end each number is known under the last version alone.
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, it } from 'vitest'
 import { ringSource } from '../../../cli/open/key-ring.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { formatReuseToken } from '../../../src/token/token.ts'
@@ -27,9 +27,13 @@ import {
   turn,
 } from './phases-world.ts'
 
-/** How many sets of acts run side by side: so many of them make a run, which begins and ends with one version. */
-const ROUNDS = 3
-const INTERLEAVINGS = Number(process.env['PHASES_INTERLEAVINGS'] ?? 1_000)
+/** How many sets of acts follow one another in a run, which begins and ends with one version. Each is an interleaving. */
+const ROUNDS = 8
+/**
+ * Without the check of the turn in the insert of cards, each of six seeds failed within 32 interleavings. Before a release
+ * and after a change of the phases, run 100,000.
+ */
+const INTERLEAVINGS = Number(process.env['PHASES_INTERLEAVINGS'] ?? 200)
 const RUNS = Math.ceil(INTERLEAVINGS / ROUNDS)
 const SEED = Number(process.env['PHASES_SEED'] ?? Date.now() % 2 ** 31)
 const HOSTS = 3
@@ -107,15 +111,15 @@ describeOnRedis('the fingerprint key', engine => {
             await turnTo(seed)
             for (const acts of rounds) await play(acts, jobs)
             await settle(installation, hostAt(0))
-            await check(installation, witness)
-            await expectOneVersion()
-            await clear(installation)
+            await check(installation, witness, { isSettled: true })
+            await clear(installation, hosts)
           },
         ),
         { numRuns: RUNS, seed: SEED, endOnFailure: process.env['PHASES_SHRINK'] !== '1', includeErrorInReport: true },
       )
     },
-    60_000 + RUNS * 1_000,
+    // Long, because many may run side by side on a busy machine: a rotation that never ends throws.
+    120_000 + RUNS * 10_000,
   )
 
   const hostAt = (index: number): Host => {
@@ -236,15 +240,5 @@ describeOnRedis('the fingerprint key', engine => {
       default:
         return undefined
     }
-  }
-
-  async function expectOneVersion(): Promise<void> {
-    const { rows } = await installation.vault.store.query<{ rows: number }>({
-      text: `select count(*) as rows from tokenmill.token as t, tokenmill.card_phase as p
-where t.sealed is not null and array(
-  select c.version from tokenmill.card as c where c.token_id = t.token_id
-) <> p.writes`,
-    })
-    expect(rows[0]?.rows).toBe(0)
   }
 })
