@@ -2,6 +2,7 @@
 // their outcomes, in straight loops. A record that needs a decision (its card has a token, or occurs again in the chunk, or
 // has expired) becomes an object and is decided by fold.ts, as is every record that isn't plain.
 import { randomBytes } from 'node:crypto'
+import { openCache } from '../../src/cache.ts'
 import { isRefusal } from '../../src/errors.ts'
 import {
   type CreatedRecord,
@@ -174,15 +175,25 @@ function asObject(
   }
 }
 
-/** The records whose cards have tokens are set apart: `stored` holds these tokens, by card. */
+const BATCHES_MAX = 1_000
+/** The batches of which this process's last chunk had no card with a token, by number. */
+const newOnly = openCache<boolean>({ max: BATCHES_MAX })
+
+/**
+ * The records whose cards have tokens are set apart: `stored` holds these tokens, by card. While a batch has new cards only,
+ * nothing is looked up: the insert finds out, too.
+ */
 export async function setKnownApart(
   plain: PlainCreates,
   db: Db,
   context: ChunkContext,
 ): Promise<{ plain: PlainCreates; prepared: PreparedCreate[]; stored: Map<string, StoredToken> }> {
+  const batch = String(context.batch?.batchNo)
+  if (newOnly.get(batch)) return { plain, prepared: [], stored: new Map() }
   const rows = plain.order.length === 0 ? [] : await tokens.findByCards(db, pick(plain.prints, plain.order))
   const fingerprints = rows.flatMap(({ cards }) => cards)
   const { plain: rest, prepared } = setApart(plain, new Set(placesOf(fingerprints, plain)), context)
+  newOnly.set(batch, rows.length === 0)
   const stored = matchCards(
     rows,
     prepared.map(({ facts }) => facts),
@@ -249,13 +260,14 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   return { plain, tokens: made, created }
 }
 
-/** The records of these tokens, as the rules take them. */
+/** The records of tokens whose cards have other tokens, as the rules take them. */
 export function lostRecords(
   { plain, created }: NewPlain,
   lost: ReadonlySet<string>,
   context: ChunkContext,
 ): PreparedCreate[] {
   const lines = new Set(created.flatMap(({ tokenId, line }) => (lost.has(tokenId) ? line : [])))
+  if (lines.size > 0) newOnly.set(String(context.batch?.batchNo), false)
   const places = plain.order.filter(place => lines.has(plain.records.lines[place] ?? 0))
   return byLine(
     places.map(place => asObject(plain, place, context)),

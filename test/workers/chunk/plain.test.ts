@@ -162,6 +162,23 @@ describeStore('records in columns', engine => {
     expect(await cardsOf(rows)).toEqual(rows.map(({ cards: [fp], tokenId }) => ({ fp, version: 1, token_id: tokenId })))
   })
 
+  it('are inserted without a look-up while a batch has new cards only, and nothing stays of those that were known', async () => {
+    cards += 10
+    const plain = (pan: number) => ({ card: cardOf(pan) })
+    await chunk([plain(9)])
+    const before = await countTokens()
+    const batchId = `f-${randomUUID()}`
+    const first = await chunk([plain(0), plain(1)], { batchId })
+    const second = await chunk([plain(2), plain(9), plain(3)], { batchId, number: 1 })
+    const third = await chunk([plain(4), plain(9), plain(2)], { batchId, number: 2 })
+    expect([first.columns, second.columns, third.columns]).toEqual([[2], [3], [1]])
+    expect(second.outcomes).toEqual(['CREATED', 'UNCHANGED', 'CREATED'])
+    expect(third.outcomes).toEqual(['CREATED', 'DUPLICATE', 'DUPLICATE'])
+    expect((await countTokens()) - before).toBe(5)
+    const rows = await rowsOf(scopes.columns, [0, 1, 2, 3, 4, 9])
+    expect((await cardsOf(rows)).map(({ token_id }) => token_id)).toEqual(rows.map(({ tokenId }) => tokenId))
+  })
+
   it('of three chunks at once with the same cards make one token of each card', async () => {
     cards += 60
     const some = Array.from({ length: 50 }, (_, pan) => ({ card: cardOf(pan) }))
@@ -205,6 +222,13 @@ describeStore('records in columns', engine => {
     return found
   }
 
+  async function countTokens(): Promise<number> {
+    const { rows } = await installation.vault.store.query<{ n: number }>({
+      text: 'select count(*)::integer as n from tokenmill.token',
+    })
+    return rows[0]?.n ?? 0
+  }
+
   interface ChunkOptions {
     batchId?: string
     number?: number
@@ -213,7 +237,7 @@ describeStore('records in columns', engine => {
 
   /** Works a chunk. `columns`: how many rows each statement inserted that got columns. */
   async function chunk(requests: readonly object[], { batchId, number = 0, beforeCommit }: ChunkOptions = {}) {
-    const lines = requests.map((request, index) => JSON.stringify({ line: index + 1, request }))
+    const lines = requests.map((request, index) => JSON.stringify({ line: number * 100 + index + 1, request }))
     const job = await jobOf(batchId ?? `f-${randomUUID()}`, lines, { scope: scopes.columns, number, rule: undefined })
     const columns: number[] = []
     const store = watched(world.deps.store, columns, beforeCommit)
