@@ -1,6 +1,7 @@
 // `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation decrypts the
 // chunk, its records are checked in memory, and one statement per table writes them. The receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { type CreatedRecords, textsOf } from '../src/job/answer/created-records.ts'
 import {
   count,
   countReasons,
@@ -23,19 +24,23 @@ import { type ActedRecords, type ChunkContext, type ChunkRecord, openChunk, read
 import { decideCreates, prepareCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
+import { readMixed } from './chunk/plain.ts'
+import { openPlainWay, type PlainCreates, preparePlain } from './chunk/plain-creates.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
 import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
 import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
 import { sourceTimeRefusal } from './chunk/source-times.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
-import type { Decision, Handler, Selection, Work } from './line/work.ts'
+import type { ChunkAnswer, Decision, Handler, Selection, Work } from './line/work.ts'
 
 interface Prepared {
   context: ChunkContext
   /** Outcomes that are known before any row is read. */
   known: RecordOutcome[]
   creates: PreparedCreate[]
+  /** Creates that are worked in columns. */
+  plain: PlainCreates | undefined
   changes: PreparedChange[]
   schemes: PreparedScheme[]
   releases: PreparedRelease[]
@@ -59,11 +64,17 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const { request } = work
     const misnamed = jtiRefusal(work)
     if (misnamed) return misnamed
-    const read = readRecords(plaintext, request)
+    const way = previous || isPartial(selection) ? undefined : await openPlainWay(work, deps)
+    const mixed = way && readMixed(plaintext, request, way.reader)
+    const begun = mixed ?? readRecords(plaintext, request)
+    if (isRefusal(begun)) return begun
+    const batched = await contextOf(work, begun.records, deps, selection)
+    if (isRefusal(batched)) return batched
+    // Each record of a cancelled batch is answered as an object.
+    const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
+    const read = mixed && !plain ? readRecords(plaintext, request) : begun
     if (isRefusal(read)) return read
     const { records, cards } = read
-    const batched = await contextOf(work, records, deps, selection)
-    if (isRefusal(batched)) return batched
     const context: ChunkContext = { ...batched, cards }
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { known, open } = sortOut(records, context, before, selection)
@@ -71,6 +82,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const none = {
       context,
       creates: [],
+      plain: undefined,
       changes: [],
       schemes: [],
       releases: [],
@@ -89,7 +101,9 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     if (request.record_kind === 'token-create') {
       const { refused, prepared } = await prepareCreates(open, context, deps)
       const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
-      return { ...none, known: judged.known, creates: judged.prepared }
+      if (!way || !plain) return { ...none, known: judged.known, creates: judged.prepared }
+      const all = await preparePlain(plain, { ...way, others: judged.prepared }, context, deps)
+      return { ...none, known: judged.known, creates: all.prepared, plain: all.plain }
     }
     const { refused, prepared } = await prepareChanges(open, context, deps)
     const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
@@ -105,17 +119,18 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   },
 
   async decide(work, prepared, deps): Promise<Decision> {
-    const { context, known, creates, provisioned, changes, schemes, releases, acted } = prepared
+    const { context, known, creates, plain, provisioned, changes, schemes, releases, acted } = prepared
     const made = context.batch
-      ? await decideCreates(creates, provisioned, context, deps)
+      ? await decideCreates({ prepared: creates, plain, provisioned }, context, deps)
       : await decideDryRun(creates, context, deps)
     const changed = await decideChanges(changes, context, deps, acted)
     const asked = await decideSchemes(schemes, acted, context, deps)
     const released = decideReleases(releases, context, deps)
     return {
       save: async db => {
-        const saved: RecordOutcome[] = []
-        for (const decided of [made, changed, asked, released]) saved.push(...(await decided.save(db)))
+        const { outcomes, created } = await made.save(db)
+        const saved = [...outcomes]
+        for (const decided of [changed, asked, released]) saved.push(...(await decided.save(db)))
         // Third parties' tokens are retired for records that made no token.
         if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
           await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
@@ -125,10 +140,8 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
           recordKind: work.request.record_kind,
           batchNo: context.batch?.batchNo ?? null,
           chunk: work.request.chunk,
-          counts: count(records),
           reasons: countReasons(records),
-          records: records.map(toResult),
-          packed: pack(records),
+          ...toldOf(records, created),
           dryRun: work.request.dry_run === true,
         }
       },
@@ -139,6 +152,23 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   async abandon(work, { providers, store, clock }) {
     if (providers) await schemeTokens.retireUntakenOf(store, work.receiptId, clock())
   },
+}
+
+/** Not all records are worked. */
+function isPartial({ probe, skipped }: Selection): boolean {
+  return probe !== undefined || skipped.size > 0
+}
+
+/** `created`: records that made a token, beside the others. */
+function toldOf(
+  records: readonly RecordOutcome[],
+  created: CreatedRecords | undefined,
+): Pick<ChunkAnswer, 'counts' | 'records' | 'packed'> {
+  const counts = count(records)
+  if (!created) return { counts, records: records.map(toResult), packed: pack(records) }
+  counts.CREATED += created.lines.length
+  const { results, packed } = textsOf(records, created)
+  return { counts, records: results, packed }
 }
 
 /** A chunk's jti must name the chunk; a dry run has a random jti. */

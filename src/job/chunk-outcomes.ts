@@ -70,6 +70,11 @@ export function pack(records: readonly RecordOutcome[]): string {
   return JSON.stringify(records.map(packOne))
 }
 
+/** One record of that text. */
+export function packedText(record: RecordOutcome): string {
+  return JSON.stringify(packOne(record))
+}
+
 function packOne(record: RecordOutcome): Packed {
   const { line, outcome, token, reference, reason, field, claimed, presented } = record
   const packed: Packed = [line, OUTCOMES.indexOf(outcome), token?.tokenId ?? 0]

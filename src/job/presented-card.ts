@@ -23,8 +23,12 @@ export function presentedText(
   { expiryMonth, expiryYear }: { expiryMonth?: number | null; expiryYear?: number | null },
   { kept: [fingerprint = ''], versions: [keyVersion = 1] }: Pick<Fingerprints, 'kept' | 'versions'>,
 ): string {
-  const version = keyVersion === 1 ? '' : `${VERSION_MARK}${keyVersion}`
-  return expiryText(expiryMonth, expiryYear) + checkOf(fingerprint) + version
+  return expiryText(expiryMonth, expiryYear) + checkOf(fingerprint) + versionText(keyVersion)
+}
+
+/** The text behind the check. */
+export function versionText(keyVersion: number): string {
+  return keyVersion === 1 ? '' : `${VERSION_MARK}${keyVersion}`
 }
 
 export function readPresented(text: string): PresentedCard {
@@ -34,6 +38,11 @@ export function readPresented(text: string): PresentedCard {
 
 export function expiryText(month: number | null | undefined, year: number | null | undefined): string {
   return month && year ? String(year * 100 + month) : ''
+}
+
+/** The check of a fingerprint whose bytes begin at `at`. */
+export function checkAt(fingerprints: Buffer, at: number): string {
+  return fingerprints.toString('base64url', at, at + CHECK_BYTES)
 }
 
 /** `fingerprint`: a UUID. */

@@ -121,14 +121,16 @@ function monthAndYearOf(givenMonth: unknown, givenYear: unknown): { month: numbe
   return month === undefined || year === undefined ? undefined : { month, year }
 }
 
-function monthOf(value: unknown): number | undefined {
+/** The month 1 to 12; undefined for anything else. */
+export function monthOf(value: unknown): number | undefined {
   const digits = digitsOf(value)
   if (digits === undefined || digits.length > 2) return undefined
   const month = Number(digits)
   return month >= 1 && month <= 12 ? month : undefined
 }
 
-function yearOf(value: unknown): number | undefined {
+/** The four-digit year; undefined for anything but two or four digits. */
+export function yearOf(value: unknown): number | undefined {
   const digits = digitsOf(value)
   if (digits === undefined) return undefined
   // The JSON number 5 means the year 05, which a client has converted to a number.

@@ -10,6 +10,7 @@ import { openNetworkToken, sealNetworkToken } from './network-token.ts'
 import { type CardPhase, type CardPrints, openCardPrints } from './ring/card-prints.ts'
 import { type HashRing, hashRingOf } from './ring/hashes.ts'
 import { type HeldKeys, holdKeys, type KeyRow, type KeySource } from './ring/held-keys.ts'
+import { type NewCards, openNewCards } from './ring/new-cards.ts'
 import { type RoleKey, type SharedName, shareKey } from './ring/shared-keys.ts'
 import { UUID_BYTES, writeUuid } from './uuid-bytes.ts'
 
@@ -52,6 +53,8 @@ export interface KeyRing extends HashRing, CardPrints {
   names(): string[]
   /** Seals a PAN. `nonce`: 12 random bytes that were never used before; without it they are drawn here. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
+  /** Fingerprints and seals many cards of a scope; undefined while cards have more than one fingerprint. */
+  newCards(tokenScope: string): NewCards | undefined
   /**
    * Opens a sealed PAN. Throws `Fault('key_unavailable')` if the version isn't on the ring, `Fault('defect')` if the
    * bytes are another row's.
@@ -187,6 +190,7 @@ function keyRingOf(held: HeldKeys<Purpose>, phaseNow: () => CardPhase | undefine
     const { key, version } = held.forSeal(purpose)
     return { sealed: sealWith(key, nonce, plain, aad), keyVersion: version }
   }
+  const cardPrints = openCardPrints(held, phaseNow)
   return {
     ...hashRingOf(held),
     names: held.names,
@@ -196,7 +200,8 @@ function keyRingOf(held: HeldKeys<Purpose>, phaseNow: () => CardPhase | undefine
     },
     open: (sealed, keyVersion, tokenId, tokenScope) =>
       new Secret(openStored(held.find('seal', keyVersion), sealed, rowAad(tokenId, tokenScope)).toString('latin1')),
-    ...openCardPrints(held, phaseNow),
+    ...cardPrints,
+    newCards: tokenScope => openNewCards(held, cardPrints.cardPhase(), tokenScope),
     sealBeforeImage: (json, tokenId) => sealUnder('before-image', json, imageAad(tokenId)),
     openBeforeImage: (sealed, keyVersion, tokenId) =>
       openStored(held.find('before-image', keyVersion), sealed, imageAad(tokenId)),

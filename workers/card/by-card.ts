@@ -17,9 +17,15 @@ export function keyOf({ kept }: Pick<Fingerprints, 'kept'>): string {
 
 /** The live tokens of these cards, by `keyOf` of the card; cards without one are left out. */
 export async function findByCards(db: Db, asked: readonly CardAsked[]): Promise<Map<string, StoredToken>> {
-  const keys = new Map(asked.flatMap(card => card.fingerprints.known.map(fp => [fp, card] as const)))
+  return matchCards(await tokens.findByCards(db, [...new Set(asked.flatMap(card => card.fingerprints.known))]), asked)
+}
+
+/** The rows of these cards' tokens, by `keyOf` of the card. */
+export function matchCards(rows: readonly StoredToken[], asked: readonly CardAsked[]): Map<string, StoredToken> {
   const found = new Map<string, StoredToken>()
-  for (const row of await tokens.findByCards(db, [...keys.keys()])) {
+  if (rows.length === 0) return found
+  const keys = new Map(asked.flatMap(card => card.fingerprints.known.map(fp => [fp, card] as const)))
+  for (const row of rows) {
     for (const fp of row.cards) {
       const card = keys.get(fp)
       if (!card) continue

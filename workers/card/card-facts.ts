@@ -33,8 +33,7 @@ export function factsOf(
   const pan = card.pan.reveal()
   const detected = detectBrand(pan)
   const range = deps.directory.bins().find(pan)
-  // The digits of a co-badged card show its international brand; only BIN data show that it is also CB.
-  const known = range?.brand === 'CB' ? 'CB' : (detected ?? range?.brand)
+  const known = knownBrand(detected, range)
   const brand = checkBrand(cardBrand, detected ?? range?.brand, deps.settings.localSchemes)
   if (isRefusal(brand)) return brand
   if (!isPossibleLength(pan, detected)) return refuse('pan_length', field)
@@ -46,6 +45,12 @@ export function factsOf(
     binRange: range?.id ?? null,
     ...(withAnalytics ? { analyticsToken: deps.ring.analyticsToken(card.pan, scope.tokenScope) } : {}),
   }
+}
+
+/** The brand of a card for which the request names none. */
+export function knownBrand(detected: string | undefined, range: { brand: string } | undefined): string | undefined {
+  // The digits of a co-badged card show its international brand; only BIN data show that it is also CB.
+  return range?.brand === 'CB' ? 'CB' : (detected ?? range?.brand)
 }
 
 /** The scope; a refusal if this client may not use it. */

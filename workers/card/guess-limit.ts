@@ -40,7 +40,7 @@ const sketches = openCache<{ cells: Uint16Array; since: number }>({ max: CLIENTS
 /** Counts the cards that got a new token, and in the metric those beyond the limit. */
 export function countMisses(
   clientId: string,
-  created: readonly StoredToken[],
+  created: readonly Pick<StoredToken, 'bin' | 'lastFour'>[],
   { clock, metrics, settings }: Pick<Deps, 'clock' | 'metrics' | 'settings'>,
 ): void {
   let sketch = sketches.get(clientId)

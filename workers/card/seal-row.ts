@@ -1,4 +1,5 @@
 // Turns the row that the rules decided into the row that is stored: seals the PAN, if the token keeps one.
+import { randomBytes } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -41,4 +42,18 @@ const VARIANT = '89ab'
 export function tokenIdAt(time: string, random: string, at = 0): string {
   const variant = VARIANT[random.charCodeAt(at + 3) & 0x3] ?? '8'
   return `${time}${random.slice(at, at + 3)}-${variant}${random.slice(at + 4, at + 7)}-${random.slice(at + 7, at + ID_DIGITS)}`
+}
+
+const ID_BYTES = 16
+const TIME_BYTES = 6
+
+/** The bytes of many such ids of one moment. */
+export function tokenIdsAt(ms: number, count: number): Buffer {
+  const ids = randomBytes(count * ID_BYTES)
+  for (let at = 0; at < ids.length; at += ID_BYTES) {
+    ids.writeUIntBE(ms, at, TIME_BYTES)
+    ids[at + 6] = 0x70 | ((ids[at + 6] ?? 0) & 0x0f)
+    ids[at + 8] = 0x80 | ((ids[at + 8] ?? 0) & 0x3f)
+  }
+  return ids
 }

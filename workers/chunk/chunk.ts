@@ -98,7 +98,8 @@ export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatc
   return { records, cards: pansOf(requests, records) }
 }
 
-function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
+/** The cards in clear; undefined if no text of a record could be one of them. */
+export function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
   if (!records.some(({ reference }) => couldLookLikeCard(reference)) && !requests.some(couldNameCard)) return undefined
   const cards = openPanLookalikes()
   for (const request of requests) for (const number of clearNumbersOf(request)) cards.add(number)
@@ -111,8 +112,8 @@ function couldNameCard(request: unknown): boolean {
   return given !== undefined && someText(given, couldLookLikeCard)
 }
 
-/** A record, and its request as it was sent. */
-function readRecord(
+/** A record, and its request as it was sent. `index`: its place in the chunk. */
+export function readRecord(
   plaintext: Buffer,
   start: number,
   end: number,

@@ -2,6 +2,7 @@
 // responsive; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import type { CreatedRecords } from '../../src/job/answer/created-records.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf } from '../../src/job/on-file.ts'
 import { presentedText } from '../../src/job/presented-card.ts'
@@ -24,7 +25,7 @@ import { writeEffects } from '../line/write-effect.ts'
 import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
 import { fieldsOf, givenOf } from '../token-create.ts'
-import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
+import type { ChunkContext, ChunkRecord } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import {
   type Folded,
@@ -36,6 +37,15 @@ import {
   rejected,
 } from './fold.ts'
 import { type FoundOlder, openOlderClaims } from './older-claims.ts'
+import {
+  byLine,
+  lostRecords,
+  type PlainCreates,
+  sealPlain,
+  setKnownApart,
+  textsOfCreated,
+  withoutLines,
+} from './plain-creates.ts'
 import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
 import { saveWithClaims } from './save-claims.ts'
 import { giverOf } from './source-times.ts'
@@ -123,22 +133,39 @@ async function scopesOf(
   return scopes
 }
 
+/** The creates of a chunk, ready to be decided. */
+interface CreatesOf {
+  prepared: readonly PreparedCreate[]
+  /** Those that are worked in columns. */
+  plain: PlainCreates | undefined
+  provisioned: ProvisionedCards | undefined
+}
+
+/** Records that were decided, of which some may be told as texts. */
+export interface DecidedCreates {
+  save(db: Db): Promise<{ outcomes: RecordOutcome[]; created: CreatedRecords | undefined }>
+}
+
 export async function decideCreates(
-  prepared: readonly PreparedCreate[],
-  provisioned: ProvisionedCards | undefined,
+  { prepared: others, plain: columns, provisioned }: CreatesOf,
   context: ChunkContext,
   deps: Deps,
-): Promise<Decided> {
-  if (prepared.length === 0) return { save: async () => [] }
-  const [stored, known] = await Promise.all([
-    findByCards(deps.store, cardsOf(prepared)),
-    references.findByOwners(deps.store, ownersOf(prepared)),
+): Promise<DecidedCreates> {
+  if (others.length === 0 && !columns) return { save: async () => ({ outcomes: [], created: undefined }) }
+  const [storedOthers, known, apart] = await Promise.all([
+    findByCards(deps.store, cardsOf(others)),
+    references.findByOwners(deps.store, ownersOf(others)),
+    columns && setKnownApart(columns, deps.store, context),
   ])
+  const prepared = apart ? byLine(others, apart.prepared) : others
+  const stored = apart ? new Map([...storedOthers, ...apart.stored]) : storedOthers
   const older = await openOlderClaims(prepared, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
+  const fresh = apart && sealPlain(apart.plain, context)
+  const created = fresh && textsOfCreated(fresh)
   const replacements = await replacementsOf(first.relinked, context, deps)
-  countMisses(context.work.client.clientId, [...first.created, ...first.relinked], deps)
+  countMisses(context.work.client.clientId, [...first.created, ...first.relinked, ...(fresh?.created ?? [])], deps)
   const { receiptId } = context.work
   return {
     save: async db => {
@@ -146,10 +173,12 @@ export async function decideCreates(
         await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
       if (relinks && first.relinked.length > 0)
         await writeRelinked(db, { updates: first.relinked, replacements }, relinks, deps)
-      const losers = await tokens.insertMissing(db, first.created)
+      const losers = await tokens.insertMissing(db, first.created, fresh?.tokens)
       if ((relinks || older) && losers.size > 0) throw new LostRace('a card got its token meanwhile')
       const lost = new Set(first.created.filter(({ tokenId }) => losers.has(tokenId)).map(cardOf))
-      const again = lost.size === 0 ? NONE : await decideLost(lost, prepared, context, db, deps)
+      const lostPlain = fresh && losers.size > 0 ? lostRecords(fresh, losers, context) : []
+      const undecided = [...prepared.filter(({ key }) => lost.has(key)), ...lostPlain]
+      const again = undecided.length === 0 ? NONE : await decideLost(undecided, context, db, deps)
       const outcomes = [...first.outcomes.filter(({ key }) => !lost.has(key)), ...again.outcomes]
       const effect = {
         updates: [...first.updated, ...again.updated],
@@ -159,7 +188,7 @@ export async function decideCreates(
       const beside = { effect, written: first.relinked, bases, references: known }
       await saveWithClaims(db, outcomes, beside, context, deps)
       await older?.check(db)
-      return outcomes
+      return { outcomes, created: created && withoutLines(created, lostPlain) }
     },
   }
 }
@@ -182,13 +211,11 @@ const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
 
 /** Decides the records of cards for which another chunk has just made a token once more, with that token. */
 async function decideLost(
-  lost: ReadonlySet<string>,
-  prepared: readonly PreparedCreate[],
+  again: readonly PreparedCreate[],
   context: ChunkContext,
   db: Db,
   deps: Deps,
 ): Promise<DecidedAgain> {
-  const again = prepared.filter(({ key }) => lost.has(key))
   const stored = await findByCards(db, cardsOf(again))
   const { outcomes, created, updated } = decideCards(again, stored, context, deps)
   if (created.length > 0) throw new LostRace('a token came and went meanwhile')

@@ -10,9 +10,9 @@ import { findByCards } from '../card/by-card.ts'
 import { guessOf } from '../card/guess-limit.ts'
 import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
-import type { ChunkContext, Decided } from './chunk.ts'
+import type { ChunkContext } from './chunk.ts'
 import { ownersOf } from './claims.ts'
-import { cardsOf } from './creates.ts'
+import { cardsOf, type DecidedCreates } from './creates.ts'
 import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
 import { openOlderClaims } from './older-claims.ts'
@@ -23,8 +23,8 @@ export async function decideDryRun(
   prepared: readonly PreparedCreate[],
   context: ChunkContext,
   deps: Deps,
-): Promise<Decided> {
-  if (prepared.length === 0) return { save: async () => [] }
+): Promise<DecidedCreates> {
+  if (prepared.length === 0) return { save: async () => ({ outcomes: [], created: undefined }) }
   const stored = await findByCards(deps.store, cardsOf(prepared))
   const { work } = context
   const run = runOf(work.claims.jti)
@@ -52,7 +52,8 @@ export async function decideDryRun(
         await cardPhases.assertTurn(db, turn)
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
       await writeEffects(db, [guesses.effect()], deps)
-      return [...outcomes, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
+      const beyond = refused.map(one => rejected(one, refuse('guesses', one.field)))
+      return { outcomes: [...outcomes, ...beyond], created: undefined }
     },
   }
 }

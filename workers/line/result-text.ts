@@ -21,7 +21,8 @@ export interface ResultContent {
   /** Exactly one of the next three members is set. */
   fields?: FieldReason[]
   success?: { code: 200 | 204; record: Record<string, unknown> }
-  records?: RecordResult[]
+  /** A text: their JSON, which is put into the result as it is. */
+  records?: RecordResult[] | string
   /** With `fields`: the status, if a receipt has it; else the status of the first reason is used. */
   code?: number
   /** Only with `fields`. */
@@ -41,7 +42,7 @@ export function resultOf(content: ResultContent): ResultText {
       ? refusalResultId(receiptId, content.envelopeDigest)
       : resultId(receiptId, revision)
   const error = fields && problemOf(fields, completedAt, content.reversalStatus, content.code)
-  const body = JSON.stringify({
+  const head = JSON.stringify({
     v: 1,
     type: 'result',
     result_id: id,
@@ -54,12 +55,15 @@ export function resultOf(content: ResultContent): ResultText {
     code: error ? error.code : (success?.code ?? 200),
     ...(success ? { record: success.record } : {}),
     ...(error ? { error } : {}),
-    ...(records ? recordsOf(kind, records) : {}),
+    ...(records && typeof records !== 'string' ? recordsOf(kind, records) : {}),
+  })
+  const told = typeof records === 'string' ? `,"records":${records}` : ''
+  const tail = JSON.stringify({
     attempt,
     accepted_at: new Date(acceptedAt).toISOString(),
     completed_at: new Date(completedAt).toISOString(),
   })
-  return { resultId: id, body }
+  return { resultId: id, body: `${head.slice(0, -1)}${told},${tail.slice(1)}` }
 }
 
 /** For some kinds a result lists only the records without effect, and counts the others. */

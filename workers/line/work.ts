@@ -106,7 +106,8 @@ export interface ChunkAnswer {
   chunk: number
   counts: Counts
   reasons: ReasonCounts
-  records: RecordResult[]
+  /** A text: their JSON. */
+  records: RecordResult[] | string
   /** The outcomes in the form that the receipt stores. */
   packed: string
   /** A dry run leaves no receipt. */

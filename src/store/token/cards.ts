@@ -1,10 +1,12 @@
 // The directory of cards: which token has the card of a fingerprint. A card has one row for each version of the key under
 // which it is known, and each row is unique by its own fingerprint alone. A token's row lists its fingerprints. Only this
 // file writes the directory.
+import { orderOf, pick, smallints, uuidBytes, uuids } from '../binary.ts'
 import { plains } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import { assertTurn } from './card-phases.ts'
-import type { StoredToken } from './token-row.ts'
+import { cardRowsOf, type NewTokens } from './new-tokens.ts'
+import type { CardsOfRow } from './token-row.ts'
 
 /** Another token has the card. */
 export class CardTaken extends LostRace {
@@ -21,9 +23,6 @@ interface Card {
   version: number
   tokenId: string
 }
-
-/** What of a token's row decides what it gains and loses. */
-export type CardsOfRow = Pick<StoredToken, 'tokenId' | 'cards' | 'storedCards' | 'link'>
 
 /** What a token's row gains and loses. `turn`: the turn of the key in which the gained ones were made. */
 interface Changes {
@@ -48,14 +47,21 @@ function changesOf(rows: readonly CardsOfRow[]): Changes {
 const NONE: readonly string[] = []
 
 /**
- * Writes the cards of new tokens. Returns the tokens whose card another transaction has given a token meanwhile: all rows
- * that these had won are removed again. Throws `CardPhaseChanged`.
+ * Writes the cards of new tokens, of which some may stand in columns. Returns the tokens whose card another transaction has
+ * given a token meanwhile: all rows that these had won are removed again. Throws `CardPhaseChanged`.
  */
-export async function insertMissing(db: Db, rows: readonly CardsOfRow[]): Promise<ReadonlySet<string>> {
-  const { gained, turn } = changesOf(rows)
-  if (gained.length === 0 || turn === undefined) return new Set()
-  if ((await insert(db, gained, turn)) === gained.length) return new Set()
+export async function insertMissing(
+  db: Db,
+  rows: readonly CardsOfRow[],
+  columns?: NewTokens,
+): Promise<ReadonlySet<string>> {
+  const ofRows = changesOf(rows)
+  const turn = Math.min(ofRows.turn ?? Number.POSITIVE_INFINITY, columns?.shared.turn ?? Number.POSITIVE_INFINITY)
+  if (turn === Number.POSITIVE_INFINITY) return new Set()
+  const { sent, inserted } = await insert(db, ofRows.gained, turn, columns)
+  if (inserted === sent) return new Set()
   await assertTurn(db, turn)
+  const gained = columns ? [...ofRows.gained, ...changesOf(cardRowsOf(columns)).gained] : ofRows.gained
   const won = await findTokens(
     db,
     gained.map(({ fp }) => fp),
@@ -77,29 +83,39 @@ export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<vo
   // First what is lost: another row of this set may gain it.
   const removed = remove(db, lost)
   if (gained.length === 0 || turn === undefined) return removed
-  const [inserted] = await Promise.all([insert(db, gained, turn), removed])
+  const [{ inserted }] = await Promise.all([insert(db, gained, turn), removed])
   if (inserted === gained.length) return
   await assertTurn(db, turn)
   throw new CardTaken()
 }
 
 /** Inserts in the order of the fingerprints, so that two transactions with the same cards wait without a deadlock. */
-async function insert(db: Db, cards: readonly Card[], turn: number): Promise<number> {
-  const sorted = cards.toSorted(byFingerprint)
+async function insert(
+  db: Db,
+  cards: readonly Card[],
+  turn: number,
+  columns?: NewTokens,
+): Promise<{ sent: number; inserted: number }> {
+  const prints = [uuidBytes(cards.map(({ fp }) => fp)), columns?.cards ?? NO_BYTES]
+  const tokenIds = [uuidBytes(cards.map(({ tokenId }) => tokenId)), columns?.ids ?? NO_BYTES]
+  const all = Buffer.concat(prints)
+  const order = orderOf(all)
+  const versionOf = (index: number) => cards[index]?.version ?? columns?.shared.cardVersion ?? 0
   const { count } = await db.query({
     name: 'cards-insert',
     text: `insert into tokenmill.card (fp, version, token_id)
 select v.fp, v.version, v.token_id from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, token_id)
 where (select turn from tokenmill.card_phase) = $4 on conflict (fp) do nothing`,
     values: [
-      plains(sorted.map(({ fp }) => fp)),
-      plains(sorted.map(({ version }) => version)),
-      plains(sorted.map(({ tokenId }) => tokenId)),
+      uuids(pick(all, order)),
+      smallints(order.map(versionOf)),
+      uuids(pick(Buffer.concat(tokenIds), order)),
       turn,
     ],
   })
-  return count
+  return { sent: order.length, inserted: count }
 }
+const NO_BYTES = Buffer.alloc(0)
 
 /** Removes the cards of tokens that were not inserted after all. */
 export function removeOf(db: Db, rows: readonly CardsOfRow[]): Promise<void> {

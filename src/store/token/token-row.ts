@@ -12,6 +12,9 @@ export interface StoredToken extends TokenRow {
   fingerprint?: Buffer | null | undefined
 }
 
+/** What of a token's row decides which cards it gains and loses. */
+export type CardsOfRow = Pick<StoredToken, 'tokenId' | 'cards' | 'storedCards' | 'link'>
+
 export interface Row {
   token_id: string
   token_scope: string

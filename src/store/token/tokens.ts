@@ -1,9 +1,11 @@
 // The token table. Tokens are found by card or by id, and saved as sets: one statement per table and chunk. A single
 // job is a set of one.
+import { uuids } from '../binary.ts'
 import { listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import * as cards from './cards.ts'
-import { COLUMNS, cardsOf, NAMES, type Row, type StoredToken, tokenOf } from './token-row.ts'
+import { cardRowsOf, type NewTokens, SOURCE, valuesOf } from './new-tokens.ts'
+import { type CardsOfRow, COLUMNS, cardsOf, NAMES, type Row, type StoredToken, tokenOf } from './token-row.ts'
 
 export { type StoredToken, thirdPartyOf } from './token-row.ts'
 
@@ -15,9 +17,13 @@ cross join lateral (select ${NAMES} from tokenmill.token where token_id = known.
 const FIND_BY_ID = `select ${NAMES} from unnest(${listOf(1, 'uuid')}) as wanted(id)
 cross join lateral (select ${NAMES} from tokenmill.token where token_id = wanted.id limit 1) as found`
 
-/** The live tokens that have one of these fingerprints, each once; fingerprints without one are left out. */
-export async function findByCards(db: Db, fps: readonly string[]): Promise<StoredToken[]> {
-  const { rows } = await db.query<Row>({ name: 'tokens-by-card', text: FIND_BY_CARD, values: [plains(fps)] })
+/**
+ * The live tokens that have one of these fingerprints, each once; fingerprints without one are left out. `fps`: their texts,
+ * or the bytes of all.
+ */
+export async function findByCards(db: Db, fps: readonly string[] | Buffer): Promise<StoredToken[]> {
+  const values = [Buffer.isBuffer(fps) ? uuids(fps) : plains(fps)]
+  const { rows } = await db.query<Row>({ name: 'tokens-by-card', text: FIND_BY_CARD, values })
   return [...new Map(rows.map(row => [row.token_id, row])).values()].map(tokenOf)
 }
 
@@ -65,39 +71,58 @@ order by token_id for no key update`,
 }
 
 /**
- * Inserts tokens of cards that have none yet. Returns the ids of those tokens whose card another transaction has just
- * given a token: they aren't inserted. Rows are sorted by card, so that two chunks with the same cards lock them in the
- * same order.
+ * Inserts tokens of cards that have none yet, of which some may stand in columns. Returns the ids of those tokens whose card
+ * another transaction has just given a token: they aren't inserted. Cards are sorted, so that two chunks with the same
+ * cards lock them in the same order.
  */
-export async function insertMissing(db: Db, tokens: readonly StoredToken[]): Promise<ReadonlySet<string>> {
-  if (tokens.length === 0) return NOBODY
+export async function insertMissing(
+  db: Db,
+  tokens: readonly StoredToken[],
+  columns?: NewTokens,
+): Promise<ReadonlySet<string>> {
+  if (tokens.length === 0 && !columns) return NOBODY
   const sorted = tokens.toSorted((a, b) => ((a.cards[0] ?? '') < (b.cards[0] ?? '') ? -1 : 1))
-  const { shape, source, values } = rowSet(COLUMNS, sorted)
-  const [{ count }, losers] = await Promise.all([
-    db.query({
-      name: `tokens-insert-${shape}`,
-      // Beside workers of release 0.3 a whole fingerprint is unique, too.
-      text: `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source} on conflict do nothing`,
-      values,
-    }),
-    cards.insertMissing(db, sorted),
+  const [ofRows, ofColumns, losers] = await Promise.all([
+    insertRows(db, sorted),
+    columns ? insertColumns(db, columns) : 0,
+    cards.insertMissing(db, sorted, columns),
   ])
-  if (count === tokens.length && losers.size === 0) return NOBODY
+  const sent = tokens.length + (columns?.lines.length ?? 0)
+  if (ofRows + ofColumns === sent && losers.size === 0) return NOBODY
   // This happens seldom, so a search is cheaper than returning the ids of every chunk.
-  const inserted = await findIds(
-    db,
-    sorted.map(({ tokenId }) => tokenId),
-  )
-  const lost = new Set(sorted.map(({ tokenId }) => tokenId).filter(id => losers.has(id) || !inserted.has(id)))
+  const rows: CardsOfRow[] = columns ? [...sorted, ...cardRowsOf(columns)] : sorted
+  const ids = rows.map(({ tokenId }) => tokenId)
+  const inserted = await findIds(db, ids)
+  const lost = new Set(ids.filter(id => losers.has(id) || !inserted.has(id)))
   await Promise.all([
     removeNew(db, [...lost].filter(id => inserted.has(id)).sort()),
     cards.removeOf(
       db,
-      sorted.filter(({ tokenId }) => lost.has(tokenId) && !losers.has(tokenId)),
+      rows.filter(({ tokenId }) => lost.has(tokenId) && !losers.has(tokenId)),
     ),
   ])
   return lost
 }
+
+async function insertRows(db: Db, tokens: readonly StoredToken[]): Promise<number> {
+  if (tokens.length === 0) return 0
+  const { shape, source, values } = rowSet(COLUMNS, tokens)
+  const { count } = await db.query({ name: `tokens-insert-${shape}`, text: insertText(source), values })
+  return count
+}
+
+async function insertColumns(db: Db, columns: NewTokens): Promise<number> {
+  const { count } = await db.query({
+    name: 'tokens-insert-columns',
+    text: insertText(SOURCE),
+    values: valuesOf(columns),
+  })
+  return count
+}
+
+// Beside workers of release 0.3 a whole fingerprint is unique, too.
+const insertText = (source: string) =>
+  `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source} on conflict do nothing`
 const NOBODY: ReadonlySet<string> = new Set()
 
 /** Removes tokens that this transaction has inserted: nobody has seen them. */
@@ -181,7 +206,7 @@ export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId
 }
 
 /** A row that gets other fingerprints for the card that it has. `version`: as it was read. */
-export type RenewedCards = cards.CardsOfRow & Pick<StoredToken, 'version'>
+export type RenewedCards = CardsOfRow & Pick<StoredToken, 'version'>
 
 /**
  * Writes the fingerprints of rows that nobody has changed since they were read; the others are left out. Returns how many

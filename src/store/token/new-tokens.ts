@@ -1,0 +1,97 @@
+// New tokens of a chunk in columns: a value of the same place in each column belongs to the same token. They are vault
+// tokens of type REUSE for cards that have no token yet, made at once by one receipt. No statement is sent from here.
+import { byteas, integers, smallints, texts, uuids, uuidTexts } from '../binary.ts'
+import { type CardsOfRow, COLUMNS, NAMES } from './token-row.ts'
+
+/** UUIDs and fingerprints: 16 bytes each, one after the other. */
+export interface NewTokens {
+  ids: Buffer
+  cards: Buffer
+  /** The sealed PANs, one after the other, and where each of them ends. */
+  sealed: Buffer
+  sealedEnds: readonly number[]
+  sealVersions: readonly number[]
+  bins: readonly string[]
+  lastFours: readonly string[]
+  expiryMonths: readonly number[]
+  expiryYears: readonly number[]
+  cardHolderNames: readonly (string | null)[]
+  brands: readonly (string | null)[]
+  binRanges: readonly (number | null)[]
+  /** Of the batch. */
+  lines: readonly number[]
+  shared: {
+    tokenScope: string
+    /** The key's version of all fingerprints, and the turn of the key in which they were made. */
+    cardVersion: number
+    turn: number
+    /** ms since the epoch. */
+    now: number
+    receiptId: string
+    batchNo: number
+  }
+}
+
+interface Input {
+  type: string
+  value: (tokens: NewTokens) => Buffer
+}
+
+/** One array parameter for each, from $1 on. */
+const ARRAYS: Readonly<Record<string, Input>> = {
+  token_id: { type: 'uuid', value: t => uuids(t.ids) },
+  card: { type: 'uuid', value: t => uuids(t.cards) },
+  sealed: { type: 'bytea', value: t => byteas(t.sealed, t.sealedEnds) },
+  seal_version: { type: 'smallint', value: t => smallints(t.sealVersions) },
+  bin: { type: 'text', value: t => texts(t.bins) },
+  last_four: { type: 'text', value: t => texts(t.lastFours) },
+  expiry_month: { type: 'smallint', value: t => smallints(t.expiryMonths) },
+  expiry_year: { type: 'smallint', value: t => smallints(t.expiryYears) },
+  card_holder_name: { type: 'text', value: t => texts(t.cardHolderNames) },
+  brand: { type: 'text', value: t => texts(t.brands) },
+  bin_range: { type: 'integer', value: t => integers(t.binRanges) },
+  batch_line: { type: 'integer', value: t => integers(t.lines) },
+}
+const INPUTS = Object.entries(ARRAYS)
+/** The first parameter behind the arrays. */
+const NEXT = INPUTS.length + 1
+
+/** What is the same in all rows; every other column is null. */
+const SAME: Readonly<Record<string, string>> = {
+  token_scope: `$${NEXT}::uuid`,
+  created_at: `$${NEXT + 1}::timestamptz`,
+  updated_at: `$${NEXT + 1}::timestamptz`,
+  last_receipt: `$${NEXT + 2}::uuid`,
+  batch_no: `$${NEXT + 3}::bigint`,
+  status: `'ACTIVE'`,
+  token_type: `'REUSE'`,
+  cards: 'array[a.card]',
+  version: '1',
+  batch_created: 'true',
+}
+
+const VALUES = COLUMNS.map(({ name, type, as }) => {
+  const value = SAME[name] ?? (name in ARRAYS ? `a.${name}` : `null::${as ?? type}`)
+  return `${value} as ${name}`
+})
+
+/** A derived table of new tokens, of which there must be at least one; its values are `valuesOf`. */
+export const SOURCE = `(select ${VALUES.join(', ')} from unnest(${INPUTS.map(([, { type }], index) => `$${index + 1}::${type}[]`).join(', ')}) as a(${INPUTS.map(([name]) => name).join(', ')})) as v(${NAMES})`
+
+export function valuesOf(tokens: NewTokens): (Buffer | string)[] {
+  const { tokenScope, now, receiptId, batchNo } = tokens.shared
+  return [
+    ...INPUTS.map(([, { value }]) => value(tokens)),
+    ...[tokenScope, new Date(now).toISOString(), receiptId, String(batchNo)],
+  ]
+}
+
+/** What of the rows decides which cards they gain. */
+export function cardRowsOf({ ids, cards, shared }: Pick<NewTokens, 'ids' | 'cards' | 'shared'>): CardsOfRow[] {
+  const { cardVersion, turn } = shared
+  const fingerprints = uuidTexts(cards)
+  return uuidTexts(ids).map((tokenId, index) => {
+    const kept = fingerprints.slice(index, index + 1)
+    return { tokenId, cards: kept, link: { kept, versions: [cardVersion], known: kept, turn, whole: null } }
+  })
+}

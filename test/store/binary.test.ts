@@ -1,0 +1,114 @@
+// The binary form of array parameters, as the server reads it: every type, every length, nulls, and texts of any kind.
+import { randomBytes, randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openLog } from '../../src/log.ts'
+import {
+  byteas,
+  compareAt,
+  integers,
+  orderOf,
+  pick,
+  smallints,
+  texts,
+  uuidBytes,
+  uuids,
+  uuidTexts,
+} from '../../src/store/binary.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+describe('an array in its binary form', () => {
+  let database: FreshDatabase
+  let store: Store
+  beforeAll(async () => {
+    database = await freshDatabase()
+    store = openStore(database.url, { log: openLog('silent'), connectionsMax: 1 })
+  })
+  afterAll(async () => {
+    await store?.close()
+    await database?.drop()
+  })
+
+  /** What the server reads, as texts. */
+  const read = async (type: string, array: Buffer, shown = 'v::text') => {
+    const { rows } = await store.query<{ v: string | null }>({
+      text: `select ${shown} as v from unnest($1::${type}[]) with ordinality as a(v, place) order by place`,
+      values: [array],
+    })
+    return rows.map(({ v }) => v)
+  }
+
+  it('has the UUIDs that it was made of', async () => {
+    const given = Array.from({ length: 300 }, () => randomUUID())
+    expect(await read('uuid', uuids(uuidBytes(given)))).toEqual(given)
+    expect(await read('uuid', uuids(uuidBytes([])))).toEqual([])
+    expect(uuidTexts(uuidBytes(given))).toEqual(given)
+  })
+
+  it('has bytes of any length', async () => {
+    const given = [randomBytes(44), Buffer.alloc(0), randomBytes(1), Buffer.from([0, 0]), randomBytes(5_000)]
+    let end = 0
+    const ends = given.map(({ length }) => {
+      end += length
+      return end
+    })
+    const found = await read('bytea', byteas(Buffer.concat(given), ends), `encode(v, 'hex')`)
+    expect(found).toEqual(given.map(one => one.toString('hex')))
+  })
+
+  it('has numbers up to the ends of their ranges, and nulls', async () => {
+    const small = [0, -1, null, 32_767, -32_768]
+    expect(await read('smallint', smallints(small))).toEqual(small.map(asText))
+    const whole = [null, 0, -1, 2_147_483_647, -2_147_483_648, null]
+    expect(await read('integer', integers(whole))).toEqual(whole.map(asText))
+    expect(await read('integer', integers([null]))).toEqual([null])
+  })
+
+  it('has every text that PostgreSQL can hold, and nulls', async () => {
+    const hostile = [
+      '',
+      'NULL',
+      '{}',
+      '"',
+      '\\',
+      `'; drop table x --`,
+      'a\nb\t\u007f\u0080',
+      'JOSÉ',
+      '😀',
+      '\ufeff',
+      '\u2028',
+    ]
+    const given = [...hostile, null, 'x'.repeat(10_000)]
+    expect(await read('text', texts(given))).toEqual(given)
+    const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' })).filter(one => !one.includes('\0'))
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option(text)), async some => {
+        expect(await read('text', texts(some))).toEqual(some)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it.each(['a\0b', '\0', 'JOSÉ \ud83d', '\ude00'])('isn’t made of a text that PostgreSQL can’t hold (%j)', text => {
+    expect(() => texts(['good', text])).toThrow(expect.objectContaining({ code: 'data' }))
+  })
+
+  it('is refused by the server if its elements have another type', async () => {
+    await expect(read('bigint', integers([1]))).rejects.toMatchObject({ code: '42804' })
+  })
+})
+
+describe('values of 16 bytes', () => {
+  it('are put into the order in which PostgreSQL has UUIDs', () => {
+    const given = Array.from({ length: 200 }, () => randomUUID())
+    // The first four bytes of these are the same.
+    const near = Array.from({ length: 50 }, () => `00000000${randomUUID().slice(8)}`)
+    const bytes = uuidBytes([...given, ...near, ...near.slice(0, 5)])
+    const sorted = uuidTexts(pick(bytes, orderOf(bytes)))
+    expect(sorted).toEqual([...given, ...near, ...near.slice(0, 5)].sort())
+    expect(compareAt(bytes, given.length, given.length + near.length)).toBe(0)
+  })
+})
+
+const asText = (value: number | null) => (value === null ? null : String(value))

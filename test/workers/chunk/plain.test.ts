@@ -1,0 +1,409 @@
+// Records that are worked in columns, against the same records worked as objects: an empty `sequenceNumber` says nothing, and
+// a record that has one isn't plain.
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { tokenBatch } from '../../../producers/token-batch.ts'
+import { cancelBatch } from '../../../src/acts/batch.ts'
+import { unpack } from '../../../src/job/chunk-outcomes.ts'
+import { checkOf, readPresented } from '../../../src/job/presented-card.ts'
+import type { Result } from '../../../src/job/result.ts'
+import { Secret } from '../../../src/secret.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
+import type { Statement, Store } from '../../../src/store/pool.ts'
+import type { StoredToken } from '../../../src/store/token/tokens.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
+import { parseReuseToken } from '../../../src/token/token.ts'
+import { runJob } from '../../../workers/line/run-job.ts'
+import { describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { volume } from '../../support/volume.ts'
+import { type Job, openWorld, type World } from '../provider/bundle.ts'
+
+const RUNS = Number(process.env['PLAIN_RUNS'] ?? volume(60, 400))
+const PANS = 5
+const INPUT = 'ab'.repeat(32)
+
+interface Given {
+  pan: number | 'luhn' | 'short' | 'amex' | 'number'
+  month: string | number | undefined
+  year: string | number | undefined
+  name: string | number | null | undefined
+  reference: string | undefined
+  more: Record<string, unknown>
+  /** The line is sent in this form instead. */
+  broken: 'rejected' | 'cut' | 'bytes' | undefined
+}
+
+interface Sent {
+  batch: number
+  records: Given[]
+  isReversed: boolean
+}
+
+type Policy = Record<string, unknown> | undefined
+
+const mostly = <T>(usual: fc.Arbitrary<T>, ...others: fc.Arbitrary<T>[]) =>
+  fc.oneof({ weight: 8 * others.length, arbitrary: usual }, ...others.map(arbitrary => ({ weight: 1, arbitrary })))
+const owner = fc.nat(3).map(n => ({ provider: 'stripe', customer_id: `cus_${n}`, card_id: `card_${n}` }))
+const given: fc.Arbitrary<Given> = fc.record({
+  pan: mostly<Given['pan']>(fc.nat(PANS - 1), ...(['luhn', 'short', 'amex', 'number'] as const).map(fc.constant)),
+  month: mostly<Given['month']>(
+    fc.integer({ min: 1, max: 12 }),
+    ...['07', '7', '13', '', undefined, 0].map(fc.constant),
+  ),
+  year: mostly<Given['year']>(
+    fc.constantFrom(2031, 2032),
+    ...['31', '2031', 2020, '1899', 5, undefined, ''].map(fc.constant),
+  ),
+  name: mostly<Given['name']>(
+    fc.constantFrom<string | undefined>('ANNA MEYER', 'JOSÉ ÜNAL', undefined, ''),
+    ...[7, null, 'A'.repeat(31), 'A\nB', 'HENRY 8', '①②', testPan(1), '\u007f', '日本'].map(fc.constant),
+  ),
+  reference: mostly<string | undefined>(
+    fc.constantFrom('cust-1', '', undefined),
+    ...['a"b', 'a\\b', 'ü', 'x'.repeat(129), 'a\tb', testPan(2), `no ${testPan(3)}`, '123456789012'].map(fc.constant),
+  ),
+  more: mostly<Record<string, unknown>>(
+    fc.constant({}),
+    ...[
+      { token_type: 'ANALYTICS' },
+      { token_type: 'REUSE_AND_ANALYTICS' },
+      { card_brand: 'CB' },
+      { card_brand: 'AMEX' },
+      { token_expiry_date: '2040-01-01' },
+      { token_expiry_date: '2001-01-01' },
+      { reuse_token_type: 'INTERNAL' },
+      { reuse_token_type: 'NONE_SUCH' },
+      { token_scope: randomUUID() },
+      { source_time: '2026-01-01T00:00:00Z' },
+      { unknown: 1 },
+      { card: null },
+      { encrypted_card: 'x', public_key_alias: 'y' },
+    ].map(fc.constant),
+    owner.map(on_file => ({ on_file })),
+  ),
+  broken: mostly<Given['broken']>(fc.constant(undefined), ...(['rejected', 'cut', 'bytes'] as const).map(fc.constant)),
+})
+const sent: fc.Arbitrary<Sent> = fc.record({
+  batch: fc.nat(1),
+  records: fc.array(given, { minLength: 1, maxLength: 12 }),
+  isReversed: mostly(fc.constant(false), fc.constant(true)),
+})
+const policy: fc.Arbitrary<Policy> = mostly<Policy>(
+  fc.option(
+    fc.record(
+      {
+        on_conflict: fc.constantFrom('update', 'keep', 'reject', 'latest-expiry'),
+        on_expired: fc.constantFrom('import', 'suspend', 'reject'),
+      },
+      { requiredKeys: [] },
+    ),
+    { nil: undefined },
+  ),
+  fc.constant({ relink: true }),
+  fc.constant({ on_conflict: 'newest', input_sha256: INPUT, source_time: '2026-01-01T00:00:00Z' }),
+)
+
+describeStore('records in columns', engine => {
+  let installation: Installation
+  let world: World
+  /** Of the same entity. */
+  let scopes: { columns: string; objects: string }
+  let cards = 0
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    world = await openWorld(installation)
+    scopes = { columns: installation.scope, objects: (await installation.addClient('second')).scope }
+  })
+  afterAll(() => installation?.close())
+
+  it('end like the same records as objects, whatever is among them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(sent, { minLength: 1, maxLength: 4 }), policy, async (chunks, rule) => {
+        cards += PANS + 1
+        const columns = await play(chunks, rule, scopes.columns)
+        const objects = await play(chunks, rule, scopes.objects)
+        expect(columns).toEqual(objects)
+      }),
+      {
+        numRuns: RUNS,
+        includeErrorInReport: true,
+        ...(process.env['PLAIN_SEED'] && { seed: Number(process.env['PLAIN_SEED']) }),
+      },
+    )
+  }, 300_000)
+
+  it('are all plain records but those of one card, and those of cards that have tokens', async () => {
+    cards += 10
+    const plain = (pan: number, more = {}) => ({ card: { ...cardOf(pan), ...more } })
+    const before = await chunk([plain(0)])
+    expect(before.columns).toEqual([1])
+    const now = await chunk([plain(0), plain(1), plain(2), plain(2), plain(3, { sequenceNumber: '' }), plain(4)])
+    expect(now.columns).toEqual([2])
+    expect(now.outcomes).toEqual(['UNCHANGED', 'CREATED', 'CREATED', 'DUPLICATE', 'CREATED', 'CREATED'])
+    expect((await chunk([plain(1), plain(4)])).columns).toEqual([])
+  })
+
+  it('whose card gets its token from another chunk meanwhile are decided with that token', async () => {
+    cards += 10
+    const plain = (pan: number, name: string) => ({ card: { ...cardOf(pan), cardholderName: name } })
+    let other: string[] = []
+    const first = await chunk([plain(0, 'A'), plain(1, 'B'), plain(2, 'C'), plain(3, 'D')], {
+      async beforeCommit() {
+        other = (await chunk([plain(1, 'B'), plain(2, 'OTHER')])).outcomes
+      },
+    })
+    expect(other).toEqual(['CREATED', 'CREATED'])
+    expect(first.outcomes).toEqual(['CREATED', 'UNCHANGED', 'UPDATED', 'CREATED'])
+    const rows = await rowsOf(scopes.columns, [0, 1, 2, 3])
+    expect(rows.map(row => row.cardHolderName)).toEqual(['A', 'B', 'C', 'D'])
+    expect(await cardsOf(rows)).toEqual(rows.map(({ cards: [fp], tokenId }) => ({ fp, version: 1, token_id: tokenId })))
+  })
+
+  it('are inserted without a look-up while a batch has new cards only, and nothing stays of those that were known', async () => {
+    cards += 10
+    const plain = (pan: number) => ({ card: cardOf(pan) })
+    await chunk([plain(9)])
+    const before = await countTokens()
+    const batchId = `f-${randomUUID()}`
+    const first = await chunk([plain(0), plain(1)], { batchId })
+    const second = await chunk([plain(2), plain(9), plain(3)], { batchId, number: 1 })
+    const third = await chunk([plain(4), plain(9), plain(2)], { batchId, number: 2 })
+    expect([first.columns, second.columns, third.columns]).toEqual([[2], [3], [1]])
+    expect(second.outcomes).toEqual(['CREATED', 'UNCHANGED', 'CREATED'])
+    expect(third.outcomes).toEqual(['CREATED', 'DUPLICATE', 'DUPLICATE'])
+    expect((await countTokens()) - before).toBe(5)
+    const rows = await rowsOf(scopes.columns, [0, 1, 2, 3, 4, 9])
+    expect((await cardsOf(rows)).map(({ token_id }) => token_id)).toEqual(rows.map(({ tokenId }) => tokenId))
+  })
+
+  it('of three chunks at once with the same cards make one token of each card', async () => {
+    cards += 60
+    const some = Array.from({ length: 50 }, (_, pan) => ({ card: cardOf(pan) }))
+    const ends = await Promise.all([chunk(some), chunk(some.toReversed()), chunk(some.slice(20))])
+    const created = ends.flatMap(({ outcomes }) => outcomes.filter(outcome => outcome === 'CREATED'))
+    expect(created.length).toBe(50)
+    const rows = await rowsOf(scopes.columns, [...some.keys()])
+    expect(rows.length).toBe(50)
+    expect((await cardsOf(rows)).length).toBe(50)
+  })
+
+  it('of a cancelled batch are answered one by one', async () => {
+    cards += 10
+    const batchId = `f-${randomUUID()}`
+    await chunk([{ card: cardOf(0) }], { batchId })
+    const { store } = installation.vault
+    const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
+    const by = { actor: { kind: 'machine', id: 'test' } as const, reason: undefined }
+    if (batch) await cancelBatch(store, batch, by)
+    const { outcomes, columns } = await chunk([{ card: cardOf(1) }, { card: cardOf(2) }], { batchId, number: 1 })
+    expect({ outcomes, columns }).toEqual({ outcomes: ['CANCELLED', 'CANCELLED'], columns: [] })
+  })
+
+  const panOf = (pan: number) => testPan(cards * 100 + pan)
+  const cardOf = (pan: number) => ({ cardNumber: panOf(pan), expiryMonth: 12, expiryYear: 2031 })
+
+  /** The tokens of cards in a scope. */
+  async function rowsOf(scope: string, pans: readonly number[]): Promise<StoredToken[]> {
+    const { ring, store } = installation.vault
+    const prints = pans.map(pan => ring.fingerprints(new Secret(panOf(pan)), scope).kept[0] ?? '')
+    const found = await tokens.findByCards(store, prints)
+    return prints.flatMap(print => found.find(row => row.cards.includes(print)) ?? [])
+  }
+
+  async function cardsOf(rows: readonly StoredToken[]) {
+    const { rows: found } = await installation.vault.store.query<{ fp: string; version: number; token_id: string }>({
+      text: `select v.fp, c.version, c.token_id from unnest($1::uuid[]) with ordinality as v(fp, place)
+        join tokenmill.card as c on c.fp = v.fp order by v.place`,
+      values: [rows.flatMap(row => row.cards)],
+    })
+    return found
+  }
+
+  async function countTokens(): Promise<number> {
+    const { rows } = await installation.vault.store.query<{ n: number }>({
+      text: 'select count(*)::integer as n from tokenmill.token',
+    })
+    return rows[0]?.n ?? 0
+  }
+
+  interface ChunkOptions {
+    batchId?: string
+    number?: number
+    beforeCommit?(): Promise<void>
+  }
+
+  /** Works a chunk. `columns`: how many rows each statement inserted that got columns. */
+  async function chunk(requests: readonly object[], { batchId, number = 0, beforeCommit }: ChunkOptions = {}) {
+    const lines = requests.map((request, index) => JSON.stringify({ line: number * 100 + index + 1, request }))
+    const job = await jobOf(batchId ?? `f-${randomUUID()}`, lines, { scope: scopes.columns, number, rule: undefined })
+    const columns: number[] = []
+    const store = watched(world.deps.store, columns, beforeCommit)
+    const end = await runJob(job, new AbortController().signal, { ...world.deps, store })
+    const { records } = resultOf(job)
+    return { end, columns, outcomes: records?.map(({ outcome }) => outcome) ?? [] }
+  }
+
+  function resultOf({ receiptId: id }: Job): Result {
+    const result = world.resultOf(id)
+    if (!result) throw new Error('a chunk was not answered')
+    return result
+  }
+
+  async function jobOf(
+    batchId: string,
+    lines: readonly string[],
+    { scope, number, rule }: { scope: string; number: number; rule: Policy },
+  ): Promise<Job> {
+    const { credentials } = installation
+    const captureKey = credentials.captureKeys.jwe
+    if (!captureKey) throw new Error('these credentials hold no JWE key')
+    const acceptedAt = Math.floor(Date.now() / 1000) - 1
+    const plan = { batchId, recordKind: 'token-create' as const, tokenScope: scope, acceptedAt, captureKey }
+    const ask = await tokenBatch(
+      credentials.signingKey.clientId,
+      { ...plan, ...(rule ? { policy: rule } : {}) },
+      { lines: [...lines], number },
+    )
+    if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
+    return world.job('token-batch', ask.request as Record<string, unknown>, { jti: ask.jti, block: ask.block })
+  }
+
+  /** Sends the chunks to a scope; what became of them, with names in place of what differs between scopes. */
+  async function play(chunks: readonly Sent[], rule: Policy, scope: string): Promise<unknown> {
+    const isObjects = scope === scopes.objects
+    const play = randomUUID()
+    const seen: unknown[] = []
+    const names = new Map<string, string>()
+    const nameOf = (token: string | undefined) => {
+      if (token === undefined) return undefined
+      const id = parseReuseToken(token) ?? token
+      names.set(id, names.get(id) ?? `token ${names.size}`)
+      return names.get(id)
+    }
+    const receipts: string[] = []
+    for (const [number, { batch, records, isReversed }] of chunks.entries()) {
+      const from = number * 100 + 1
+      const lines = records.map((record, index) => lineOf(record, from + index, isObjects))
+      if (isReversed) lines.reverse()
+      const job = await jobOf(`f-${play}-${batch}`, lines, { scope, number, rule })
+      receipts.push(job.receiptId)
+      const result = await world.run(job)
+      const told = result.records?.map(({ reuse_token, previous_token, analytics_token, ...record }) => ({
+        ...record,
+        ...{ reuse: nameOf(reuse_token), previous: nameOf(previous_token), analytics: analytics_token?.length },
+      }))
+      seen.push(told ?? result.error?.details)
+      seen.push(await receiptOf(job.receiptId, records, from, scope, nameOf))
+    }
+    const rows = await tokens.findByIds(installation.vault.store, [...names.keys()])
+    for (const row of rows) seen.push(shown(row, receipts, names))
+    const named = new Set(rows.flatMap(row => row.cards))
+    expect((await cardsOf(rows)).map(({ fp }) => fp)).toEqual([...named])
+    return seen
+  }
+
+  function lineOf(
+    { pan, month, year, name, reference, more, broken }: Given,
+    line: number,
+    isObjects: boolean,
+  ): string {
+    if (broken === 'cut') return `{"line":${line},`
+    if (broken === 'bytes') return JSON.stringify([line])
+    if (broken === 'rejected') return JSON.stringify({ line, reference, rejected: { reason: 'row_fields' } })
+    const card = {
+      ...{ cardNumber: numberOf(pan), expiryMonth: month, expiryYear: year, cardholderName: name },
+      ...(isObjects ? { sequenceNumber: '' } : {}),
+    }
+    return JSON.stringify({ line, reference, request: { card, ...more } })
+  }
+
+  function numberOf(pan: Given['pan']): string | number {
+    if (pan === 'luhn') return panOf(0).replace(/.$/, last => String((Number(last) + 1) % 10))
+    if (pan === 'short') return panOf(0).slice(0, 11)
+    if (pan === 'amex') return '378282246310005'
+    return pan === 'number' ? Number(panOf(1)) : panOf(pan)
+  }
+
+  async function receiptOf(
+    id: string,
+    records: readonly Given[],
+    from: number,
+    scope: string,
+    nameOf: (token: string | undefined) => string | undefined,
+  ): Promise<unknown> {
+    const { store, ring } = installation.vault
+    const { rows } = await store.query<{ outcomes: string | null; counts: object; reasons: object; status: string }>({
+      text: 'select outcomes, counts, reasons, status from tokenmill.receipt where receipt_id = $1',
+      values: [id],
+    })
+    const [row] = rows
+    if (!row) return undefined
+    const outcomes = unpack(row.outcomes ?? '[]').map(({ tokenId, claimed, presented, ...record }) => {
+      const pan = numberOf(records[record.line - from]?.pan ?? 0)
+      const given = presented === undefined ? undefined : readPresented(presented)
+      const fingerprint = given && ring.fingerprints(new Secret(String(pan)), scope).kept[0]
+      const isChecked = given && fingerprint !== undefined && given.check === checkOf(fingerprint)
+      const previous = claimed && nameOf(claimed.previous)
+      return {
+        ...record,
+        token: nameOf(tokenId),
+        claimed: claimed?.outcome,
+        previous,
+        expiry: given?.expiry,
+        isChecked,
+      }
+    })
+    // The order of the packed members counts, too.
+    const lengths = (JSON.parse(row.outcomes ?? '[]') as unknown[][]).map(packed => packed.map(one => typeof one))
+    return { ...row, outcomes, lengths }
+  }
+
+  /** The row without what differs between scopes and times. */
+  function shown(row: StoredToken, receipts: readonly string[], names: ReadonlyMap<string, string>): unknown {
+    const {
+      tokenId,
+      tokenScope,
+      sealed,
+      sealVersion,
+      cards: prints,
+      storedCards: _,
+      createdAt: __,
+      updatedAt: ___,
+    } = row
+    const { mark, lastReceipt, analyticsToken, ...others } = row
+    const pan = sealed && sealVersion ? installation.vault.ring.open(sealed, sealVersion, tokenId, tokenScope) : null
+    const isItsCard =
+      pan && prints[0] === installation.vault.ring.fingerprints(new Secret(pan.reveal()), tokenScope).kept[0]
+    return {
+      ...others,
+      ...{ tokenId: names.get(tokenId), tokenScope: '', sealed: pan?.reveal(), cards: prints.length, isItsCard },
+      ...{ storedCards: 0, createdAt: 0, updatedAt: 0, analyticsToken: analyticsToken?.length },
+      ...{ lastReceipt: receipts.indexOf(lastReceipt ?? ''), mark: mark && { ...mark, batchNo: 0 } },
+    }
+  }
+})
+
+/** The store, with a note of each insert of columns. `beforeCommit` is called once, before the first statement of a transaction. */
+function watched(store: Store, columns: number[], beforeCommit?: () => Promise<void>): Store {
+  let isCalled = false
+  return {
+    ...store,
+    transaction: (work, options) =>
+      store.transaction(async db => {
+        if (beforeCommit && !isCalled) {
+          isCalled = true
+          await beforeCommit()
+        }
+        return work({
+          query: async <R>(statement: Statement) => {
+            const end = await db.query<R>(statement)
+            if (statement.name === 'tokens-insert-columns') columns.push(end.count)
+            return end
+          },
+        })
+      }, options),
+  }
+}

@@ -1,0 +1,293 @@
+// The plain records of a chunk become tokens in columns: fingerprints, then ids, seals, the rows to insert and the texts of
+// their outcomes, in straight loops. A record that needs a decision (its card has a token, or occurs again in the chunk, or
+// has expired) becomes an object and is decided by fold.ts, as is every record that isn't plain.
+import { randomBytes } from 'node:crypto'
+import { openCache } from '../../src/cache.ts'
+import { isRefusal } from '../../src/errors.ts'
+import {
+  type CreatedRecord,
+  type CreatedRecords,
+  createdPacked,
+  createdResult,
+} from '../../src/job/answer/created-records.ts'
+import { checkAt, expiryText, presentedText, versionText } from '../../src/job/presented-card.ts'
+import type { TokenBatch } from '../../src/job/token-batch.ts'
+import { Secret } from '../../src/secret.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import { compareAt, orderOf, pick, UUID_BYTES, uuidBytes, uuidTexts } from '../../src/store/binary.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { NewTokens } from '../../src/store/token/new-tokens.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { shownBin } from '../../src/token/brand.ts'
+import { isExpired } from '../../src/token/card.ts'
+import { type NewCards, SEAL_BYTES } from '../../src/vault/ring/new-cards.ts'
+import { matchCards } from '../card/by-card.ts'
+import { scopeFor } from '../card/card-facts.ts'
+import { tokenIdsAt } from '../card/seal-row.ts'
+import type { Deps } from '../deps.ts'
+import type { Work } from '../line/work.ts'
+import type { ChunkContext } from './chunk.ts'
+import type { PreparedCreate } from './fold.ts'
+import { openPlainReader, type PlainReader, type PlainRecords } from './plain.ts'
+import { isNewest } from './source-times.ts'
+
+export interface PlainCreates {
+  records: PlainRecords
+  scope: Scope
+  cards: NewCards
+  /** The fingerprint of each record's card: 16 bytes. */
+  prints: Buffer
+  /** The places of the records that are worked in columns, in the order of their fingerprints. */
+  order: readonly number[]
+}
+
+/** What the plain records of a chunk are worked with. */
+export interface PlainWay {
+  reader: PlainReader
+  scope: Scope
+  cards: NewCards
+}
+
+/** Undefined if the chunk's records need decisions that columns don't have. */
+export async function openPlainWay(
+  { request, client }: Work<TokenBatch>,
+  { directory, ring }: Pick<Deps, 'directory' | 'ring'>,
+): Promise<PlainWay | undefined> {
+  const { record_kind, token_scope, policy, dry_run } = request
+  if (record_kind !== 'token-create' || token_scope === undefined || dry_run) return undefined
+  if (policy?.relink || isNewest(request)) return undefined
+  const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
+  if (isRefusal(scope) || scope.autoProvision) return undefined
+  const cards = ring.newCards(token_scope)
+  return cards && { reader: openPlainReader(token_scope, directory.bins()), scope, cards }
+}
+
+/** Other work gets its turn after this many records. */
+const RECORDS_AT_ONCE = 100
+
+/** Fingerprints the records. `others`: the records beside them; those that need a decision join them. */
+export async function preparePlain(
+  records: PlainRecords,
+  { scope, cards, others }: Pick<PlainWay, 'scope' | 'cards'> & { others: readonly PreparedCreate[] },
+  context: ChunkContext,
+  { inspect }: Pick<Deps, 'inspect'>,
+): Promise<{ plain: PlainCreates; prepared: PreparedCreate[] }> {
+  const pans = records.pans.reveal()
+  const prints = Buffer.allocUnsafe(pans.length * UUID_BYTES)
+  for (const [index, pan] of pans.entries()) {
+    if (index > 0 && index % RECORDS_AT_ONCE === 0) await new Promise(setImmediate)
+    inspect?.({ line: records.lines[index] ?? 0, reference: records.references[index] })
+    cards.print(pan, prints, index * UUID_BYTES)
+  }
+  const all: PlainCreates = { records, scope, cards, prints, order: orderOf(prints) }
+  const set = new Set([...repeated(all), ...sharedWith(others, all), ...refusable(all, context)])
+  const { plain, prepared } = setApart(all, set, context)
+  return { plain, prepared: byLine(others, prepared) }
+}
+
+/** Cards that occur more than once. */
+function repeated({ prints, order }: PlainCreates): number[] {
+  return order.filter((place, at) => isSame(prints, place, order[at - 1]) || isSame(prints, place, order[at + 1]))
+}
+
+function isSame(prints: Buffer, one: number, other: number | undefined): boolean {
+  return other !== undefined && compareAt(prints, one, other) === 0
+}
+
+/** Cards that another record has, too. */
+function sharedWith(others: readonly PreparedCreate[], plain: PlainCreates): number[] {
+  const known = others.flatMap(({ facts }) => facts.fingerprints.known)
+  return placesOf(known, plain)
+}
+
+/** The places of these fingerprints. Fingerprints that no record has are left out. */
+function placesOf(fingerprints: readonly string[], { prints, order }: PlainCreates): number[] {
+  const sought = uuidBytes(fingerprints)
+  return fingerprints.flatMap((_, at) => {
+    const bytes = sought.subarray(at * UUID_BYTES, (at + 1) * UUID_BYTES)
+    let low = 0
+    let high = order.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (compareTo(bytes, prints, order[middle] ?? 0) > 0) low = middle + 1
+      else high = middle
+    }
+    const place = order[low]
+    return place !== undefined && compareTo(bytes, prints, place) === 0 ? [place] : []
+  })
+}
+
+function compareTo(bytes: Buffer, prints: Buffer, place: number): number {
+  return bytes.compare(prints, place * UUID_BYTES, (place + 1) * UUID_BYTES)
+}
+
+/** Cards that have expired, in a batch with a rule for those. */
+function refusable({ records: { months, years }, order }: PlainCreates, { work, acceptedAt }: ChunkContext): number[] {
+  if ((work.request.policy?.on_expired ?? 'import') === 'import') return []
+  return order.filter(place =>
+    isExpired({ expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }, acceptedAt),
+  )
+}
+
+function setApart(plain: PlainCreates, places: ReadonlySet<number>, context: ChunkContext) {
+  if (places.size === 0) return { plain, prepared: [] }
+  const order = plain.order.filter(place => !places.has(place))
+  return { plain: { ...plain, order }, prepared: [...places].map(place => asObject(plain, place, context)) }
+}
+
+export function byLine(some: readonly PreparedCreate[], more: readonly PreparedCreate[]): PreparedCreate[] {
+  return [...some, ...more].sort((a, b) => a.line - b.line)
+}
+
+/** The record as the rules take it. */
+function asObject(
+  { records, scope, cards, prints }: PlainCreates,
+  place: number,
+  { acceptedAt }: ChunkContext,
+): PreparedCreate {
+  const { lines, references, pans, months, years, names, brands, binRanges } = records
+  const pan = pans.reveal()[place] ?? ''
+  const line = lines[place] ?? 0
+  const kept = uuidTexts(pick(prints, [place]))
+  const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn, whole: null }
+  const dates = { expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }
+  const name = names[place] ?? null
+  return {
+    line,
+    reference: references[place],
+    field: 'body.card',
+    scope,
+    pan: new Secret(pan),
+    facts: {
+      fingerprints,
+      bin: shownBin(pan, scope.binDigits),
+      lastFour: pan.slice(-4),
+      brand: brands[place] ?? null,
+      binRange: binRanges[place] ?? null,
+    },
+    given: name === null ? dates : { ...dates, cardHolderName: name },
+    key: kept[0] ?? '',
+    contract: undefined,
+    claim: undefined,
+    giver: [acceptedAt, '', line],
+    presented: presentedText(dates, fingerprints),
+  }
+}
+
+const BATCHES_MAX = 1_000
+/** The batches of which this process's last chunk had no card with a token, by number. */
+const newOnly = openCache<boolean>({ max: BATCHES_MAX })
+
+/**
+ * The records whose cards have tokens are set apart: `stored` holds these tokens, by card. While a batch has new cards only,
+ * nothing is looked up: the insert finds out, too.
+ */
+export async function setKnownApart(
+  plain: PlainCreates,
+  db: Db,
+  context: ChunkContext,
+): Promise<{ plain: PlainCreates; prepared: PreparedCreate[]; stored: Map<string, StoredToken> }> {
+  const batch = String(context.batch?.batchNo)
+  if (newOnly.get(batch)) return { plain, prepared: [], stored: new Map() }
+  const rows = plain.order.length === 0 ? [] : await tokens.findByCards(db, pick(plain.prints, plain.order))
+  const fingerprints = rows.flatMap(({ cards }) => cards)
+  const { plain: rest, prepared } = setApart(plain, new Set(placesOf(fingerprints, plain)), context)
+  newOnly.set(batch, rows.length === 0)
+  const stored = matchCards(
+    rows,
+    prepared.map(({ facts }) => facts),
+  )
+  return { plain: rest, prepared, stored }
+}
+
+/** The tokens that plain records make. */
+export interface NewPlain {
+  plain: PlainCreates
+  tokens: NewTokens
+  created: readonly CreatedRecord[]
+}
+
+/** Makes and seals the tokens; undefined if there are none to make. */
+export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): NewPlain | undefined {
+  const { records, scope, cards, prints, order } = plain
+  if (order.length === 0) return undefined
+  const { now, receiptId } = work
+  const pans = records.pans.reveal()
+  const ids = tokenIdsAt(now, order.length)
+  const tokenIds = uuidTexts(ids)
+  // The nonce of each seal is what is drawn for its place.
+  const sealed = randomBytes(order.reduce((bytes, place) => bytes + SEAL_BYTES + (pans[place] ?? '').length, 0))
+  const sealedEnds: number[] = []
+  const sealVersions: number[] = []
+  const created: CreatedRecord[] = []
+  const version = versionText(cards.version)
+  for (const [index, place] of order.entries()) {
+    const pan = pans[place] ?? ''
+    const at = sealedEnds.at(-1) ?? 0
+    sealVersions.push(cards.seal(pan, ids, index, sealed, at))
+    sealedEnds.push(at + SEAL_BYTES + pan.length)
+    const [month = 0, year = 0] = [records.months[place], records.years[place]]
+    created.push({
+      line: records.lines[place] ?? 0,
+      reference: records.references[place],
+      tokenId: tokenIds[index] ?? '',
+      bin: shownBin(pan, scope.binDigits),
+      lastFour: pan.slice(-4),
+      month,
+      year,
+      brand: records.brands[place] ?? null,
+      presented: expiryText(month, year) + checkAt(prints, place * UUID_BYTES) + version,
+    })
+  }
+  const made: NewTokens = {
+    ids,
+    cards: pick(prints, order),
+    ...{ sealed, sealedEnds, sealVersions },
+    bins: created.map(({ bin }) => bin),
+    lastFours: created.map(({ lastFour }) => lastFour),
+    expiryMonths: created.map(({ month }) => month),
+    expiryYears: created.map(({ year }) => year),
+    cardHolderNames: order.map(place => records.names[place] ?? null),
+    brands: created.map(({ brand }) => brand),
+    binRanges: order.map(place => records.binRanges[place] ?? null),
+    lines: created.map(({ line }) => line),
+    shared: {
+      ...{ tokenScope: scope.tokenScope, cardVersion: cards.version, turn: cards.turn },
+      ...{ now, receiptId, batchNo: batch?.batchNo ?? 0 },
+    },
+  }
+  return { plain, tokens: made, created }
+}
+
+/** The records of tokens whose cards have other tokens, as the rules take them. */
+export function lostRecords(
+  { plain, created }: NewPlain,
+  lost: ReadonlySet<string>,
+  context: ChunkContext,
+): PreparedCreate[] {
+  const lines = new Set(created.flatMap(({ tokenId, line }) => (lost.has(tokenId) ? line : [])))
+  if (lines.size > 0) newOnly.set(String(context.batch?.batchNo), false)
+  const places = plain.order.filter(place => lines.has(plain.records.lines[place] ?? 0))
+  return byLine(
+    places.map(place => asObject(plain, place, context)),
+    [],
+  )
+}
+
+export function textsOfCreated({ created }: NewPlain): CreatedRecords {
+  const sorted = created.toSorted((a, b) => a.line - b.line)
+  return {
+    lines: sorted.map(({ line }) => line),
+    results: sorted.map(createdResult),
+    packed: sorted.map(createdPacked),
+  }
+}
+
+export function withoutLines(records: CreatedRecords, lost: readonly { line: number }[]): CreatedRecords {
+  if (lost.length === 0) return records
+  const { lines, results, packed } = records
+  const gone = new Set(lost.map(({ line }) => line))
+  const isKept = (_: unknown, index: number) => !gone.has(lines[index] ?? 0)
+  return { lines: lines.filter(isKept), results: results.filter(isKept), packed: packed.filter(isKept) }
+}

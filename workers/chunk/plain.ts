@@ -1,0 +1,201 @@
+// Reads the plain records of a chunk into columns: creates in the scope of the chunk that have a card in clear, with its
+// expiry date, and nothing else. Most records of most files are plain, and straight loops over columns take a fraction of
+// the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
+// chunk.ts: nothing is refused here.
+import { isUtf8 } from 'node:buffer'
+import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
+import { Secret } from '../../src/secret.ts'
+import type { BinTable } from '../../src/token/bin.ts'
+import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
+import { monthOf, NAME_LENGTH_MAX, yearOf } from '../../src/token/card.ts'
+import { PAN_LENGTH, panFault } from '../../src/token/pan.ts'
+import { knownBrand } from '../card/card-facts.ts'
+import { pansOf, type ReadChunk, readRecord } from './chunk.ts'
+
+/** Values of the same place belong to the same record. */
+export interface PlainRecords {
+  /** They grow. */
+  lines: number[]
+  references: (string | undefined)[]
+  pans: Secret<string[]>
+  months: number[]
+  years: number[]
+  names: (string | null)[]
+  brands: (string | null)[]
+  binRanges: (number | null)[]
+}
+
+export interface PlainReader {
+  records: PlainRecords
+  /** Whether the record of this line of a block is plain: then it is added to the columns. */
+  take(line: string): boolean
+}
+
+const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
+const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card'])
+const CARD: ReadonlySet<string> = new Set(['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'])
+const LINE_MAX = 2_147_483_647
+const REFERENCE_LENGTH_MAX = 128
+const UTF8_BYTES_MAX = 3
+
+interface Raw {
+  [name: string]: unknown
+}
+
+/** A reader for one chunk, whose records are in this scope. */
+export function openPlainReader(tokenScope: string, bins: BinTable): PlainReader {
+  const pans: string[] = []
+  const records: PlainRecords = {
+    ...{ lines: [], references: [], pans: new Secret(pans), months: [], years: [], names: [] },
+    ...{ brands: [], binRanges: [] },
+  }
+  return {
+    records,
+    take(text) {
+      if (text.length * UTF8_BYTES_MAX > CHUNK.lineBytesMax) return false
+      const head = parsed(text)
+      if (!isObject(head) || !isPlainHead(head)) return false
+      const { request } = head
+      if (!isObject(request) || !hasOnly(request, REQUEST)) return false
+      if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
+      const card = cardOf(request['card'], bins)
+      if (!card) return false
+      pans.push(card.pan)
+      records.lines.push(head.line)
+      records.references.push(head.reference)
+      records.months.push(card.month)
+      records.years.push(card.year)
+      records.names.push(card.name)
+      records.brands.push(card.brand)
+      records.binRanges.push(card.binRange)
+      return true
+    },
+  }
+}
+
+export interface MixedChunk extends ReadChunk {
+  /** The records that `records` lacks. */
+  plain: PlainRecords
+}
+
+/**
+ * Reads the records of a chunk. Undefined if none is plain, or if the chunk isn't what senders make: then it is read without
+ * columns, and refused where it must be.
+ */
+export function readMixed(
+  plaintext: Buffer,
+  { record_kind, block }: TokenBatch,
+  reader: PlainReader,
+): MixedChunk | undefined {
+  if (plaintext.length > CHUNK.bytesMax || !isUtf8(plaintext)) return undefined
+  const others: ReturnType<typeof readRecord>[] = []
+  let count = 0
+  let lastLine = 0
+  for (const text of plaintext.toString('utf8').split('\n')) {
+    if (text === '') continue
+    if (reader.take(text)) lastLine = grown(lastLine, reader.records.lines.at(-1))
+    else {
+      const bytes = Buffer.from(text)
+      const other = readRecord(bytes, 0, bytes.length, record_kind, count)
+      others.push(other)
+      lastLine = grown(lastLine, other.record.line)
+    }
+    count += 1
+  }
+  const { records: plain } = reader
+  if (count !== block.records || Number.isNaN(lastLine) || plain.lines.length === 0) return undefined
+  const records = others.map(({ record }) => record)
+  const cards = pansOf(
+    others.map(({ request }) => request),
+    records,
+  )
+  if (cards) for (const pan of plain.pans.reveal()) cards.add(pan)
+  return { records, cards, plain }
+}
+
+/** The line, if it comes behind the last one; NaN from the first one on that doesn't. */
+function grown(last: number, line = 0): number {
+  return line > last ? line : Number.NaN
+}
+
+/** The value; undefined for anything but JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function hasOnly(value: Raw, names: ReadonlySet<string>): boolean {
+  for (const name in value) if (!names.has(name)) return false
+  return true
+}
+
+function isPlainHead(head: Raw): head is Raw & { line: number; reference: string | undefined } {
+  if (!hasOnly(head, HEAD)) return false
+  const { line, reference } = head
+  if (!Number.isInteger(line) || (line as number) < 1 || (line as number) > LINE_MAX) return false
+  return reference === undefined || (typeof reference === 'string' && isPlainReference(reference))
+}
+
+/**
+ * Whether it is printable ASCII that JSON doesn't escape, with too few digits for a card number: then no rule about names
+ * could refuse it.
+ */
+function isPlainReference(reference: string): boolean {
+  if (reference.length > REFERENCE_LENGTH_MAX) return false
+  let digits = 0
+  for (let index = 0; index < reference.length; index += 1) {
+    const code = reference.charCodeAt(index)
+    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false
+    if (isDigit(code)) digits += 1
+  }
+  return digits < PAN_LENGTH.least
+}
+
+interface PlainCard {
+  pan: string
+  month: number
+  year: number
+  name: string | null
+  brand: string | null
+  binRange: number | null
+}
+
+function cardOf(card: unknown, bins: BinTable): PlainCard | undefined {
+  if (!isObject(card) || !hasOnly(card, CARD)) return undefined
+  const { cardNumber: pan, expiryMonth, expiryYear, cardholderName: name = '' } = card
+  if (typeof pan !== 'string' || panFault(pan) !== undefined) return undefined
+  const month = monthOf(expiryMonth)
+  const year = yearOf(expiryYear)
+  if (month === undefined || year === undefined) return undefined
+  if (typeof name !== 'string' || !isPlainName(name)) return undefined
+  const detected = detectBrand(pan)
+  if (!isPossibleLength(pan, detected)) return undefined
+  const range = bins.find(pan)
+  const brand = knownBrand(detected, range) ?? null
+  return { pan, month, year, name: name === '' ? null : name, brand, binRange: range?.id ?? null }
+}
+
+/** Letters with accents that other forms of Unicode don't turn into digits. */
+const LATIN = { first: 0xc0, last: 0x24f }
+
+/** Whether it has no digits, control characters or characters beyond the Latin ones. */
+function isPlainName(name: string): boolean {
+  if (name.length > NAME_LENGTH_MAX) return false
+  for (let index = 0; index < name.length; index += 1) {
+    const code = name.charCodeAt(index)
+    if (code < 0x20 || isDigit(code)) return false
+    if (code > 0x7e && (code < LATIN.first || code > LATIN.last)) return false
+  }
+  return true
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
