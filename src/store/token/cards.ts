@@ -82,7 +82,14 @@ export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<vo
   const { gained, lost, turn } = changesOf(rows)
   // First what is lost: another row of this set may gain it.
   const removed = remove(db, lost)
-  if (gained.length === 0 || turn === undefined) return removed
+  if (turn === undefined) return removed
+  if (gained.length === 0) {
+    await removed
+    // A process of a former turn takes away what it doesn't know. The turn can't change between the removal, which holds the
+    // directory, and the end of the transaction.
+    if (lost.length > 0) await assertTurn(db, turn)
+    return
+  }
   const [{ inserted }] = await Promise.all([insert(db, gained, turn), removed])
   if (inserted === gained.length) return
   await assertTurn(db, turn)
