@@ -24,7 +24,7 @@ describe('the directory of cards', () => {
     await database?.drop()
   })
 
-  it('lets no process of a former turn take a fingerprint away that it does not know', async () => {
+  it('lets no process of a former turn write a row with a card, whatever becomes of its fingerprints', async () => {
     const tokenId = randomUUID()
     const [former, next] = [randomUUID(), randomUUID()]
     await client.query(
@@ -42,6 +42,13 @@ values ($1, gen_random_uuid(), 'ACTIVE', 'REUSE', $2, now(), now(), 1)`,
       const row = { tokenId, version: 1, storedCards: [former, next], cards: [former], link }
       return store.transaction(db => renewCards(db, [row]))
     }
+    const keeping = (at: number) => {
+      const link = { kept: [former], versions: [1], known: [former], turn: at, whole: null }
+      const cards = [former, next]
+      return store.transaction(db => renewCards(db, [{ tokenId, version: 1, storedCards: cards, cards, link }]))
+    }
+    // As for a row that gets a number and keeps its fingerprints.
+    await expect(keeping(turn - 1)).rejects.toBeInstanceOf(CardPhaseChanged)
     await expect(losing(turn - 1)).rejects.toBeInstanceOf(CardPhaseChanged)
     const count = async () => (await client.query('select from tokenmill.card')).rowCount
     expect(await count()).toBe(2)

@@ -47,7 +47,8 @@ export function isRenewed({ cards, storedCards }: StoredToken): boolean {
 }
 
 function renewed(row: StoredToken, link: Fingerprints): StoredToken {
-  if (link.kept.every(fp => row.cards.includes(fp))) return row
+  // A row without a number may get the card's: then its fingerprints must be those of the present turn.
+  if (link.kept.every(fp => row.cards.includes(fp))) return row.sealed === null ? { ...row, link } : row
   return { ...row, cards: link.kept, link }
 }
 

@@ -18,7 +18,8 @@ export function putBack(
   const { storedCards, fingerprint } = row
   const base = { ...next, storedCards, fingerprint, link: undefined }
   if (next.status === 'DELETED') return { ...base, cards: [], sealVersion: null }
-  if (isSameCard(row.cards, next.cards)) return { ...base, cards: row.cards }
+  const getsNumber = row.sealed === null && next.sealed !== null
+  if (!getsNumber && isSameCard(row.cards, next.cards)) return { ...base, cards: row.cards }
   const link = linkOf(next, cardVersions, ring)
   return link && { ...base, cards: link.kept, link }
 }

@@ -24,7 +24,7 @@ interface Card {
   tokenId: string
 }
 
-/** What a token's row gains and loses. `turn`: the turn of the key in which the gained ones were made. */
+/** What a token's row gains and loses. `turn`: the turn of the key in which its fingerprints were made. */
 interface Changes {
   gained: Card[]
   lost: Pick<Card, 'fp' | 'tokenId'>[]
@@ -34,11 +34,11 @@ interface Changes {
 function changesOf(rows: readonly CardsOfRow[]): Changes {
   const changes: Changes = { gained: [], lost: [], turn: undefined }
   for (const { tokenId, cards, storedCards = NONE, link } of rows) {
+    // A mix of turns in one job is refused by the first row of another turn than the present one.
+    if (link) changes.turn = Math.min(changes.turn ?? link.turn, link.turn)
     if (cards === storedCards) continue
     for (const fp of storedCards) if (!cards.includes(fp)) changes.lost.push({ fp, tokenId })
     if (!link) continue
-    // A mix of turns in one job is refused by the first row of another turn than the present one.
-    changes.turn = Math.min(changes.turn ?? link.turn, link.turn)
     for (const [index, fp] of cards.entries())
       if (!storedCards.includes(fp)) changes.gained.push({ fp, version: link.versions[index] ?? 0, tokenId })
   }
@@ -84,10 +84,9 @@ export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<vo
   const removed = remove(db, lost)
   if (turn === undefined) return removed
   if (gained.length === 0) {
-    await removed
-    // A process of a former turn takes away what it doesn't know. The turn can't change between the removal, which holds the
-    // directory, and the end of the transaction.
-    if (lost.length > 0) await assertTurn(db, turn)
+    // A process of a former turn may take a fingerprint away that it doesn't know, or give a number to a row that keeps its
+    // former fingerprint.
+    await Promise.all([removed, assertTurn(db, turn)])
     return
   }
   const [{ inserted }] = await Promise.all([insert(db, gained, turn), removed])
