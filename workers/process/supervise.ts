@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Health } from '../../src/health.ts'
 import type { Logger } from '../../src/log.ts'
 import type { MetricsRegistry, Snapshot } from '../../src/metrics.ts'
@@ -76,16 +77,19 @@ export function supervise(options: SuperviseOptions): Supervised {
   let served = false
   let closing = false
 
-  function beginAgain(one: Wanted): void {
-    setTimeout(() => {
-      if (closing) return
-      begin(one).catch(error => {
-        // A process that ended has logged the reason and its consequence.
-        if (error instanceof WorkerEnded) return
-        log.error({ role: one.role, err: error }, 'a worker process could not be started; trying again')
-        beginAgain(one)
+  /** Resolves once the process works. */
+  function beginAgain(one: Wanted): Promise<void> {
+    return pause(RESTART_MS)
+      .then(() => {
+        if (closing) throw new WorkerEnded(null)
+        return begin(one)
       })
-    }, RESTART_MS)
+      .catch(error => {
+        // A process that ended has logged the reason and its consequence.
+        if (error instanceof WorkerEnded) throw error
+        log.error({ role: one.role, err: error }, 'a worker process could not be started; trying again')
+        return beginAgain(one)
+      })
   }
   function begin({ role, name, place }: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -112,18 +116,27 @@ export function supervise(options: SuperviseOptions): Supervised {
       child.once('exit', (code, signal) => {
         children.delete(child)
         if (working.get(name) === child) working.delete(name)
-        reject(new WorkerEnded(code))
-        if (closing) return
-        shown?.ends.inc({ process: name })
-        if (code !== null && FINAL.has(code)) {
-          log.error({ role, code }, 'a worker process ended and can’t be helped by another start')
-          if (served) ended.resolve(code)
-          return
-        }
-        log.error({ role, code, signal }, 'a worker process ended; starting another')
-        beginAgain({ role, name, place })
+        replace({ role, name, place }, code, signal).then(resolve, reject)
       })
     })
+  }
+
+  /** After the end of a process; resolves once another one works in its place. */
+  async function replace(one: Wanted, code: number | null, signal: string | null): Promise<void> {
+    if (closing) throw new WorkerEnded(code)
+    const { role, name } = one
+    shown?.ends.inc({ process: name })
+    if (code !== null && FINAL.has(code)) {
+      log.error({ role, code }, 'a worker process ended and can’t be helped by another start')
+      if (served) ended.resolve(code)
+      throw new WorkerEnded(code)
+    }
+    log.error({ role, code, signal }, 'a worker process ended; starting another')
+    const again = beginAgain(one)
+    again.catch(() => undefined)
+    // One that is killed didn't fail to start: what its first job did may have killed it.
+    if (signal === null) throw new WorkerEnded(code)
+    return again
   }
 
   const ready = Promise.all(wanted.map(begin)).then(() => {})
