@@ -2,7 +2,7 @@
 // responsive; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
-import type { CreatedRecords } from '../../src/job/answer/created-records.ts'
+import { type CreatedRecords, textsOfCreated, withoutLost } from '../../src/job/answer/created-records.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf } from '../../src/job/on-file.ts'
 import { presentedText } from '../../src/job/presented-card.ts'
@@ -37,17 +37,9 @@ import {
   rejected,
 } from './fold.ts'
 import { type FoundOlder, openOlderClaims } from './older-claims.ts'
-import {
-  byLine,
-  lostRecords,
-  type PlainCreates,
-  sealPlain,
-  setKnownApart,
-  textsOfCreated,
-  withoutLines,
-} from './plain-creates.ts'
+import { byLine, lostRecords, type NewPlain, type PlainCreates, sealPlain, setKnownApart } from './plain-creates.ts'
 import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
-import { saveWithClaims } from './save-claims.ts'
+import { type AddedClaim, saveWithClaims } from './save-claims.ts'
 import { giverOf } from './source-times.ts'
 
 /** Other work gets its turn after this many records. */
@@ -152,18 +144,19 @@ export async function decideCreates(
   deps: Deps,
 ): Promise<DecidedCreates> {
   if (others.length === 0 && !columns) return { save: async () => ({ outcomes: [], created: undefined }) }
-  const [storedOthers, known, apart] = await Promise.all([
+  const [storedOthers, knownOthers, apart] = await Promise.all([
     findByCards(deps.store, cardsOf(others)),
     references.findByOwners(deps.store, ownersOf(others)),
     columns && setKnownApart(columns, deps.store, context),
   ])
   const prepared = apart ? byLine(others, apart.prepared) : others
   const stored = apart ? new Map([...storedOthers, ...apart.stored]) : storedOthers
+  const known = new Map([...knownOthers, ...(apart?.references ?? [])])
   const older = await openOlderClaims(prepared, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
   const fresh = apart && sealPlain(apart.plain, context)
-  const created = fresh && textsOfCreated(fresh)
+  const created = fresh && textsOfCreated(fresh.created)
   const replacements = await replacementsOf(first.relinked, context, deps)
   countMisses(context.work.client.clientId, [...first.created, ...first.relinked, ...(fresh?.created ?? [])], deps)
   const { receiptId } = context.work
@@ -185,12 +178,17 @@ export async function decideCreates(
         provisions: firstSchemesOf(first.made, lost, context, deps),
       }
       const bases = [...stored.values(), ...again.stored.values(), ...(older?.tokens.values() ?? [])]
-      const beside = { effect, written: first.relinked, bases, references: known }
+      const beside = { effect, written: first.relinked, bases, references: known, added: addedOf(fresh, losers) }
       await saveWithClaims(db, outcomes, beside, context, deps)
       await older?.check(db)
-      return { outcomes, created: created && withoutLines(created, lostPlain) }
+      return { outcomes, created: created && withoutLost(created, lostPlain) }
     },
   }
+}
+
+/** The claims of plain records that made a token. */
+function addedOf(fresh: NewPlain | undefined, losers: ReadonlySet<string>): AddedClaim[] {
+  return fresh?.added.filter(({ tokenId }) => !losers.has(tokenId)) ?? []
 }
 
 function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): Provisioned[] {

@@ -4,20 +4,15 @@
 import { randomBytes } from 'node:crypto'
 import { openCache } from '../../src/cache.ts'
 import { isRefusal } from '../../src/errors.ts'
-import {
-  type CreatedRecord,
-  type CreatedRecords,
-  createdPacked,
-  createdResult,
-} from '../../src/job/answer/created-records.ts'
+import type { CreatedRecord } from '../../src/job/answer/created-records.ts'
 import { checkAt, expiryText, presentedText, versionText } from '../../src/job/presented-card.ts'
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 import { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { compareAt, orderOf, pick, UUID_BYTES, uuidBytes, uuidTexts } from '../../src/store/binary.ts'
 import type { Db } from '../../src/store/pool.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import type { NewTokens } from '../../src/store/token/new-tokens.ts'
-import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { shownBin } from '../../src/token/brand.ts'
 import { isExpired } from '../../src/token/card.ts'
@@ -30,6 +25,8 @@ import type { Work } from '../line/work.ts'
 import type { ChunkContext } from './chunk.ts'
 import type { PreparedCreate } from './fold.ts'
 import { openPlainReader, type PlainReader, type PlainRecords } from './plain.ts'
+import { addedClaims, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
+import type { AddedClaim } from './save-claims.ts'
 import { isNewest } from './source-times.ts'
 
 export interface PlainCreates {
@@ -60,7 +57,7 @@ export async function openPlainWay(
   const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
   if (isRefusal(scope) || scope.autoProvision) return undefined
   const cards = ring.newCards(token_scope)
-  return cards && { reader: openPlainReader(token_scope, directory.bins()), scope, cards }
+  return cards && { reader: openPlainReader(scope, directory.bins()), scope, cards }
 }
 
 /** Other work gets its turn after this many records. */
@@ -81,7 +78,12 @@ export async function preparePlain(
     cards.print(pan, prints, index * UUID_BYTES)
   }
   const all: PlainCreates = { records, scope, cards, prints, order: orderOf(prints) }
-  const set = new Set([...repeated(all), ...sharedWith(others, all), ...refusable(all, context)])
+  const set = new Set([
+    ...repeated(all),
+    ...sharedWith(others, all),
+    ...refusable(all, context),
+    ...repeatedOwners(records, others),
+  ])
   const { plain, prepared } = setApart(all, set, context)
   return { plain, prepared: byLine(others, prepared) }
 }
@@ -146,7 +148,7 @@ function asObject(
   place: number,
   { acceptedAt }: ChunkContext,
 ): PreparedCreate {
-  const { lines, references, pans, months, years, names, brands, binRanges } = records
+  const { lines, references, pans, months, years, names, brands, binRanges, claims } = records
   const pan = pans.reveal()[place] ?? ''
   const line = lines[place] ?? 0
   const kept = uuidTexts(pick(prints, [place]))
@@ -169,7 +171,7 @@ function asObject(
     given: name === null ? dates : { ...dates, cardHolderName: name },
     key: kept[0] ?? '',
     contract: undefined,
-    claim: undefined,
+    claim: claims[place],
     giver: [acceptedAt, '', line],
     presented: presentedText(dates, fingerprints),
   }
@@ -180,25 +182,30 @@ const BATCHES_MAX = 1_000
 const newOnly = openCache<boolean>({ max: BATCHES_MAX })
 
 /**
- * The records whose cards have tokens are set apart: `stored` holds these tokens, by card. While a batch has new cards only,
- * nothing is looked up: the insert finds out, too.
+ * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by card,
+ * `references` these references, by `ownerKey`. While a batch has new cards only, no card is looked up: the insert finds
+ * out, too.
  */
-export async function setKnownApart(
-  plain: PlainCreates,
-  db: Db,
-  context: ChunkContext,
-): Promise<{ plain: PlainCreates; prepared: PreparedCreate[]; stored: Map<string, StoredToken> }> {
+export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
+  const { records, prints, order } = plain
   const batch = String(context.batch?.batchNo)
-  if (newOnly.get(batch)) return { plain, prepared: [], stored: new Map() }
-  const rows = plain.order.length === 0 ? [] : await tokens.findByCards(db, pick(plain.prints, plain.order))
-  const fingerprints = rows.flatMap(({ cards }) => cards)
-  const { plain: rest, prepared } = setApart(plain, new Set(placesOf(fingerprints, plain)), context)
-  newOnly.set(batch, rows.length === 0)
-  const stored = matchCards(
-    rows,
-    prepared.map(({ facts }) => facts),
+  const isLookedUp = order.length > 0 && !newOnly.get(batch)
+  const [rows, known] = await Promise.all([
+    isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
+    references.findByOwners(db, ownersAt(records, order)),
+  ])
+  if (isLookedUp) newOnly.set(batch, rows.length === 0)
+  const ofKnownCards = placesOf(
+    rows.flatMap(({ cards }) => cards),
+    plain,
   )
-  return { plain: rest, prepared, stored }
+  const { plain: rest, prepared } = setApart(
+    plain,
+    new Set([...ofKnownCards, ...placesOfKnownOwners(records, order, known)]),
+    context,
+  )
+  const facts = prepared.map(one => one.facts)
+  return { plain: rest, prepared, stored: matchCards(rows, facts), references: known }
 }
 
 /** The tokens that plain records make. */
@@ -206,6 +213,7 @@ export interface NewPlain {
   plain: PlainCreates
   tokens: NewTokens
   created: readonly CreatedRecord[]
+  added: readonly AddedClaim[]
 }
 
 /** Makes and seals the tokens; undefined if there are none to make. */
@@ -238,6 +246,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
       year,
       brand: records.brands[place] ?? null,
       presented: expiryText(month, year) + checkAt(prints, place * UUID_BYTES) + version,
+      isAdded: records.claims[place] !== undefined,
     })
   }
   const made: NewTokens = {
@@ -257,7 +266,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
       ...{ now, receiptId, batchNo: batch?.batchNo ?? 0 },
     },
   }
-  return { plain, tokens: made, created }
+  return { plain, tokens: made, created, added: addedClaims(records, order, tokenIds) }
 }
 
 /** The records of tokens whose cards have other tokens, as the rules take them. */
@@ -273,21 +282,4 @@ export function lostRecords(
     places.map(place => asObject(plain, place, context)),
     [],
   )
-}
-
-export function textsOfCreated({ created }: NewPlain): CreatedRecords {
-  const sorted = created.toSorted((a, b) => a.line - b.line)
-  return {
-    lines: sorted.map(({ line }) => line),
-    results: sorted.map(createdResult),
-    packed: sorted.map(createdPacked),
-  }
-}
-
-export function withoutLines(records: CreatedRecords, lost: readonly { line: number }[]): CreatedRecords {
-  if (lost.length === 0) return records
-  const { lines, results, packed } = records
-  const gone = new Set(lost.map(({ line }) => line))
-  const isKept = (_: unknown, index: number) => !gone.has(lines[index] ?? 0)
-  return { lines: lines.filter(isKept), results: results.filter(isKept), packed: packed.filter(isKept) }
 }

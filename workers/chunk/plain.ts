@@ -1,14 +1,18 @@
 // Reads the plain records of a chunk into columns: creates in the scope of the chunk that have a card in clear, with its
-// expiry date, and nothing else. Most records of most files are plain, and straight loops over columns take a fraction of
+// expiry date, perhaps `on_file`, and nothing else. Most records of most files are plain, and straight loops over columns take a fraction of
 // the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
 // chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
+import { claimOf, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
 import { Secret } from '../../src/secret.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
 import type { BinTable } from '../../src/token/bin.ts'
 import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
 import { monthOf, NAME_LENGTH_MAX, yearOf } from '../../src/token/card.ts'
+import type { Claim } from '../../src/token/on-file.ts'
 import { PAN_LENGTH, panFault } from '../../src/token/pan.ts'
+import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import { knownBrand } from '../card/card-facts.ts'
 import { pansOf, type ReadChunk, readRecord } from './chunk.ts'
 
@@ -23,6 +27,8 @@ export interface PlainRecords {
   names: (string | null)[]
   brands: (string | null)[]
   binRanges: (number | null)[]
+  /** For whom the card is on file; undefined for records that don't say. */
+  claims: (Claim | undefined)[]
 }
 
 export interface PlainReader {
@@ -32,7 +38,7 @@ export interface PlainReader {
 }
 
 const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
-const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card'])
+const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card', 'on_file'])
 const CARD: ReadonlySet<string> = new Set(['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'])
 const LINE_MAX = 2_147_483_647
 const REFERENCE_LENGTH_MAX = 128
@@ -43,11 +49,12 @@ interface Raw {
 }
 
 /** A reader for one chunk, whose records are in this scope. */
-export function openPlainReader(tokenScope: string, bins: BinTable): PlainReader {
+export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, bins: BinTable): PlainReader {
+  const { tokenScope } = scope
   const pans: string[] = []
   const records: PlainRecords = {
     ...{ lines: [], references: [], pans: new Secret(pans), months: [], years: [], names: [] },
-    ...{ brands: [], binRanges: [] },
+    ...{ brands: [], binRanges: [], claims: [] },
   }
   return {
     records,
@@ -60,6 +67,8 @@ export function openPlainReader(tokenScope: string, bins: BinTable): PlainReader
       if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
       const card = cardOf(request['card'], bins)
       if (!card) return false
+      const claim = request['on_file'] === undefined ? undefined : plainClaim(request['on_file'], scope)
+      if (claim === null) return false
       pans.push(card.pan)
       records.lines.push(head.line)
       records.references.push(head.reference)
@@ -68,6 +77,7 @@ export function openPlainReader(tokenScope: string, bins: BinTable): PlainReader
       records.names.push(card.name)
       records.brands.push(card.brand)
       records.binRanges.push(card.binRange)
+      records.claims.push(claim)
       return true
     },
   }
@@ -156,6 +166,13 @@ function isPlainReference(reference: string): boolean {
     if (isDigit(code)) digits += 1
   }
   return digits < PAN_LENGTH.least
+}
+
+/** The claim; null if it has a fault, or a text that could look like a card of the chunk. */
+function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): Claim | null {
+  if (someText(given, couldLookLikeCard)) return null
+  const { data } = OnFileRecord.safeParse(given)
+  return data === undefined ? null : claimOf(data, scope)
 }
 
 interface PlainCard {

@@ -1,5 +1,6 @@
 // Writes the claims of a chunk's records together with the tokens that the records change. Claims are decided here,
 // inside the transaction, because only then the token of each record's card is certain.
+import type { OnOrphan } from '../../src/job/choices.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
@@ -13,8 +14,7 @@ import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import { endOrphans } from '../reference/orphans.ts'
 import type { ChunkContext } from './chunk.ts'
-import { type Claims, claimedOf, openClaims } from './claims.ts'
-import { orphanPolicy } from './orphans.ts'
+import { type ClaimingRecord, type Claims, claimedOf, openClaims } from './claims.ts'
 
 export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
@@ -38,6 +38,13 @@ interface Beside {
   bases: readonly StoredToken[]
   /** The references of the records' owners as they were read, by `ownerKey`. */
   references: ReadonlyMap<string, StoredReference>
+  /** Records that made a token, whose owners have no reference and are no other record's owners. */
+  added?: readonly AddedClaim[] | undefined
+}
+
+/** The claim of such a record: its outcome is known beforehand. */
+export interface AddedClaim extends ClaimingRecord {
+  tokenId: string
 }
 
 /**
@@ -47,13 +54,15 @@ interface Beside {
 export async function saveWithClaims(
   db: Db,
   outcomes: readonly ClaimingOutcome[],
-  { effect, written = [], bases, references }: Beside,
+  { effect, written = [], bases, references, added = [] }: Beside,
   context: ChunkContext,
   deps: Deps,
 ): Promise<void> {
   const claiming = inFileOrder(outcomes)
-  if (claiming.length === 0) return writeEffects(db, [effect], deps)
+  if (claiming.length === 0 && added.length === 0) return writeEffects(db, [effect], deps)
   const claims = openClaims(references, context)
+  for (const one of added)
+    if (claims.judge(one, one.tokenId).outcome !== 'ADDED') throw new Error('broken law: the owner has a reference')
   const ends = claiming.map(one => claims.judge(one, one.tokenId, one.relinked))
   const compared = new Set(claiming.flatMap(({ outdated, tokenId }) => (outdated ? tokenId : [])))
   const touches = touchesOf({ claims, compared }, [...(effect.updates ?? []), ...written], bases, context)
@@ -86,6 +95,12 @@ export function predictClaims(
     const { tokenId, relinked } = outcome
     outcome.claimed = { outcome: claims.judge(outcome, tokenId, relinked).outcome, previous: undefined }
   }
+}
+
+/** What is done to tokens that lost their last owner by the chunk's claims; undefined: nothing. */
+function orphanPolicy({ work }: Pick<ChunkContext, 'work'>): Exclude<OnOrphan, 'keep'> | undefined {
+  const onOrphan = work.request.policy?.on_orphan ?? 'keep'
+  return onOrphan === 'keep' ? undefined : onOrphan
 }
 
 function inFileOrder(outcomes: readonly ClaimingOutcome[]) {

@@ -11,8 +11,11 @@ import type { Result } from '../../../src/job/result.ts'
 import { Secret } from '../../../src/secret.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import type { Statement, Store } from '../../../src/store/pool.ts'
+import type { StoredReference } from '../../../src/store/reference/source-references.ts'
+import * as references from '../../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
+import { ownerKey } from '../../../src/token/on-file.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -32,6 +35,8 @@ interface Given {
   name: string | number | null | undefined
   reference: string | undefined
   more: Record<string, unknown>
+  /** Its owner's number, and what is said beside. */
+  onFile: { owner: number; said: Record<string, unknown> } | undefined
   /** The line is sent in this form instead. */
   broken: 'rejected' | 'cut' | 'bytes' | undefined
 }
@@ -46,7 +51,28 @@ type Policy = Record<string, unknown> | undefined
 
 const mostly = <T>(usual: fc.Arbitrary<T>, ...others: fc.Arbitrary<T>[]) =>
   fc.oneof({ weight: 8 * others.length, arbitrary: usual }, ...others.map(arbitrary => ({ weight: 1, arbitrary })))
-const owner = fc.nat(3).map(n => ({ provider: 'stripe', customer_id: `cus_${n}`, card_id: `card_${n}` }))
+const onFile = fc.record({
+  owner: fc.nat(6),
+  said: mostly<Record<string, unknown>>(
+    fc.constantFrom<Record<string, unknown>>(
+      {},
+      { network_transaction_ids: ['MCC123456789', 'N2'] },
+      { cardholder_name: 'ANNA', network_transaction_id: 'N3', agreement: 'RECURRING', is_default: true },
+      { provider_account: 'acct_1' },
+      { billing_address: { line1: 'Street 1', country: 'DE' } },
+    ),
+    ...[
+      { card_id: '' },
+      { provider: 'a b' },
+      { unknown: 1 },
+      { network_transaction_ids: [] },
+      { network_transaction_ids: ['123456789012345'] },
+      { cardholder_name: testPan(4) },
+      { first_amount: -1 },
+      { first_date: '2026-02-30' },
+    ].map(fc.constant),
+  ),
+})
 const given: fc.Arbitrary<Given> = fc.record({
   pan: mostly<Given['pan']>(fc.nat(PANS - 1), ...(['luhn', 'short', 'amex', 'number'] as const).map(fc.constant)),
   month: mostly<Given['month']>(
@@ -82,8 +108,9 @@ const given: fc.Arbitrary<Given> = fc.record({
       { card: null },
       { encrypted_card: 'x', public_key_alias: 'y' },
     ].map(fc.constant),
-    owner.map(on_file => ({ on_file })),
+    fc.constant({ on_file: null }),
   ),
+  onFile: fc.option(onFile, { nil: undefined }),
   broken: mostly<Given['broken']>(fc.constant(undefined), ...(['rejected', 'cut', 'bytes'] as const).map(fc.constant)),
 })
 const sent: fc.Arbitrary<Sent> = fc.record({
@@ -144,6 +171,61 @@ describeStore('records in columns', engine => {
     expect(now.columns).toEqual([2])
     expect(now.outcomes).toEqual(['UNCHANGED', 'CREATED', 'CREATED', 'DUPLICATE', 'CREATED', 'CREATED'])
     expect((await chunk([plain(1), plain(4)])).columns).toEqual([])
+  })
+
+  it('with owners are worked in columns, but those of known owners and of owners who occur again', async () => {
+    cards += 10
+    const owned = (pan: number, owner: number) => ({
+      card: cardOf(pan),
+      on_file: { provider: 'stripe', card_id: `card_${cards}_${owner}` },
+    })
+    const before = await chunk([owned(0, 0), owned(1, 1)])
+    expect(before.columns).toEqual([2])
+    const now = await chunk([owned(2, 2), owned(3, 1), owned(4, 4), owned(5, 4), owned(6, 6), owned(0, 7)])
+    expect(now.columns).toEqual([2])
+    expect(now.references).toEqual(['ADDED', 'MOVED', 'ADDED', 'MOVED', 'ADDED', 'ADDED'])
+    const rows = await rowsOf(scopes.columns, [0, 1, 2, 3, 4, 5, 6])
+    const named = await references.findByTokens(
+      installation.vault.store,
+      rows.map(({ tokenId }) => tokenId),
+    )
+    expect(named.map(({ cardId }) => cardId.split('_')[2]).sort()).toEqual(['0', '1', '2', '4', '6', '7'])
+  })
+
+  it('with owners keep them if their card gets its token from another chunk meanwhile', async () => {
+    cards += 10
+    const owned = (pan: number, owner: number) => ({
+      card: cardOf(pan),
+      on_file: { provider: 'stripe', card_id: `card_${cards}_${owner}` },
+    })
+    let other: string[] = []
+    const first = await chunk([owned(0, 0), owned(1, 1)], {
+      async beforeCommit() {
+        other = (await chunk([owned(1, 2)])).references
+      },
+    })
+    expect({ other, first: first.references, outcomes: first.outcomes }).toEqual({
+      other: ['ADDED'],
+      first: ['ADDED', 'ADDED'],
+      outcomes: ['CREATED', 'UNCHANGED'],
+    })
+    const [token] = await rowsOf(scopes.columns, [1])
+    const owners = await references.findByTokens(installation.vault.store, [token?.tokenId ?? ''])
+    expect(owners.map(({ cardId }) => cardId.split('_')[2])).toEqual(['2', '1'])
+  })
+
+  it('whose owner gets a reference from another chunk meanwhile are decided with it', async () => {
+    cards += 10
+    const owned = (pan: number, owner: number) => ({
+      card: cardOf(pan),
+      on_file: { provider: 'stripe', card_id: `card_${cards}_${owner}` },
+    })
+    const first = await chunk([owned(0, 0), owned(1, 1)], {
+      async beforeCommit() {
+        await chunk([owned(2, 1)])
+      },
+    })
+    expect(first.references).toEqual(['ADDED', 'MOVED'])
   })
 
   it('whose card gets its token from another chunk meanwhile are decided with that token', async () => {
@@ -243,7 +325,11 @@ describeStore('records in columns', engine => {
     const store = watched(world.deps.store, columns, beforeCommit)
     const end = await runJob(job, new AbortController().signal, { ...world.deps, store })
     const { records } = resultOf(job)
-    return { end, columns, outcomes: records?.map(({ outcome }) => outcome) ?? [] }
+    return {
+      ...{ end, columns },
+      outcomes: records?.map(({ outcome }) => outcome) ?? [],
+      references: records?.map(({ reference_outcome }) => reference_outcome ?? '') ?? [],
+    }
   }
 
   function resultOf({ receiptId: id }: Job): Result {
@@ -300,13 +386,25 @@ describeStore('records in columns', engine => {
     }
     const rows = await tokens.findByIds(installation.vault.store, [...names.keys()])
     for (const row of rows) seen.push(shown(row, receipts, names))
+    const referring = await references.findByTokens(
+      installation.vault.store,
+      rows.map(({ tokenId }) => tokenId),
+    )
+    for (const { tokenId, lastReceipt, mark, ...reference } of sortedByOwner(referring)) {
+      const { referenceNo: _, createdAt: __, updatedAt: ___, givenAt, ...said } = reference
+      seen.push({
+        ...said,
+        givenAt: givenAt?.slice(1),
+        ...{ tokenScope: '', token: names.get(tokenId), lastReceipt: receipts.indexOf(lastReceipt), line: mark?.line },
+      })
+    }
     const named = new Set(rows.flatMap(row => row.cards))
     expect((await cardsOf(rows)).map(({ fp }) => fp)).toEqual([...named])
     return seen
   }
 
   function lineOf(
-    { pan, month, year, name, reference, more, broken }: Given,
+    { pan, month, year, name, reference, more, onFile, broken }: Given,
     line: number,
     isObjects: boolean,
   ): string {
@@ -317,7 +415,12 @@ describeStore('records in columns', engine => {
       ...{ cardNumber: numberOf(pan), expiryMonth: month, expiryYear: year, cardholderName: name },
       ...(isObjects ? { sequenceNumber: '' } : {}),
     }
-    return JSON.stringify({ line, reference, request: { card, ...more } })
+    const { owner, said } = onFile ?? {}
+    const ids = { provider: 'stripe', customer_id: `cus_${owner}`, card_id: `card_${cards}_${owner}` }
+    return JSON.stringify({
+      ...{ line, reference },
+      request: { card, ...(onFile ? { on_file: { ...ids, ...said } } : {}), ...more },
+    })
   }
 
   function numberOf(pan: Given['pan']): string | number {
@@ -373,7 +476,7 @@ describeStore('records in columns', engine => {
       createdAt: __,
       updatedAt: ___,
     } = row
-    const { mark, lastReceipt, analyticsToken, ...others } = row
+    const { mark, lastReceipt, analyticsToken, givenAt, ...others } = row
     const pan = sealed && sealVersion ? installation.vault.ring.open(sealed, sealVersion, tokenId, tokenScope) : null
     const isItsCard =
       pan && prints[0] === installation.vault.ring.fingerprints(new Secret(pan.reveal()), tokenScope).kept[0]
@@ -382,9 +485,15 @@ describeStore('records in columns', engine => {
       ...{ tokenId: names.get(tokenId), tokenScope: '', sealed: pan?.reveal(), cards: prints.length, isItsCard },
       ...{ storedCards: 0, createdAt: 0, updatedAt: 0, analyticsToken: analyticsToken?.length },
       ...{ lastReceipt: receipts.indexOf(lastReceipt ?? ''), mark: mark && { ...mark, batchNo: 0 } },
+      // Without the time: the two plays may be in two seconds.
+      givenAt: givenAt && Object.entries(givenAt).map(([facet, giver]) => [facet, giver?.slice(1)]),
     }
   }
 })
+
+function sortedByOwner(rows: readonly StoredReference[]): StoredReference[] {
+  return rows.toSorted((a, b) => (ownerKey({ ...a, tokenScope: '' }) < ownerKey({ ...b, tokenScope: '' }) ? -1 : 1))
+}
 
 /** The store, with a note of each insert of columns. `beforeCommit` is called once, before the first statement of a transaction. */
 function watched(store: Store, columns: number[], beforeCommit?: () => Promise<void>): Store {
