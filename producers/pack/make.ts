@@ -34,7 +34,7 @@ export interface PackAsk {
 
 export interface PackDeps {
   clock: Clock
-  /** Of the clients that may have signed the manifests. */
+  /** The keys of the clients that may have signed the manifests. */
   keys: readonly VerifyKey[]
   signer: Signer
   madeBy: Maker

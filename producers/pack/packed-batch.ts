@@ -12,7 +12,7 @@ import type { PackedBatch, Signer } from './pack.ts'
 
 export interface PackingBatch {
   packPath: string
-  /** Of the clients that may have signed the manifest. */
+  /** The keys of the clients that may have signed the manifest. */
   keys: readonly VerifyKey[]
   /** Manifests of dry runs that were named. */
   dryRuns: readonly FoundManifest[]

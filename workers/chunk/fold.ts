@@ -242,7 +242,7 @@ function standingOf(
   return { before, base, current, end, made }
 }
 
-/** A card's row after one more record. The version grows by one, however many records of the chunk changed the row. */
+/** The row of a card after one more record. The version grows by one, however many records of the chunk changed the row. */
 function foldedBy(
   verdict: Verdict,
   { pan, scope }: PreparedCreate,
@@ -250,7 +250,7 @@ function foldedBy(
   base: StoredToken | undefined,
 ): Folded {
   const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
-  // In place: the rules made this row for us, and copying a wide row takes longer than the rules.
+  // Changes the row in place: the rules made this row for us, and to copy a wide row takes longer than the rules.
   const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
   const needsSeal = verdict.needsSeal || before?.needsSeal === true
   return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }

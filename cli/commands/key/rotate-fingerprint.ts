@@ -79,7 +79,7 @@ export async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: 
   }
 }
 
-/** Follows the workers, and begins each phase once they are done, up to this one. */
+/** Waits for the workers, and begins each next phase once they are done, until the phase is `to`. */
 export async function follow(terminal: Terminal, store: Store, by: By, to: 'NEW' | 'SINGLE'): Promise<void> {
   const waits = waitsOn(terminal)
   for (let told = ''; ; await pause(ASK_MS)) {

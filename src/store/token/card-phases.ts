@@ -83,7 +83,7 @@ export interface AloneOptions {
   withTokens?: boolean
 }
 
-/** A store whose transactions run while no other transaction writes cards. Each is tried until it gets its locks. */
+/** A store whose transactions run while no other transaction writes cards. Each transaction is tried until it gets its locks. */
 export function storeAlone(store: Store, options: AloneOptions = {}): Store {
   return { ...store, transaction: work => runAlone(store, work, options) }
 }

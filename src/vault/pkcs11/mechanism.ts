@@ -25,7 +25,7 @@ interface Way {
 
 const BLOCK_BYTES = 16
 const BITS = 8
-/** RFC 5649: 8 bytes more than the bytes, which are padded to 8. */
+/** RFC 5649: a wrapped key is 8 bytes longer than the key, which is padded by up to 7 bytes. */
 const WRAP_BYTES = 16
 
 /**

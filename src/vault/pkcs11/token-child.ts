@@ -15,7 +15,7 @@ export interface TokenChild {
 const SCRIPT = fileURLToPath(new URL('./token-process.ts', import.meta.url))
 /** A module may wait for a token that is away. */
 const END_MS = 5_000
-/** Passwords and keys that a module has no use for. Its own settings have names that we can't know. */
+/** Variables that the child doesn't get: they hold passwords and keys. The names of a module's own settings aren't known here. */
 const OURS = /^(TOKENMILL_|DATABASE_URL$|REDIS_URL$|PG|AWS_|OTEL_)/
 
 const living = new Set<ChildProcess>()

@@ -191,7 +191,7 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     try {
       const held = await open(row)
       const slot = slotIn(slots, purpose)
-      // It may have come into use meanwhile, and was opened for that.
+      // The key may have come into use meanwhile; then another read has opened it.
       if (slot.versions.has(row.version)) return
       slot.versions.set(row.version, held)
       slot.sealing.push(held)
