@@ -180,8 +180,8 @@ const BATCHES_MAX = 1_000
 const newOnly = openCache<boolean>({ max: BATCHES_MAX })
 
 /**
- * Sets apart the records whose cards have tokens: `stored` holds these tokens, by card. It looks nothing up if no card of the
- * batch's last chunk in this process had a token: then the insert finds the cards that have one.
+ * The records whose cards have tokens are set apart: `stored` holds these tokens, by card. While a batch has new cards only,
+ * nothing is looked up: the insert finds out, too.
  */
 export async function setKnownApart(
   plain: PlainCreates,

@@ -1,7 +1,7 @@
-// Reads the plain records of a chunk into columns: creates in the scope of the chunk that have a card in clear with its
-// expiry date, perhaps a name and a reference, and nothing else. Most records of most files are plain, and straight loops
-// over columns take a fraction of the time of an object and its checks for each record. chunk.ts reads every other record,
-// and every record with a fault: this file refuses nothing.
+// Reads the plain records of a chunk into columns: creates in the scope of the chunk that have a card in clear, with its
+// expiry date, and nothing else. Most records of most files are plain, and straight loops over columns take a fraction of
+// the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
+// chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
 import { Secret } from '../../src/secret.ts'
