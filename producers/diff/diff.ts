@@ -1,5 +1,5 @@
-// `tokenmill migrate diff`: what a new file would change. Workers predict each row from the store, and what changes nothing
-// is left out; of a complete file, the owners whom it doesn't name any more are listed for their release. Nothing is changed.
+// `tokenmill migrate diff`: says what a new file would change, and changes nothing. Workers predict each row from the store, and
+// rows that change nothing are left out. Of a complete file it lists the owners whom the file doesn't name, for their release.
 import { rm } from 'node:fs/promises'
 import type { Db } from '../../src/store/pool.ts'
 import { ownerKey } from '../../src/token/on-file.ts'
@@ -26,9 +26,9 @@ import { findRemoved, type RemovedOwners } from './removed.ts'
 import { type LineOf, writeWholeFiles } from './whole-files.ts'
 
 export interface DiffOptions {
-  /** Those of the later migration. */
+  /** The options of the later migration. */
   migrate: MigrateOptions
-  /** The file holds every card of its accounts. Undefined: it doesn't, so nothing is removed. */
+  /** Set if the file holds every card of its accounts (`--complete`); without it no owner counts as gone. */
   complete: { db: Db; removedMax: RejectedMax } | undefined
 }
 
@@ -38,11 +38,11 @@ export interface DiffSummary {
   changes: Partial<Record<Change, number>>
   /** Rows that change nothing and aren't in the plan. */
   leftOut: number
-  /** Undefined for a file that isn't complete. `stored`: how many owners were compared. */
+  /** How many owners are gone, of how many that are stored; undefined for a file that isn't complete. */
   removed: { count: number; stored: number } | undefined
   /** Why nothing was written; undefined if the files are there. */
   stopped: 'removed' | 'interrupted' | undefined
-  /** Undefined where nothing is to be migrated, or released. */
+  /** The paths of the files; undefined if there is nothing to migrate (`plan`) or to release (`releases`). */
   plan: string | undefined
   releases: string | undefined
   ms: number
@@ -53,7 +53,7 @@ export async function diff({ migrate, complete }: DiffOptions, deps: FileRunDeps
   const reading = readingOf(migrate)
   const { file, removed } = await readFirst(reading, complete?.db)
   refuseOtherFile(reading.options, file.digests.sha256)
-  // A diff that stops leaves none of an earlier one, which could be of another content of the file.
+  // Files of an earlier diff are removed first: if this diff stops, they could be of another content of the file.
   for (const path of Object.values(pathsOf(reading))) await rm(path, { force: true })
   const changes = openChanges()
   const groups = openGroups()

@@ -1,5 +1,5 @@
 // Counts what the rows of a file hold, before anything is sent: cards, equal cards, brands, expiry years, and rows that
-// would be rejected because of their content. The store isn't asked; `migrate --dry-run` compares with the store.
+// would be rejected because of their content. It doesn't ask the store; `migrate --dry-run` does.
 import { z } from 'zod'
 import { isRefusal } from '../../src/errors.ts'
 import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
@@ -19,7 +19,7 @@ export interface CardFindings {
   references: { rows: number; repeated: number }
   /** How many references there are beyond one per card; undefined if rows have no reference. */
   sharing: number | undefined
-  /** Undefined where no row says whose card it is. */
+  /** Undefined if no row says whose card it is. */
   owners: OwnerFindings | undefined
   expired: number
   withoutExpiry: number

@@ -13,7 +13,7 @@ export type Meaning = (typeof MEANINGS)[number]
 
 export interface ColumnGuess {
   name: string
-  /** Undefined if the column is none of those that a record needs. */
+  /** Undefined if no record needs what the column holds. */
   meaning: Meaning | undefined
   /** The share of the column's values that have this form, from 0 to 1. */
   sure: number

@@ -60,8 +60,8 @@ const SHOWN_MAX = 40
 const PROVIDER = 'name-of-the-provider'
 
 /**
- * Whose card a row is, where columns look like it: the id of a card, and a customer's or what travels with the card. Names
- * alone say that, so each column is to be checked.
+ * The draft of `on_file`, if there are columns that look like the id of a card, and like a customer or what travels with the
+ * card. It is guessed from names alone, so a person must check each column.
  */
 function onFileOf(columns: readonly ColumnGuess[]) {
   const named = (meaning: Meaning) =>

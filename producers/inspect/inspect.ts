@@ -24,7 +24,7 @@ export interface Inspection {
 }
 
 export interface InspectOptions {
-  /** How the provider wrote the file; undefined: it is guessed. */
+  /** How the provider wrote the file; if undefined, a profile is guessed. */
   profile?: Profile | undefined
   /** Cards that have expired at this time count as expired, ms since the epoch. */
   at: number

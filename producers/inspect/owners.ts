@@ -1,5 +1,5 @@
 // Whose cards the rows of a file are: customers, owners that several rows name, cards that several owners have, and what
-// travels with them. An owner is named as the vault will name it, but for the token scope.
+// travels with them. An owner is identified as in the vault, but without the token scope.
 import { z } from 'zod'
 import { isUsualLinkId, ownerKey } from '../../src/token/on-file.ts'
 import { openTally } from './tally.ts'

@@ -1,5 +1,5 @@
-// The canonical text of what a pack holds: members sorted by name, two blanks per level, LF at the end. The same value is the
-// same text, whatever the order of its members was.
+// The canonical text of what a pack holds: members sorted by name, two blanks per level, LF at the end. Equal values
+// have the same text, in whatever order their members were.
 
 export function canonicalText(value: unknown): string {
   return `${JSON.stringify(sorted(value), null, 2)}\n`

@@ -6,7 +6,7 @@ import { FILE_OUTCOMES } from '../rows/outcome/file-outcome.ts'
 import type { ResultLine } from './results-file.ts'
 
 export const Cell = z.strictObject({
-  /** Null, as is the year: the results don't say it, as of a rejected row. */
+  /** Brand and year are null if the results don't say them, as for a rejected row. */
   brand: z.string().nullable(),
   expiry_year: z.string().nullable(),
   outcome: z.enum(FILE_OUTCOMES),
@@ -21,7 +21,7 @@ export interface Cells {
   all(): Cell[]
 }
 
-/** More would be no counts, but a list of rows. */
+/** The most cells of a pack: more would be a list of rows instead of counts. */
 const CELLS_MAX = 20_000
 
 export function openCells(): Cells {
@@ -47,7 +47,7 @@ function byCell(a: Cell, b: Cell): number {
   )
 }
 
-/** Nothing comes last. */
+/** Compares texts; null comes last. */
 function compare(a: string | null, b: string | null): number {
   if (a === b) return 0
   if (a === null || b === null) return a === null ? 1 : -1

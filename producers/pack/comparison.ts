@@ -40,7 +40,7 @@ export function compareTotals(vault: VaultSums, theirs: TheirTotal): Comparison 
   return {
     equal,
     brands_differ: equal ? [] : chosen(({ ours, other }) => !!ours && !!other && !isSame(ours, other)),
-    // A sender who gave the whole alone says nothing of brands.
+    // A sender who gave only the whole total gave no sums of brands.
     brands_of_one_side: equal || !theirs.by_brand ? [] : chosen(({ ours, other }) => !ours || !other),
   }
 }

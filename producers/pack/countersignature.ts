@@ -1,5 +1,5 @@
-// The counterparty's OpenPGP signature over a pack, checked and kept beside it. The pack stays as it was signed; the record
-// holds key and signature, so that it can be checked again later without any other file.
+// The counterparty's OpenPGP signature over a pack, checked and kept beside it. The JSON of the pack isn't changed. The
+// record holds key and signature, so that the signature can be checked again with the pack and the record alone.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -81,7 +81,7 @@ export async function countersign(
   }
 }
 
-/** The record beside a pack; undefined if there is none. Throws if it is none of this release. */
+/** The record beside a pack; undefined if there is none. Throws if the file isn't a record as this release writes it. */
 export async function readCountersignature(
   packPath: string,
 ): Promise<{ record: Countersignature; bytes: Buffer } | undefined> {

@@ -1,5 +1,5 @@
-// `--decisions FILE.csv`: what was decided about rows that brought no token, and by whom. A decision names its rows by
-// line, item or reference. Only the matching is done here; which rows need a decision is said in exceptions.ts.
+// `--decisions FILE.csv`: what was decided about the exceptions of a migration, and by whom. A decision names its rows by line,
+// item or reference. This file only finds the decision about a row; exceptions.ts says which rows need one.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -32,14 +32,14 @@ export interface RowName {
 export interface Decisions {
   file: NamedFile
   find(row: RowName): Decision | undefined
-  /** The lines of the file whose decision was never found, in order. */
+  /** The lines of the file whose decision is about none of the rows that were looked up, in order. */
   unused(): number[]
 }
 
 const COLUMNS = ['batch_id', 'line', 'item', 'reference', 'decision', 'by', 'on', 'note'] as const
 type Column = (typeof COLUMNS)[number]
 const DECISIONS_MAX = 500_000
-/** The pack counts rows by them, for people to read. */
+/** The most different decisions: the pack counts rows by decision, for people to read. */
 const WORDS_MAX = 100
 
 interface Entry {
@@ -87,7 +87,7 @@ export async function readDecisions(
 
 type Wrong = (what: string) => FileError
 
-/** The content of the line isn't quoted. */
+/** The error about a line, which doesn't quote the line's content. */
 function wrong(path: string, at: number): Wrong {
   return what => new FileError('usage', `${path}, line ${at} ${what}.`, 'Correct it; docs/sign-off.md has an example.')
 }

@@ -1,5 +1,5 @@
-// The exceptions of a migration: rows that were sent and brought no token, and rows that the total leaves out. Each should
-// have a decision; those without are open.
+// The exceptions of a migration: rows that were sent and got no token, and rows with a token that the total leaves out. Each
+// should have a decision; an exception without a decision is open.
 import { z } from 'zod'
 import { NamedFile } from '../migrate/manifest.ts'
 import { Decision, type Decisions } from './decisions.ts'

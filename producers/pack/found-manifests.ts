@@ -110,14 +110,14 @@ async function idIn(path: string): Promise<string | undefined> {
   }
 }
 
-/** Of real runs. */
+/** Reads the manifests, and leaves out those of dry runs. */
 async function readAll(paths: readonly string[]): Promise<FoundManifest[]> {
   const found: FoundManifest[] = []
   for (const path of paths) found.push({ path, ...(await readManifest(path)) })
   return found.filter(({ manifest }) => !manifest.dry_run)
 }
 
-/** The paths of manifests, but of none of a replay: a replay of a batch repeats its results. */
+/** The paths of manifests in a folder, without those of dry runs, and of replays, which repeat a batch's results. */
 async function inFolder(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(error => {
     throw new FileError('usage', `${folder} cannot be read (${codeOf(error)}).`, 'Give --folder a folder.', error)

@@ -1,6 +1,5 @@
-// Makes a sign-off pack of batches: checks their manifests, counts their results anew, and puts beside them what was
-// decided and what both sides' totals say. The file of rows to leave out is written here, while results are read; the
-// caller writes and signs the pack.
+// Makes a sign-off pack of batches: checks their manifests, counts their results anew, and adds the decisions and the totals of
+// both sides. It writes the file of rows to leave out while it reads the results; the caller writes and signs the pack.
 import type { Clock } from '../../src/clock.ts'
 import { tookEffect } from '../../src/job/outcome.ts'
 import type { VerifyKey } from '../detached-signature.ts'
@@ -35,7 +34,7 @@ export interface PackAsk {
 
 export interface PackDeps {
   clock: Clock
-  /** Of the clients that may have signed the manifests. */
+  /** The keys of the clients that may have signed the manifests. */
   keys: readonly VerifyKey[]
   signer: Signer
   madeBy: Maker
@@ -43,7 +42,7 @@ export interface PackDeps {
   total: ((batches: readonly string[]) => Promise<MigrationTotal>) | undefined
 }
 
-/** Throws a FileError if a manifest doesn't hold, a file that was named can't be used, or counts contradict each other. */
+/** Throws a FileError if a check of a manifest fails, a file can't be used, or counts contradict each other. */
 export async function makePack(ask: PackAsk, deps: PackDeps): Promise<Pack> {
   const { path, manifests, migration, theirs } = ask
   refuseForeignDryRuns(ask)

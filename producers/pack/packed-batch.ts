@@ -1,4 +1,4 @@
-// One batch of a pack: its manifest, if that holds, and the dry run over the same file.
+// Makes one batch of a pack: its manifest, once its checks have passed, and the comparison with its dry run.
 import { createHash } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -12,13 +12,13 @@ import type { PackedBatch, Signer } from './pack.ts'
 
 export interface PackingBatch {
   packPath: string
-  /** Of the clients that may have signed the manifest. */
+  /** The keys of the clients that may have signed the manifest. */
   keys: readonly VerifyKey[]
   /** Manifests of dry runs that were named. */
   dryRuns: readonly FoundManifest[]
 }
 
-/** Throws a FileError if the manifest, or that of the dry run, doesn't hold. */
+/** Throws a FileError if a check of the manifest, or of the dry run's manifest, fails. */
 export async function packBatch(found: FoundManifest, packing: PackingBatch): Promise<PackedBatch> {
   const { packPath, keys, dryRuns } = packing
   const { path, manifest } = found

@@ -1,5 +1,5 @@
-// The vault's total as a pack holds it: of the rows that it leaves out the count, the reasons and the first 1,000.
-// The file of rows to leave out has all (leave-out/).
+// The vault's total as a pack holds it, with the number of the rows that it leaves out, the reasons, and the first 1,000 of
+// these rows. The file of rows to leave out holds all of them (leave-out/).
 import { z } from 'zod'
 import type { ResultLine } from './results-file.ts'
 import { MigrationTotal } from './total.ts'

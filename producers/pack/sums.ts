@@ -1,5 +1,4 @@
-// The counts of a pack's batches, added up, and whether all that a pack counts agrees: it says the same number in several
-// places.
+// Adds up the counts of a pack's batches, and checks that counts agree which the pack holds in several places.
 import { tookEffect } from '../../src/job/outcome.ts'
 import { FILE_OUTCOMES, noFileCounts, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import { canonicalText } from './canonical.ts'
@@ -18,7 +17,7 @@ export function sumsOf(batches: readonly PackedBatch[]): Sums {
   return {
     rows: sum(manifests.map(({ rows }) => rows)),
     counts,
-    // A sum over some of the batches would be taken for one over all.
+    // Repairs are left out unless every batch has them: a sum over some of the batches would be taken for the sum over all.
     ...(repairs.length === manifests.length && { repairs: added(repairs) }),
     ...(references.length > 0 && { references: added(references) }),
     ...(onFile.length > 0 && { on_file: added(onFile) }),
@@ -31,7 +30,7 @@ function added(all: readonly Counts[]): Counts {
   return sums
 }
 
-/** What must agree, and how it is known. */
+/** Which counts must agree, and how that is checked. */
 const AGREEMENTS: readonly { of: string; holds: (pack: Pack) => boolean }[] = [
   {
     of: 'its sums and those of the manifests',
@@ -61,7 +60,7 @@ const AGREEMENTS: readonly { of: string; holds: (pack: Pack) => boolean }[] = [
   },
 ]
 
-/** The first two parts of a pack that don't agree; undefined: all do. */
+/** The name of the first two counts that don't agree; undefined if all agree. */
 export function contradictionOf(pack: Pack): string | undefined {
   return AGREEMENTS.find(({ holds }) => !holds(pack))?.of
 }

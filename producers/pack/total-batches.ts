@@ -8,7 +8,7 @@ import { sumChunks } from '../../src/store/batch/batch-sums.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { FileError } from '../rows/file-error.ts'
 
-/** A batch is summed a second or some after its last chunk. */
+/** A batch is summed some seconds after its last chunk: how long to wait for the sum. */
 const SUMMED_MS = 15_000
 const LOOK_MS = 250
 const ENDED: readonly BatchState[] = ['FINISHED', 'CANCELLED', 'ABANDONED']
@@ -69,7 +69,7 @@ async function findOne(db: Db, { id, clientId }: { id: string; clientId?: string
   return batch
 }
 
-/** Receipts are dropped after some time: a total over those that are left would be wrong. */
+/** Throws if receipts of the batch were dropped, as happens after some time: a total over the others would be wrong. */
 async function countRows(db: Db, { batchNo, batchId, chunksDone }: Batch): Promise<number> {
   const { chunks, counts } = await sumChunks(db, batchNo)
   if (chunks >= chunksDone)

@@ -1,5 +1,5 @@
-// The text in which the key of a migration's total goes to the sender: 64 hex digits and a line feed, which any program can
-// read. docs/sign-off/total.py reads it.
+// The text of the key of a migration's total, which the sender gets encrypted: 64 hex digits and a line feed.
+// docs/sign-off/total.py reads it.
 import { randomBytes } from 'node:crypto'
 import { Secret } from '../../src/secret.ts'
 

@@ -1,4 +1,4 @@
-// Cuts the batches of a total into parts, of which each is a job: so many chunks that a part takes seconds and its digests
+// Cuts the batches of a total into parts, each of which is a job: with so many chunks that a job takes seconds and its digests
 // half a megabyte.
 import * as clients from '../../src/store/access/clients.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'

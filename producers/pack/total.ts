@@ -1,5 +1,5 @@
 // The vault's half of the total that both sides of a migration compute. It asks the store for the total and waits:
-// workers compute it from the sealed rows, not the process that read the file. docs/sign-off.md has the recipe.
+// workers compute it from the sealed rows, not the process that read the file. docs/sign-off/total.md has the recipe.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
@@ -54,9 +54,9 @@ export interface TotalDeps {
 
 /** How long a command waits for a total without progress. */
 export interface Patience {
-  /** While no worker has sent a job of it. */
+  /** The wait while no worker has sent a job of the total, ms. */
   unsentMs: number
-  /** While its jobs wait in the queue, or fail. */
+  /** The wait while no part of the total is done, ms. */
   stalledMs: number
 }
 
@@ -136,7 +136,7 @@ interface Computed {
 }
 
 interface Uncomputed extends parts.PartsProgress {
-  /** Why it never will be; null while it still may. */
+  /** Why the total will never be computed; null while it still may be. */
   refused: string | null
 }
 
@@ -144,7 +144,7 @@ async function untilComputed(deps: TotalDeps, ask: TotalAsk, batches: readonly B
   for (;;) {
     const totalId = await openTotal(deps, ask.migration, batches)
     const computed = await untilEnded({ totalId, batches }, deps, ask)
-    // Undefined: it was removed, because for an hour nobody said that it is wanted. This process may have been stopped.
+    // Undefined: the total was removed, because no process has asked for it for an hour. This process may have been suspended.
     if (computed) return computed
   }
 }
@@ -174,7 +174,7 @@ async function untilEnded(
   }
 }
 
-/** Says that the total is wanted, which holds its row: what is read with it isn't removed meanwhile. */
+/** Notes that this process still waits, which locks the total's row: nothing that is read with it is removed meanwhile. */
 function look(
   store: Store,
   { totalId, batches }: { totalId: string; batches: readonly Batch[] },

@@ -63,7 +63,7 @@ export function checkSameBatches(path: string, pack: Pack, batches: readonly OfB
   throw new FileError('usage', `${path} is the pack of other batches.`, next)
 }
 
-/** Before the pack changes: after a crash there is no PDF rather than one of a former pack, which somebody could sign. */
+/** Removes the PDF before the pack changes: after a crash there is then no PDF of a former pack that somebody could sign. */
 async function removePaper(path: string): Promise<void> {
   const pdf = pdfPath(path)
   for (const name of [pdf, signaturePath(pdf)])
@@ -81,7 +81,7 @@ async function writePaper(
   await writeSigned(pdfPath(path), await paperOf({ ...of, sha256 }), sign)
 }
 
-/** The signature is there before the file that it signs. */
+/** Writes the signature first, so that the file is never there without it. */
 async function writeSigned(path: string, bytes: Buffer, sign: Sign): Promise<void> {
   await writeAtomically(signaturePath(path), `${await sign(bytes)}\n`)
   await writeAtomically(path, bytes)

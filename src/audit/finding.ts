@@ -3,9 +3,9 @@
 export type Finding =
   | { found: 'changed' | 'added'; seq: number; says: string }
   | Removed
-  /** The rows `seq` and `with` stand in each other's place. */
+  /** The rows `seq` and `with` are in each other's place. */
   | { found: 'swapped'; seq: number; with: number; says: string }
-  /** The store says itself that its head was moved, or is an older copy than what is outside. */
+  /** A row of the store says that its head was moved, or the store is older than its segments. */
   | { found: 'went-back'; says: string }
   | { found: 'segment'; segment: number; says: string }
 
@@ -29,7 +29,7 @@ export const segmentSays = (segment: number, says: string): Finding => ({
   says: `segment ${segment}: ${says}`,
 })
 
-/** One finding for each row and word: what the store shows, the segments show again. */
+/** One finding for each row and kind, because the comparison with segments finds again what the store showed. */
 export function distinct(findings: readonly Finding[]): Finding[] {
   const seen = new Set<string>()
   const covers = coversOf(findings)
@@ -42,7 +42,7 @@ export function distinct(findings: readonly Finding[]): Finding[] {
   })
 }
 
-/** Whether another finding names the removed rows among more. Rows aren't counted one by one: a forged head names any number. */
+/** Whether another finding names these removed rows and more. It compares numbers only: a forged head may name very many. */
 function coversOf(findings: readonly Finding[]): (one: Removed) => boolean {
   const spans: Removed[] = []
   const wide = findings.filter(one => one.found === 'removed').filter(one => one.to > one.seq)

@@ -1,5 +1,5 @@
 // Gives audit rows their numbers: each row the next one, its hash over the row before, and a MAC. A worker does it every
-// second; an act whose row must not be removed unseen does it itself.
+// second; an act of two operators does it in its own transaction.
 import { assert } from '../errors.ts'
 import * as auditChain from '../store/access/audit-chain.ts'
 import * as audits from '../store/access/audits.ts'

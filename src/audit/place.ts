@@ -10,7 +10,7 @@ import { openFiles } from '../report/files/open.ts'
 import { segmentName, segmentOf } from './segment.ts'
 
 export interface AuditPlace {
-  /** `AUDIT_URL` names it. If it doesn't, the place is a folder of this host and no act waits for it. */
+  /** True if `AUDIT_URL` names the place. If not, the place is a folder of this host and no act waits for it. */
   isOutside: boolean
   /** Throws `Fault('files_away')` if the place can't be reached. */
   put(segment: number, lines: Iterable<string>): Promise<void>
@@ -28,7 +28,7 @@ export interface PlaceOptions {
   endpoint: string | undefined
 }
 
-/** Longer than the audit is kept in the store, so that a row that is pruned there can still be read. */
+/** A segment is locked for as long as the store keeps a row, so that a row can be read there until the store removes it. */
 const LOCK_DAYS = 400
 
 export function ownAuditUrl(dataDir: string): string {

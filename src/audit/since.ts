@@ -1,6 +1,6 @@
-// What the audit says since one of its heads, for a caller who must not be misled by rows that were removed: the rows behind
-// the head are checked, and nothing outside. Who cuts off the end of the audit together with its head isn't seen here;
-// workers and `audit verify` see that.
+// Looks for a row in the audit after one of its heads, and checks the rows from there on, so that removed rows can't mislead the
+// caller. It doesn't read segments: if the end of the audit was cut off together with its head, only workers and `audit verify`
+// notice that.
 import * as auditChain from '../store/access/audit-chain.ts'
 import type { AuditRow } from '../store/access/audits.ts'
 import type { Db } from '../store/pool.ts'
@@ -9,7 +9,7 @@ import { hashRow } from './row-hash.ts'
 import { isMac, type Macs } from './row-mac.ts'
 import { MOVES, rowsOf } from './verify-chain.ts'
 
-/** `broken`: a row behind the head was removed, added or changed, or a worker says that the head was moved. */
+/** `broken`: a row after the head was removed, added or changed, or a worker says that the head was moved. */
 export async function lookSince(
   db: Db,
   ring: Macs,

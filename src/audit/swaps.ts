@@ -1,9 +1,9 @@
-// Finds, among rows whose hashes don't fit, those that were swapped: their contents, or their numbers.
+// Finds pairs of rows that were swapped, among the rows whose hashes are wrong: their contents were swapped, or their numbers.
 import type { ChainedRow } from '../store/access/audits.ts'
 import type { Finding } from './finding.ts'
 import { hashRow } from './row-hash.ts'
 
-/** A row whose hash isn't over the hash `before` it and its text. */
+/** A row whose hash isn't the hash of its text and of `before`, the hash of the row before it. */
 export interface Misfit {
   row: ChainedRow
   before: Buffer
@@ -11,11 +11,11 @@ export interface Misfit {
 
 interface Swaps {
   findings: Finding[]
-  /** Numbers of rows that are whole: only the row before them isn't theirs. */
+  /** Numbers of rows that weren't changed: their hash is wrong only because another row stands before them. */
   whole: Set<number>
 }
 
-/** Among more rows nobody looks for pairs. */
+/** Among more rows this file doesn't look for pairs, because each is compared with each. */
 const MISFITS_MAX = 200
 
 export function findSwaps(misfits: readonly Misfit[]): Swaps {
@@ -40,9 +40,9 @@ function haveEachOthersContents(one: Misfit, other: Misfit): boolean {
   )
 }
 
-/** Each row is whole in the other's place, with its own hash and MAC. */
+/** Whether the hash of each row would be right if the row had the other's number. */
 function haveEachOthersNumbers(one: Misfit, other: Misfit): boolean {
-  // Between neighbours the hash before the second is that of the row which stands second now.
+  // Of two neighbours the row that now stands second stood before the other one.
   const isNext = other.row.seq === one.row.seq + 1
   const before = isNext ? other.row.hash : other.before
   return (
@@ -51,7 +51,7 @@ function haveEachOthersNumbers(one: Misfit, other: Misfit): boolean {
   )
 }
 
-/** The rows behind the two that follow what stood there before. */
+/** The numbers of the rows right after the two, whose hashes follow one of the swapped rows. */
 function followers(misfits: readonly Misfit[], one: Misfit, other: Misfit): number[] {
   return misfits
     .filter(({ row }) => row.seq === one.row.seq + 1 || row.seq === other.row.seq + 1)

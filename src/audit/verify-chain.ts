@@ -1,5 +1,5 @@
 // Verifies the audit rows of the store: every number once, every hash over the row before, every MAC by the vault's key.
-// It reads the rows in pages. What was removed from the end together with the head is seen only in the segments.
+// It reads the rows in pages. Only the segments show if rows were removed from the end together with the head.
 import * as auditChain from '../store/access/audit-chain.ts'
 import * as audits from '../store/access/audits.ts'
 import type { Db } from '../store/pool.ts'
@@ -21,9 +21,9 @@ export interface VerifiedChain {
 type ChainedRow = audits.ChainedRow
 
 const PAGE = 1_000
-/** The worker wrote it when the head went back under its eyes. */
+/** A worker writes this row when it finds the head further back than it has left it. */
 export const WENT_BACK = 'audit.went-back'
-/** The worker wrote it when the head was no row of the audit. */
+/** A worker writes this row when the head isn't a row of the audit. */
 export const HEAD_MOVED = 'audit.head-moved'
 
 export async function verifyChain(db: Db, ring: Macs): Promise<VerifiedChain> {
@@ -85,7 +85,7 @@ async function judgeEnd(db: Db, ring: Macs, last: Pruned, chain: auditChain.Chai
   return [{ found: 'added', seq: added.seq, says: `row ${added.seq} was added behind the head` }]
 }
 
-/** The rows behind `after`, up to `to`. */
+/** The rows after the number `after`, up to `to`. */
 export async function* rowsOf(db: Db, to: number, after = 0): AsyncGenerator<ChainedRow> {
   for (;;) {
     const page = await audits.listChained(db, { after, to, limit: PAGE })

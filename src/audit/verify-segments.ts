@@ -14,7 +14,7 @@ import type { VerifiedChain } from './verify-chain.ts'
 interface Compared {
   findings: Finding[]
   segments: number
-  /** The last row that is outside. */
+  /** The number of the last row that a segment holds. */
   to: number
 }
 
@@ -32,7 +32,7 @@ interface CompareOptions {
   isComplete: boolean
 }
 
-/** Rows that retention removes are older. A day less, because clocks differ. */
+/** Rows that retention removes are older than this; it is a day less than AUDIT_DAYS, because clocks differ. */
 const YOUNGEST_MS = (AUDIT_DAYS - 1) * 86_400_000
 
 export async function compareSegments(db: Db, options: CompareOptions): Promise<Compared> {

@@ -23,7 +23,7 @@ export interface Verified {
   findings: Finding[]
   rows: number
   segments: number
-  /** The last row that is outside. */
+  /** The number of the last row that a segment holds. */
   rowsOutside: number
 }
 
@@ -32,8 +32,8 @@ function sentOf({ segment, unsentFrom }: auditChain.Chain): number {
 }
 
 export async function verifyAudit(db: Db, { ring, ...outside }: Sources): Promise<Verified> {
-  // The audit goes on meanwhile. Segments that were sent before the list are in it, and the head that is read after it is
-  // not behind them.
+  // Workers extend the audit meanwhile. So this reads first which segments were sent, then lists the segments, and then reads the
+  // rows: segments that were sent are in the list, and the rows reach as far as they do.
   const sent = sentOf(await auditChain.find(db))
   const names = await outside.place.list()
   const verified = await verifyChain(db, ring)

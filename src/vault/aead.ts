@@ -1,5 +1,5 @@
-// AES-256-GCM for everything that is stored encrypted. One buffer holds nonce (12 bytes), ciphertext and tag (16
-// bytes). jwe.ts handles what travels encrypted.
+// AES-256-GCM for what the vault stores encrypted under its data keys. One buffer holds nonce (12 bytes), ciphertext and tag
+// (16 bytes). jwe.ts and pgp/ decrypt what senders have encrypted.
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto'
 
 export const NONCE_BYTES = 12
@@ -7,7 +7,7 @@ export const TAG_BYTES = 16
 
 /**
  * Encrypts. `nonce` must never have been used with `key`: 12 random bytes, which are safe for 2^32 seals under one key
- * (NIST SP 800-38D, 8.3). A key is rotated long before that.
+ * (NIST SP 800-38D, 8.3). At half of that number a worker replaces the key.
  */
 export function sealWith(key: KeyObject, nonce: Buffer, plain: Buffer | string, aad: Buffer): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })

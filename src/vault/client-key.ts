@@ -111,7 +111,7 @@ export function thumbprintOf(key: KeyObject): string {
   return thumbprint(key.export({ format: 'jwk' }))
 }
 
-/** It is made of a key type's required members in alphabetical order. */
+/** The thumbprint is made of the required members of the key's type, in alphabetical order. */
 function thumbprint({ kty, crv, x, y, e, n }: Jwk): string {
   const required = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x }
   return hash('sha256', JSON.stringify(required), 'base64url')

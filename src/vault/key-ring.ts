@@ -53,7 +53,7 @@ export interface KeyRing extends HashRing, CardPrints {
   names(): string[]
   /** Seals a PAN. `nonce`: 12 random bytes that were never used before; without it they are drawn here. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
-  /** Fingerprints and seals many cards of a scope; undefined while cards have more than one fingerprint. */
+  /** Fingerprints and seals many cards of a scope; undefined while cards are written or found under several versions. */
   newCards(tokenScope: string): NewCards | undefined
   /**
    * Opens a sealed PAN. Throws `Fault('key_unavailable')` if the version isn't on the ring, `Fault('defect')` if the
@@ -77,7 +77,7 @@ export interface KeyRing extends HashRing, CardPrints {
   /** Seals the key of a migration's total for the migration's row. */
   sealTotalKey(key: Secret<Buffer>, migration: string): Sealed
   openTotalKey(sealed: Buffer, keyVersion: number, migration: string): Secret<Buffer>
-  /** Seals the private half of a capture key or of a signing key. `name`: of what and which. */
+  /** Seals a private half, or the secret of a role's key. `name`: to what it belongs; it opens for that name only. */
   sealPrivateHalf(raw: Buffer, name: string): Sealed
   openPrivateHalf(sealed: Buffer, keyVersion: number, name: string): Buffer
   /** Encrypts a version of a data key to a role without the key-encryption key (ring/shared-keys.ts). */
@@ -94,7 +94,7 @@ export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], ver
   return Promise.all(purposes.map(purpose => wrapDataKey(kek, { purpose, version }, randomBytes(KEY_BYTES))))
 }
 
-/** A key of these 32 bytes, which are erased. */
+/** Wraps these 32 bytes as a data key, and erases them. */
 export async function wrapDataKey(
   kek: KeyProvider,
   { purpose, version }: Pick<WrappedKey, 'purpose' | 'version'>,
@@ -113,7 +113,7 @@ export interface RingSource extends Pick<KeySource<WrappedKey>, 'load' | 'reserv
 
 /**
  * Unwraps the keys. Throws `Fault('key_unavailable')` if a key can't be unwrapped, or if a purpose doesn't have exactly
- * one ACTIVE key. A PENDING key that can't be unwrapped is left out and told to `onUnopened`.
+ * one ACTIVE key. A PENDING key that can't be unwrapped is left out; `onUnopened` gets its name.
  */
 export async function openLiveRing(
   keks: Pick<Keks, 'find'>,
@@ -122,7 +122,7 @@ export async function openLiveRing(
 ): Promise<LiveRing> {
   let phase: CardPhase | undefined
   const load = async () => {
-    // Before the keys: those that a phase names were stored before it.
+    // The phase is read before the keys: the keys that it names were stored before it, so they are among those read.
     const read = await source.loadPhase?.()
     const rows = await source.load()
     phase = read
@@ -133,7 +133,7 @@ export async function openLiveRing(
   return { ...ring, refresh: held.refresh, reserve: held.reserve, isTurning: held.isTurning }
 }
 
-/** A ring of these keys, which stay as they are. Its seals aren't counted. Throws as `openLiveRing` does. */
+/** A ring of these keys, which doesn't follow the store. Its seals aren't counted. Throws as `openLiveRing` does. */
 export function openKeyRing(keks: Pick<Keks, 'find'>, keys: readonly WrappedKey[]): Promise<LiveRing> {
   return openLiveRing(keks, { load: async () => keys })
 }
@@ -149,12 +149,12 @@ export async function openKey(
   return unwrapKey(keks, active)
 }
 
-/** For what a data key is wrapped: a key-encryption key opens it for that only. */
+/** The purpose for which a data key is wrapped: a key-encryption key unwraps it for that purpose only. */
 export function wrapPurpose(purpose: string, version: number): string {
   return `data-key/${purpose}/${version}`
 }
 
-/** One key. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
+/** Unwraps one key. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
 export async function unwrapKey(
   keks: Pick<Keks, 'find'>,
   { purpose, version, kekId, wrapped }: WrappedKey,

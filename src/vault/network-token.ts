@@ -1,5 +1,5 @@
-// The numbers of scheme tokens, sealed with a separate data key. So the gateway, which shows the numbers, can get that
-// key alone, in a file. It can't open cards with it.
+// The numbers of scheme tokens, sealed with a separate data key. So the gateway, which shows the numbers, can get that key,
+// with which it can't open cards (ring/shared-keys.ts; hosts of release 0.3 have it in a file).
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../config.ts'

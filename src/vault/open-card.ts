@@ -1,5 +1,5 @@
 // Decrypts `encrypted_card`, which is a JWE or an OpenPGP message. The token rules check the plaintext. Every failure
-// to decrypt gives the same refusal.
+// to decrypt gives the same refusal, except for a message in the cipher IDEA.
 import { setImmediate } from 'node:timers/promises'
 import { type Refusal, refuse } from '../errors.ts'
 import { Secret } from '../secret.ts'

@@ -1,10 +1,10 @@
 // Private halves of capture keys and of the installation's signing keys, as they are stored: sealed under the data key
-// `private-half`. Releases before 0.4 wrapped them by the key-encryption key (KEK) itself; those still open.
+// `private-half`. Releases before 0.4 wrapped them by the key-encryption key (KEK) itself; this file opens such halves, too.
 import { Fault } from '../errors.ts'
 import type { Keks } from './kek/provider.ts'
 import type { LiveRing } from './key-ring.ts'
 
-/** A private half and what opens it: of `kekId` and `privateVersion` exactly one is set. */
+/** A stored private half and the key that opens it: exactly one of `kekId` and `privateVersion` is set. */
 export interface StoredPrivateHalf {
   wrappedPrivate: Buffer
   kekId: string | null

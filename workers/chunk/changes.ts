@@ -155,7 +155,7 @@ async function claimsOf(
   return claims
 }
 
-/** What the records of a chunk have changed so far. */
+/** What the records of a chunk, up to the current one, have changed. */
 interface Changes {
   /** The tokens as earlier records left them, by id. */
   rows: Map<string, StoredToken>
@@ -270,7 +270,7 @@ async function applyUpdate(
   const at = { now: work.now, receiptId: work.receiptId, giver: [acceptedAt, '', change.line] } as const
   const verdict = update(row, given, at)
   if (isRefusal(verdict)) return verdict
-  // The record needn't hold the card that the token has.
+  // The token's card may be another than the record's: the data on the card on file is compared with both.
   const telling = onFileRefusal(onFile, row) ?? onFileRefusal(onFile, verdict.row)
   if (telling) return telling
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)

@@ -19,7 +19,7 @@ import { isNewest } from './source-times.ts'
 export interface ClaimingRecord {
   line: number
   claim: Claim
-  /** Default: the batch as a whole. */
+  /** Default: the giver of the whole batch. */
   giver?: Giver | undefined
   /** The number of the owner's token was changed later. */
   outdated?: boolean | undefined
@@ -51,14 +51,14 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
   const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
   const current = (key: string) => judged.get(key) ?? stored.get(key)
   const since = reversibleSince(now)
-  /** Nothing brings the owner back to that token any more. */
+  /** Counts the owner off its former token: no reversal brings the owner back to that token any more. */
   const forgo = ({ before, tokenId, updatedAt }: StoredReference) => {
     if (before && before.tokenId !== tokenId && updatedAt > since) gain(before.tokenId, -1)
   }
   const keep = (key: string, row: SourceReference) => {
     const base = stored.get(key)
     if (base && !judged.has(key)) forgo(base)
-    // The version grows once, however many records of the chunk are the owner's.
+    // The version grows by one, however many records of the chunk name the owner.
     // In place: `judgeClaim` made this row for us.
     judged.set(key, Object.assign(row, { version: base ? base.version + 1 : 1, referenceNo: base?.referenceNo }))
   }
@@ -75,7 +75,7 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
         gain(previousToken, -1)
         left.add(previousToken)
       }
-      // A later line has moved its owner to another token.
+      // A record of a later time has moved this owner to another token.
       if (outcome === 'OLDER' && current(key)?.tokenId !== tokenId) left.add(tokenId)
       return { outcome, previousToken }
     },

@@ -95,7 +95,7 @@ function prepareCreate(
     const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
     const key = keyOf(facts.fingerprints)
     const claim = request.on_file && claimOf(request.on_file, scope)
-    // The date of a contract with a third party isn't the record's.
+    // The expiry date of `card`: a third party's contract may have another one than the record.
     const presented = presentedText(card, facts.fingerprints)
     return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim, giver, presented }
   }
@@ -128,12 +128,12 @@ async function scopesOf(
 /** The creates of a chunk, ready to be decided. */
 interface CreatesOf {
   prepared: readonly PreparedCreate[]
-  /** Those that are worked in columns. */
+  /** The creates that are worked in columns. */
   plain: PlainCreates | undefined
   provisioned: ProvisionedCards | undefined
 }
 
-/** Records that were decided, of which some may be told as texts. */
+/** Records that were decided; the outcomes of some may be ready texts. */
 export interface DecidedCreates {
   save(db: Db): Promise<{ outcomes: RecordOutcome[]; created: CreatedRecords | undefined }>
 }

@@ -47,7 +47,7 @@ export async function decideDryRun(
   })
   return {
     save: async db => {
-      // A card that is known under a version that this process hasn't heard of is no miss.
+      // In another phase a card might be known under a version that wasn't looked for, and would be counted as a miss.
       for (const turn of new Set(prepared.map(({ facts }) => facts.fingerprints.turn)))
         await cardPhases.assertTurn(db, turn)
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
@@ -58,7 +58,7 @@ export async function decideDryRun(
   }
 }
 
-/** The fingerprints by which the dry run knows the cards, by card: under one version, whatever the key does meanwhile. */
+/** The fingerprints by which the dry run knows the cards, by card: all under one version, also after a rotation of the key. */
 async function pinnedPrints(
   run: string,
   prepared: readonly PreparedCreate[],

@@ -32,7 +32,7 @@ export interface PreparedCreate {
   key: string
   /** The contract under which a third party makes the token. */
   contract: Contract | undefined
-  /** For whom the card is on file. */
+  /** The claim of the record: for whom the card is on file. */
   claim: Claim | undefined
   giver: Giver
   /** The card as the record gives it (`presentedText`). */
@@ -64,7 +64,7 @@ export interface KeyedOutcome extends RecordOutcome {
   token: StoredToken | undefined
   /** Identifies the card that the record is about; empty for a record without one. */
   key: string
-  /** Undefined if the record took no effect. */
+  /** The record's claim; undefined if the record took no effect. */
   claim: Claim | undefined
   tokenId: string | undefined
   /** The token was the owner's before, and is now linked to the record's card. */
@@ -189,7 +189,7 @@ function foldCard(
     throw new LostRace('the token of a third party was deleted meanwhile')
   // A change of the mark alone is saved too: without it an earlier line that is worked later would overwrite what
   // this line confirmed.
-  // So is a row that gains a fingerprint.
+  // A row that gains a fingerprint is saved, too.
   const isSaved = verdict.changed || verdict.marked
   if (isSaved) folded.set(key, foldedBy(verdict, record, before, base))
   else if (!before && base && isRenewed(base))
@@ -242,7 +242,7 @@ function standingOf(
   return { before, base, current, end, made }
 }
 
-/** A card's row after one more record. The version grows by one, however many records of the chunk changed the row. */
+/** The row of a card after one more record. The version grows by one, however many records of the chunk changed the row. */
 function foldedBy(
   verdict: Verdict,
   { pan, scope }: PreparedCreate,
@@ -250,13 +250,13 @@ function foldedBy(
   base: StoredToken | undefined,
 ): Folded {
   const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
-  // In place: the rules made this row for us, and copying a wide row takes longer than the rules.
+  // Changes the row in place: the rules made this row for us, and to copy a wide row takes longer than the rules.
   const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
   const needsSeal = verdict.needsSeal || before?.needsSeal === true
   return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }
 }
 
-/** Nothing is changed for the record. */
+/** The outcome of a record that comes too late: it changes nothing. */
 function lateOutcome(record: PreparedCreate, { tokenId, outdated }: LateRecord): KeyedOutcome {
   const { line, reference, claim, giver, presented } = record
   const none = { reason: undefined, field: undefined, token: undefined }

@@ -1,6 +1,6 @@
-// The plain records of a chunk become tokens in columns: fingerprints, then ids, seals, the rows to insert and the texts of
-// their outcomes, in straight loops. A record that needs a decision (its card has a token, or occurs again in the chunk, or
-// has expired) becomes an object and is decided by fold.ts, as is every record that isn't plain.
+// Makes tokens of the plain records of a chunk, in columns: fingerprints, then ids, seals, the rows to insert and the texts of
+// the outcomes, in straight loops. A plain record that needs a decision (its card has a token or occurs again in the chunk, or
+// has expired in a batch with a rule for that) becomes an object and is decided by fold.ts, as is a record that isn't plain.
 import { randomBytes } from 'node:crypto'
 import { openCache } from '../../src/cache.ts'
 import { isRefusal } from '../../src/errors.ts'
@@ -46,7 +46,7 @@ export interface PlainWay {
   cards: NewCards
 }
 
-/** Undefined if the chunk's records need decisions that columns don't have. */
+/** Undefined if the chunk can't be worked in columns: because of its kind, policy or scope, or the phase of the key. */
 export async function openPlainWay(
   { request, client }: Work<TokenBatch>,
   { directory, ring }: Pick<Deps, 'directory' | 'ring'>,
@@ -63,7 +63,7 @@ export async function openPlainWay(
 /** Other work gets its turn after this many records. */
 const RECORDS_AT_ONCE = 100
 
-/** Fingerprints the records. `others`: the records beside them; those that need a decision join them. */
+/** Fingerprints the plain records. `others`: records that aren't plain; plain records that need a decision are added to them. */
 export async function preparePlain(
   records: PlainRecords,
   { scope, cards, others }: Pick<PlainWay, 'scope' | 'cards'> & { others: readonly PreparedCreate[] },
@@ -88,7 +88,7 @@ export async function preparePlain(
   return { plain, prepared: byLine(others, prepared) }
 }
 
-/** Cards that occur more than once. */
+/** The places of records whose card occurs more than once. */
 function repeated({ prints, order }: PlainCreates): number[] {
   return order.filter((place, at) => isSame(prints, place, order[at - 1]) || isSame(prints, place, order[at + 1]))
 }
@@ -97,7 +97,7 @@ function isSame(prints: Buffer, one: number, other: number | undefined): boolean
   return other !== undefined && compareAt(prints, one, other) === 0
 }
 
-/** Cards that another record has, too. */
+/** The places of records whose card a record of `others` has, too. */
 function sharedWith(others: readonly PreparedCreate[], plain: PlainCreates): number[] {
   const known = others.flatMap(({ facts }) => facts.fingerprints.known)
   return placesOf(known, plain)
@@ -124,7 +124,7 @@ function compareTo(bytes: Buffer, prints: Buffer, place: number): number {
   return bytes.compare(prints, place * UUID_BYTES, (place + 1) * UUID_BYTES)
 }
 
-/** Cards that have expired, in a batch with a rule for those. */
+/** The places of records whose card has expired, if the batch has a rule for expired cards. */
 function refusable({ records: { months, years }, order }: PlainCreates, { work, acceptedAt }: ChunkContext): number[] {
   if ((work.request.policy?.on_expired ?? 'import') === 'import') return []
   return order.filter(place =>
@@ -142,7 +142,7 @@ export function byLine(some: readonly PreparedCreate[], more: readonly PreparedC
   return [...some, ...more].sort((a, b) => a.line - b.line)
 }
 
-/** The record as the rules take it. */
+/** The record as an object, the form that the rules of fold.ts take. */
 function asObject(
   { records, scope, cards, prints }: PlainCreates,
   place: number,
@@ -178,7 +178,7 @@ function asObject(
 }
 
 const BATCHES_MAX = 1_000
-/** The batches of which this process's last chunk had no card with a token, by number. */
+/** By batch number: whether no card of the batch's last chunk in this process had a token. */
 const newOnly = openCache<boolean>({ max: BATCHES_MAX })
 
 /**
@@ -224,7 +224,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   const pans = records.pans.reveal()
   const ids = tokenIdsAt(now, order.length)
   const tokenIds = uuidTexts(ids)
-  // The nonce of each seal is what is drawn for its place.
+  // Random bytes at the place of each seal serve as its nonce.
   const sealed = randomBytes(order.reduce((bytes, place) => bytes + SEAL_BYTES + (pans[place] ?? '').length, 0))
   const sealedEnds: number[] = []
   const sealVersions: number[] = []
@@ -269,7 +269,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   return { plain, tokens: made, created, added: addedClaims(records, order, tokenIds) }
 }
 
-/** The records of tokens whose cards have other tokens, as the rules take them. */
+/** The records whose cards turned out to have other tokens (`lost`), as objects for the rules of fold.ts. */
 export function lostRecords(
   { plain, created }: NewPlain,
   lost: ReadonlySet<string>,

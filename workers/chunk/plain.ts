@@ -16,9 +16,9 @@ import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import { knownBrand } from '../card/card-facts.ts'
 import { pansOf, type ReadChunk, readRecord } from './chunk.ts'
 
-/** Values of the same place belong to the same record. */
+/** Values at the same place in each column belong to the same record. */
 export interface PlainRecords {
-  /** They grow. */
+  /** The line numbers of the records, in growing order. */
   lines: number[]
   references: (string | undefined)[]
   pans: Secret<string[]>
@@ -84,13 +84,13 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
 }
 
 export interface MixedChunk extends ReadChunk {
-  /** The records that `records` lacks. */
+  /** The plain records; `records` holds the others. */
   plain: PlainRecords
 }
 
 /**
- * Reads the records of a chunk. Undefined if none is plain, or if the chunk isn't what senders make: then it is read without
- * columns, and refused where it must be.
+ * Reads the records of a chunk. Undefined if none is plain, or if the chunk's form is unusual: then the caller reads it
+ * without columns, and refuses what it must.
  */
 export function readMixed(
   plaintext: Buffer,
@@ -123,7 +123,7 @@ export function readMixed(
   return { records, cards, plain }
 }
 
-/** The line, if it comes behind the last one; NaN from the first one on that doesn't. */
+/** The line, if it is greater than the last one; else NaN, for this line and all that follow. */
 function grown(last: number, line = 0): number {
   return line > last ? line : Number.NaN
 }
@@ -154,8 +154,8 @@ function isPlainHead(head: Raw): head is Raw & { line: number; reference: string
 }
 
 /**
- * Whether it is printable ASCII that JSON doesn't escape, with too few digits for a card number: then no rule about names
- * could refuse it.
+ * Whether the reference is printable ASCII that JSON doesn't escape, with too few digits for a card number: then no rule about
+ * references could refuse it.
  */
 function isPlainReference(reference: string): boolean {
   if (reference.length > REFERENCE_LENGTH_MAX) return false
@@ -199,10 +199,10 @@ function cardOf(card: unknown, bins: BinTable): PlainCard | undefined {
   return { pan, month, year, name: name === '' ? null : name, brand, binRange: range?.id ?? null }
 }
 
-/** Letters with accents that other forms of Unicode don't turn into digits. */
+/** The range of Latin letters with accents, none of which Unicode's normal forms change into a digit. */
 const LATIN = { first: 0xc0, last: 0x24f }
 
-/** Whether it has no digits, control characters or characters beyond the Latin ones. */
+/** Whether the name has no digits, no control characters and no characters beyond the Latin ones. */
 function isPlainName(name: string): boolean {
   if (name.length > NAME_LENGTH_MAX) return false
   for (let index = 0; index < name.length; index += 1) {

@@ -23,7 +23,7 @@ export interface BatchProgress {
 }
 
 const EVERY_MS = 1_000
-/** The more chunks a batch has, the longer a sum takes. Sums of a batch take at most a twentieth of the time. */
+/** A sum takes longer the more chunks a batch has: after each sum the batch rests for 20 times as long. */
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {

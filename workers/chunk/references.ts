@@ -10,12 +10,12 @@ import { rejected } from './fold.ts'
 interface Referring {
   line: number
   reference: string | undefined
-  /** The record's data on a card on file: as a claim, or as it was sent. */
+  /** The record's data on a card on file (`on_file`): as a claim, or as it was sent. */
   claim?: object | undefined
   onFile?: object | undefined
 }
 
-/** Rejects such records. `cards`: all cards of the chunk; undefined if no reference looks like a card number. */
+/** Rejects records whose reference looks like one of `cards`: the cards of the chunk, or undefined if none could look so. */
 export function refuseCardLikeReferences<P extends Referring>(
   { known, prepared }: { known: readonly RecordOutcome[]; prepared: readonly P[] },
   cards: PanLookalikes | undefined,

@@ -18,12 +18,12 @@ import { type ClaimingRecord, type Claims, claimedOf, openClaims } from './claim
 
 export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** Undefined if the record has none or took no effect. */
+  /** Undefined if the record has no claim or took no effect. */
   claim: Claim | undefined
   tokenId: string | undefined
   /** The token was linked to another card for this record. */
   relinked?: boolean
-  /** Default: the batch as a whole. */
+  /** Default: the giver of the whole batch. */
   giver?: Giver
   /** The number of the owner's token was changed later. */
   outdated?: boolean
@@ -112,8 +112,8 @@ function inFileOrder(outcomes: readonly ClaimingOutcome[]) {
 }
 
 /**
- * Writes this receipt into tokens that gain an owner, so that no earlier job's reversal deletes them, and into those whose
- * number a claim was compared with (`compared`), so that none takes that number back: neither of the two would stand.
+ * Names this receipt as the last one in the tokens that gain an owner, and in those with whose number a claim was compared
+ * (`compared`). So no reversal of an earlier job can delete the former, or take the number of the latter back.
  */
 function touchesOf(
   { claims, compared }: { claims: Claims; compared: ReadonlySet<string> },

@@ -1,6 +1,6 @@
-// Gives each token the fingerprints under the versions of their key that are written now: first the next version beside the
-// former, later the next one alone. The same rows, lease, pace and progress as a re-encryption's. A phase begins with the
-// first pass over all tokens, and a whole pass that found nothing to do ends the work.
+// Gives each token the fingerprints under the versions of their key that the phase names: in BOTH the next version beside the
+// former, in NEW the next version alone. It uses the same table, lease and pace as a re-encryption. The work of a phase ends
+// with a whole pass over all tokens that found nothing to do.
 import { describeError } from '../../src/log.ts'
 import * as reseals from '../../src/store/reseal/reseals.ts'
 import * as cardPhases from '../../src/store/token/card-phases.ts'
@@ -16,7 +16,7 @@ const COLUMN: string = 'token.cards'
 /** Stands before every id. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
-/** Returns how long nobody needs to look at it again, ms. Throws `CardPhaseChanged` if the phase changes. */
+/** Works passes. Returns for how many ms this work rests then. Throws `CardPhaseChanged` if the phase changes. */
 export async function workCardPasses(work: Work): Promise<number> {
   const { held, times, deps } = work
   await deps.ring.refresh()
@@ -111,7 +111,7 @@ interface Tally {
   failedRow: string | null
 }
 
-/** After a set in which a card has another token: only that row is left out, and told. */
+/** Writes the rows of a set one by one, if one of their cards has another token: only that row is left out, and logged. */
 async function renewOneByOne(
   { store, log }: Pick<Work['deps'], 'store' | 'log'>,
   renewed: readonly RenewedCards[],
@@ -134,7 +134,7 @@ async function renewOneByOne(
   return { done, failed, failedRow }
 }
 
-/** The fingerprints that the row should have. A row without a number keeps those that it has of them. */
+/** The fingerprints that the row should have. A row without a number keeps those of its fingerprints that the phase names. */
 function linkOf(
   { sealed, sealVersion, tokenId, tokenScope, cards, versions }: DueToken,
   { turn, writes }: cardPhases.CardPhase,

@@ -1,29 +1,29 @@
-// How fast a re-encryption goes: at most so many rows per second, a share of that while the store or the jobs on cards
-// have too much to do, and not at all while a replica is behind.
+// Decides how fast a re-encryption goes: at most a set number of rows per second, a share of that number while the store or
+// the jobs on cards have too much to do, and not at all while a replica is behind.
 import type { StoreLoad } from '../../src/store/reseal/store-load.ts'
 
-/** To look at a row takes about this part of what it takes to replace one. */
+/** To look at a row takes about this part of the time that it takes to replace one. */
 const LOOK_SHARE = 1 / 20
 const WATCH_MS = 1_000
 const MEASURE_MS = 5_000
-/** It halves at each measure that finds too much, and grows by half at each that doesn't. */
+/** The share is halved at each measurement that finds too much, and raised by half at each that doesn't; never below this. */
 const SHARE_MIN = 1 / 64
-/** More dead rows than this part of the live ones: autovacuum doesn't keep up. It begins at a fifth unless it is set up otherwise. */
+/** If there are more dead rows than this part of the live ones, autovacuum doesn't keep up: by default it begins at a fifth. */
 const DEAD_SHARE_MAX = 1 / 2
 /** In a small table a few dead rows are a large part. */
 const DEAD_ROWS_MIN = 10_000
 
 export interface PaceOptions {
   rowsPerSecondMax: number
-  /** A replica that is further behind stops it. */
+  /** A replica that is further behind stops the re-encryption. */
   replicaLagMsMax: number
-  /** It goes slower while the 99th percentile of the interactive jobs on cards takes longer in any worker. */
+  /** The re-encryption goes slower while the 99th percentile of interactive jobs on cards takes longer in any worker. */
   workMsMax: number
-  /** It goes slower while the server writes more WAL, whoever causes it. */
+  /** The re-encryption goes slower while the server writes more WAL, whatever causes that. */
   walBytesPerSecondMax: number
 }
 
-/** `workMs`: of the slowest worker; null if none has had enough jobs. */
+/** `workMs`: the 99th percentile in the slowest worker; null if no worker has had enough jobs. */
 export type Load = StoreLoad & { workMs: number | null }
 
 export interface Pace {
@@ -33,13 +33,13 @@ export interface Pace {
   rate(): number | null
   /** Whether a replica is too far behind. It measures once a second. */
   isBehind(measure: () => Promise<Load | undefined>): Promise<boolean>
-  /** Which part of the rows per second is used now, and why not all of it. */
+  /** Which share of the rows per second is used now, and why it is less than all of them. */
   share(): { share: number; reasons: readonly string[] }
-  /** Whether a second has passed since it last said so. */
+  /** True at most once a second: then the caller looks whether the key was replaced. */
   isWatchDue(): boolean
 }
 
-/** `now`: ms that never go back. */
+/** `now`: a clock in ms that never goes back. */
 export function openPace(options: PaceOptions, now = () => performance.now()): Pace {
   let freeAt = now()
   let watchAt = 0
@@ -64,7 +64,7 @@ export function openPace(options: PaceOptions, now = () => performance.now()): P
     after({ scanned, found }) {
       const at = now()
       const cost = Math.max(found, scanned * LOOK_SHARE)
-      // A slow set isn't made up for by a fast one.
+      // A slow set doesn't let the next one go faster.
       freeAt = Math.max(freeAt + (cost / (options.rowsPerSecondMax * share)) * 1000, at)
       since.rows += scanned
       if (at - since.at >= MEASURE_MS) {

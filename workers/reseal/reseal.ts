@@ -1,6 +1,6 @@
-// Re-encryption: a bulk worker takes the lease of one and seals every row that names another version of the key than
-// the active one anew, a set at a time. Its place is written with each set, so that another worker goes on from there.
-// Passes repeat until one has found nothing that began after the last writer of an older version ended.
+// A bulk worker takes the lease of a re-encryption. Set by set, it seals anew every row that names another version of the key
+// than the active one. It writes its place with each set, so that another worker can go on from there. It repeats whole
+// passes until one that began after the last writer of a former version has found nothing.
 import { randomUUID } from 'node:crypto'
 import { describeError } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
@@ -57,7 +57,7 @@ export async function workReseal(
   return held.purpose
 }
 
-/** Returns how long nobody needs to look at it again, ms. */
+/** Works passes. Returns for how many ms no worker needs to look for this re-encryption again. */
 async function workPasses(work: Work): Promise<number> {
   const { held, times, deps } = work
   const purpose = PURPOSES.find(known => known === held.purpose)
@@ -83,7 +83,7 @@ async function isHere({ held, deps }: Work, version: number): Promise<boolean> {
   return deps.ring.names().includes(`${purpose}/${version}`)
 }
 
-/** Decides what follows a whole pass: undefined, if the next one begins at once; else how long it rests, ms. */
+/** What follows a whole pass. Undefined: the next pass begins at once; else the ms for which the re-encryption rests. */
 async function endPass({ held, times, deps }: Work, version: number): Promise<number | undefined> {
   const { store, log } = deps
   const ended = await reseals.find(store, held.purpose)
@@ -141,7 +141,7 @@ async function workColumn(work: Work, { name, next, after, version }: Column): P
   }
 }
 
-/** Whether another version seals now. It looks once a second. */
+/** Whether another version is active now. It looks once a second. */
 async function hasTurned({ held, pace, deps }: Work, version: number): Promise<boolean> {
   return pace.isWatchDue() && (await dataKeys.findActiveVersion(deps.store, held.purpose)) !== version
 }
@@ -164,7 +164,7 @@ async function isWritten(work: Work, found: FoundSet): Promise<boolean> {
 interface FoundSet {
   name: SealedName
   set: sealedRows.SealedSet
-  /** The place after it. */
+  /** The place that the pass reaches with this set. */
   at: { column: string; key: string }
   version: number
 }

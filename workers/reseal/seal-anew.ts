@@ -1,4 +1,4 @@
-// Opens what a column holds and seals it under the active key: one way for each column of the catalogue.
+// Opens what a sealed column holds and seals it under the active key: one function for each column of sealed-columns.ts.
 import { assert, Fault, type FaultCode } from '../../src/errors.ts'
 import { SEALED_COLUMNS, type SealedName } from '../../src/store/reseal/sealed-columns.ts'
 import type { Resealed, SealedRow } from '../../src/store/reseal/sealed-rows.ts'
@@ -74,7 +74,7 @@ function factOf({ facts }: SealedRow, name: string): string {
   return fact
 }
 
-/** This process can't seal under the active version: it has not heard of it yet, or already of the next. */
+/** This process can't seal under the wanted version: it hasn't read that version yet, or has read a later one already. */
 export class NotReady extends Error {
   override name = 'NotReady'
 }
@@ -82,9 +82,9 @@ export class NotReady extends Error {
 export interface SealedAnew {
   rows: Resealed[]
   failed: number
-  /** The last row that can't be opened, as column and key. */
+  /** The last row that can't be opened, as table and key. */
   failedRow: string | null
-  /** Why. */
+  /** The error with which that row failed. */
   failure: unknown
 }
 
@@ -113,7 +113,7 @@ export async function sealSetAnew(
   return anew
 }
 
-/** The faults of bytes that don't open, and of a key that isn't here. Any other is of the store, or of a token that is away. */
+/** The faults of bytes that don't open, and of a key that isn't here. Other faults come from the store, a token or KMS. */
 const OF_KEY_OR_BYTES: readonly FaultCode[] = ['defect', 'key_unavailable']
 
 /** The row sealed anew, or the fault by which it can't be. */
@@ -126,10 +126,10 @@ async function attempt(name: SealedName, row: SealedRow, keys: VaultKeys): Promi
   }
 }
 
-/** Whether it is the row that can't be opened, and not this process that can't seal. */
+/** True if the row can't be opened; false if this process lacks the key to seal it. */
 function isRowsFault(name: SealedName, { version }: SealedRow, { code }: Fault, { ring }: VaultKeys): boolean {
   const { purpose } = SEALED_COLUMNS[name]
-  // What can't be sealed is told apart where a private half is sealed.
+  // `sealHalf` throws `NotReady` itself if this process can't seal.
   if (code !== 'key_unavailable' || purpose === 'private-half') return true
   return !ring.names().includes(`${purpose}/${version}`)
 }

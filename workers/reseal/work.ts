@@ -1,4 +1,5 @@
-// A re-encryption under the lease of one worker, and how it waits. What is done under the lease is decided elsewhere.
+// A re-encryption under the lease of one worker, and how the worker waits. What it does under the lease is in reseal.ts and
+// card-passes.ts.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../src/log.ts'
 import { BEAT } from '../../src/store/access/beat.ts'
@@ -15,18 +16,18 @@ export interface ResealDeps extends VaultKeys {
   log: Logger
 }
 
-/** Tests shorten them. */
+/** Times in ms, which tests shorten. */
 export interface ResealTimes {
   /** How long a lease holds unless it is renewed. A worker that was killed is replaced after it. */
   leaseMs: number
   /**
-   * Within this time after the key has turned a process may still write what it sealed under the former one: no process
-   * seals for more than 30 s without having read the keys, and no job takes longer from its card to its row.
+   * For so long after the key was replaced a process may still write what it sealed under the former version: a process that
+   * hasn't read the keys for 30 s doesn't seal, and no job takes longer than a minute from the seal to the write of its row.
    */
   writersMs: number
-  /** Until another worker tries, where this one lacks a key. */
+  /** If this worker lacks a key, the time until another worker tries. */
   retryMs: number
-  /** After a pass that could change none of the rows that it found. */
+  /** The rest after a pass that could change none of the rows that it found. */
   stuckMs: number
 }
 
@@ -41,7 +42,7 @@ export interface Work {
 
 const LOOK_MS = 1_000
 
-/** Waits, and keeps the lease: a slow pace waits longer than a lease holds. Throws `LostRace` if the lease was lost. */
+/** Waits, and renews the lease meanwhile: a wait may be longer than a lease. Throws `LostRace` if the lease was lost. */
 export async function rest({ held, isStopping, deps }: Work, ms: number): Promise<void> {
   const stepMs = Math.min(LOOK_MS, held.leaseMs / 2)
   for (let left = ms; left > 0 && !isStopping(); left -= stepMs) {
@@ -50,7 +51,7 @@ export async function rest({ held, isStopping, deps }: Work, ms: number): Promis
   }
 }
 
-/** Whether a replica is too far behind. It says when the pace changes between all of it and a part. */
+/** Whether a replica is too far behind. It logs when the pace falls below the full rate, and when it is back. */
 export async function look({ pace, held, deps }: Work, name: SealedName): Promise<boolean> {
   const { share: former } = pace.share()
   const isBehind = await pace.isBehind(() => loadOf(deps.store, name))

@@ -1,5 +1,5 @@
 // `tokenmill key backup`: splits the key-encryption key of this installation into shares, one file for each custodian.
-// A key that isn't a file has no such backup here.
+// It refuses a key that isn't in a file.
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { perform } from '../../../src/acts/act.ts'

@@ -1,5 +1,5 @@
-// `tokenmill key confirm ID`: the second operator confirms an act on keys that another one has asked for. It does nothing to
-// the key: the first one runs the same command again.
+// `tokenmill key confirm ID`: the second operator confirms an act on keys for which another operator has asked. It does nothing
+// to the key: the first operator runs the command of the act again.
 import { CONFIRM, type ConfirmRefusal, confirmAct, findReason, isSigner } from '../../../src/acts/confirmation.ts'
 import * as confirmations from '../../../src/store/access/confirmations.ts'
 import type { JsonOption } from '../../command.ts'

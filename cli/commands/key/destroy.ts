@@ -63,5 +63,5 @@ function refusalText(name: string, purpose: string, hindrance: Hindrance): strin
   }
 }
 
-/** Rows under other purposes go by themselves. */
+/** False for purposes whose rows end by themselves, or keep their version. */
 const isResealed = (purpose: string) => sealingPurpose(purpose) !== undefined

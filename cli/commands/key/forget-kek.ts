@@ -1,5 +1,5 @@
-// `tokenmill key forget kek`: removes a former key-encryption key from the installation. It destroys no key: the key's
-// file or token is its keeper's.
+// `tokenmill key forget kek`: removes a former key-encryption key from the installation. It doesn't destroy the
+// key itself, which its keeper has in a file, a token or KMS.
 import { countWrapped, type ForgetRefusal, forgetKek as forget, neededUntil } from '../../../src/acts/key/keks.ts'
 import * as keks from '../../../src/store/access/keks.ts'
 import type { Store } from '../../../src/store/pool.ts'

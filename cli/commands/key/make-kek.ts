@@ -1,5 +1,5 @@
-// `tokenmill key make kek`: makes a file with a new key-encryption key, to which `key rotate kek` can turn. It opens no
-// store; the first key of an installation is made by `schema upgrade --make-kek`.
+// `tokenmill key make kek`: makes a file with a new key-encryption key, for a later `key rotate kek --to`. It opens no
+// store; `schema upgrade --make-kek` makes the first key-encryption key of an installation.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { fileKeyProvider, makeKekFile } from '../../../src/vault/kek/file.ts'

@@ -1,5 +1,5 @@
 // Proves that one key-encryption key (KEK) opens everything: opens every data key with it alone, and with these every
-// private half. What is opened is dropped at once.
+// private half. It drops what it opens at once.
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
@@ -15,7 +15,7 @@ import {
 
 const PAGE = 500
 
-/** Counts what opens. Throws `Fault('key_unavailable')` if something doesn't. */
+/** Opens all keys and counts them. Throws `Fault('key_unavailable')` if one doesn't open. */
 export async function openAlone(store: Store, kek: KeyProvider): Promise<{ dataKeys: number; privateHalves: number }> {
   const alone = keksOf(kek)
   const stored = await dataKeys.findAll(store)

@@ -43,7 +43,7 @@ export function reseal(terminal: Terminal, purpose: string, options: ResealOptio
   })
 }
 
-/** The rows are few: this command codes them itself. */
+/** Codes the rows that grant rights anew: they are few, so no worker is needed. */
 function codeAnew(terminal: Terminal, options: ResealOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)

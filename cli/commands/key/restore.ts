@@ -1,5 +1,5 @@
 // `tokenmill key restore`: makes the file of a key-encryption key from its shares. The shares come from files, or are
-// typed without being shown; never from arguments. The database isn't changed but for the audit row.
+// typed without being shown; never from arguments. It changes nothing in the database but for the audit row.
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { perform } from '../../../src/acts/act.ts'
@@ -76,7 +76,7 @@ function refusalText({ refused, names, threshold }: JoinRefusal, shares: readonl
 const whose = ({ name, share }: NamedShare) => `${name} is ${shareText(share)}`
 const shareText = ({ index, of, kekId, setId }: KeyShare) => `share ${index} of ${of} of ${kekId}, set ${setId}`
 
-/** The store as it is: its keys can't be opened yet, so an embedded one isn't upgraded. */
+/** Opens the store without upgrading an embedded one, because its keys can't be opened yet. */
 async function openAuditedStore(session: Session): Promise<Store> {
   const { url } = await openDatabase(session)
   const store = openStore(url, { log: session.log, connectionsMax: 2, application: 'tokenmill cli' })

@@ -1,5 +1,5 @@
-// `tokenmill key rotate PURPOSE`: makes a new version of a data key, waits until every process that needs it holds it, and
-// lets it take the place of the former one. A run that was killed goes on when it is run again.
+// `tokenmill key rotate PURPOSE`: makes a new version of a data key, waits until every live process that needs it holds it, and
+// lets it take the place of the former one. If the command is killed and run again, it goes on.
 
 import { ROTATE } from '../../../src/acts/key/key-rotation.ts'
 import { regrant } from '../../../src/acts/key/regrant.ts'
@@ -49,7 +49,7 @@ export function readPurpose(word: string): Purpose {
   return purpose
 }
 
-/** Says whose API keys stay under a former version: they go over when they are replaced. */
+/** Names the clients whose API keys stay under a former version, until they are replaced. */
 export async function sayOldClients(terminal: Terminal, store: Parameters<typeof listOldApiKeys>[0]): Promise<void> {
   const old = await listOldApiKeys(store)
   if (old.length === 0) return

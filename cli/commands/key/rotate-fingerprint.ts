@@ -1,5 +1,5 @@
-// `tokenmill key rotate fingerprint`: turns the key by which cards are found, phase by phase, while the workers give the
-// tokens their new fingerprints. A run that was killed goes on when it is run again.
+// `tokenmill key rotate fingerprint`: replaces the key by which cards are found, phase by phase, while the workers give the
+// tokens their new fingerprints. If the command is killed and run again, it goes on.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
 import {
@@ -79,7 +79,7 @@ export async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: 
   }
 }
 
-/** Follows the workers, and begins each phase once they are done, up to this one. */
+/** Waits for the workers, and begins each next phase once they are done, until the phase is `to`. */
 export async function follow(terminal: Terminal, store: Store, by: By, to: 'NEW' | 'SINGLE'): Promise<void> {
   const waits = waitsOn(terminal)
   for (let told = ''; ; await pause(ASK_MS)) {
@@ -95,7 +95,7 @@ export async function follow(terminal: Terminal, store: Store, by: By, to: 'NEW'
   }
 }
 
-/** False if it has to be tried again. */
+/** Says that a phase has begun; false if the caller has to try again. */
 function isBegun(terminal: Terminal, result: { done: PhaseBegun } | { refused: PhaseRefusal }): boolean {
   if ('done' in result) {
     say(terminal, SAYS[result.done.phase](`${PURPOSE}/${result.done.version}`))
@@ -113,7 +113,7 @@ const IS_EXPOSED =
 const IS_OLDER =
   'A process that does not have the fingerprint key in use is connected; `tokenmill status` names it. Upgrade or stop it, and run this again.'
 
-/** Says who holds the tables that the command needs for a moment, once for each set of sessions. */
+/** Names the sessions that hold the tables which the command needs for a moment, once for each set of sessions. */
 export function waitsOn(terminal: Terminal): (holders: readonly string[]) => void {
   let told = ''
   return holders => {

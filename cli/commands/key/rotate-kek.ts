@@ -1,5 +1,5 @@
-// `tokenmill key rotate kek`: makes another key-encryption key (KEK) the current one while every role works on. Killed at
-// any moment and run again it goes on from where it was. It makes and destroys no KEK.
+// `tokenmill key rotate kek`: makes another key-encryption key (KEK) the current one while every role works on. If it
+// is killed and run again, it goes on. It makes and destroys no KEK.
 import { setTimeout as pause } from 'node:timers/promises'
 import { announceKek, resealHalves, type Turned, turnKek } from '../../../src/acts/key/keks.ts'
 import { type Config, ConfigError } from '../../../src/config.ts'
@@ -72,7 +72,7 @@ async function turn(
   options: Options,
 ): Promise<Turned | undefined> {
   const { store, halves, ring } = vault
-  // A second operator isn't asked for what can't be done.
+  // Refuses before it asks a second operator: an older process would make the rotation impossible.
   await lacking(store, to.id)
   const by = (action: string) => byOf({ action, subject: to.id }, options, store, ring)
   const deed = { action: 'kek.rotate', subject: to.id }
@@ -89,7 +89,7 @@ async function turn(
     const { use: useConfirmation } = second
     const ended = await turnKek(rotation, { isReady, useConfirmation }, await by(deed.action)).catch(
       (error: unknown) => {
-        // Keys were added meanwhile: the next turn wraps them, too.
+        // Data keys were added meanwhile: the next attempt wraps them, too.
         if (error instanceof LostRace) return { refused: 'not_ready' as const }
         throw error
       },
@@ -133,7 +133,7 @@ async function untilProved(terminal: Terminal, store: Store, kekId: string): Pro
   }
 }
 
-/** The live processes that open the vault and lack the key. Stops at one that can't turn. */
+/** The live processes that open the vault and lack the key. Throws `Stop` if one of them is of an older release. */
 async function lacking(db: Db, kekId: string): Promise<processes.ProcessRow[]> {
   const live = await processes.listVault(db, BEAT.deadMs)
   // Every process of this release names its data keys.

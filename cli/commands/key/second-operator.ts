@@ -27,12 +27,12 @@ export interface SecondOperator {
 
 type Vault = Pick<OpenedVault, 'store' | 'ring' | 'database'>
 
-/** What is confirmed: a claim that lets more go on is part of it, so that the second operator sees it and vouches for it. */
+/** The act to confirm. `--backups-are-gone` is a part of it, so that the second operator sees that claim and vouches for it. */
 export function claimed(deed: Deed, areBackupsGone: boolean): Deed {
   return areBackupsGone ? { ...deed, subject: `${deed.subject} --backups-are-gone` } : deed
 }
 
-/** Throws `Stop` where a second operator is needed and the first one doesn't sign. */
+/** Throws `Stop` if a second operator is needed and the first operator doesn't sign. */
 export function secondOperatorOf(vault: Vault, deed: Deed, { actor, reason }: By): SecondOperator {
   if (vault.database.embedded)
     return { use: NONE_NEEDED, isConfirmed: async () => true, ask: () => Promise.reject(new Error('broken law: none')) }

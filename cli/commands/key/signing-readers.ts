@@ -36,7 +36,7 @@ export async function findReaders(db: Db, queues: Pick<Queues, 'workersOfAll'>, 
   }
 }
 
-/** For a person, also what can't be known. */
+/** The answer for a person, with what can't be known. */
 export function inWords({ known, unsure, isSeen }: Readers): string[] {
   const away =
     'Readers that are not connected cannot be asked. One with the client library learns the key from the next result.'

@@ -1,5 +1,5 @@
-// One turn of a data key, for the commands that need one: makes a new version, has it loaded by every process that needs it,
-// and lets it take the place of the former one. A turn that was killed goes on in the next.
+// Replaces a data key, for several commands: makes a new version, waits until every live process that needs it has loaded it,
+// and lets it take the place of the former one. If that was killed, the next call goes on with the version that was made.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
 import { beginRotation, finishRotation, isDropped, listLacking, listOlder } from '../../../src/acts/key/key-rotation.ts'

@@ -61,7 +61,7 @@ export async function replaceFile<Value>(path: string, write: (sink: Sink) => Pr
   }
   const file = attempt(() => openSync(beside, 'w', 0o600))
   try {
-    // Synchronously: the reader of results isn't held back by a promise, and the text must not pile up.
+    // Synchronously: the reader of results doesn't wait for a promise, so text that isn't written yet would pile up.
     const value = await write(text => attempt(() => writeSync(file, text)))
     attempt(() => fsyncSync(file))
     attempt(() => renameSync(beside, path))

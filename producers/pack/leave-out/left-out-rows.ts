@@ -8,7 +8,7 @@ import type { TotalException } from '../total.ts'
 export interface LeftOutRows {
   /** Why the total leaves the row out; undefined if it doesn't. Each batch's rows come in the order of its results. */
   reasonOf(batchId: string, row: ResultLine): string | undefined
-  /** After the last row. Throws a FileError if the results lack a row that the total leaves out. */
+  /** To be called after the last row. Throws a FileError if the results lack a row that the total leaves out. */
   end(): void
 }
 
@@ -34,7 +34,7 @@ export function leftOutOf(exceptions: readonly TotalException[]): LeftOutRows {
   }
 }
 
-/** A row as the file of rows to leave out names it, which is as the results do. */
+/** A row as the file of rows to leave out names it: in the same way as the results. */
 export interface NamedRow {
   batch_id: string
   line: number
@@ -42,7 +42,7 @@ export interface NamedRow {
   reason: string
 }
 
-/** `named`: also holds the rows that took no effect, of which the results themselves say why. */
+/** `named` also holds the rows that took no effect: for these the results themselves give the reason. */
 export function leftOutBy(named: readonly NamedRow[]): LeftOutRows {
   const queues = queuesOf(named)
   return {

@@ -3,7 +3,7 @@ import type { Exceptions } from '../exceptions.ts'
 import type { Pack } from '../pack.ts'
 import { grouped, type PaperSheet } from './sheet.ts'
 
-/** More rows are no reading for people; the JSON and the results have them. */
+/** The most rows of each table: people don't read more, and the JSON and the results have them. */
 const SHOWN_MAX = 200
 
 const ROW = [

@@ -8,7 +8,7 @@ export interface Column {
   label: string
   /** The share of the width. */
   width: number
-  /** Numbers are set whole and at the right. */
+  /** A number isn't broken, and stands at the right of its column. */
   number?: boolean
   size?: number
 }
@@ -45,7 +45,7 @@ export function openSheet(doc: PDFKit.PDFDocument, sheet: Sheet, from: number): 
   return {
     title(text) {
       y += GAP
-      // A title stays with what follows it.
+      // A title is on the same page as what follows it.
       need(60)
       setText(doc, text, { x: left, y, width }, { size: 11, bold: true, color: INK.dark })
       y += 17

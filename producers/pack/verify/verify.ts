@@ -1,5 +1,5 @@
 // Checks a sign-off pack: its own signature, its form and sums, every file that is there, the results counted anew, and
-// the counterparty's signature. A file that isn't there is told as absent.
+// the counterparty's signature. If a file isn't there, its check says `absent`.
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import type { VerifyKey } from '../../detached-signature.ts'
@@ -104,7 +104,7 @@ async function countedAnew(path: string, pack: Pack): Promise<Verdict> {
 
 const NONE_LEFT_OUT = { rows: 0, by_reason: {}, listed: [] }
 
-/** Anything but a regular file isn't opened: a pipe would have no end. */
+/** What is at the path. Only a regular file is opened later: a pipe might have no end. */
 async function kindOf(path: string): Promise<'file' | 'other' | 'absent'> {
   const found = await stat(path).catch(() => undefined)
   if (!found) return 'absent'

@@ -1,5 +1,5 @@
-// Turns the fingerprint key, phase by phase: BOTH writes the former and the next version, NEW the next one alone, and then
-// it stands alone. Bulk workers give the tokens their fingerprints between two phases; a phase begins once they are done.
+// Replaces the fingerprint key, phase by phase: in BOTH cards are written under the former and the next version, in NEW under
+// the next one alone, and then SINGLE begins again. Bulk workers change the tokens in each phase; the next one waits for them.
 import { BEAT } from '../../store/access/beat.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as processes from '../../store/access/processes.ts'
@@ -28,7 +28,7 @@ export type PhaseRefusal = 'raced' | 'unproved' | 'lacking' | 'older'
 
 type Waits = cardPhases.AloneOptions['waits']
 
-/** Writes both versions from now on. `version`: a PENDING one. */
+/** Begins BOTH: cards are written under both versions from now on. `version`: a PENDING one. */
 export function beginBoth(
   store: Store,
   version: number,
@@ -51,7 +51,7 @@ export function beginBoth(
   })
 }
 
-/** Writes the next version alone, which becomes the key in use. */
+/** Begins NEW: cards are written under the next version alone, which becomes the one in use. */
 export function beginNew(store: Store, by: By, waits?: Waits): Promise<ActResult<PhaseBegun, PhaseRefusal>> {
   return change({ store, by, waits }, async (db, { phase, writes, looks }) => {
     const [former, version] = writes
@@ -63,13 +63,13 @@ export function beginNew(store: Store, by: By, waits?: Waits): Promise<ActResult
     await dataKeys.retire(db, PURPOSE, former)
     await dataKeys.activate(db, PURPOSE, version)
     await reseals.begin(db, { purpose: PURPOSE, version, rowsExpected: await estimateTokens(db) })
-    // What somebody else may find by the former key is listed before the workers remove it.
+    // After a compromise the workers wait: the command lists the fingerprints under the former version before they remove them.
     if (keys.some(key => key.compromisedAt !== null && key.exposedAt === null)) await reseals.cancel(db, PURPOSE)
     return { phase: 'NEW', version }
   })
 }
 
-/** Ends the rotation. Versions under which no card is left aren't looked for any more. */
+/** Begins SINGLE, which ends the rotation. Cards aren't looked for any more under former versions without cards. */
 export async function beginSingle(store: Store, by: By, waits?: Waits): Promise<ActResult<PhaseBegun, PhaseRefusal>> {
   // Nobody writes under another version in this phase, so what is counted before the change can only become fewer.
   const { looks } = await cardPhases.find(store)
@@ -86,8 +86,8 @@ export async function beginSingle(store: Store, by: By, waits?: Waits): Promise<
 }
 
 /**
- * Ends the time beside workers of release 0.3, on an operator's word: such workers aren't seen. `older`: a process that
- * doesn't say that it has the key is alive.
+ * Ends the time beside workers of release 0.3, when an operator says that none runs: no process can see them. `older`: a live
+ * process doesn't say that it has the key.
  */
 export async function leaveOlder(store: Store, by: By, waits?: Waits): Promise<ActResult<{ done: true }, 'older'>> {
   const alone = cardPhases.storeAlone(store, { waits, withTokens: true })
@@ -100,8 +100,8 @@ export async function leaveOlder(store: Store, by: By, waits?: Waits): Promise<A
 }
 
 /**
- * Looks for cards under a former version no more. `orphans`: tokens without a number are known under it alone, and
- * `isForced` isn't set: the card of each gets a second token when it is next presented.
+ * Ends the look-up of cards under a former version. Refused with `orphans` if tokens without a number are known under it alone;
+ * with `isForced` it isn't, and the card of each such token gets a second token when it is next presented.
  */
 export async function retireVersion(
   store: Store,
@@ -126,7 +126,7 @@ const ROWS_AT_ONCE = 1_000
 /** Stands before every fingerprint. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
-/** Removes what is left of a version that isn't looked for any more. A run that was killed goes on when it is run again. */
+/** Removes the fingerprints under a version that was retired. If it was killed, another run goes on. */
 export async function removeRetired(store: Store, version: number): Promise<void> {
   for (let after: string | undefined = LOWEST; after !== undefined; )
     after = await removePage(store, version, after).catch(goOnFrom(after))
@@ -150,7 +150,7 @@ function removePage(store: Store, version: number, after: string): Promise<strin
   })
 }
 
-/** A page that lost against a job is worked again. */
+/** Lets a page that lost a race against a job be worked again. */
 function goOnFrom(after: string): (error: unknown) => string {
   return error => {
     if (error instanceof LostRace) return after
@@ -180,7 +180,7 @@ async function isProved(db: Db, version: number): Promise<boolean> {
   return found?.state === 'DONE' && found.version === version
 }
 
-/** It may have been dropped since the caller made it. */
+/** Whether the version is PENDING still: it may have been dropped since the caller made it. */
 async function isPending(db: Db, version: number): Promise<boolean> {
   return (await dataKeys.lockPurpose(db, PURPOSE)).some(key => key.version === version && key.state === 'PENDING')
 }

@@ -1,5 +1,5 @@
-// Records that somebody else may have a version of a data key, and how far the answer to it is: the version is replaced,
-// what it exposed is listed, and what can be sealed or coded anew is. The command that does it goes on where it was killed.
+// Records that somebody else may have a version of a data key, and which steps of `key compromise` are done: the version is
+// replaced, what it exposed is listed, and values are sealed or coded anew. A command that was killed goes on by these records.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
 import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
@@ -12,7 +12,7 @@ export const COMPROMISE = 'data-key.compromise'
 export interface Compromise {
   purpose: Purpose
   version: number
-  /** Whether it is to be replaced first. */
+  /** Whether the version is in use, and so has to be replaced first. */
   isInUse: boolean
   /** Whether what it exposed was listed before. */
   isListed: boolean
@@ -23,7 +23,7 @@ export interface Compromise {
 }
 
 /**
- * Marks the version in use, or the one that is named; or goes on with one that was marked and isn't answered yet. Refused:
+ * Marks the version in use, or the one that is named; or goes on with one that was marked and whose steps aren't done. Refused:
  * there is no such version, it is destroyed, or it is not in use yet.
  */
 export function beginCompromise(
@@ -51,7 +51,7 @@ export function beginCompromise(
       const isResumed = key.compromisedAt !== null
       await dataKeys.markCompromise(db, { purpose, version }, 'compromised')
       const isInUse = key.state === 'ACTIVE'
-      // A run that goes on has made the version that waits now.
+      // In a resumed run the PENDING version is the one that this command has made.
       const waiting = isInUse && isDroppable && !isResumed ? keys.find(({ state }) => state === 'PENDING') : undefined
       if (waiting) await drop(db, waiting)
       const dropped = waiting?.version
@@ -61,7 +61,7 @@ export function beginCompromise(
   )
 }
 
-/** Cards may be written under the next version of the fingerprint key already. The phase stays until the transaction ends. */
+/** False while cards may be written under a PENDING fingerprint key. The phase then stays until the transaction ends. */
 async function mayDrop(db: Db, purpose: Purpose): Promise<boolean> {
   return purpose !== 'fingerprint' || (await cardPhases.find(db)).phase === 'SINGLE'
 }
@@ -72,8 +72,8 @@ async function drop(db: Db, { purpose, version }: dataKeys.DataKeyLife): Promise
 }
 
 /**
- * Whether the version in use was there already when somebody else may have got the one before it: then it is to be replaced,
- * too.
+ * Whether the version in use was made before this version was marked: then somebody else may have it, too, and it is to be
+ * replaced.
  */
 export async function isSuspect(
   db: Db,

@@ -1,5 +1,5 @@
-// Destroys one version of a data key, once nothing can need it: no row names it, a pass has proved so a day ago, and no
-// backup from before that pass is kept.
+// Destroys one version of a data key that nothing can need any more: no row names it, the pass that found none began a day ago
+// or earlier, and no backup from before that pass is kept, by TOKENMILL_BACKUP_DAYS or by the operator's word.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
 import { hashedColumnsOf } from '../../store/reseal/hashed-columns.ts'
@@ -13,7 +13,7 @@ import type { UseConfirmation } from '../confirmation.ts'
 
 export const DESTROY = 'data-key.destroy'
 
-/** A copy from before a change may hold a row under the former key, and lives so long. */
+/** A before-image may hold a row that was sealed under the version, and is kept for so long. */
 const AFTER_PASS_MS = 24 * 3_600_000
 const DAY_MS = 86_400_000
 
@@ -65,7 +65,7 @@ export async function destroyKey(
 
 async function findHindrance(db: Db, destruction: Destruction): Promise<Hindrance | undefined> {
   const { purpose, version, backupDays, areBackupsGone } = destruction
-  // Not the key in use: processes reserve seals under it while rows are counted, which may take hours.
+  // Never locks the key in use: processes reserve seals under that one while rows are counted, which may take hours.
   const key = await dataKeys.lock(db, purpose, version)
   if (!key) return { refused: 'unknown' }
   if (!isDestructible(purpose)) return { refused: 'hashes' }
@@ -83,24 +83,24 @@ async function findHindrance(db: Db, destruction: Destruction): Promise<Hindranc
 
 const NOT_YET = { PENDING: 'pending', ACTIVE: 'active', DESTROYED: 'destroyed' } as const
 
-/** Whether every row that needs a version of the key says so, so that the others can be known to need none. */
+/** Whether every row that needs a version of the key names it: only then can rows be counted that need it. */
 function isDestructible(purpose: string): boolean {
   return hasNoPass(purpose) || sealingPurpose(purpose) !== undefined
 }
 
-/** Its rows aren't sealed anew: they end by themselves, or stay as long as their key. */
+/** True for purposes whose rows no pass seals anew: they end by themselves, or keep their version. */
 function hasNoPass(purpose: string): boolean {
   return purpose === BEFORE_IMAGE.purpose || hashedColumnsOf(purpose) !== undefined
 }
 
 /**
- * When the pass began that found no row under an older version. Copies from before a change aren't resealed, but erased
- * after a day, and hashes stay: for their key it is the time when another version took its place.
+ * When the pass that found no row under a former version began. For before-images, which are erased after a day, and for hashes
+ * there is no pass: for their keys it is the time at which another version took this one's place.
  */
 async function findProof(db: Db, { purpose, version, retiredAt }: dataKeys.DataKeyLife): Promise<number | Hindrance> {
   if (hasNoPass(purpose)) return retiredAt ?? { refused: 'not_resealed' }
   const reseal = await reseals.hold(db, purpose)
-  // A pass for an older version proves nothing about this one, which sealed at that time.
+  // A pass under this version or an earlier one proves nothing about it: this version may have sealed since.
   if (reseal?.state !== 'DONE' || reseal.cleanAt === null || reseal.version <= version)
     return { refused: 'not_resealed' }
   return reseal.cleanAt

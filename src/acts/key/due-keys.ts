@@ -1,5 +1,5 @@
 // Which data keys should be replaced soon, and why: their cryptoperiod ends, or they have made their share of seals. A
-// worker replaces those of the second sort by itself, where this release can turn them.
+// worker replaces a key that has made its share of seals by itself.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db } from '../../store/pool.ts'
 import { PURPOSES, type Purpose } from '../../vault/key-ring.ts'
@@ -15,7 +15,7 @@ export interface DueKey {
   why: 'cryptoperiod' | 'seals'
   /** The end of the cryptoperiod, ms since the epoch. */
   replaceBy: number
-  /** Whether this release can replace it. */
+  /** Whether `key rotate` can replace it. */
   turns: boolean
 }
 
@@ -25,7 +25,7 @@ export async function listDue(db: Db, now: number): Promise<DueKey[]> {
     const purpose = PURPOSES.find(known => known === name)
     if (!purpose || state !== 'ACTIVE' || activatedAt === null) return []
     const why = seals >= FULL_SEALS ? 'seals' : isExpiring(purpose, activatedAt, now) ? 'cryptoperiod' : undefined
-    // Values that change are no matter of a date.
+    // A key whose values others keep is replaced only after a compromise, not because of a date.
     const turns = !TURNING[purpose].changesValues
     return why ? [{ purpose, version, why, replaceBy: replaceBy(purpose, activatedAt), turns }] : []
   })

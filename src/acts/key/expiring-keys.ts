@@ -1,5 +1,5 @@
-// When each key of the installation should be replaced, and the events that tell it: to operators' clients, once some
-// days before the date and once at the date, whatever number of processes look.
+// When each key of the installation should be replaced, and the events about that: each subscribed client of an operator gets
+// one some days before the date and one at the date, however many processes look.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as keks from '../../store/access/keks.ts'
 import * as keyNotices from '../../store/access/key-notices.ts'
@@ -35,13 +35,13 @@ export async function listExpiring(db: Db, now: number): Promise<ExpiringKey[]> 
     .sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-/** Tells what wasn't told before, if anybody is subscribed. Returns it. */
+/** Writes the events that weren't written before, if anybody is subscribed. Returns the keys that they are about. */
 export async function tellExpiring(store: Store, now: number): Promise<ExpiringKey[]> {
   const expiring = await listExpiring(store, now)
   if (expiring.length === 0) return []
   return store.transaction(async db => {
     const subscribed = await endpoints.findSubscribedByRole(db, 'ADMIN', 'key.expiring')
-    // A notice would keep the key from those who subscribe later.
+    // Without this, a client that subscribes later would never get the event: a notice is kept for each key and stage.
     if (subscribed.length === 0) return []
     const noted = await keyNotices.insertNew(db, expiring)
     const fresh = expiring.filter(({ key }) => noted.some(notice => notice.key === key))

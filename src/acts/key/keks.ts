@@ -18,7 +18,7 @@ const INCOMPLETE = 'the upgrade of the database is incomplete; run `tokenmill sc
 const DAY_MS = 86_400_000
 const HALVES = 200
 
-/** Writes down a key that is to become the current one, so that processes prove that they have it. */
+/** Stores id and probe of a key that is to become the current one, so that processes prove that they have it. */
 export function announceKek(
   store: Store,
   { kekId, probe }: { kekId: string; probe: Buffer },
@@ -71,7 +71,7 @@ export async function resealHalves({ store, to }: Rotation, halves: PrivateHalve
   return total + (await saveHalves(store, to, by, db => signing.map(half => signingKeys.reseal(db, half))))
 }
 
-/** Runs the updates in one act. One that finds nothing to do was overtaken by another run, or its key was destroyed. */
+/** Runs the updates in one act. If none changes a row, another run was faster, or the keys were destroyed. */
 async function saveHalves(
   store: Store,
   { id }: KeyProvider,
@@ -111,7 +111,7 @@ export async function turnKek(
     const former = await installation.lockKek(db)
     if (former === undefined || former === to.id) return { refused: 'current' }
     if (!(await isReady(db))) return { refused: 'not_ready' }
-    // Forgotten while this host waited for the others.
+    // `key forget kek` may have run while this command waited.
     if (!(await keks.list(db)).some(({ kekId }) => kekId === to.id)) return { refused: 'forgotten' }
     const confirmed = await useConfirmation(db)
     if (!confirmed) return { refused: 'unconfirmed' }
@@ -168,7 +168,7 @@ export interface Forgetting {
   areBackupsGone: boolean
 }
 
-/** Removes a key that wraps nothing. Its own material is destroyed by whoever keeps it. */
+/** Removes the row of a key that wraps nothing. The key itself must be destroyed where it is kept. */
 export function forgetKek(
   store: Store,
   { kekId, backupDays, areBackupsGone }: Forgetting,

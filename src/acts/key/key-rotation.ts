@@ -1,5 +1,5 @@
-// Turns a data key in two steps, which may be far apart: a new version is stored PENDING, so that every process loads it;
-// once all have, it becomes ACTIVE. Each step locks the purpose's keys, so that two rotations at once make one new version.
+// Replaces a data key in two steps, which may be far apart: a new version is stored PENDING, so that every process loads it;
+// once all live ones have, it becomes ACTIVE. Each step locks the purpose's keys, so that two rotations make one new version.
 import { assert } from '../../errors.ts'
 import { BEAT } from '../../store/access/beat.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
@@ -15,7 +15,7 @@ export const ROTATE = 'data-key.rotate'
 
 export interface Begun {
   version: number
-  /** The version that seals until then. */
+  /** The version in use until then. */
   former: number
   /** False: another run began this rotation. */
   isNew: boolean
@@ -33,8 +33,8 @@ export async function beginRotation(
   const version = found.newest + 1
   const [key] = await makeDataKeys(kek, [purpose], version)
   const result = await perform<Begun, 'raced'>(store, { action: ROTATE, subject: purpose }, by, async db => {
-    // A key under a key-encryption key that was replaced meanwhile would keep that one from being forgotten. Locked first,
-    // as a rotation of that key does.
+    // Otherwise the new key could be wrapped by a key-encryption key that was replaced meanwhile, which then couldn't be
+    // forgotten. The installation's row is locked first, as in a rotation of the key-encryption key.
     if (key && key.kekId !== (await installation.lockKek(db))) throw new LostRace('the key-encryption key was replaced')
     const now = rotationOf(purpose, await dataKeys.lockPurpose(db, purpose))
     if (!key || now.newest !== found.newest) return { refused: 'raced' }
@@ -88,7 +88,7 @@ export async function listOlder(store: Db, purpose: Purpose): Promise<processes.
   return listLacking(store, purpose, active)
 }
 
-/** Lets the PENDING version seal from now on, and its predecessor only open. Refused: a live process lacks it. */
+/** Makes the PENDING version ACTIVE, and the former one DECRYPT_ONLY. Refused if a live process lacks the new version. */
 export function finishRotation(
   store: Store,
   { purpose, version }: { purpose: Purpose; version: number },

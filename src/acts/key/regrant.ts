@@ -6,7 +6,7 @@ import { type By, perform } from '../act.ts'
 import { type Regranted, regrantAll } from '../grants.ts'
 import { RESEAL } from './reseal.ts'
 
-/** A further call codes what was written under the former version meanwhile. */
+/** Codes the rows. A further call codes rows that were written under the former version meanwhile. */
 export async function regrant(
   store: Store,
   ring: Pick<KeyRing, 'grantMac' | 'grantMacBy'>,

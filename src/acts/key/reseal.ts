@@ -19,7 +19,7 @@ export interface ResealBegun {
   isResumed: boolean
 }
 
-/** Refused (`lacking`): a live process doesn't hold the version in use, so it could open no row that is sealed anew. */
+/** Refused (`lacking`) if a live process doesn't hold the version in use: it could open no row that is sealed anew. */
 export function beginReseal(store: Store, purpose: string, by: By): Promise<ActResult<ResealBegun, ResealRefusal>> {
   return perform<ResealBegun, ResealRefusal>(store, { action: RESEAL, subject: purpose }, by, async db => {
     const former = await reseals.hold(db, purpose)
@@ -36,7 +36,7 @@ export function beginReseal(store: Store, purpose: string, by: By): Promise<ActR
   })
 }
 
-/** What was sealed anew stays so. */
+/** Cancels the re-encryption. Rows that are sealed anew stay so. */
 export function cancelReseal(store: Store, purpose: string, by: By): Promise<ActResult<reseals.Reseal, 'not_running'>> {
   return perform<reseals.Reseal, 'not_running'>(store, { action: RESEAL_CANCEL, subject: purpose }, by, async db => {
     const running = await reseals.hold(db, purpose)

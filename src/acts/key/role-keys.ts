@@ -1,5 +1,5 @@
 // The keys of roles without the key-encryption key (the gateway): registers a host's key, encrypts to it the data keys that
-// the role may know, and forgets it. Rows that tokenmill didn't write are passed over.
+// the role may know, and forgets it. It ignores rows that tokenmill didn't write.
 import type { JsonWebKey } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
@@ -35,7 +35,7 @@ export function addRoleKey(
   })
 }
 
-/** Takes from a role's key what it could read. What its holder has read, the holder keeps. */
+/** Removes the data keys that were encrypted to a role's key. A holder of that key keeps what it has read before. */
 export function forgetRoleKey(store: Store, kid: string, by: By): Promise<ActResult<{ kid: string }, 'unknown'>> {
   return perform(store, { action: FORGET_ROLE_KEY, subject: kid }, by, async db => {
     if (!(await roleKeys.forget(db, kid))) return { refused: 'unknown' as const }
@@ -51,7 +51,7 @@ export interface Shared {
   foreign: string[]
 }
 
-/** Encrypts to every key of a role what isn't yet. A further call does nothing. */
+/** Encrypts to every key of a role the data keys that aren't encrypted to it yet. A further call does nothing. */
 export async function shareKeys(db: Db, ring: Ring): Promise<Shared> {
   const missing = await sharedKeys.listMissing(db, SHARED_PURPOSES)
   if (missing.length === 0) return { added: 0, foreign: [] }
@@ -84,7 +84,7 @@ async function openRow(
   try {
     return { kid, publicKey, secret: new Secret(ring.openPrivateHalf(sealed, keyVersion, roleKeyName(kid))) }
   } catch (error) {
-    // The version may be newer than this ring, whose owner then reads it again.
+    // The version may be newer than the ring: then the caller reads the ring's keys again.
     if (error instanceof Fault && ring.names().includes(`private-half/${keyVersion}`)) return undefined
     throw error
   }

@@ -1,5 +1,5 @@
-// How the installation's signing key turns: a key is announced, and begins to sign later. Keys are made and opened
-// elsewhere.
+// How the installation's signing key is replaced: a key is announced, and begins to sign later. Other files make and open the
+// keys.
 import * as audits from '../../store/access/audits.ts'
 import * as signingKeyReaders from '../../store/access/signing-key-readers.ts'
 import * as signingKeys from '../../store/access/signing-keys.ts'
@@ -48,8 +48,8 @@ export function beginKey(
 }
 
 /**
- * Takes an announcement back: both halves of the key are deleted, and its statement travels no more. `begun`: it signs
- * already, or isn't known.
+ * Takes an announcement back: deletes both halves of the key, so that no result carries its statement any more. `begun`: the
+ * key signs already, or isn't known.
  */
 export function cancelKey(store: Store, kid: string, by: By): Promise<ActResult<{ kid: string }, 'begun'>> {
   return perform(store, { action: 'signing-key.cancel', subject: kid }, by, async db => {

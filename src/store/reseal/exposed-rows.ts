@@ -9,15 +9,15 @@ export interface ExposedPlace {
   table: string
   /** What names the row. */
   key: string
-  /** By what the rows are read in order, with an index; the key, unless there is another column. */
+  /** The column with an index in whose order the rows are read. Default: `key`. */
   order?: string
-  /** Of the column by which they are read. */
+  /** The type of that column. */
   keyType: 'uuid' | 'text' | 'bigint'
   /** Which rows the version exposed; `$1` is the version. */
   where: string
 }
 
-/** Every place whose rows one version of the purpose's key can open, or try numbers against. */
+/** Every place whose rows somebody with one version of the purpose's key can open, or test guessed values against. */
 export function exposedPlaces(purpose: string): ExposedPlace[] {
   const images = BEFORE_IMAGE_VERSIONS[purpose]
   return [
@@ -42,13 +42,13 @@ const token = (column: string) => ({
   where: `${column} is not null and $1::int is not null`,
 })
 
-/** Of release 0.3, which had one version of the key. */
+/** The whole fingerprints of release 0.3, which had one version of the key. */
 const whole = (table: string, key: string) => ({
   ...{ column: `${table}.fingerprint`, table, key, keyType: 'uuid' as const },
   where: 'fingerprint is not null and $1 = 1',
 })
 
-/** Values that name no version, and any of them may be of this one; and those whose rows are neither opened nor hashed anew. */
+/** Columns that are neither sealed nor in `HASHED_COLUMNS`. If a value names no version, it may be of any version. */
 const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
   analytics: [token('analytics_token')],
   fingerprint: [
@@ -75,7 +75,7 @@ const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
 const PAGE_ROWS = 10_000
 const FIRST = { uuid: '00000000-0000-0000-0000-000000000000', text: '', bigint: '-1' } as const
 
-/** The keys of the rows, in their order. */
+/** The keys of the exposed rows, page by page, in the order of `order`. */
 export async function* exposedKeys(
   db: Db,
   { table, key, order = key, keyType, where }: ExposedPlace,

@@ -1,14 +1,14 @@
-// The columns that hold keyed hashes and codes of a data key. They can't be made anew like seals: the key lives as long as
-// rows that name its version. The destruction of keys and the list of what a key exposed go by this list; a test compares
-// it with the schema. No statement is sent from here.
+// The columns that hold keyed hashes and codes of a data key. No pass makes them anew, as passes do with seals: a version of
+// the key stays as long as rows name it. The destruction of keys and the list of what a key exposed use this list; a test
+// compares it with the schema. This file sends no statement.
 
 export interface HashedColumn {
   table: string
   column: string
-  /** What names the row to a person. */
+  /** The column that names the row to a person. */
   key: string
   keyType: 'uuid' | 'text' | 'bigint'
-  /** Names the version of the data key. */
+  /** The column that names the version of the data key. */
   version: string
   /** Which rows still need the key. */
   where: string
@@ -31,7 +31,7 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
         keyType: 'uuid',
         version: 'digest_version',
       },
-      // The URL to which a result is sent holds a digest, too.
+      // Until a challenge ends, the URL to which its result is sent holds a digest, too.
       where: `(request_digest is not null or state in ('OPEN', 'C'))`,
     },
   ],

@@ -1,10 +1,10 @@
-// How far each re-encryption has come: one row a purpose. A worker works under a lease, and writes its place with the
-// rows that it has sealed anew, in one transaction, so that another worker goes on from there.
+// How far each re-encryption has come: one row for each purpose. A worker works under a lease. It writes the place that it
+// has reached in the same transaction as the rows that it has sealed anew, so that another worker can go on from there.
 import { type Db, LostRace } from '../pool.ts'
 
 export interface Reseal {
   purpose: string
-  /** Everything is to be sealed under this version. */
+  /** The workers seal everything anew under this version. */
   version: number
   state: 'RUNNING' | 'CANCELLED' | 'DONE'
   pass: number
@@ -13,11 +13,11 @@ export interface Reseal {
   passScanned: number
   /** Rows of this pass that named another version. */
   passFound: number
-  /** Those of them that were sealed anew. */
+  /** The number of `passFound` rows that were sealed anew. */
   passDone: number
-  /** Those of them that could not be opened. */
+  /** The number of `passFound` rows that could not be opened. */
   passFailed: number
-  /** The last one of them, of this pass or the one before. */
+  /** The last row that could not be opened, in this pass or the one before. */
   failedRow: string | null
   atColumn: string | null
   atKey: string | null
@@ -28,9 +28,9 @@ export interface Reseal {
   rowsExpected: number | null
   startedAt: number
   endedAt: number | null
-  /** When the last pass began that found nothing. */
+  /** When the last pass that found nothing began. */
   cleanAt: number | null
-  /** Whether a worker has it now. */
+  /** Whether a worker holds the lease now. */
   isHeld: boolean
 }
 
@@ -92,13 +92,13 @@ export async function find(db: Db, purpose: string): Promise<Reseal | undefined>
   return rows[0] && resealOf(rows[0])
 }
 
-/** The row, locked until the transaction ends. */
+/** Reads the row and locks it until the transaction ends. */
 export async function hold(db: Db, purpose: string): Promise<Reseal | undefined> {
   await db.query({ text: 'select from tokenmill.reseal where purpose = $1 for update', values: [purpose] })
   return find(db, purpose)
 }
 
-/** Begins with the first row, whatever was there before. */
+/** Begins a re-encryption at the first row, and forgets an earlier one of the purpose. */
 export async function begin(
   db: Db,
   { purpose, version, rowsExpected }: Pick<Reseal, 'purpose' | 'version'> & { rowsExpected: number | undefined },
@@ -110,7 +110,7 @@ export async function begin(
   })
 }
 
-/** Goes on where a cancelled one ended. */
+/** Lets a cancelled re-encryption go on where it ended. */
 export async function resume(db: Db, purpose: string): Promise<void> {
   await db.query({
     text: `update tokenmill.reseal set state = 'RUNNING', ended_at = null, lease = null, due_at = now() where purpose = $1`,
@@ -118,7 +118,7 @@ export async function resume(db: Db, purpose: string): Promise<void> {
   })
 }
 
-/** The worker that has it ends after its set. */
+/** Cancels a re-encryption: the worker that holds the lease ends after its set. */
 export async function cancel(db: Db, purpose: string): Promise<void> {
   await db.query({
     text: `update tokenmill.reseal set state = 'CANCELLED', ended_at = now(), lease = null, rows_per_second = null
@@ -141,7 +141,7 @@ where purpose = (
   return rows[0] && resealOf(rows[0])
 }
 
-/** Who works on what, and for how long unless the lease is renewed. */
+/** Which lease works on which purpose, and how long the lease lasts unless it is renewed. */
 export interface Held {
   purpose: string
   lease: string
@@ -162,7 +162,7 @@ export interface Step {
 const RENEWED = `due_at = now() + $3 * interval '1 millisecond'`
 const HELD = `purpose = $1 and lease = $2 and state = 'RUNNING'`
 
-/** Writes the place that was reached. Throws `LostRace` if the lease was lost, or the re-encryption cancelled. */
+/** Writes the place that the pass has reached. Throws `LostRace` if the lease was lost, or the re-encryption cancelled. */
 export async function advance(db: Db, { purpose, lease, leaseMs }: Held, step: Step): Promise<void> {
   const { at, scanned, found, done, failed, failedRow, rowsPerSecond } = step
   const { count } = await db.query({
@@ -180,7 +180,7 @@ where ${HELD}`,
   if (count === 0) throw new LostRace('the re-encryption was cancelled, or another worker has it')
 }
 
-/** False if the lease was lost, or the re-encryption cancelled. */
+/** Renews the lease. False if the lease was lost, or the re-encryption cancelled. */
 export async function renew(db: Db, { purpose, lease, leaseMs }: Held): Promise<boolean> {
   const { count } = await db.query({
     name: 'reseal-renew',
@@ -198,7 +198,7 @@ export async function giveBack(db: Db, { purpose, lease }: Held, pauseMs: number
   })
 }
 
-/** Begins the next pass. `version`: with another one, also the count of passes begins anew. */
+/** Begins the next pass. If `version` differs from the row's, the count of passes begins anew, too. */
 export async function beginPass(db: Db, { purpose, lease, leaseMs }: Held, version: number): Promise<void> {
   await db.query({
     text: `update tokenmill.reseal set ${RENEWED}, pass = case when version = $4 then pass + 1 else 1 end,
@@ -210,7 +210,7 @@ where ${HELD}`,
   })
 }
 
-/** The pass that ended has proved that nothing is left under another version. */
+/** Ends the re-encryption: its last pass has proved that nothing is left under another version. */
 export async function finish(db: Db, { purpose, lease }: Held): Promise<void> {
   await db.query({
     text: `update tokenmill.reseal set state = 'DONE', lease = null, ended_at = now(), clean_at = pass_began_at,

@@ -1,5 +1,5 @@
 // The columns that hold what is sealed under a data key. Re-encryption, the destruction of keys and the drill on a
-// restored backup go by this list; a test compares it with the schema. No statement is sent from here.
+// restored backup use this list; a test compares it with the schema. This file sends no statement.
 
 /** The purposes under which a column is sealed. */
 export const SEALING_PURPOSES = ['seal', 'network-token', 'three-ds', 'webhook', 'manifest', 'private-half'] as const
@@ -7,31 +7,31 @@ export type SealingPurpose = (typeof SEALING_PURPOSES)[number]
 
 export interface SealedPlace {
   table: string
-  /** The row's name in what its bytes are bound to. */
+  /** The column with the row's name, to which the sealed bytes are bound. */
   key: string
   sealed: string
-  /** Names the version of the data key. */
+  /** The column that names the version of the data key. */
   version: string
   purpose: string
-  /** Columns that are needed to open and seal, beside the key. */
+  /** Further columns that are needed to open and to seal the bytes. */
   facts: readonly string[]
 }
 
-/** One that is re-encrypted. `key`: the primary key, too. */
+/** A place that is re-encrypted. `key` is also the table's primary key. */
 export interface SealedColumn extends SealedPlace {
   keyType: 'uuid' | 'text'
   purpose: SealingPurpose
-  /** What else an update sets. */
+  /** What else a re-encryption sets in the row. */
   also?: string
-  /** Which rows may be changed now; the others wait for the next pass. */
+  /** The condition of rows that may be changed now; other rows wait for the next pass. */
   free?: string
 }
 
-/** A job that read the token before and writes its whole row must begin again. */
+/** A job writes the whole row of a token: if it read the row before, it must begin again. */
 const COUNTS_UP = 'version = t.version + 1'
-/** The holder of a lease writes back what it read. It renews the lease, so one that ended long ago has no holder. */
+/** The holder of a row's lease writes back what it read, and renews the lease: a lease that ended a minute ago has no holder. */
 const NOT_LEASED = `(h.lease is null or h.due_at < now() - interval '1 minute')`
-/** It needs no key-encryption key any more. */
+/** A private half that the data key has sealed needs no key-encryption key any more. */
 const BY_DATA_KEY = 'kek_id = null'
 
 /** The columns in the order in which a pass reads them. */
@@ -111,7 +111,7 @@ export function sealedNamesOf(purpose: string): SealedName[] {
   return SEALED_NAMES.filter(name => SEALED_COLUMNS[name].purpose === purpose)
 }
 
-/** Isn't re-encrypted, because its rows live for a day only. */
+/** The copies of rows for reversals. They aren't re-encrypted, because they are kept for a day only. */
 export const BEFORE_IMAGE = {
   ...{ table: 'before_image', key: 'token_id', sealed: 'sealed', version: 'key_version' },
   ...{ purpose: 'before-image', facts: [] },

@@ -1,5 +1,5 @@
-// Reads and replaces sealed bytes, in any column of the catalogue: the one file that writes tables whose other columns
-// other files write. It changes the sealed bytes, their key's version and what the catalogue names, and nothing else.
+// Reads and replaces sealed bytes in any column of sealed-columns.ts. The other columns of these tables are written by other
+// files: this one changes the sealed bytes, their key's version and what sealed-columns.ts names, and nothing else.
 import { byteas, plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import { hashedColumnsOf } from './hashed-columns.ts'
@@ -19,7 +19,7 @@ const PAGE_ROWS = 10_000
 export interface SealedRow {
   key: string
   sealed: Buffer
-  /** Null: a private half that a key-encryption key wraps. */
+  /** Null for a private half that a key-encryption key wraps. */
   version: number | null
   facts: Readonly<Record<string, string | null>>
 }
@@ -44,8 +44,8 @@ interface Row {
 }
 
 /**
- * The next rows after the key `after` (empty: from the beginning) that aren't sealed under `version`. Sorted by the key itself, in
- * whose order they are read: sorted by `place`, each set would read the whole page.
+ * The next rows after the key `after` (empty: from the beginning) that aren't sealed under `version`. They are sorted by
+ * the key, the order in which they are read: to sort them by `place`, PostgreSQL would read the whole page for each set.
  */
 export async function findSet(
   db: Db,
@@ -96,8 +96,8 @@ export interface Resealed extends Pick<SealedRow, 'key'> {
 }
 
 /**
- * Replaces sealed bytes, which `version` has sealed, where they are still the ones that were read. A row that somebody
- * else holds is left out without waiting. Returns how many were replaced.
+ * Replaces the bytes that were read by bytes that `version` has sealed. Leaves out rows whose bytes have changed since, and
+ * rows that another transaction has locked. Returns how many were replaced.
  */
 export async function replaceSet(
   db: Db,
@@ -149,8 +149,8 @@ export interface UnderKey {
 const COUNT_MS_MAX = 4 * 3_600_000
 
 /**
- * How many rows of each column name this version of a purpose's key; columns without one are left out. It reads whole
- * tables: call it in a transaction, whose limits it changes.
+ * How many rows of each column name this version of a purpose's key; columns without such a row are left out. It reads whole
+ * tables, and changes the limits of the transaction in which it is called.
  */
 export async function countUnder(db: Db, purpose: string, version: number): Promise<UnderKey[]> {
   const places = sealedNamesOf(purpose).map(name => ({ column: name as string, ...SEALED_COLUMNS[name] }))

@@ -1,5 +1,5 @@
-// How much the store has to do, by which a re-encryption sets its pace. The store's owner has
-// to ask how far replicas are behind: a worker's user doesn't see it.
+// Measures how much the store has to do; a re-encryption sets its pace by that. A function that runs as the database's owner
+// says how far replicas are behind, because a worker's user may not see it.
 import type { Db } from '../pool.ts'
 import { SEALED_COLUMNS, type SealedName } from './sealed-columns.ts'
 
@@ -8,7 +8,7 @@ export interface StoreLoad {
   replicaLagMs: number | null
   /** The position in the server's WAL, bytes: the difference of two positions is what was written between. */
   walBytes: number
-  /** Of the column's table, by the server's estimate. Dead rows are those that VACUUM hasn't removed yet. */
+  /** Rows of the column's table, by the server's estimate. Dead rows are those that VACUUM hasn't removed yet. */
   rowsLive: number
   rowsDead: number
 }

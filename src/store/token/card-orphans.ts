@@ -1,4 +1,4 @@
-// What an operator is shown before a version of the fingerprint key is retired: the tokens that would lose their card.
+// Lists the tokens that would lose their card if a version of the fingerprint key is retired, for the operator to see first.
 import type { Db } from '../pool.ts'
 
 export interface Orphan {
@@ -9,7 +9,7 @@ export interface Orphan {
   lastFour: string | null
 }
 
-/** Up to `limit` tokens that are known under this version. Call it in a transaction, whose limits it changes. */
+/** Up to `limit` tokens that are known under this version. It changes the limits of the transaction in which it is called. */
 export async function list(db: Db, version: number, limit: number): Promise<Orphan[]> {
   await db.query({ text: 'set local statement_timeout = 0' })
   await db.query({ text: 'set local enable_seqscan = on' })

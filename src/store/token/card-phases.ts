@@ -12,7 +12,7 @@ import { type Db, LostRace, type Store } from '../pool.ts'
 export type PhaseName = 'SINGLE' | 'BOTH' | 'NEW'
 
 export interface CardPhase {
-  /** It grows by one with each change. */
+  /** The number of this row's state: each change of the row adds one. */
   turn: number
   phase: PhaseName
   /** The versions of the fingerprints that a token's row keeps. */
@@ -56,7 +56,7 @@ export async function find(db: Db): Promise<CardPhase> {
   return { turn, phase, writes, looks, besideOlder }
 }
 
-/** Throws `CardPhaseChanged` if it is another turn. The turn stays until the end of the transaction. */
+/** Throws `CardPhaseChanged` unless the row's turn is this one. The turn then stays until the end of the transaction. */
 export async function assertTurn(db: Db, turn: number): Promise<void> {
   const { rows } = await db.query<{ turn: number }>({
     name: 'card-turn',
@@ -65,25 +65,25 @@ export async function assertTurn(db: Db, turn: number): Promise<void> {
   if (rows[0]?.turn !== turn) throw new CardPhaseChanged()
 }
 
-/** A writer of cards may hold the row for as long as a chunk takes; those who come after must not wait longer for us. */
+/** A chunk may hold the row for long. Writers that come after this lock request wait behind it, for no longer than this. */
 const LOCK_MS = 200
-/** Between two attempts writers go on. Each pause is twice as long as the one before: a long reader may hold a table for hours. */
+/** Pauses between attempts, in which writers go on. Each is twice as long as the last: a reader may hold a table for hours. */
 const PAUSE_MS = { first: 50, max: 5_000 }
 const TELL_MS = 3_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 const PHASE_ALONE = ['tokenmill.card_phase']
-/** In the writers' order. */
+/** Locked in the order in which writers lock these tables. */
 const CARDS_ALONE = ['tokenmill.token', 'tokenmill.scheme_token', ...PHASE_ALONE]
 
 export interface AloneOptions {
-  /** Told after some seconds, and again while it waits: the sessions that hold the tables, such as `pid 4711 (pg_dump)`. */
+  /** Called after some seconds of waiting, and again: with the sessions that hold the tables, such as `pid 4711 (pg_dump)`. */
   waits?: ((holders: readonly string[]) => void) | undefined
   /** Also locks the tables of tokens, as `leaveOlder` needs. */
   withTokens?: boolean
 }
 
-/** The store whose transactions run while no transaction writes cards. Each repeats until it gets the locks that it needs. */
+/** A store whose transactions run while no other transaction writes cards. Each transaction is tried until it gets its locks. */
 export function storeAlone(store: Store, options: AloneOptions = {}): Store {
   return { ...store, transaction: work => runAlone(store, work, options) }
 }
@@ -110,7 +110,7 @@ async function runAlone<T>(
   }
 }
 
-/** The sessions that hold these tables, those first that have held them longest. Only a superuser sees all their names. */
+/** The sessions that hold these tables, the longest transaction first. Only a superuser sees the names of all sessions. */
 async function findHolders(db: Db, tables: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ pid: number; name: string | null }>({
     text: `select a.pid, nullif(a.application_name, '') as name from pg_stat_activity as a
@@ -135,19 +135,19 @@ export async function write(
 }
 
 /**
- * From here on no worker of release 0.3 may run: it would look for whole fingerprints, which nobody writes any more, and
- * what it writes is refused. In a transaction of `storeAlone` with the tokens.
+ * Ends the time beside release 0.3, in a transaction of `storeAlone` with `withTokens`. From then on no worker of 0.3 may run:
+ * it would look for whole fingerprints, which nobody writes any more, and the database refuses what it writes about cards.
  */
 export async function leaveOlder(db: Db): Promise<void> {
   await db.query({ text: 'update tokenmill.card_phase set turn = turn + 1, beside_older = false' })
   await db.query({ text: 'select tokenmill.forget_whole_fingerprints()' })
-  // The sweep of that release used it, and a status that changes would still have to write it.
+  // Only the sweep of release 0.3 used this index, and each change of a status would have to write it.
   await db.query({ text: 'drop index if exists tokenmill.token_expires' })
 }
 
 /**
- * How many cards are under this version, without those of provisionings whose token has the card, too: whole tables are read, in a
- * transaction, whose limits it changes.
+ * How many cards are under this version, without those of provisionings whose token has the card, too. It reads whole tables,
+ * and changes the limits of the transaction in which it is called.
  */
 export async function countUnder(db: Db, version: number): Promise<number> {
   await db.query({ text: 'set local statement_timeout = 0' })
@@ -169,7 +169,7 @@ export async function findFilling(db: Db): Promise<string | undefined> {
   return rows[0]?.is_filled === false ? rows[0].filled_to : undefined
 }
 
-/** `to`: the last token that is filled; undefined: there is none left. */
+/** Notes how far the filling is. `to`: the last token that is filled; undefined: the filling is done. */
 export async function noteFilled(db: Db, to: string | undefined): Promise<void> {
   await db.query({
     text: 'update tokenmill.card_phase set filled_to = coalesce($1::uuid, filled_to), is_filled = $1::uuid is null',

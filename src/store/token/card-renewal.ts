@@ -10,21 +10,21 @@ const PAGE_ROWS = 5_000
 export interface DueToken {
   tokenId: string
   tokenScope: string
-  /** Null: the row keeps no number, and nothing can be hashed again. */
+  /** Null if the row keeps no number: then nothing can be hashed again. */
   sealed: Buffer | null
   sealVersion: number | null
   cards: readonly string[]
-  /** The key's version of each of `cards`; null: it is in no row of the directory. */
+  /** The version of the fingerprint key for each of `cards`; null for a fingerprint without a row in the directory. */
   versions: readonly (number | null)[]
   version: number
 }
 
 export interface DueSet {
-  /** In the order of their ids. */
+  /** The tokens to renew, in the order of their ids. */
   rows: DueToken[]
   /** How many rows were looked at. */
   scanned: number
-  /** The last one that was looked at; undefined if there was none. */
+  /** The id of the last row that was looked at; undefined if there was none. */
   last: string | undefined
   isEnd: boolean
 }
@@ -43,12 +43,12 @@ interface Row {
 
 const READ = 'token_id, token_scope, status, sealed, seal_version, cards, fingerprint, version'
 
-// A row without a number is due only if it loses a fingerprint and keeps one.
+// A row without a number is due only if it loses one fingerprint and keeps another.
 const DUE = `status <> 'DELETED' and sorted <> $2::smallint[] and (sealed is not null or sorted @> $2::smallint[])`
 
 /**
- * The next tokens after `after` that aren't known under exactly these versions (ascending). Sorted by the key itself, in whose
- * order they are read: sorted by `place`, each set would read the whole page.
+ * The next tokens after `after` that aren't known under exactly these versions (ascending). They are sorted by the id, the
+ * order in which they are read: to sort them by `place`, PostgreSQL would read the whole page for each set.
  */
 export async function findSet(
   db: Db,

@@ -34,7 +34,7 @@ interface Changes {
 function changesOf(rows: readonly CardsOfRow[]): Changes {
   const changes: Changes = { gained: [], lost: [], turn: undefined }
   for (const { tokenId, cards, storedCards = NONE, link } of rows) {
-    // A mix of turns in one job is refused by the first row of another turn than the present one.
+    // If rows were made in several turns, the lowest is checked: it isn't the present turn, so the write is refused.
     if (link) changes.turn = Math.min(changes.turn ?? link.turn, link.turn)
     if (cards === storedCards) continue
     for (const fp of storedCards) if (!cards.includes(fp)) changes.lost.push({ fp, tokenId })
@@ -47,8 +47,8 @@ function changesOf(rows: readonly CardsOfRow[]): Changes {
 const NONE: readonly string[] = []
 
 /**
- * Writes the cards of new tokens, of which some may stand in columns. Returns the tokens whose card another transaction has
- * given a token meanwhile: all rows that these had won are removed again. Throws `CardPhaseChanged`.
+ * Writes the cards of new tokens, some of which may be in columns. Returns the tokens whose card another transaction has given
+ * a token meanwhile; it removes all rows that it had inserted for these tokens. Throws `CardPhaseChanged`.
  */
 export async function insertMissing(
   db: Db,
@@ -75,12 +75,12 @@ export async function insertMissing(
 }
 
 /**
- * Writes what changed tokens gain and lose. Throws `CardTaken` if another token has one of the cards by now,
+ * Writes which fingerprints changed tokens gain and lose. Throws `CardTaken` if another token has one of the cards by now,
  * and `CardPhaseChanged`.
  */
 export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<void> {
   const { gained, lost, turn } = changesOf(rows)
-  // First what is lost: another row of this set may gain it.
+  // Removes first: another row of this set may gain a fingerprint that this one loses.
   const removed = remove(db, lost)
   if (turn === undefined) return removed
   if (gained.length === 0) {
@@ -153,7 +153,7 @@ cross join lateral (select fp, token_id from tokenmill.card where fp = wanted.fp
   return new Map(rows.map(row => [row.fp, row.token_id]))
 }
 
-/** The key's versions of these fingerprints; those that are in no row are left out. */
+/** The versions of the key under which these fingerprints were made; fingerprints without a row are left out. */
 export async function findVersions(db: Db, fps: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ fp: string; version: number }>({
     name: 'cards-versions',
@@ -167,8 +167,8 @@ cross join lateral (select fp, version from tokenmill.card where fp = wanted.fp 
 const FILL_ROWS = 5_000
 
 /**
- * Writes the cards of the tokens after this one that a release before the directory made. Returns the last token; undefined
- * if there was none. The rows are held, so that no worker of that release changes one meanwhile.
+ * Writes the cards of the next tokens after this one for which release 0.3 wrote no row in the directory. Returns the last
+ * token; undefined if there was none. It locks the tokens, so that no worker of 0.3 changes one meanwhile.
  */
 export async function fill(db: Db, after: string): Promise<string | undefined> {
   const { rows } = await db.query<{ last: string | null }>({
@@ -190,8 +190,8 @@ interface Forgotten {
 }
 
 /**
- * Up to `limit` rows of a version after the fingerprint `after`, in their order. It may look at the whole directory: call it
- * in a transaction, whose limits it changes.
+ * Up to `limit` rows of a version after the fingerprint `after`, in their order. It may read the whole directory, and
+ * changes the limits of the transaction in which it is called.
  */
 export async function findUnder(
   db: Db,

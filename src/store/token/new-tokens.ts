@@ -1,5 +1,5 @@
-// New tokens of a chunk in columns: a value of the same place in each column belongs to the same token. They are vault
-// tokens of type REUSE for cards that have no token yet, made at once by one receipt. No statement is sent from here.
+// New tokens of a chunk in columns: values at the same place in each column belong to the same token. They are vault
+// tokens of type REUSE for cards that have no token yet, and one receipt makes all of them. This file sends no statement.
 import { byteas, integers, smallints, texts, uuids, uuidTexts } from '../binary.ts'
 import { type CardsOfRow, COLUMNS, NAMES } from './token-row.ts'
 
@@ -18,11 +18,11 @@ export interface NewTokens {
   cardHolderNames: readonly (string | null)[]
   brands: readonly (string | null)[]
   binRanges: readonly (number | null)[]
-  /** Of the batch. */
+  /** The lines of the batch's input. */
   lines: readonly number[]
   shared: {
     tokenScope: string
-    /** The key's version of all fingerprints, and the turn of the key in which they were made. */
+    /** The version of the key with which all fingerprints were made, and the turn of the phase in which they were made. */
     cardVersion: number
     turn: number
     /** ms since the epoch. */
@@ -37,7 +37,7 @@ interface Input {
   value: (tokens: NewTokens) => Buffer
 }
 
-/** One array parameter for each, from $1 on. */
+/** The columns with an array parameter each, from $1 on. */
 const ARRAYS: Readonly<Record<string, Input>> = {
   token_id: { type: 'uuid', value: t => uuids(t.ids) },
   card: { type: 'uuid', value: t => uuids(t.cards) },
@@ -86,7 +86,7 @@ export function valuesOf(tokens: NewTokens): (Buffer | string)[] {
   ]
 }
 
-/** What of the rows decides which cards they gain. */
+/** Which cards the new tokens gain, and in which turn these were hashed. */
 export function cardRowsOf({ ids, cards, shared }: Pick<NewTokens, 'ids' | 'cards' | 'shared'>): CardsOfRow[] {
   const { cardVersion, turn } = shared
   const fingerprints = uuidTexts(cards)

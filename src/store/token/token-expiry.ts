@@ -16,9 +16,9 @@ export interface ExpiredToken {
 export type Place = Pick<ExpiredToken, 'tokenExpiryDate' | 'tokenId'>
 
 export interface ExpiredPage {
-  /** The active ones among those that were looked at. */
+  /** The active tokens among those that were looked at. */
   tokens: ExpiredToken[]
-  /** The last one that was looked at; undefined: there is none left. */
+  /** The last token that was looked at; undefined if there is none left. */
   last: Place | undefined
 }
 
@@ -30,8 +30,8 @@ interface Row {
 }
 
 /**
- * The next `limit` tokens whose date is `lastDay` or earlier, in the order of date and id, after the place `after`. It passes
- * those that a request has suspended: the status isn't in the index, so that a change of status doesn't write the index.
+ * The next `limit` tokens whose date is `lastDay` or earlier, in the order of date and id, after the place `after`. It also
+ * reads tokens that a request has suspended: the index leaves the status out, so that a change of status doesn't write it.
  */
 export async function findExpired(
   db: Db,
@@ -58,7 +58,7 @@ function expiredOf(row: Row): ExpiredToken {
 }
 const NOTHING = '00000000-0000-0000-0000-000000000000'
 
-/** Those of `tokenIds` that are still active and past their date. */
+/** The tokens of `tokenIds` that are still active and past their date. */
 export async function stillExpired(db: Db, lastDay: string, tokenIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ token_id: string }>({
     name: 'tokens-still-expired',

@@ -2,17 +2,17 @@
 import type { BatchMark, GivenAt, ThirdPartyName, TokenRow } from '../../token/token.ts'
 import { type Column, plains } from '../columns.ts'
 
-/** A token as it is stored: the fields that the rules use, and what the store alone needs. */
+/** A token as it is stored: the fields that the rules use, and those that only the store needs. */
 export interface StoredToken extends TokenRow {
   /** The version of the key that sealed its PAN. */
   sealVersion: number | null
-  /** The fingerprints that the store has for it, whatever `cards` has become since it was read; none for a new token. */
+  /** The fingerprints that the stored row had when it was read, even if `cards` has changed since; none for a new token. */
   storedCards?: readonly string[] | undefined
-  /** The card's whole fingerprint, which release 0.3 looks for; null once no worker of that release is left. */
+  /** The card's whole fingerprint, for which workers of release 0.3 look; null after the time beside release 0.3. */
   fingerprint?: Buffer | null | undefined
 }
 
-/** What of a token's row decides which cards it gains and loses. */
+/** The members of a token's row that decide which fingerprints it gains and loses. */
 export type CardsOfRow = Pick<StoredToken, 'tokenId' | 'cards' | 'storedCards' | 'link'>
 
 export interface Row {
@@ -118,7 +118,7 @@ function shortOf(whole: Buffer): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** A row that no release after 0.3 has written yet has its whole fingerprint only. */
+/** A row that only release 0.3 has written has no list of cards, but a whole fingerprint. */
 export function cardsOf({ cards, fingerprint }: Pick<Row, 'cards' | 'fingerprint'>): readonly string[] {
   return cards ?? (fingerprint === null ? [] : [shortOf(fingerprint)])
 }

@@ -46,7 +46,7 @@ where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
   return rows.map(tokenOf)
 }
 
-/** One token. Its row stays locked until the transaction ends: another writer of a receipt waits. */
+/** Reads one token. Its row stays locked until the transaction ends: another transaction that writes it waits. */
 export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${NAMES} from tokenmill.token where token_id = $1 for update`,
@@ -56,7 +56,7 @@ export async function hold(db: Db, tokenId: string): Promise<StoredToken | undef
   return row && tokenOf(row)
 }
 
-/** These tokens. Their rows stay locked until the transaction ends: another transaction that changes one waits. */
+/** Reads these tokens. Their rows stay locked until the transaction ends: another transaction that changes one waits. */
 export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
@@ -71,7 +71,7 @@ order by token_id for no key update`,
 }
 
 /**
- * Inserts tokens of cards that have none yet, of which some may stand in columns. Returns the ids of those tokens whose card
+ * Inserts tokens of cards that have none yet; some tokens may be in columns. Returns the ids of those tokens whose card
  * another transaction has just given a token: they aren't inserted. Cards are sorted, so that two chunks with the same
  * cards lock them in the same order.
  */
@@ -125,7 +125,7 @@ const insertText = (source: string) =>
   `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source} on conflict do nothing`
 const NOBODY: ReadonlySet<string> = new Set()
 
-/** Removes tokens that this transaction has inserted: nobody has seen them. */
+/** Removes tokens that this transaction has inserted: no other transaction has seen them. */
 async function removeNew(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({
@@ -205,7 +205,7 @@ export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId
   })
 }
 
-/** A row that gets other fingerprints for the card that it has. `version`: as it was read. */
+/** A row that gets other fingerprints for the card that it has. `version`: the row's version when it was read. */
 export type RenewedCards = CardsOfRow & Pick<StoredToken, 'version'>
 
 /**
@@ -234,7 +234,7 @@ where t.token_id = v.id and t.version = v.version returning t.token_id`,
   return ids.size
 }
 
-/** Removes a fingerprint from each of these tokens: it was forgotten. */
+/** Removes a forgotten fingerprint from the row of each of these tokens. */
 export async function forgetCards(db: Db, forgotten: readonly { fp: string; tokenId: string }[]): Promise<void> {
   if (forgotten.length === 0) return
   const sorted = forgotten.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))

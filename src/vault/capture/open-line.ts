@@ -18,7 +18,7 @@ type LineRow = Omit<CaptureKeyRecord, 'wrappedPrivate'> &
 interface LineOpener {
   halves: PrivateHalves
   ring: Pick<KeyRing, 'grantMacBy'>
-  /** Told of each row without a right code. */
+  /** Called with each row without a right code. */
   onUngranted?: (key: { alias: string; number: number }) => void
 }
 
@@ -32,9 +32,9 @@ export interface OpenedLine {
 export type OpenLine = (alias: string, rows: readonly LineRow[]) => Promise<OpenedLine | undefined>
 
 /**
- * Decrypts by a line. If none of its keys decrypts, the line is read `again`, and keys are tried that it has since: a key
- * may be in use before this process knows it. Throws `Fault('key_unavailable')` if a half that couldn't be opened may be
- * the one.
+ * Decrypts by a line. If none of its keys decrypts, it calls `again` to read the line, and tries the keys that are new: a key
+ * may be in use before this process knows it. Throws `Fault('key_unavailable')` if a private half couldn't be opened: the
+ * message may be for that one.
  */
 export async function openByLine<T>(
   known: OpenedLine,
@@ -57,8 +57,8 @@ const isUndecryptable = (opened: unknown) =>
 
 /** The result opens the line of an alias from its rows, newest first; undefined if none of them can decrypt. */
 export function lineOpener({ halves, ring, onUngranted }: LineOpener): OpenLine {
-  // By number and public half, which the code of a row covers; it doesn't cover the row's id. In a restored backup a
-  // number may be another key.
+  // Keys are told apart by number and public half, which the code of a row covers; it doesn't cover the row's id. In a restored
+  // backup a number may be another key.
   const opened = new Map<string, ReadonlyMap<string, CaptureKey>>()
 
   return async (alias, rows) => {

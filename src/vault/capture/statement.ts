@@ -1,6 +1,6 @@
 // What the installation says about a capture key, signed with its key for results: alias, entity, thumbprint and until
-// when. Senders believe a key by it, so nobody who owns the store, Redis or the way to them can put another key in its
-// place. The statement travels inside the key: a member of the JWK, a comment of the armor.
+// when. Senders believe a key only with a statement, so nobody who owns the store, Redis or the way to the sender can put
+// another key in its place. The statement travels inside the key: a member of the JWK, a comment of the armor.
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { readKey } from 'openpgp'
 import { z } from 'zod'
@@ -47,7 +47,7 @@ export function sealCaptureStatement(
   return signCompact({ alg, kid, typ: CAPTURE_STATEMENT_TYP }, JSON.stringify(statement), privateKey)
 }
 
-/** Undefined unless one of `keys` signed the statement for this installation. Whether it still holds isn't decided. */
+/** Undefined unless one of `keys` signed the statement for this installation. It doesn't check whether `until` has come. */
 export function openCaptureStatement(jws: string, audience: string, keys: InstallationKeys): StatedKey | undefined {
   if (jws.length > CHARS_MAX) return undefined
   try {
@@ -59,7 +59,7 @@ export function openCaptureStatement(jws: string, audience: string, keys: Instal
   }
 }
 
-/** What a statement names a key by. Throws for a text that is no public key. */
+/** The `kid` by which a statement names a key. Throws for a text that is no public key. */
 export async function kidOf(publicKey: string): Promise<string> {
   if (!isJwk(publicKey))
     return (await readKey({ armoredKey: publicKey, config: OPENPGP })).getFingerprint().toLowerCase()

@@ -1,5 +1,5 @@
-// What a token or a KMS encrypts: the bytes together with their purpose. The purpose is also additional authenticated
-// data (AAD), but not every mechanism of a token has that.
+// What a token or a KMS encrypts: the bytes together with their purpose. Some mechanisms also
+// authenticate the purpose as additional data (AAD); not every mechanism of a token can.
 
 const FORM = 1
 const HEAD_BYTES = 7

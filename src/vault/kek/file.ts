@@ -1,4 +1,4 @@
-// A key-encryption key in a file.
+// A key-encryption key (KEK) in a file: makes and reads the file, and wraps by the key.
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { link, open, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'

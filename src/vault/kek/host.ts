@@ -1,5 +1,5 @@
-// The key-encryption keys of one host: those that its settings name. They may be read again while processes run, so that
-// two keys hold while one replaces the other. Which of them is current, the store says.
+// The key-encryption keys of one host: those that its settings name. A running process may read the settings' list again, so
+// that it has both keys while one replaces the other. The store says which key is current.
 import { Fault } from '../../errors.ts'
 import { canonicalUri, openKek } from './openers.ts'
 import { readOwnerOnly } from './owner-only.ts'
@@ -17,9 +17,9 @@ export interface HostKeks extends Keks {
   /** The key that a URI of the settings gives. */
   named(uri: string): KeyProvider | undefined
   failures(): readonly KekFailure[]
-  /** Makes the key of this id the current one; of a host without it, `current` throws. */
+  /** Makes the key of this id the current one; on a host without that key `current` then throws. */
   follow(kekId: string): void
-  /** Reads the settings' URIs again, and opens what is new. What can't be opened is in `failures`. */
+  /** Reads the settings' URIs again, and opens the keys that are new. `failures` names those that can't be opened. */
   reload(): Promise<void>
 }
 
@@ -68,7 +68,7 @@ export async function openHostKeks(
   }
 }
 
-/** In words that hold no secret. */
+/** The reason of a failure, in words that hold no secret. */
 export function reasonOf(error: Error): string {
   return error instanceof Fault && error.cause instanceof Error ? error.cause.message : error.message
 }

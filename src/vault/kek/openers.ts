@@ -1,5 +1,5 @@
 // Opens a key-encryption key by its URI: a table of openers, one for each scheme. URIs come from this host's settings
-// only: one from the store could name a module, which would be code of the database's owner.
+// only: a URI from the store could name a module, and so run code of the database's owner.
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { ConfigError } from '../../config.ts'
 import { openKms } from '../kms/open.ts'
@@ -31,7 +31,7 @@ export function canonicalUri(uri: string): string {
   return path === undefined ? uri : pathToFileURL(path).href
 }
 
-/** The URI for people: without its query, which may say how to log in; of a file its path. */
+/** What error texts show: the URI without its query, which may say how to log in; for a file its path. */
 export function shownUri(uri: string): string {
   const scheme = schemeOf(uri)
   if (!(scheme in OPENERS)) return scheme === '' ? 'a line without a scheme' : `a URI of ${scheme}:`

@@ -1,4 +1,4 @@
-// Reads small files that only their owner may read: keys, and lists of keys. It writes none.
+// Reads small files that only their owner may read: keys, PINs and lists of keys. This file writes none.
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { ConfigError } from '../../config.ts'

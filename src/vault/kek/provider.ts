@@ -1,11 +1,11 @@
-// Key-encryption keys (KEKs) behind an interface. A KEK wraps data keys and private halves, never cards. Each wrapped
-// key names the KEK that opens it, so that an installation may have two of them while one replaces the other.
+// Key-encryption keys (KEKs) behind an interface. A KEK wraps data keys, and private halves of releases before 0.4, never
+// cards. Each wrapped key names the KEK that opens it, so that backups from before a rotation open with the former one.
 import { Fault } from '../../errors.ts'
 
 export interface KeyProvider {
   /** The key's id. It is public and reveals nothing about the key. */
   id: string
-  /** Wraps `plain` for a `purpose`. It unwraps for that purpose only. Throws `Fault('kek_away')` as `unwrap` does. */
+  /** Wraps `plain` for a `purpose`: the result unwraps for that purpose only. Throws `Fault('kek_away')` as `unwrap` does. */
   wrap(plain: Buffer, purpose: string): Promise<Buffer>
   /**
    * Throws `Fault('key_unavailable')` if the key or the purpose is another one, or if the bytes were changed;

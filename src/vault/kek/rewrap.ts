@@ -13,7 +13,7 @@ export async function rewrap(
   const raw = await keks.find(kekId).unwrap(wrapped, name)
   try {
     const anew = await to.wrap(raw, name)
-    // What it replaces is gone afterwards: a token that wraps and doesn't unwrap would cost every card.
+    // The former bytes are gone afterwards: with a token that wraps and doesn't unwrap every card would be lost.
     const again = await to.unwrap(anew, name)
     const isSame = again.equals(raw)
     again.fill(0)

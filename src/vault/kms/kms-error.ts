@@ -38,7 +38,7 @@ const CONFIG: Record<string, string> = {
   OptInRequired: 'the account of these credentials is not signed up for KMS in that region',
 }
 
-/** What also a host shows whose role can't be asked yet, as after a power cut: it may pass, and a person is told all the same. */
+/** Codes that a host also meets while its role gives no credentials yet, as after a power cut: they may end by themselves. */
 const AWAY: Record<string, string> = {
   CredentialsProviderError:
     'this process has no AWS credentials now: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the host or container a role',
@@ -47,7 +47,7 @@ const AWAY: Record<string, string> = {
 
 const BYTES = ['InvalidCiphertextException', 'IncorrectKeyException']
 
-/** `error`: what the SDK threw. Everything that isn't known is `away`, since it may pass. */
+/** `error`: what the SDK threw. An unknown error counts as `away`, because it may end by itself. */
 export function kmsErrorOf(error: unknown): KmsError {
   if (error instanceof KmsError) return error
   const code = codeOf(error)

@@ -1,5 +1,5 @@
-// The native binding (package pkcs11js), as far as it is used here. It stands in a package.json of its own beside this
-// file and is built only where a key is in a token: so it is loaded only then, and these types are ours.
+// The native binding (package pkcs11js), as far as it is used here. A package.json beside this file names it. It is built only
+// where a key is in a token: so it is loaded only when it is needed, and its types are declared here.
 import { createRequire } from 'node:module'
 import { TokenError } from './token-error.ts'
 

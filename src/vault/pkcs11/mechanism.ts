@@ -1,5 +1,5 @@
-// The ways in which a key of a token wraps bytes. Each way shows which key it is, too: what a fixed text becomes under
-// the key is the same on every host, and a digest of that is the key's id.
+// The ways in which a key of a token wraps bytes. Each way also identifies the key: the ciphertext of a fixed text is the same
+// on every host, and a digest of it is the key's id.
 import { createHash, randomBytes } from 'node:crypto'
 import { NONCE_BYTES, TAG_BYTES } from '../aead.ts'
 import type { Attribute, Binding, Handle, Mechanism, Module } from './binding.ts'
@@ -17,7 +17,7 @@ export interface FoundKey {
 interface Way {
   /** The rights of a key, and the mechanisms of a token, in words. */
   needs: string
-  /** The same bytes for the same key, always; nobody without the key can compute them. */
+  /** Bytes that are always the same for the same key, and that nobody can compute without the key. */
   mark(found: FoundKey): Buffer
   wrap(found: FoundKey, plain: Buffer, aad: Buffer): Buffer
   unwrap(found: FoundKey, wrapped: Buffer, aad: Buffer): Buffer
@@ -25,7 +25,7 @@ interface Way {
 
 const BLOCK_BYTES = 16
 const BITS = 8
-/** RFC 5649: 8 bytes more than the bytes, which are padded to 8. */
+/** RFC 5649: a wrapped key is 8 bytes longer than the key, which is padded by up to 7 bytes. */
 const WRAP_BYTES = 16
 
 /**

@@ -1,5 +1,5 @@
-// One session with a token: opened, logged in, its key found. It is used by the token's own process only, and for one
-// life: whatever fails, the process ends and another one opens a new session.
+// One session with a token: opened, logged in, its key found. Only the token's own process uses it, and only once:
+// if anything fails, the process ends and another one opens a new session.
 import { createHash } from 'node:crypto'
 import { bindPurpose, unbindPurpose } from '../kek/bound-plain.ts'
 import type { Attribute, Binding, Handle, Module } from './binding.ts'

@@ -1,4 +1,5 @@
-// One child process with one session: forked, asked, ended. It ends with our process, and doesn't keep that running.
+// One child process with one session with the token: starts it, asks it, ends it. The child ends with this process, and doesn't
+// keep this process running.
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { TokenError } from './token-error.ts'
@@ -7,14 +8,14 @@ import type { TokenReply, TokenRequest } from './token-message.ts'
 export interface TokenChild {
   /** Throws `TokenError` of kind `away` if the child dies, or doesn't answer in time; then it is ended. */
   ask(request: TokenRequest, msMax: number): Promise<TokenReply>
-  /** Ends it in order, or at once after a while. */
+  /** Asks the child to end, and kills it if it hasn't ended after some seconds. */
   end(): void
 }
 
 const SCRIPT = fileURLToPath(new URL('./token-process.ts', import.meta.url))
 /** A module may wait for a token that is away. */
 const END_MS = 5_000
-/** Passwords and keys that a module has no use for. Its own settings have names that we can't know. */
+/** Variables that the child doesn't get: they hold passwords and keys. The names of a module's own settings aren't known here. */
 const OURS = /^(TOKENMILL_|DATABASE_URL$|REDIS_URL$|PG|AWS_|OTEL_)/
 
 const living = new Set<ChildProcess>()
@@ -37,7 +38,7 @@ export function forkTokenChild(): TokenChild {
   child.channel?.unref()
   living.add(child)
   child.once('exit', () => living.delete(child))
-  // Without a listener an error would end our process; who asks gets it as the end of the child.
+  // Without a listener an `error` event would end this process. A request that waits sees the child's end instead.
   child.on('error', () => {})
   return {
     end: () => {

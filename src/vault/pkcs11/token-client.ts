@@ -1,6 +1,6 @@
 // A token as our process sees it: one request at a time, in one child that is ended when it has nothing to do. On any
 // failure another child logs in and finds the key again, once: the error codes of modules are misleading, and a handle
-// can stay invalid after a token came back. No failure is repeated faster than a token that locks its PIN allows.
+// can stay invalid after a token came back. A PIN that was refused isn't tried again until its file has changed.
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { forkTokenChild, type TokenChild } from './token-child.ts'
@@ -74,7 +74,7 @@ export function openTokenClient(key: TokenKey, { openMs, answerMs, idleMs, awayM
       throw remembered(error, pinState(key.pinFile))
     })
     if (!('kind' in second) || second.kind === 'bytes' || act.act === 'wrap') return bytesOf(second)
-    // The codes of modules are misleading: what the key does now tells whether it can't open these bytes, or nothing.
+    // The error codes of modules are misleading. So the key is tried: either it can't open these bytes, or nothing at all.
     if (await worksNow(begun)) throw new TokenError('bytes', second.text)
     end()
     throw remembered(new TokenError('away', second.text), pinState(key.pinFile))
@@ -134,7 +134,7 @@ function bytesOf(reply: TokenReply): Buffer {
   throw new TokenError('away', 'the process of the token answered out of turn')
 }
 
-/** It changes when the file of the PIN does. */
+/** A text that changes when the file of the PIN does. */
 function pinState(path: string): string {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stat ? `${stat.ino} ${stat.mtimeNs} ${stat.size}` : 'absent'

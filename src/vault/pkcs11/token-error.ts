@@ -1,4 +1,4 @@
-// How the use of a token fails. It crosses from the token's process to ours as two words.
+// How the use of a token fails. The token's process sends an error to this process as a kind and a text.
 
 /**
  * `config`: a person has to change something. `pin`: the token refused the PIN, which must not be tried again. `away`:

@@ -1,6 +1,6 @@
 // The process that speaks to a token for one process of ours, forked by token-client.ts. A module is code of the
-// token's maker that blocks while it waits, keeps its state for the life of a process, and may crash: here it does that
-// beside our work, and can be killed.
+// token's maker that blocks while it waits, keeps its state for the life of a process, and may crash: in this
+// process it holds up no other work, and can be killed.
 import { loadBinding } from './binding.ts'
 import { openTokenSession, type TokenSession } from './session.ts'
 import { TokenError } from './token-error.ts'
@@ -32,7 +32,7 @@ async function reply(request: TokenRequest): Promise<TokenReply> {
   }
 }
 
-// Our process ended this one, or ended itself: the token is told, as far as it still listens.
+// The parent process ended this child, or has itself ended: log out of the token, if the token still answers.
 process.once('disconnect', () => {
   session?.close()
   process.exit()

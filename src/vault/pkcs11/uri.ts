@@ -15,7 +15,7 @@ export interface TokenKey {
   modulePath: string
   /** The token's label. */
   token: string
-  /** The token's serial number, where two tokens have that label. */
+  /** The token's serial number, for the case that two tokens have that label. */
   serial: string | undefined
   /** The key's label (CKA_LABEL). One of `object` and `id` is set, or both. */
   object: string | undefined

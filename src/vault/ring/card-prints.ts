@@ -1,5 +1,5 @@
-// The keyed hashes of a card's number: its fingerprints, by which its token is found, and its analytics token. Which
-// versions of the fingerprint key count is the store's to say; this file knows no store.
+// The keyed hashes of a card's number: its fingerprints, by which its token is found, and its analytics token. The caller
+// passes which versions of the fingerprint key count; this file reads no store.
 import { createHmac, type Hmac, type KeyObject } from 'node:crypto'
 import { assert } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
@@ -7,9 +7,9 @@ import type { Fingerprints } from '../../token/token.ts'
 import { UUID_BYTES, writeUuid } from '../uuid-bytes.ts'
 import type { HeldKeys } from './held-keys.ts'
 
-/** Under which versions of the fingerprint key cards are written and found, as the store has it. */
+/** Under which versions of the fingerprint key cards are written and found, as the store says. */
 export interface CardPhase {
-  /** It grows by one with each change. */
+  /** The number of the phase's state in the store: each change adds one. */
   turn: number
   writes: readonly number[]
   /** `writes` come first. */
@@ -39,7 +39,7 @@ export interface CardPrints {
 
 type Held = Pick<HeldKeys<'fingerprint' | 'analytics'>, 'current' | 'find'>
 
-/** `phaseNow`: undefined where the store says nothing: the active version counts, in the first turn. */
+/** `phaseNow`: if it gives undefined, only the active version counts, in the first turn. */
 export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined): CardPrints {
   // One shared buffer, filled and read within each call. That is safe because no call awaits in between.
   const scopeAndPan = Buffer.alloc(UUID_BYTES + 64)
@@ -66,7 +66,7 @@ export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined
       const text = pan.reveal()
       const known = looks.map(version => printBy(text, tokenScope, version))
       const kept = writes.length === looks.length ? known : known.slice(0, writes.length)
-      // Release 0.3 knows the first version alone.
+      // Workers of release 0.3 look for whole fingerprints under version 1.
       const whole = besideOlder ? digestOf(macOf(held.find('fingerprint', 1), text, tokenScope)) : null
       return { kept, versions: writes, known, turn, whole }
     },

@@ -27,13 +27,13 @@ export const CRYPTOPERIOD_DAYS: Record<Purpose, number> = {
 }
 
 /**
- * Days from the day on which a key-encryption key or a signing key of the installation came into use. 5.3.6, table 1,
- * permits two years to a key that wraps keys, and one to three years to a private key that signs.
+ * Days from the day on which the database first knew a key-encryption key, or on which a signing key began to sign. 5.3.6,
+ * table 1, permits two years to a key that wraps keys, and one to three years to a private key that signs.
  */
 export const KEK_DAYS = YEAR_DAYS
 export const SIGNING_DAYS = YEAR_DAYS
 
-/** How long before its date a key is said to be expiring. */
+/** So many days before its date a key counts as expiring. */
 export const NOTICE_DAYS = 30
 
 const DAY_MS = 86_400_000

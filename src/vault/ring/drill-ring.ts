@@ -25,7 +25,7 @@ export interface DrillRing {
 /** A version that no key has. */
 const STAND_IN = 32_767
 
-/** Stands for a purpose of which no key is both active and here, because a ring has one active key of each. */
+/** A ring needs an active key for each purpose: this one wraps a substitute for each purpose without an active key that opens. */
 const standIn: KeyProvider = {
   id: 'stand-in',
   wrap: async plain => Buffer.from(plain),

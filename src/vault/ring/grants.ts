@@ -1,5 +1,5 @@
 // What the code of a row that grants rights covers. The texts name the kind of row, so that no row's code fits another
-// kind. A revoked row has no code, and needs none to be revoked. Who reads and writes the rows is decided elsewhere.
+// kind. A revoked row has no code, and needs none to be revoked. Other files read and write the rows.
 import { timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from '../key-ring.ts'
 
@@ -54,7 +54,7 @@ export interface ScopeRow {
   keepBilling: boolean
 }
 
-/** The public half of a signing key. When it signs isn't covered: its half stays, and is believed, as long as the row does. */
+/** The public half of a signing key. The code doesn't cover when it signs: a half is believed as long as its row is there. */
 export interface SigningKeyRow {
   kid: string
   alg: string
@@ -94,7 +94,7 @@ export function isGranted(ring: Pick<KeyRing, 'grantMacBy'>, text: string, { mac
   return right !== undefined && right.length === mac.length && timingSafeEqual(right, mac)
 }
 
-/** PostgreSQL doesn't keep the order of members. */
+/** Sorts the members of a JWK, because PostgreSQL doesn't keep their order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -1,12 +1,12 @@
 // The keyed hashes and codes of the vault. Each is stored beside the version of its key, and compared under that version,
-// so that the key can be replaced while stored values stay as they are. Hashes of cards are made in key-ring.ts.
+// so that the key can be replaced while stored values stay as they are. card-prints.ts makes the hashes of cards.
 import { createHmac, type KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { hashApiKey } from '../api-key.ts'
 import type { Hashed, HeldKeys } from './held-keys.ts'
 
-/** A function that ends in `By` throws `Fault('key_unavailable')` if the ring has no such version. */
+/** A function that ends in `By`, but `grantMacBy`, throws `Fault('key_unavailable')` if the ring has no such version. */
 export interface HashRing {
   /**
    * The keyed hash by which a receipt recognises the same request. Throws `Fault('key_unavailable')` if the rows of the
@@ -16,7 +16,7 @@ export interface HashRing {
   requestDigestBy(canonicalText: string, keyVersion: number): Buffer
   /** The keyed hash of an owner's ids (`ownerKey`), which is kept after the ids are erased. Throws as `requestDigest`. */
   ownerHash(ownerKey: string): Hashed
-  /** The same under every version that the ring holds, because a kept hash can't be made anew. */
+  /** The hashes of an owner's ids under every version that the ring holds: stored ones may be under any of them. */
   ownerHashes(ownerKey: string): Buffer[]
   /** The versions of `ownerHashes`. */
   ownerVersions(): number[]
@@ -29,9 +29,9 @@ export interface HashRing {
   /** The code of a row that grants rights, over the row's text. */
   grantMac(text: string): { mac: Buffer; keyVersion: number }
   /**
-   * The code by a named version; undefined if the ring has no such version, or if a compromise of it has ended: then
-   * every row of the vault's is coded anew, and only a thief still codes under it. Throws `Fault('key_unavailable')` for a version
-   * above all that it has: another process may already use a newer key.
+   * The code by a named version; undefined if the ring has no such version, or if a compromise of that version has ended: then
+   * tokenmill has coded its rows anew, and only a thief still uses the version. Throws `Fault('key_unavailable')` for a version
+   * above all that the ring has: another process may already use a newer key.
    */
   grantMacBy(text: string, keyVersion: number): Buffer | undefined
 }

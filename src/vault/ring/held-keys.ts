@@ -1,6 +1,6 @@
 // The data keys that a process holds while it works: it reads their rows again and again, opens the keys that are new,
 // and forgets the ones that were destroyed. A key seals only what the process has reserved beforehand, because random
-// nonces are safe for a limited number of seals. How a key is stored and opened is handed in.
+// nonces are safe for a limited number of seals. The caller passes the functions that load and open keys.
 import type { KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import { oneAtATime, within } from './runs.ts'
@@ -9,9 +9,9 @@ import { oneAtATime, within } from './runs.ts'
 export interface KeyRow {
   purpose: string
   version: number
-  /** PENDING: opened by every process, used by none yet. */
+  /** PENDING: every process opens it and none uses it yet, but a `fingerprint` that the phase of cards names. */
   state: 'PENDING' | 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
-  /** Somebody else had it, and that was answered: what still needs it isn't the vault's. */
+  /** A compromise of the key has ended: nothing that tokenmill wrote needs it any more. */
   isEnded?: boolean
 }
 
@@ -21,8 +21,8 @@ export interface KeySource<Row extends KeyRow> {
   /** Opens one key. Throws `Fault('key_unavailable')` if this host can't. */
   open(row: Row): Promise<KeyObject>
   /**
-   * Reserves seals for this process. False if the key isn't used for sealing any more, or was used too often. Undefined:
-   * seals aren't counted (a process that only opens).
+   * Reserves seals for this process. False if the key isn't used for sealing any more, or was used too often. Without
+   * this function seals aren't counted (for a process that only opens).
    */
   reserve?: ((purpose: string, version: number, seals: number) => Promise<boolean>) | undefined
   /** The process reads the rows again and again, though it reserves no seals. */
@@ -47,7 +47,7 @@ export interface HeldKeys<Purpose extends string> {
   current(purpose: Purpose): CurrentKey
   /**
    * The ACTIVE key, for a keyed hash that is stored. Throws `Fault('key_unavailable')` if the rows weren't read for
-   * `AFRESH_MS`: this key may have been destroyed. `refresh` helps.
+   * `AFRESH_MS`: this key may have been destroyed since. Then call `refresh`.
    */
   forHash(purpose: Purpose): CurrentKey
   /** The versions that are held, oldest first. */
@@ -58,7 +58,7 @@ export interface HeldKeys<Purpose extends string> {
   isTurning(): boolean
   /**
    * The ACTIVE key for one seal. Throws `Fault('key_unavailable')` if no seal is reserved, or if the rows weren't read
-   * for `AFRESH_MS`: then another key may have taken its place. `refresh` helps against both.
+   * for `AFRESH_MS`: then another key may have taken its place. In both cases call `refresh`.
    */
   forSeal(purpose: Purpose): CurrentKey
   /** Throws `Fault('key_unavailable')` for a key that isn't held; it may be new (`refresh`). */
@@ -81,7 +81,7 @@ export const SEALS = {
   block: 2 ** 20,
 } as const
 
-/** A process whose rows are older doesn't seal. */
+/** A process that read the rows longer ago doesn't seal. */
 export const AFRESH_MS = 30_000
 
 /** How long a `refresh` waits for PENDING keys. One that takes longer to open is held once it is open. */
@@ -131,7 +131,7 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     const opened = await openInUse(rows)
     // Without a wait in between, because a PENDING key may come in at any time.
     const next = new Map(purposes.map(purpose => [purpose, slotOf(purpose, rows, opened)]))
-    // Before seals are reserved and PENDING keys are opened: one for which that fails or waits keeps no other from its work.
+    // Set before seals are reserved and PENDING keys are opened: a key for which that fails or waits doesn't hold up the others.
     slots = next
     isStale = false
     clearTimeout(timer)
@@ -174,7 +174,7 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     return { active: only, sealing, versions, ended: endedOf(purpose, rows) }
   }
 
-  /** Waits for a while only, and not again for one that is being opened since an earlier read. */
+  /** Opens PENDING keys. It waits for a limited time, and not for a key that an earlier read began to open. */
   async function openPending(rows: readonly Row[]): Promise<void> {
     const begun = purposes.flatMap(purpose =>
       rows
@@ -191,7 +191,7 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     try {
       const held = await open(row)
       const slot = slotIn(slots, purpose)
-      // It may have come into use meanwhile, and was opened for that.
+      // The key may have come into use meanwhile; then another read has opened it.
       if (slot.versions.has(row.version)) return
       slot.versions.set(row.version, held)
       slot.sealing.push(held)

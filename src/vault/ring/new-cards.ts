@@ -1,5 +1,5 @@
-// Fingerprints and seals the cards of a chunk one after the other into buffers that the caller has made: for many cards an
-// object, a hex text and a buffer of its own for each would take as long as the cryptography.
+// Fingerprints and seals the cards of a chunk one after the other into buffers that the caller has made: an object, a hex
+// text and a buffer for each card would take as long as the cryptography.
 import { createCipheriv, createHmac } from 'node:crypto'
 import { assert } from '../../errors.ts'
 import { NONCE_BYTES, TAG_BYTES } from '../aead.ts'
@@ -7,7 +7,7 @@ import { UUID_BYTES, writeUuid } from '../uuid-bytes.ts'
 import type { CardPhase } from './card-prints.ts'
 import type { HeldKeys } from './held-keys.ts'
 
-/** What a seal has more bytes than its PAN. */
+/** By so many bytes a seal is longer than its PAN. */
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
 
 export interface NewCards {
@@ -27,7 +27,7 @@ type Held = Pick<HeldKeys<'fingerprint' | 'seal'>, 'find' | 'forSeal'>
 
 const PAN_BYTES_MAX = 19
 
-/** Undefined while a card has more than one fingerprint (`CardPhase`): then `fingerprints` of the ring has them all. */
+/** Undefined while cards are written or found under several versions (`CardPhase`): then use `fingerprints` of the ring. */
 export function openNewCards(held: Held, phase: CardPhase, tokenScope: string): NewCards | undefined {
   const { turn, writes, looks, besideOlder } = phase
   const [version] = writes

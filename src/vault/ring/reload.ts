@@ -1,5 +1,5 @@
-// Runs work again that met a key which this process doesn't hold: another process may already use a newer one. Jobs of a
-// worker do the same in their own way (workers/line/run-job.ts).
+// Runs work a second time if it needed a key which this process doesn't hold: another process may already use a newer key.
+// For the jobs of a worker workers/line/run-job.ts does that.
 import { Fault } from '../../errors.ts'
 
 /** A ring whose keys can be read again. */
@@ -8,8 +8,8 @@ export interface Refreshing {
 }
 
 /**
- * Runs `work`. If a key isn't held, reads the ring's keys again and runs `work` once more. Work that fails so must have
- * had no effect.
+ * Runs `work`. If a key isn't held, reads the ring's keys again and runs `work` once more. Work that
+ * fails for want of a key must have had no effect.
  */
 export async function withReload<T>(ring: Refreshing, work: () => Promise<T>): Promise<T> {
   try {

@@ -1,5 +1,5 @@
-// The keys of a role without the key-encryption key, followed while the process works. A version comes encrypted to the
-// role's key file. Hosts from before that file have the versions of their older files, and can follow none.
+// The data keys of a role without the key-encryption key, read again while the process works. A version is encrypted to the
+// role's key file. Hosts of release 0.3 don't have that file: they know the versions in their older files, and no later ones.
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'

@@ -1,4 +1,4 @@
-// When a process reads its keys anew: once at a time for all who ask, and without a long wait for a part of it.
+// Helpers for reading keys again: one run at a time for all callers, and a wait that ends after a limit.
 
 /** Runs `work` once at a time. A call during a run waits for the next run, which all callers of that time share. */
 export function oneAtATime(work: () => Promise<void>): () => Promise<void> {

@@ -18,7 +18,7 @@ import { z } from 'zod'
 import { assert, Fault } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 
-/** What the gateway may know. It can open no card with these. */
+/** The purposes whose keys the gateway may know. These keys open no card. */
 export const SHARED_PURPOSES = ['network-token', 'api-key', 'intake'] as const
 export type SharedPurpose = (typeof SHARED_PURPOSES)[number]
 

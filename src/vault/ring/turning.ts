@@ -1,10 +1,10 @@
-// How data keys are turned: replaced by a new version while processes work. A sealed value names the version of its
-// key, and so does a keyed hash that is compared with a stored one.
+// How each data key is replaced by a new version while processes work. A sealed value names the version of its key, and so
+// does a keyed hash that is compared with a stored one.
 import type { Purpose } from '../key-ring.ts'
 
 /**
- * `changesValues`: values that others keep change with the key, which the operator must say to be meant. `inPhases`: by
- * acts/key/card-phase.ts.
+ * `changesValues`: values that others keep change with the key, so the operator must say that this is meant. `inPhases`:
+ * acts/key/card-phase.ts replaces the key.
  */
 interface Turning {
   changesValues?: true

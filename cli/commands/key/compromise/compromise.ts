@@ -1,5 +1,5 @@
-// `tokenmill key compromise PURPOSE`: somebody else may have a data key. Replaces it, lists what it exposed, seals or codes
-// anew what can be, and says what is left to do. A run that was killed goes on when it is run again.
+// `tokenmill key compromise PURPOSE`, if somebody else may have a data key: replaces the key, lists what it exposed, seals or
+// codes anew what can be, and says what is left to do. If the command is killed and run again, it goes on.
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   beginCompromise,
@@ -67,7 +67,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
     const name = `${purpose}/${version}`
     const value = { purpose, version, exposed: exposure ?? null, file: options.out ?? null }
     print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]].join('\n'))
-    // The key of cards may have been turning to a version that was there before, which is replaced next.
+    // A rotation was under way: the version that is now in use was made before the mark, and is to be replaced, too.
     if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault.store, { purpose, version })))
       throw new Stop(
         `The version in use now was made before ${name} was marked, so somebody else may have it, too: run this again, with another file for --out.`,
@@ -126,7 +126,7 @@ async function expose(
   return exposure
 }
 
-/** What a process still writes under the former version is listed, too. */
+/** Waits until no process writes under the former version any more, so that the list holds every row. */
 async function settle(
   terminal: Terminal,
   store: OpenedVault['store'],
@@ -138,7 +138,7 @@ async function settle(
   while (!(await isSettled())) await pause(COMPROMISE_TIMES.lookMs)
 }
 
-/** Seals or codes anew what the key in use can, and waits until it is done. */
+/** Seals or codes the exposed rows anew under the key in use, if the purpose has that, and waits until it is done. */
 async function makeAnew(
   terminal: Terminal,
   { store, ring }: OpenedVault,
@@ -147,7 +147,7 @@ async function makeAnew(
 ): Promise<void> {
   if (purpose === 'grant') return say(terminal, regrantedText(await regrant(store, ring, await by(RESEAL))))
   if (!sealingPurpose(purpose)) return
-  // A pass has proved already that no row is left under another version.
+  // Nothing is left to do if a pass has already proved that no row is under another version.
   const known = await reseals.find(store, purpose)
   const isProved = known?.state === 'DONE' && known.version === (await dataKeys.findActiveVersion(store, purpose))
   if (!isProved) await beginReseal(store, purpose, options, terminal)

@@ -1,5 +1,5 @@
-// The file of what a key exposed: one line a row, `column,key`. It is written whole or not at all, and is no secret of the
-// vault; who may read it learns which cards were exposed.
+// The file of what a key exposed: one line for each row, `column,key`. It is written whole or not at all. It holds no secret of
+// the vault, but says which cards were exposed.
 import { randomBytes } from 'node:crypto'
 import { link, open, rm } from 'node:fs/promises'
 import type { Exposure } from '../../../../src/acts/key/compromise.ts'

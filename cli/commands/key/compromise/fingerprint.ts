@@ -1,5 +1,5 @@
-// The part of `tokenmill key compromise fingerprint` that differs: the key by which cards are found turns in phases, and what
-// a version exposed is listed when nobody writes under it any more and before the workers remove it.
+// The part of `tokenmill key compromise` for `fingerprint`: this key is replaced in phases, and what a version exposed is listed
+// when no process writes under it any more, and before the workers remove the fingerprints under it.
 import type { By } from '../../../../src/acts/act.ts'
 import { ROTATE } from '../../../../src/acts/key/key-rotation.ts'
 import { beginReseal, RESEAL } from '../../../../src/acts/key/reseal.ts'
@@ -20,8 +20,8 @@ interface Replacing {
 }
 
 /**
- * Turns the key until the version isn't written any more and no phase is open. A run that was killed goes on in the phase
- * that it has reached. A rotation that was under way is ended by it.
+ * Replaces the key until no card is written under the version, and the phase is SINGLE. If it was killed, it goes on in the
+ * phase that was reached. If a rotation was under way, it ends that rotation.
  */
 export async function replaceInPhases(
   terminal: Terminal,

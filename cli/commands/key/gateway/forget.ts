@@ -1,5 +1,5 @@
-// `tokenmill key forget gateway KID`: a gateway's host is gone, or its file is in wrong hands. Nothing is encrypted to its key
-// any more.
+// `tokenmill key forget gateway KID`, if a gateway's host is gone or its file is in wrong hands: from then on nothing is
+// encrypted to that key pair.
 import { FORGET_ROLE_KEY, forgetRoleKey } from '../../../../src/acts/key/role-keys.ts'
 import type { JsonOption } from '../../../command.ts'
 import { Stop } from '../../../exit.ts'
