@@ -151,7 +151,7 @@ export async function openOutput(
     async write(rows, given) {
       if (!validated && given.some(({ skipped }) => skipped === undefined)) beforeLast = markedNow()
       for (const [index, { form }] of files.entries())
-        for (const text of textsOf(form, rows, given)) await opened[index]?.append(text)
+        for (const text of joined(textsOf(form, rows, given))) await opened[index]?.append(text)
       for (const row of rows) count(row)
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()
@@ -164,6 +164,21 @@ export async function openOutput(
       await removeCheckpoint(paths.results)
     },
   }
+}
+
+/** A text from this length on is written at once; the text of most chunks is shorter. */
+const WRITE_UNITS = 1024 * 1024
+
+/** Joins the parts of a chunk's text, so that most chunks are one write. */
+function* joined(parts: Iterable<string>): Generator<string> {
+  let text = ''
+  for (const part of parts) {
+    text += part
+    if (text.length < WRITE_UNITS) continue
+    yield text
+    text = ''
+  }
+  if (text !== '') yield text
 }
 
 function digestsOf(files: readonly PlannedFile[]): OutputDigests {

@@ -286,11 +286,15 @@ function answersOf(
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
 }
 
+/** Adds to the record, which nobody else has, what only its row says. */
 function withRow(record: RecordResult, row: Row | undefined): ResultRow {
   if (row === undefined || row.line !== record.line)
     throw new Error('broken law: outcomes stand in the order of their rows')
+  const ended: ResultRow = record
   const leak = record.reason === 'reference_pan'
-  const own = leak ? { reference: undefined, echo: undefined } : { reference: row.reference, echo: row.echo }
+  ended.reference = leak ? undefined : row.reference
+  ended.echo = leak ? undefined : row.echo
+  if (row.repairs === undefined) return ended
   const { fileLine, item, repairs, onFile } = row
-  return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs, onFile }
+  return Object.assign(ended, { fileLine, item, repairs, onFile })
 }
