@@ -9,6 +9,7 @@ import type { Row } from '../rows/rows.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type OutputName, type Paths, type Variant } from './batch-identity.ts'
 import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import { formOption, type RecordForm } from './chunk/record-form.ts'
 import type { MigrateOptions } from './options.ts'
 import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
 import { outputForms, textsOf } from './output-files.ts'
@@ -45,6 +46,7 @@ interface OutputRun {
   chunkRecords: number
   startedAt: number
   checkpoint: Checkpoint | undefined
+  form: RecordForm
 }
 
 export interface OutputDeps {
@@ -89,7 +91,7 @@ export async function openOutput(
       v: 2,
       batch_id: plan.batchId,
       ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
-      options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
+      options: { ...layoutOf(options), ...formOption(plan.form), chunk_records: plan.chunkRecords },
       next_chunk: nextChunk,
       results: digestsOf(files).results,
       rejects: entryOf(files, 'rejects', paths.results),

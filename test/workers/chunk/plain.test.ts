@@ -1,10 +1,12 @@
 // Records that are worked in columns, against the same records worked as objects: an empty `sequenceNumber` says nothing, and
-// a record that has one isn't plain.
+// a record that has one isn't plain. The same records are sent in columns, too.
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { cancelBatch } from '../../../src/acts/batch.ts'
+import { type ColumnRecord, columnLines } from '../../../src/job/block/record-columns.ts'
 import { unpack } from '../../../src/job/chunk-outcomes.ts'
 import { checkOf, readPresented } from '../../../src/job/presented-card.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -110,12 +112,13 @@ describeStore('records in columns', engine => {
   let installation: Installation
   let world: World
   /** Of the same entity. */
-  let scopes: { columns: string; objects: string }
+  let scopes: { columns: string; objects: string; sent: string }
   let cards = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
     world = await openWorld(installation)
-    scopes = { columns: installation.scope, objects: (await installation.addClient('second')).scope }
+    const [second, third] = [await installation.addClient('second'), await installation.addClient('third')]
+    scopes = { columns: installation.scope, objects: second.scope, sent: third.scope }
   })
   afterAll(() => installation?.close())
 
@@ -126,6 +129,7 @@ describeStore('records in columns', engine => {
         const columns = await play(chunks, rule, scopes.columns)
         const objects = await play(chunks, rule, scopes.objects)
         expect(columns).toEqual(objects)
+        expect(await play(chunks, rule, scopes.sent)).toEqual(objects)
       }),
       {
         numRuns: RUNS,
@@ -257,6 +261,7 @@ describeStore('records in columns', engine => {
     lines: readonly string[],
     { scope, number, rule }: { scope: string; number: number; rule: Policy },
   ): Promise<Job> {
+    const sent = scope === scopes.sent ? inColumns(lines) : { lines: [...lines] }
     const { credentials } = installation
     const captureKey = credentials.captureKeys.jwe
     if (!captureKey) throw new Error('these credentials hold no JWE key')
@@ -265,7 +270,7 @@ describeStore('records in columns', engine => {
     const ask = await tokenBatch(
       credentials.signingKey.clientId,
       { ...plan, ...(rule ? { policy: rule } : {}) },
-      { lines: [...lines], number },
+      { ...sent, number },
     )
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
     return world.job('token-batch', ask.request as Record<string, unknown>, { jti: ask.jti, block: ask.block })
@@ -373,7 +378,7 @@ describeStore('records in columns', engine => {
       createdAt: __,
       updatedAt: ___,
     } = row
-    const { mark, lastReceipt, analyticsToken, ...others } = row
+    const { mark, lastReceipt, analyticsToken, givenAt, ...others } = row
     const pan = sealed && sealVersion ? installation.vault.ring.open(sealed, sealVersion, tokenId, tokenScope) : null
     const isItsCard =
       pan && prints[0] === installation.vault.ring.fingerprints(new Secret(pan.reveal()), tokenScope).kept[0]
@@ -381,10 +386,44 @@ describeStore('records in columns', engine => {
       ...others,
       ...{ tokenId: names.get(tokenId), tokenScope: '', sealed: pan?.reveal(), cards: prints.length, isItsCard },
       ...{ storedCards: 0, createdAt: 0, updatedAt: 0, analyticsToken: analyticsToken?.length },
+      // A time without a digest is the moment at which a worker wrote it.
+      givenAt: Object.entries(givenAt ?? {}).map(([name, [ms, digest, line]]) => [
+        name,
+        digest === '' ? 0 : ms,
+        digest,
+        line,
+      ]),
       ...{ lastReceipt: receipts.indexOf(lastReceipt ?? ''), mark: mark && { ...mark, batchNo: 0 } },
     }
   }
 })
+
+/** The records as a block in columns; those that can't stand in columns stay lines. */
+function inColumns(lines: readonly string[]) {
+  return {
+    lines: columnLines(lines.map(line => inColumn(line) ?? line)),
+    form: 'columns' as const,
+    records: lines.length,
+  }
+}
+
+function inColumn(line: string): ColumnRecord | undefined {
+  const card = z.strictObject({
+    ...{ cardNumber: z.string(), expiryMonth: z.int(), expiryYear: z.int() },
+    cardholderName: z.string().min(1).optional(),
+  })
+  const record = z.strictObject({
+    ...{ line: z.int(), reference: z.string().min(1).optional() },
+    request: z.strictObject({ card }),
+  })
+  try {
+    const { line: number, reference = '', request } = record.parse(JSON.parse(line))
+    const { cardholderName = '', ...card } = request.card
+    return { line: number, reference, ...card, cardholderName }
+  } catch {
+    return undefined
+  }
+}
 
 /** The store, with a note of each insert of columns. `beforeCommit` is called once, before the first statement of a transaction. */
 function watched(store: Store, columns: number[], beforeCommit?: () => Promise<void>): Store {
