@@ -29,8 +29,11 @@ export interface BatchPlan {
 }
 
 export interface Chunk {
-  /** One record per line, as JSON. */
+  /** One record per line, as JSON; with `form` the lines of a block in that form. */
   lines: string[]
+  form?: 'columns' | undefined
+  /** How many records the lines hold; one each unless `form` is set. */
+  records?: number
   /** The chunk's number, from 0. */
   number: number
   /** This is the last chunk. */
@@ -55,6 +58,7 @@ export async function tokenBatch(
     chunk: chunk.number,
     chunk_records: chunkRecords ?? CHUNK.recordsDefault,
     record_kind: recordKind,
+    ...(chunk.form && { record_form: chunk.form }),
     ...(tokenScope !== undefined && { token_scope: tokenScope }),
     accepted_at: acceptedAt,
     ...(policy && { policy }),
@@ -62,7 +66,11 @@ export async function tokenBatch(
     ...(extent && { extent }),
     ...(chunk.isLast && { last: true }),
     ...(limit !== undefined && { limit }),
-    block: { sha256: blockDigest(block), records: chunk.lines.length, public_key_alias: captureKey.alias },
+    block: {
+      sha256: blockDigest(block),
+      records: chunk.records ?? chunk.lines.length,
+      public_key_alias: captureKey.alias,
+    },
   })
   return 'refused' in ask ? ask : { ...ask, block, jti }
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { Countersignature } from '../../producers/pack/countersignature.ts'
 import { Pack } from '../../producers/pack/pack.ts'
 import { Profile } from '../../producers/rows/profile/profile.ts'
+import { RecordColumns } from '../../src/job/block/record-columns.ts'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
 import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
@@ -25,6 +26,14 @@ export function schemas(): Record<string, object> {
     job: describe(JobData, 'job', 'Data of a job: the signed envelope, and the block of a batch (compact JWE).'),
     envelope: describe(Claims, 'envelope', `Payload of the JWS of a job, header typ tokenmill-job+jwt. ${TEXTS}`),
     record: describe(recordSchema(), 'record of a batch', 'One line of the NDJSON inside a block, at most 64 KiB.'),
+    'record-columns': {
+      ...describe(
+        RecordColumns,
+        'records in columns',
+        'The first line of a block of record_form columns: canonical JSON without blanks, its members in this order. One line for each of the other records follows, as in a block of rows.',
+      ),
+      examples: [EXAMPLE],
+    },
     delivery: describe(
       ResultData,
       'delivery',
@@ -53,6 +62,17 @@ export function schemas(): Record<string, object> {
     ),
     event: describe(ResultEvent, 'event', 'The body of a delivery that answers no job.'),
   }
+}
+
+/** Test numbers. A test holds the text of the whole block and its digest against it. */
+const EXAMPLE: RecordColumns = {
+  line: [2, 4],
+  reference: ['cust-1', ''],
+  cardNumber: ['4111110000000021', '4111110000000039'],
+  expiryMonth: [1, 12],
+  expiryYear: [2031, 2032],
+  cardholderName: ['ANNA MÜLLER', ''],
+  others: [1],
 }
 
 function recordSchema(): z.ZodType {

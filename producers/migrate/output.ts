@@ -9,6 +9,7 @@ import type { Row } from '../rows/rows.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type OutputName, type Paths, type Variant } from './batch-identity.ts'
 import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import { formOption, type RecordForm } from './chunk/record-form.ts'
 import type { MigrateOptions } from './options.ts'
 import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
 import { outputForms, textsOf } from './output-files.ts'
@@ -45,6 +46,7 @@ interface OutputRun {
   chunkRecords: number
   startedAt: number
   checkpoint: Checkpoint | undefined
+  form: RecordForm
 }
 
 export interface OutputDeps {
@@ -89,7 +91,7 @@ export async function openOutput(
       v: 2,
       batch_id: plan.batchId,
       ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
-      options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
+      options: { ...layoutOf(options), ...formOption(plan.form), chunk_records: plan.chunkRecords },
       next_chunk: nextChunk,
       results: digestsOf(files).results,
       rejects: entryOf(files, 'rejects', paths.results),
@@ -151,7 +153,7 @@ export async function openOutput(
     async write(rows, given) {
       if (!validated && given.some(({ skipped }) => skipped === undefined)) beforeLast = markedNow()
       for (const [index, { form }] of files.entries())
-        for (const text of textsOf(form, rows, given)) await opened[index]?.append(text)
+        for (const text of joined(textsOf(form, rows, given))) await opened[index]?.append(text)
       for (const row of rows) count(row)
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()
@@ -164,6 +166,21 @@ export async function openOutput(
       await removeCheckpoint(paths.results)
     },
   }
+}
+
+/** A text from this length on is written at once; the text of most chunks is shorter. */
+const WRITE_UNITS = 1024 * 1024
+
+/** Joins the parts of a chunk's text, so that most chunks are one write. */
+function* joined(parts: Iterable<string>): Generator<string> {
+  let text = ''
+  for (const part of parts) {
+    text += part
+    if (text.length < WRITE_UNITS) continue
+    yield text
+    text = ''
+  }
+  if (text !== '') yield text
 }
 
 function digestsOf(files: readonly PlannedFile[]): OutputDigests {

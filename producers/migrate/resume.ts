@@ -5,6 +5,7 @@ import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
+import { type FormWord, toldForm } from './chunk/record-form.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 
@@ -16,6 +17,8 @@ export interface Run {
   /** The time at which the first chunk was accepted, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
+  /** The form of the batch's records, where an earlier run tells it. */
+  told: FormWord | undefined
   done(): boolean
   finish(): void
 }
@@ -32,7 +35,7 @@ export async function openRun(
     done = true
   }
   const state = { batchId, done: () => done, finish }
-  const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined }
+  const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined, told: undefined }
   if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(options, 'dry-run') }
   const paths = pathsOf(options, 'run')
   const checkpoint = await readCheckpoint(paths.results)
@@ -44,7 +47,7 @@ export async function openRun(
       paths.results,
     )
     const layout = JSON.stringify(layoutOf(options))
-    const { chunk_records: chunkRecords, ...before } = checkpoint.options
+    const { chunk_records: chunkRecords, record_form: _, ...before } = checkpoint.options
     if (JSON.stringify(before) !== layout) {
       throw new FileError(
         'usage',
@@ -59,6 +62,7 @@ export async function openRun(
       chunkRecords: Number(chunkRecords),
       startedAt: Date.parse(checkpoint.started_at),
       checkpoint,
+      told: toldForm(checkpoint.options),
     }
   }
   const finished = await finishedRun(paths.manifest, batchId)
@@ -70,6 +74,7 @@ export async function openRun(
     ...fresh,
     chunkRecords: Number(finished.options['chunk_records'] ?? options.chunk),
     startedAt: Date.parse(finished.started_at),
+    told: toldForm(finished.options),
     variant: 'replay',
     paths: await cleared(options, 'replay'),
   }

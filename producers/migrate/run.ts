@@ -26,6 +26,7 @@ import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
+import { formOption, mayHaveColumns, type RecordForm, recordFormOf } from './chunk/record-form.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
@@ -137,9 +138,12 @@ async function runLocked(
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })
   try {
+    const form = await recordFormOf(options, run, deps)
     const input = await openSource(source, validated?.digests)
     // The first chunk is read before anything is written, so that a wrong header leaves no trace of a run.
-    const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
+    const chunks = await begun(
+      cutRows(readRows(input.bytes, { ...rowOptions, inColumns: mayHaveColumns(form) }), run.chunkRecords),
+    )
     const { chunkRecords } = run
     if (options.profile && run.variant === 'run' && !run.checkpoint)
       deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
@@ -158,7 +162,7 @@ async function runLocked(
     await gate.pass()
     const sent = await sendAll(chunks.all, {
       options,
-      run: { ...run, extent, limit, inputSha256 },
+      run: { ...run, extent, limit, inputSha256, form },
       client,
       deps,
       gate,
@@ -180,7 +184,7 @@ async function runLocked(
     }
     if (!sent.complete) return { ...summary, complete: false }
     if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
-    await finish(options, run, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
+    await finish(options, { ...run, form }, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
     await gate.close()
@@ -191,7 +195,7 @@ async function runLocked(
 
 interface SendingAll {
   options: MigrateOptions
-  run: Run & { extent: Extent | undefined; limit: number | undefined; inputSha256: string }
+  run: Run & { extent: Extent | undefined; limit: number | undefined; inputSha256: string; form: RecordForm }
   client: Client
   deps: FileRunDeps
   gate: OnFileGate
@@ -224,7 +228,7 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
 
 async function finish(
   options: MigrateOptions,
-  run: Run,
+  run: Run & { form: RecordForm },
   sent: {
     rows: number
     counts: FileCounts
@@ -252,7 +256,12 @@ async function finish(
     results: { ...sent.digests.results, name: nameFrom(paths.manifest, paths.results) },
     rejects: named('rejects'),
     return: named('return'),
-    options: { ...layoutOf(options), chunk_records: run.chunkRecords, in_flight: options.inFlight },
+    options: {
+      ...layoutOf(options),
+      ...formOption(run.form),
+      chunk_records: run.chunkRecords,
+      in_flight: options.inFlight,
+    },
     rows: sent.rows,
     counts: sent.counts,
     reasons: sent.reasons,

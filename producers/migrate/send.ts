@@ -2,7 +2,7 @@
 // sends an unanswered chunk again; here it is only awaited.
 import { isRefusal } from '../../src/errors.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
-import { type Counts, type RecordResult, sumOf } from '../../src/job/outcome.ts'
+import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
@@ -10,17 +10,17 @@ import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import type { RowChunk } from '../rows/chunks.ts'
 import { FileError } from '../rows/file-error.ts'
-import type { SkipReason } from '../rows/outcome/file-outcome.ts'
-import type { FileRow, ResultRow } from '../rows/outcome/result-row.ts'
-import type { Row } from '../rows/rows.ts'
+import type { FileRow } from '../rows/outcome/result-row.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
+import { rowsOf } from './chunk/ended-rows.ts'
+import { chunkIn, type FormWord, type RecordForm, sendInForm } from './chunk/record-form.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
 import { type OnFileGate, olderWorkerError } from './on-file-gate.ts'
 import { isOrdered, type MigrateOptions, policyOf } from './options.ts'
 import type { Output } from './output.ts'
-import { hopelessReason, refusedChunk } from './refused-chunk.ts'
+import { hopelessReason } from './refused-chunk.ts'
 import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
 
 interface RunIdentity {
@@ -33,6 +33,7 @@ interface RunIdentity {
   limit: number | undefined
   /** Decides between data of the same source time. */
   inputSha256: string
+  form: RecordForm
 }
 
 interface Sent {
@@ -113,8 +114,13 @@ export async function sendChunks(
   const sendAgain = async (chunk: RowChunk) => {
     return rowsOf(chunk, await sendWatched(chunk), plan)
   }
+  /** The first chunk goes alone where its answer shows the form of the batch. */
+  const inFlightNow = () => {
+    if (!plan.form.isSettled) return 1
+    return output.nextChunk === skipped ? inFlightFirst : inFlight
+  }
   const sendNext = async (chunk: RowChunk) => {
-    while (window.length >= (output.nextChunk === skipped ? inFlightFirst : inFlight)) await awaitOldest()
+    while (window.length >= inFlightNow()) await awaitOldest()
     window.push({ chunk, answer: sendWatched(chunk) })
     window.at(-1)?.answer.catch(() => {})
   }
@@ -169,11 +175,9 @@ function once(tell: (line: string) => void): (line: string) => void {
 }
 
 function send(chunk: RowChunk, sending: ChunkSending): Promise<Result> | undefined {
-  const { number, rows } = chunk
+  const { number } = chunk
   if (number === undefined) return undefined
-  const isLast = isLastSent(number, chunk, sending)
-  const lines = rows.flatMap(({ skipped, json }) => (skipped === undefined ? [json] : []))
-  return sendLines({ number, lines, isLast }, sending)
+  return sendInForm(sending.plan.form, form => sendOnce(chunk, number, form, sending))
 }
 
 /**
@@ -213,13 +217,11 @@ function batchOf({ options, plan, deps }: ChunkSending): BatchPlan {
   }
 }
 
-async function sendLines(
-  { number, lines, isLast }: { number: number; lines: string[]; isLast: boolean },
-  sending: ChunkSending,
-): Promise<Result> {
+async function sendOnce(chunk: RowChunk, number: number, form: FormWord, sending: ChunkSending): Promise<Result> {
   const { options, client, deps } = sending
-  const chunk = { number, lines, isLast: isLast && !options.dryRun }
-  const ask = await tokenBatch(client.clientId, batchOf(sending), chunk)
+  const isLast = isLastSent(number, chunk, sending)
+  const sent = { ...chunkIn(form, chunk), number, isLast: isLast && !options.dryRun }
+  const ask = await tokenBatch(client.clientId, batchOf(sending), sent)
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), deps.stop)
@@ -249,48 +251,4 @@ function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
     'The client’s file names no JWE capture key.',
     'Ask the operator for one: `tokenmill capture-key add ALIAS --entity UUID --type jwe-rsa`.',
   )
-}
-
-/** One row of results for each row of the chunk, whatever its result. */
-function rowsOf({ number, rows }: RowChunk, result: Result | undefined, plan: RunIdentity): FileRow[] {
-  const sent = rows.filter(({ skipped }) => skipped === undefined)
-  const answers = result && number !== undefined ? answersOf({ number, rows: sent }, result, plan) : []
-  if (sent.length === rows.length) return answers
-  let next = 0
-  return rows.map(row => (row.skipped === undefined ? (answers[next++] as ResultRow) : skippedRow(row, row.skipped)))
-}
-
-function skippedRow({ line, reference, fileLine, item, repairs }: Row, reason: SkipReason): FileRow {
-  return { line, reference, outcome: 'SKIPPED', reason, fileLine, item, repairs }
-}
-
-function answersOf(
-  { number, rows }: { number: number; rows: readonly Row[] },
-  result: Result,
-  plan: RunIdentity,
-): ResultRow[] {
-  if (result.records) {
-    const { records } = result
-    if (records.length !== rows.length)
-      throw new Error(`broken law: chunk ${number} has ${rows.length} rows and ${records.length} outcomes`)
-    return records.map((record, index) => withRow(record, rows[index]))
-  }
-  if (result.code !== 500) throw refusedChunk(number, result, plan)
-  // An earlier run did the chunk. This answer doesn't say which tokens that run made.
-  if (result.revision === 0)
-    throw new FileError(
-      'input',
-      `Chunk ${number} was done in an earlier run, and its failed rows could not be worked again.`,
-      'Run the same command again later; the operator finds the cause in the failed set (`tokenmill failed list`).',
-    )
-  return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
-}
-
-function withRow(record: RecordResult, row: Row | undefined): ResultRow {
-  if (row === undefined || row.line !== record.line)
-    throw new Error('broken law: outcomes stand in the order of their rows')
-  const leak = record.reason === 'reference_pan'
-  const own = leak ? { reference: undefined, echo: undefined } : { reference: row.reference, echo: row.echo }
-  const { fileLine, item, repairs, onFile } = row
-  return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs, onFile }
 }

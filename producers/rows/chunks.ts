@@ -1,6 +1,8 @@
 // Cuts rows into chunks. The same rows and size always give the same chunks, so that a chunk's number means the same
 // rows in every run.
+import { rowUnits } from '../../src/job/block/record-columns.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
+import { jsonOf } from './column-record.ts'
 import { refusePanLookalikes } from './pan-lookalikes.ts'
 import type { Counted, Row } from './rows.ts'
 
@@ -78,8 +80,8 @@ async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<C
   for await (const part of parts) {
     for (const row of part) {
       // A UTF-16 unit is at most three bytes; bytes are counted exactly only if that could matter.
-      const least = row.json.length + 1
-      const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(row.json) + 1 : least
+      const least = unitsOf(row) + 1
+      const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(jsonOf(row)) + 1 : least
       const isFull = (row.skipped === undefined && sent >= size) || rows.length >= size * SKIPPED_TIMES_MAX
       if (isFull || bytes + size_ > BYTES_MAX) {
         yield { rows, sent, isLast: false }
@@ -94,6 +96,11 @@ async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<C
     }
   }
   if (rows.length > 0) yield { rows, sent, isLast: true }
+}
+
+/** The length of the row's record as its line of JSON: rows are cut alike, in whatever form they are sent. */
+function unitsOf({ json, columns }: Row): number {
+  return columns ? rowUnits(columns) : json.length
 }
 
 export interface Begun {

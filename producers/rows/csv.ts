@@ -1,6 +1,6 @@
 // Reads RFC 4180: rows with the physical line at which each starts. Lines without a quote, which most files have, are
-// split here at once; quoted.ts reads blocks with a quote or with bytes that aren't clean text. The meaning of a column
-// isn't known here.
+// split here at once; quoted.ts reads the lines around a quote, and blocks whose bytes aren't clean text. The meaning of
+// a column isn't known here.
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { type Block, readLines } from './lines.ts'
@@ -13,6 +13,7 @@ export interface CsvRow {
   rejected: Reason | undefined
 }
 
+const LF = 10
 const CR = 13
 const QUOTE = 34
 const NO_FIELDS: readonly string[] = []
@@ -63,15 +64,21 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
       start = end + 1
     }
   }
-  const read = ({ bytes: block, tooLong }: Block) => {
-    const plain = dialect.quotes === 'none' || !block.includes(QUOTE)
-    if (open.length === 0 && !tooLong && plain && !block.includes(0)) {
-      if (isAscii(block)) return split(block.toString('latin1'))
-      if (isUtf8(block)) return split(block.toString('utf8'))
-    }
+  const readSlowly = (block: Buffer, tooLong = false) => {
     const lines = tooLong ? [{ line, bytes: block, quotes: 0, clean: true, tooLong }] : linesOf(block, line, dialect)
     line += lines.length
     open = readQuoted(open.length > 0 ? [...open, ...lines] : lines, false, sink, dialect)
+  }
+  const read = ({ bytes: block, tooLong }: Block) => {
+    const encoding = isAscii(block) ? 'latin1' : isUtf8(block) ? 'utf8' : undefined
+    if (tooLong || encoding === undefined || block.includes(0)) return readSlowly(block, tooLong)
+    for (let at = 0; at < block.length; ) {
+      // A row that isn't complete goes on with the next lines, whatever they hold.
+      const quoted = open.length > 0 ? { from: at, to: block.length } : quotedPart(block, at, dialect)
+      if (quoted.from > at) split(block.toString(encoding, at, quoted.from))
+      if (quoted.to > quoted.from) readSlowly(block.subarray(quoted.from, quoted.to))
+      at = quoted.to
+    }
   }
 
   for await (const block of readLines(bytes, () => line - 1)) {
@@ -81,4 +88,22 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
   }
   readQuoted(open, true, sink, dialect)
   if (rows.length > 0) yield rows
+}
+
+/** Lines with a quote are read together with the lines between them, if those are fewer bytes than this. */
+const GAP_BYTES = 2_048
+
+/** The next whole lines from `at` on that can't be split at once; both are the end of the block if there are none. */
+function quotedPart(block: Buffer, at: number, { quotes }: Dialect): { from: number; to: number } {
+  const none = { from: block.length, to: block.length }
+  let quote = quotes === 'none' ? -1 : block.indexOf(QUOTE, at)
+  if (quote < 0) return none
+  const from = block.lastIndexOf(LF, quote) + 1
+  let to = from
+  while (quote >= 0 && quote - to <= GAP_BYTES) {
+    const end = block.indexOf(LF, quote)
+    to = end < 0 ? block.length : end + 1
+    quote = block.indexOf(QUOTE, to)
+  }
+  return { from, to }
 }

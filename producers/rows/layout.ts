@@ -22,6 +22,8 @@ export interface ColumnOptions {
   keep?: readonly KeptField[] | undefined
   /** The file's column that says when each row's data was given. */
   timeColumn?: string | undefined
+  /** Records that can stand in columns are read as such, without their JSON. */
+  inColumns?: boolean | undefined
 }
 
 /** The position of each column among the cells of a row, -1 for a column that isn't there. */
@@ -33,6 +35,8 @@ export interface Layout {
   keep?: readonly number[] | undefined
   /** Where each row says when its data was given, and how that is read. */
   sourceTime?: { at: number; read: ReadTime } | undefined
+  /** As in `ColumnOptions`. */
+  inColumns?: boolean | undefined
 }
 
 export function parseMap(name: string, text: string): ColumnMap {
@@ -240,4 +244,10 @@ const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
 
 export function columnsOf(kind: RecordKind): string {
   return `Columns of ${kind}: ${COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')}.`
+}
+
+/** The text of a row in a column; '' for a cell that the row doesn't have. */
+export function cell(cells: readonly string[], layout: Layout, name: ColumnName): string {
+  const index = layout.at[name]
+  return index < 0 ? '' : (cells[index] ?? '')
 }

@@ -2,13 +2,15 @@
 // is built for every row of a file: to build an object and stringify it would cost twice as much). Only errors in
 // reading the file are found here; the worker checks the card.
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import type { ColumnRecord } from '../../src/job/block/record-columns.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { digitsOf, PAN_LENGTH, panFault, passesLuhn } from '../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
+import { columnsOf, UNPLAIN } from './column-record.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
-import type { Layout } from './layout.ts'
+import { cell, type Layout } from './layout.ts'
 import type { OnFileTrait, SkipReason } from './outcome/file-outcome.ts'
 import type { RowOwner } from './profile/on-file/owner.ts'
 
@@ -20,8 +22,13 @@ export interface Row {
   line: number
   /** Undefined if the row has no reference, or one that must not be repeated. */
   reference: string | undefined
-  /** `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line. */
+  /**
+   * `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line; '' for a row
+   * with `columns`, whose line `jsonOf` makes.
+   */
   json: string
+  /** The record, if it can stand in columns and was read for them. */
+  columns?: ColumnRecord | undefined
   rejected: Reason | undefined
   /** The row's card number as given, '' for none. */
   number: string
@@ -97,6 +104,8 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout,
   if (refused !== undefined) {
     return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed, pan)
   }
+  const columns = layout.inColumns && onFile === '' ? columnsOf(line, repeated ?? '', cells, layout) : undefined
+  if (columns) return { line, reference: repeated, json: '', columns, rejected: undefined, number: pan, echo: echoed }
   const built = BUILDERS[layout.recordKind](cells, layout)
   const time = timeOf(cells, layout)
   const request = join(onFile === '' ? built : join(built, `"on_file":${onFile}`), time)
@@ -122,11 +131,6 @@ function timeOf(cells: readonly string[], { sourceTime }: Layout): Request {
 /** The end of the year 9999. */
 const MOMENT_MAX = 253_402_300_799_999
 
-function cell(cells: readonly string[], layout: Layout, name: ColumnName): string {
-  const index = layout.at[name]
-  return index < 0 ? '' : (cells[index] ?? '')
-}
-
 export function checkReference(reference: string, pan: string): Reason | undefined {
   if (reference === '') return undefined
   if (holdsOwnNumber(reference, pan)) return 'reference_pan'
@@ -138,10 +142,6 @@ export function checkReference(reference: string, pan: string): Reason | undefin
 function isEchoable(value: string): boolean {
   return !UNPLAIN.test(value) || isPrintable(value.replace(/[\t\r\n]/g, ' '))
 }
-
-// The characters that JSON would escape or isPrintable refuse. A text without them stands in JSON as it is.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const UNPLAIN = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/
 
 function quote(text: string): string {
   return UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`

@@ -105,14 +105,14 @@ async function* csvRowsRaw(bytes: AsyncIterable<Buffer>, options: RowOptions) {
       const header = rows.shift()
       if (header === undefined) continue
       if (header.rejected !== undefined) throw badHeader(header.line, header.rejected)
-      layout = layoutOf(header.fields, header.line, options)
+      layout = { ...layoutOf(header.fields, header.line, options), inColumns: options.inColumns }
     }
     if (rows.length > 0) yield { rows, layout }
   }
 }
 
 async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
-  const layout = ndjsonLayout(options)
+  const layout = { ...ndjsonLayout(options), inColumns: options.inColumns }
   for await (const rows of readNdjson(bytes, options)) {
     yield rows.map(({ line, cells, rejected }) =>
       rejected === undefined ? rowOfCells(line, cells, layout) : rejectUnread(line, rejected, cells, layout),
@@ -131,7 +131,7 @@ async function* profiledRows(
   profile: Profile,
   options: RowOptions,
 ): AsyncGenerator<Row[]> {
-  const layout = profiledLayout(profile, asked(options))
+  const layout = { ...profiledLayout(profile, asked(options)), inColumns: options.inColumns }
   const isNested = profile.format.type === 'json'
   let number = 0
   for await (const rows of readProfiled(bytes, profile, asked(options))) {

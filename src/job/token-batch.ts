@@ -38,6 +38,8 @@ export const TokenBatch = z.strictObject({
   chunk: z.int().min(0).max(CHUNK_NUMBER_MAX),
   chunk_records: z.int().min(1).max(CHUNK.recordsMax),
   record_kind: z.enum(RECORD_KINDS),
+  /** The block holds its records in columns (block/record-columns.ts); absent: in rows. */
+  record_form: z.literal('columns').optional(),
   token_scope: uuid().optional(),
   /** `iat` of the batch's first chunk, seconds since the epoch. */
   accepted_at: z.number().min(0).max(253_402_300_799),
@@ -59,7 +61,7 @@ export function recordsInBlock({ block }: { block?: unknown }): unknown {
 
 /** The values that every chunk of a batch must have in common. */
 export function batchLayout(
-  request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
+  request: Pick<TokenBatch, 'record_kind' | 'record_form' | 'token_scope' | 'chunk_records' | 'policy'>,
 ): Record<string, unknown> {
   const { on_conflict = 'update', on_expired = 'import', on_orphan, relink } = request.policy ?? {}
   const { source_time, input_sha256 } = request.policy ?? {}
@@ -70,6 +72,7 @@ export function batchLayout(
     on_conflict,
     on_expired,
     // Batches without these members have the layout that earlier releases stored.
+    ...(request.record_form === undefined ? {} : { record_form: request.record_form }),
     ...(on_orphan === undefined ? {} : { on_orphan }),
     ...(relink === undefined ? {} : { relink }),
     ...(source_time === undefined ? {} : { source_time }),

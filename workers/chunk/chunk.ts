@@ -2,6 +2,7 @@
 // to a token is decided elsewhere.
 import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import { spreadColumns } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { someText } from '../../src/job/on-file.ts'
@@ -78,9 +79,11 @@ export interface ReadChunk {
   cards: PanLookalikes | undefined
 }
 
-/** Reads the records. A refusal if the number of lines isn't the stated one. */
-export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatch): ReadChunk | Refusal {
-  if (plaintext.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
+/** Reads the records. A refusal if their number isn't the stated one, or the block doesn't have the stated form. */
+export function readRecords(text: Buffer, { record_kind, record_form, block }: TokenBatch): ReadChunk | Refusal {
+  const plaintext = record_form === undefined ? text : spreadColumns(text)
+  if (!plaintext) return refuse('field_format', 'body.request.block')
+  if (text.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
   const records: ChunkRecord[] = []
   const requests: unknown[] = []
   for (let start = 0; start < plaintext.length; ) {

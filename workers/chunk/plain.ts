@@ -3,6 +3,8 @@
 // the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
 // chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
+import { type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
+import type { RecordKind } from '../../src/job/catalogue.ts'
 import { claimOf, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
 import { Secret } from '../../src/secret.ts'
@@ -35,7 +37,11 @@ export interface PlainReader {
   records: PlainRecords
   /** Whether the record of this line of a block is plain: then it is added to the columns. */
   take(line: string): boolean
+  /** The same for the record at a place of columns. */
+  takeAt(columns: Columns, at: number): boolean
 }
+
+type Columns = ReadColumns['columns']
 
 const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
 const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card', 'on_file'])
@@ -56,6 +62,19 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
     ...{ lines: [], references: [], pans: new Secret(pans), months: [], years: [], names: [] },
     ...{ brands: [], binRanges: [], claims: [] },
   }
+  const add = (line: number, reference: string | undefined, card: PlainCard | undefined, claim?: Claim): boolean => {
+    if (!card) return false
+    pans.push(card.pan)
+    records.lines.push(line)
+    records.references.push(reference)
+    records.months.push(card.month)
+    records.years.push(card.year)
+    records.names.push(card.name)
+    records.brands.push(card.brand)
+    records.binRanges.push(card.binRange)
+    records.claims.push(claim)
+    return true
+  }
   return {
     records,
     take(text) {
@@ -65,20 +84,19 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
       const { request } = head
       if (!isObject(request) || !hasOnly(request, REQUEST)) return false
       if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
-      const card = cardOf(request['card'], bins)
-      if (!card) return false
+      const { card } = request
       const claim = request['on_file'] === undefined ? undefined : plainClaim(request['on_file'], scope)
-      if (claim === null) return false
-      pans.push(card.pan)
-      records.lines.push(head.line)
-      records.references.push(head.reference)
-      records.months.push(card.month)
-      records.years.push(card.year)
-      records.names.push(card.name)
-      records.brands.push(card.brand)
-      records.binRanges.push(card.binRange)
-      records.claims.push(claim)
-      return true
+      if (claim === null || !isObject(card) || !hasOnly(card, CARD)) return false
+      return add(head.line, head.reference, cardOf(card, bins), claim)
+    },
+    takeAt({ line, reference, cardNumber, expiryMonth, expiryYear, cardholderName }, at) {
+      const name = reference[at]
+      if (!isLine(line[at]) || typeof name !== 'string' || !isPlainReference(name)) return false
+      const card = {
+        ...{ cardNumber: cardNumber[at], expiryMonth: expiryMonth[at], expiryYear: expiryYear[at] },
+        cardholderName: cardholderName[at],
+      }
+      return add(line[at] as number, name === '' ? undefined : name, cardOf(card, bins))
     },
   }
 }
@@ -94,24 +112,15 @@ export interface MixedChunk extends ReadChunk {
  */
 export function readMixed(
   plaintext: Buffer,
-  { record_kind, block }: TokenBatch,
+  { record_kind, record_form, block }: TokenBatch,
   reader: PlainReader,
 ): MixedChunk | undefined {
   if (plaintext.length > CHUNK.bytesMax || !isUtf8(plaintext)) return undefined
-  const others: ReturnType<typeof readRecord>[] = []
-  let count = 0
-  let lastLine = 0
-  for (const text of plaintext.toString('utf8').split('\n')) {
-    if (text === '') continue
-    if (reader.take(text)) lastLine = grown(lastLine, reader.records.lines.at(-1))
-    else {
-      const bytes = Buffer.from(text)
-      const other = readRecord(bytes, 0, bytes.length, record_kind, count)
-      others.push(other)
-      lastLine = grown(lastLine, other.record.line)
-    }
-    count += 1
-  }
+  const chunk = openChunkReader(reader, record_kind)
+  if (record_form === undefined) {
+    for (const text of plaintext.toString('utf8').split('\n')) if (text !== '') chunk.take(text)
+  } else if (!takeColumns(plaintext, chunk)) return undefined
+  const { others, count, lastLine } = chunk.end()
   const { records: plain } = reader
   if (count !== block.records || Number.isNaN(lastLine) || plain.lines.length === 0) return undefined
   const records = others.map(({ record }) => record)
@@ -121,6 +130,50 @@ export function readMixed(
   )
   if (cards) for (const pan of plain.pans.reveal()) cards.add(pan)
   return { records, cards, plain }
+}
+
+/** Takes the records of a chunk in their order. */
+interface ChunkReader {
+  take(line: string): void
+  takeAt(columns: Columns, at: number): void
+  /** `lastLine`: NaN unless the lines grow. */
+  end(): { others: ReturnType<typeof readRecord>[]; count: number; lastLine: number }
+}
+
+function openChunkReader(reader: PlainReader, kind: RecordKind): ChunkReader {
+  const others: ReturnType<typeof readRecord>[] = []
+  let count = 0
+  let lastLine = 0
+  const end = (line: number | undefined) => {
+    lastLine = grown(lastLine, line)
+    count += 1
+  }
+  const lineOfOther = (text: string) => {
+    const bytes = Buffer.from(text)
+    const other = readRecord(bytes, 0, bytes.length, kind, count)
+    others.push(other)
+    return other.record.line
+  }
+  const { lines } = reader.records
+  return {
+    take: text => end(reader.take(text) ? lines.at(-1) : lineOfOther(text)),
+    takeAt: (columns, at) => end(reader.takeAt(columns, at) ? lines.at(-1) : lineOfOther(rowAt(columns, at))),
+    end: () => ({ others, count, lastLine }),
+  }
+}
+
+/** False for a text that isn't a block in columns. */
+function takeColumns(plaintext: Buffer, chunk: ChunkReader): boolean {
+  const read = readColumns(plaintext)
+  if (!read) return false
+  const { columns, others } = read
+  let at = 0
+  for (const [index, place] of columns.others.entries()) {
+    for (; at + index < place; at += 1) chunk.takeAt(columns, at)
+    chunk.take(others[index]?.toString('utf8') ?? '')
+  }
+  for (; at < columns.line.length; at += 1) chunk.takeAt(columns, at)
+  return true
 }
 
 /** The line, if it is greater than the last one; else NaN, for this line and all that follow. */
@@ -146,10 +199,14 @@ function hasOnly(value: Raw, names: ReadonlySet<string>): boolean {
   return true
 }
 
+function isLine(line: unknown): boolean {
+  return Number.isInteger(line) && (line as number) >= 1 && (line as number) <= LINE_MAX
+}
+
 function isPlainHead(head: Raw): head is Raw & { line: number; reference: string | undefined } {
   if (!hasOnly(head, HEAD)) return false
   const { line, reference } = head
-  if (!Number.isInteger(line) || (line as number) < 1 || (line as number) > LINE_MAX) return false
+  if (!isLine(line)) return false
   return reference === undefined || (typeof reference === 'string' && isPlainReference(reference))
 }
 
@@ -184,8 +241,7 @@ interface PlainCard {
   binRange: number | null
 }
 
-function cardOf(card: unknown, bins: BinTable): PlainCard | undefined {
-  if (!isObject(card) || !hasOnly(card, CARD)) return undefined
+function cardOf(card: Raw, bins: BinTable): PlainCard | undefined {
   const { cardNumber: pan, expiryMonth, expiryYear, cardholderName: name = '' } = card
   if (typeof pan !== 'string' || panFault(pan) !== undefined) return undefined
   const month = monthOf(expiryMonth)

@@ -11,6 +11,8 @@ export const FEATURES = [
   'newest',
   /** The claim `knows_key`. */
   'knows_key',
+  /** The member `record_form` of a chunk, whose records are in columns. */
+  'columns',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

@@ -56,6 +56,26 @@ describe('readCsv', () => {
     )
   })
 
+  it('gives the same rows and rejections, however far apart the quotes are', async () => {
+    const filler = 'x,1\n'.repeat(900)
+    const parts = fc.array(fc.constantFrom(...'a,,""\n\n\r'.split(''), '"a"', '""', 'é', filler, filler), {
+      maxLength: 30,
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        parts,
+        fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 6 }),
+        async (some, cut) => {
+          const text = `x,1\n${some.join('')}`
+          const whole = brief(await read(text, [1_000_000]))
+          expect(brief(await read(text, cut))).toEqual(whole)
+          expect(brief(await read(text, [1]))).toEqual(whole)
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
   it('never loses a line: every non-blank line without quotes is a row or a rejection', async () => {
     const line = fc.string({ unit: fc.constantFrom('a', ',', 'b'), maxLength: 6 })
     await fc.assert(

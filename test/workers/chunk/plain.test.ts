@@ -1,10 +1,12 @@
 // Records that are worked in columns, against the same records worked as objects: an empty `sequenceNumber` says nothing, and
-// a record that has one isn't plain.
+// a record that has one isn't plain. The same records are sent in columns, too.
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { cancelBatch } from '../../../src/acts/batch.ts'
+import { type ColumnRecord, columnLines } from '../../../src/job/block/record-columns.ts'
 import { unpack } from '../../../src/job/chunk-outcomes.ts'
 import { checkOf, readPresented } from '../../../src/job/presented-card.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -137,12 +139,13 @@ describeStore('records in columns', engine => {
   let installation: Installation
   let world: World
   /** Of the same entity. */
-  let scopes: { columns: string; objects: string }
+  let scopes: { columns: string; objects: string; sent: string }
   let cards = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
     world = await openWorld(installation)
-    scopes = { columns: installation.scope, objects: (await installation.addClient('second')).scope }
+    const [second, third] = [await installation.addClient('second'), await installation.addClient('third')]
+    scopes = { columns: installation.scope, objects: second.scope, sent: third.scope }
   })
   afterAll(() => installation?.close())
 
@@ -153,6 +156,7 @@ describeStore('records in columns', engine => {
         const columns = await play(chunks, rule, scopes.columns)
         const objects = await play(chunks, rule, scopes.objects)
         expect(columns).toEqual(objects)
+        expect(await play(chunks, rule, scopes.sent)).toEqual(objects)
       }),
       {
         numRuns: RUNS,
@@ -343,6 +347,7 @@ describeStore('records in columns', engine => {
     lines: readonly string[],
     { scope, number, rule }: { scope: string; number: number; rule: Policy },
   ): Promise<Job> {
+    const sent = scope === scopes.sent ? inColumns(lines) : { lines: [...lines] }
     const { credentials } = installation
     const captureKey = credentials.captureKeys.jwe
     if (!captureKey) throw new Error('these credentials hold no JWE key')
@@ -351,7 +356,7 @@ describeStore('records in columns', engine => {
     const ask = await tokenBatch(
       credentials.signingKey.clientId,
       { ...plan, ...(rule ? { policy: rule } : {}) },
-      { lines: [...lines], number },
+      { ...sent, number },
     )
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
     return world.job('token-batch', ask.request as Record<string, unknown>, { jti: ask.jti, block: ask.block })
@@ -493,6 +498,33 @@ describeStore('records in columns', engine => {
 
 function sortedByOwner(rows: readonly StoredReference[]): StoredReference[] {
   return rows.toSorted((a, b) => (ownerKey({ ...a, tokenScope: '' }) < ownerKey({ ...b, tokenScope: '' }) ? -1 : 1))
+}
+
+/** The records as a block in columns; those that can't stand in columns stay lines. */
+function inColumns(lines: readonly string[]) {
+  return {
+    lines: columnLines(lines.map(line => inColumn(line) ?? line)),
+    form: 'columns' as const,
+    records: lines.length,
+  }
+}
+
+function inColumn(line: string): ColumnRecord | undefined {
+  const card = z.strictObject({
+    ...{ cardNumber: z.string(), expiryMonth: z.int(), expiryYear: z.int() },
+    cardholderName: z.string().min(1).optional(),
+  })
+  const record = z.strictObject({
+    ...{ line: z.int(), reference: z.string().min(1).optional() },
+    request: z.strictObject({ card }),
+  })
+  try {
+    const { line: number, reference = '', request } = record.parse(JSON.parse(line))
+    const { cardholderName = '', ...card } = request.card
+    return { line: number, reference, ...card, cardholderName }
+  } catch {
+    return undefined
+  }
 }
 
 /** The store, with a note of each insert of columns. `beforeCommit` is called once, before the first statement of a transaction. */

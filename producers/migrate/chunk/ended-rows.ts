@@ -1,0 +1,57 @@
+// The rows of results of a chunk: what its answer says of each row, beside what only the row says.
+import type { RecordResult } from '../../../src/job/outcome.ts'
+import type { Result } from '../../../src/job/result.ts'
+import type { RowChunk } from '../../rows/chunks.ts'
+import { FileError } from '../../rows/file-error.ts'
+import type { SkipReason } from '../../rows/outcome/file-outcome.ts'
+import type { FileRow, ResultRow } from '../../rows/outcome/result-row.ts'
+import type { Row } from '../../rows/rows.ts'
+import { refusedChunk } from '../refused-chunk.ts'
+
+/** One row of results for each row of the chunk, whatever its result. Throws a FileError for a refused chunk. */
+export function rowsOf({ number, rows }: RowChunk, result: Result | undefined, plan: { startedAt: number }): FileRow[] {
+  const sent = rows.filter(({ skipped }) => skipped === undefined)
+  const answers = result && number !== undefined ? answersOf({ number, rows: sent }, result, plan) : []
+  if (sent.length === rows.length) return answers
+  let next = 0
+  return rows.map(row => (row.skipped === undefined ? (answers[next++] as ResultRow) : skippedRow(row, row.skipped)))
+}
+
+function skippedRow({ line, reference, fileLine, item, repairs }: Row, reason: SkipReason): FileRow {
+  return { line, reference, outcome: 'SKIPPED', reason, fileLine, item, repairs }
+}
+
+function answersOf(
+  { number, rows }: { number: number; rows: readonly Row[] },
+  result: Result,
+  plan: { startedAt: number },
+): ResultRow[] {
+  if (result.records) {
+    const { records } = result
+    if (records.length !== rows.length)
+      throw new Error(`broken law: chunk ${number} has ${rows.length} rows and ${records.length} outcomes`)
+    return records.map((record, index) => withRow(record, rows[index]))
+  }
+  if (result.code !== 500) throw refusedChunk(number, result, plan)
+  // An earlier run did the chunk. This answer doesn't say which tokens that run made.
+  if (result.revision === 0)
+    throw new FileError(
+      'input',
+      `Chunk ${number} was done in an earlier run, and its failed rows could not be worked again.`,
+      'Run the same command again later; the operator finds the cause in the failed set (`tokenmill failed list`).',
+    )
+  return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
+}
+
+/** Adds to the record, which nobody else has, what only its row says. */
+function withRow(record: RecordResult, row: Row | undefined): ResultRow {
+  if (row === undefined || row.line !== record.line)
+    throw new Error('broken law: outcomes stand in the order of their rows')
+  const ended: ResultRow = record
+  const leak = record.reason === 'reference_pan'
+  ended.reference = leak ? undefined : row.reference
+  ended.echo = leak ? undefined : row.echo
+  if (row.repairs === undefined) return ended
+  const { fileLine, item, repairs, onFile } = row
+  return Object.assign(ended, { fileLine, item, repairs, onFile })
+}

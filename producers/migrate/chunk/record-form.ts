@@ -1,0 +1,100 @@
+// The form in which the records of a batch are sent: in columns where every live worker reads them, else in rows. All chunks
+// of a batch have the form of its first one, because the same rows in another form are another chunk. The checkpoint or the
+// manifest of an earlier run says which form that is. Where neither is there, the first chunk finds out.
+
+import { columnLines } from '../../../src/job/block/record-columns.ts'
+import type { Result } from '../../../src/job/result.ts'
+import { openTrustedKeys } from '../../client/trusted-keys.ts'
+import type { FileRunDeps } from '../../file-run.ts'
+import { listedFeatures } from '../../live-features.ts'
+import type { RowChunk } from '../../rows/chunks.ts'
+import { jsonOf } from '../../rows/column-record.ts'
+import type { Chunk } from '../../token-batch.ts'
+import type { Checkpoint } from '../checkpoint.ts'
+import type { MigrateOptions } from '../options.ts'
+
+export type FormWord = 'rows' | 'columns'
+
+/** Both members change once at most, with the answer to the first chunk. */
+export interface RecordForm {
+  now: FormWord
+  /** It is certain that the batch has this form. */
+  isSettled: boolean
+}
+
+/** What checkpoint and manifest say of the form. Earlier releases sent rows and said nothing. */
+export function formOption({ now }: RecordForm): { record_form?: 'columns' } {
+  return now === 'columns' ? { record_form: 'columns' } : {}
+}
+
+/** The form that the options of a checkpoint or of a manifest tell. */
+export function toldForm({ record_form: form }: Checkpoint['options']): FormWord {
+  return form === 'columns' ? 'columns' : 'rows'
+}
+
+interface Before {
+  /** Undefined for a batch of which no earlier run is known. */
+  told: FormWord | undefined
+  checkpoint: Pick<Checkpoint, 'next_chunk'> | undefined
+}
+
+/** Workers are asked what they read only if nothing tells the form. Never throws: without an answer, rows are sent. */
+export async function recordFormOf(
+  options: MigrateOptions,
+  { told, checkpoint }: Before,
+  deps: FileRunDeps,
+): Promise<RecordForm> {
+  if (!canHaveColumns(options)) return { now: 'rows', isSettled: true }
+  // The first chunk of the earlier run may have had another form than its checkpoint says.
+  if (told) return { now: told, isSettled: told === 'rows' || checkpoint?.next_chunk !== 0 }
+  const { queues, credentials, log, clock } = deps
+  const read = deps.features ?? listedFeatures(queues, openTrustedKeys(credentials, log), clock)
+  const features: readonly string[] = await read().catch(() => [])
+  return { now: features.includes('columns') ? 'columns' : 'rows', isSettled: false }
+}
+
+/** Whether records of such a run can stand in columns. Dry runs leave no batch, and nobody repeats their chunks. */
+function canHaveColumns({ recordKind, dryRun, profile, sourceTime }: MigrateOptions): boolean {
+  const saysMore = profile?.on_file !== undefined || (sourceTime !== undefined && 'column' in sourceTime)
+  return recordKind === 'token-create' && !dryRun && !saysMore
+}
+
+/** The rows to be sent, in a form. */
+export function chunkIn(form: FormWord, { rows }: RowChunk): Pick<Chunk, 'lines' | 'form' | 'records'> {
+  const sent = rows.filter(({ skipped }) => skipped === undefined)
+  if (form === 'rows') return { lines: sent.map(jsonOf) }
+  return { lines: columnLines(sent.map(({ columns, json }) => columns ?? json)), form, records: sent.length }
+}
+
+/**
+ * Sends a chunk in the form of the batch. If that isn't settled and the chunk is refused as one of another form, it is sent
+ * once more in the other form. Returns the first refusal if that is refused, too.
+ */
+export async function sendInForm(form: RecordForm, send: (form: FormWord) => Promise<Result>): Promise<Result> {
+  const result = await send(form.now)
+  if (form.isSettled) return result
+  const other = form.now === 'rows' ? 'columns' : 'rows'
+  const again = isOfOtherForm(result) ? await send(other) : undefined
+  form.isSettled = true
+  if (!again || isOfOtherForm(again)) return result
+  form.now = other
+  return again
+}
+
+/**
+ * Whether the chunk was refused because it was done in another form, because the batch has another form, or because the
+ * worker is of a release that doesn't know the form.
+ */
+function isOfOtherForm({ error }: Result): boolean {
+  const code = (field: string) => error?.details?.[field]?.code
+  return (
+    code('body.jti') === 'jti_reused' ||
+    code('body.request.batch_id') === 'batch_layout' ||
+    code('body.request.record_form') === 'field_unknown'
+  )
+}
+
+/** Whether the records are to be read for columns. */
+export function mayHaveColumns({ now, isSettled }: RecordForm): boolean {
+  return now === 'columns' || !isSettled
+}

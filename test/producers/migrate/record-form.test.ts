@@ -1,0 +1,202 @@
+// In which form the records of a batch travel: one form for all of its chunks, columns only where all live workers read
+// them, and results that don't show the form.
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { FileRunDeps } from '../../../producers/file-run.ts'
+import { readCheckpoint } from '../../../producers/migrate/checkpoint.ts'
+import { type RecordForm, recordFormOf, sendInForm } from '../../../producers/migrate/chunk/record-form.ts'
+import type { MigrateOptions } from '../../../producers/migrate/options.ts'
+import { migrate } from '../../../producers/migrate/run.ts'
+import { writeSample } from '../../../producers/migrate/sample.ts'
+import type { Result } from '../../../src/job/result.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import { describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { silent } from '../bundle.ts'
+
+const OPTIONS: Omit<MigrateOptions, 'file'> = {
+  ...{
+    ignoreUnknown: false,
+    echo: [],
+    dryRun: false,
+    onConflict: 'update',
+    onExpired: 'import',
+    chunk: 50,
+    inFlight: 4,
+  },
+  ...{ recordKind: 'token-create', again: false },
+}
+const NOBODY = async () => []
+const ALL = async () => ['columns']
+
+describeStore('the form of a batch', engine => {
+  let installation: Installation
+  let other: Awaited<ReturnType<Installation['addClient']>>
+  /** The form of each chunk that was sent, and its batch. */
+  let forms: string[] = []
+  let files = 0
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    other = await installation.addClient('other')
+    await installation.openWorkers({ roles: ['bulk'] })
+  })
+  afterAll(() => installation?.close())
+
+  it('does not show: rows and columns end in the same results', async () => {
+    const file = await sample(400)
+    const { scope } = other
+    const columns = await run(file, ALL)
+    const rows = await run(file, NOBODY, { scope, results: `${file}.rows.csv`, manifest: `${file}.rows.json` })
+    expect(columns.forms).toEqual(new Array(8).fill('columns'))
+    expect(rows.forms).toEqual(new Array(8).fill('rows'))
+    expect(rows.summary.counts).toEqual(columns.summary.counts)
+    expect(rows.summary.reasons).toEqual(columns.summary.reasons)
+    const texts = await Promise.all([columns, rows].map(({ summary }) => readFile(summary.results, 'utf8')))
+    const [one, two] = texts.map(text => text.split('\n').map(line => line.split(',').toSpliced(4, 1).join()))
+    expect(one).toEqual(two)
+    expect(texts[0]).not.toBe(texts[1])
+  })
+
+  it('is told by the checkpoint: a batch of rows goes on in rows, one of columns in columns', async () => {
+    for (const [first, then, form] of [
+      [NOBODY, ALL, 'rows'],
+      [ALL, NOBODY, 'columns'],
+    ] as const) {
+      const file = await sample(200)
+      const begun = await run(file, first, { limit: 100 })
+      expect(begun.summary).toMatchObject({ complete: false, rows: 100 })
+      const told = (await readCheckpoint(`${file}.results.csv`))?.options['record_form']
+      expect(told).toBe(form === 'columns' ? 'columns' : undefined)
+      const ended = await run(file, then)
+      expect(ended).toMatchObject({ summary: { complete: true, rows: 200 }, forms: [form, form] })
+      // So does a replay, which the manifest tells.
+      const replay = await run(file, then)
+      expect(replay).toMatchObject({ summary: { variant: 'replay', rows: 200 }, forms: [form, form, form, form] })
+    }
+  })
+
+  it('is found out by the first chunk where nothing tells it', async () => {
+    for (const [first, then, form] of [
+      [NOBODY, ALL, 'rows'],
+      [ALL, NOBODY, 'columns'],
+    ] as const) {
+      const file = await sample(200)
+      const begun = await run(file, first)
+      await rm(`${file}.results.csv`)
+      await rm(`${file}.manifest.json`)
+      const lost = await run(file, then)
+      const wrong = form === 'rows' ? 'columns' : 'rows'
+      expect(lost.forms).toEqual([wrong, form, form, form, form])
+      expect(lost.summary.counts).toEqual(begun.summary.counts)
+      const { options } = JSON.parse(await readFile(lost.summary.manifest, 'utf8'))
+      expect(options.record_form).toBe(form === 'columns' ? 'columns' : undefined)
+    }
+  })
+
+  it('is found out of a batch that stopped before its first chunk was answered, too', async () => {
+    const file = await sample(100)
+    const begun = await run(file, NOBODY)
+    await rm(`${file}.results.csv`)
+    await rm(`${file}.manifest.json`)
+    const stop = new AbortController()
+    stop.abort()
+    await run(file, ALL, {}, stop)
+    expect((await readCheckpoint(`${file}.results.csv`))?.options['record_form']).toBe('columns')
+    const ended = await run(file, ALL)
+    expect(ended).toMatchObject({ summary: { counts: begun.summary.counts }, forms: ['columns', 'rows', 'rows'] })
+  })
+
+  it('refuses another file under a batch id in either form', async () => {
+    const batchId = 'taken'
+    await run(await sample(100), ALL, { batchId })
+    const next = await sample(100)
+    await expect(run(next, NOBODY, { batchId })).rejects.toThrow(/Chunk 0 was refused/)
+    expect(forms).toEqual(['rows', 'columns'])
+  })
+
+  async function sample(rows: number): Promise<string> {
+    files += 1
+    const file = join(installation.dataDir, `form-${files}.csv`)
+    await writeSample(file, { rows, seed: 100 + files, now: Date.now() })
+    return file
+  }
+
+  async function run(
+    file: string,
+    features: NonNullable<FileRunDeps['features']>,
+    more: Partial<MigrateOptions> = {},
+    stop = new AbortController(),
+  ) {
+    forms = []
+    const { credentials, scope } = installation
+    const deps: FileRunDeps = {
+      ...{ queues: watched(installation.queues), credentials, clock: Date.now, log: silent, features },
+      stream: { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream,
+      stop: stop.signal,
+    }
+    const summary = await migrate({ ...OPTIONS, file, scope, ...more }, deps)
+    return { summary, forms }
+  }
+
+  function watched(queues: Queues): Queues {
+    return {
+      ...queues,
+      add(queue, job) {
+        const { jws } = job.data as { jws: string }
+        const { request } = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString('utf8'))
+        forms.push(request.record_form ?? 'rows')
+        return queues.add(queue, job)
+      },
+    }
+  }
+})
+
+describe('a first chunk', () => {
+  const answered = (field?: string, code?: string) =>
+    ({ error: field && { details: { [field]: { code } } } }) as unknown as Result
+  const send = async (form: RecordForm, answers: Record<string, Result>) => {
+    const sent: string[] = []
+    const result = await sendInForm(form, async word => {
+      sent.push(word)
+      return answers[word] as Result
+    })
+    return { result, sent, form }
+  }
+
+  it('is sent in the other form once, if it is refused as one of another form', async () => {
+    const good = answered()
+    for (const [field, code] of [
+      ['body.jti', 'jti_reused'],
+      ['body.request.batch_id', 'batch_layout'],
+      ['body.request.record_form', 'field_unknown'],
+    ] as const) {
+      const refused = answered(field, code)
+      expect(await send({ now: 'columns', isSettled: false }, { columns: refused, rows: good })).toEqual({
+        ...{ result: good, sent: ['columns', 'rows'], form: { now: 'rows', isSettled: true } },
+      })
+      const both = await send({ now: 'columns', isSettled: false }, { columns: refused, rows: refused })
+      expect(both).toMatchObject({ result: refused, form: { now: 'columns', isSettled: true } })
+      const settled = await send({ now: 'columns', isSettled: true }, { columns: refused, rows: good })
+      expect(settled).toMatchObject({ result: refused, sent: ['columns'] })
+    }
+    const other = answered('body.request.batch_id', 'batch_too_old')
+    expect((await send({ now: 'columns', isSettled: false }, { columns: other })).sent).toEqual(['columns'])
+  })
+
+  it('is of a form that its options allow', async () => {
+    const deps = { features: ALL } as unknown as FileRunDeps
+    const form = (more: Partial<MigrateOptions>) =>
+      recordFormOf({ ...OPTIONS, file: 'f.csv', ...more }, { told: undefined, checkpoint: undefined }, deps)
+    expect(await form({})).toEqual({ now: 'columns', isSettled: false })
+    for (const more of [{ dryRun: true }, { recordKind: 'token-update' }, { sourceTime: { column: 't' } }] as const)
+      expect(await form(more)).toEqual({ now: 'rows', isSettled: true })
+    const silentDeps = { features: () => Promise.reject(new Error('away')) } as unknown as FileRunDeps
+    const unknown = await recordFormOf(
+      { ...OPTIONS, file: 'f.csv' },
+      { told: undefined, checkpoint: undefined },
+      silentDeps,
+    )
+    expect(unknown).toEqual({ now: 'rows', isSettled: false })
+  })
+})
