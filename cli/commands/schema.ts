@@ -12,7 +12,12 @@ interface Options extends JsonOption {
 export function upgradeStore(terminal: Terminal, options: Options): Promise<void> {
   return withSession(terminal, async session => {
     const database = await openDatabase(session)
-    const upgraded = await upgrade({ config: session.config, database, makeKek: options.makeKek })
+    const upgraded = await upgrade({
+      config: session.config,
+      database,
+      makeKek: options.makeKek,
+      tell: line => say(terminal, line),
+    })
     const upgradedConfig = { ...session.config, kekFile: upgraded.kekFile ?? session.config.kekFile }
     const dev = database.embedded ? await ensureDevClient({ ...session, config: upgradedConfig }) : undefined
     const files = [...upgraded.files, ...(dev?.made ? [dev.path] : [])]

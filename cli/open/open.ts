@@ -17,7 +17,7 @@ import type { HostKeks } from '../../src/vault/kek/host.ts'
 import { type LiveRing, openLiveRing } from '../../src/vault/key-ring.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
 import { EXIT } from '../exit.ts'
-import type { Terminal } from '../terminal.ts'
+import { say, type Terminal } from '../terminal.ts'
 import { findKeks, KekAway } from './kek.ts'
 import { ringSource, unopenedTo } from './key-ring.ts'
 import { upgrade } from './upgrade.ts'
@@ -101,6 +101,11 @@ async function reachDatabase({ config, log, lifetime }: Session): Promise<Databa
   return { url: embedded.url, embedded: true }
 }
 
+/** A command says it to its user; a role logs it. */
+export function tellOf({ role, terminal, log }: Session): (line: string) => void {
+  return role === 'cli' ? line => say(terminal, line) : line => log.info(line)
+}
+
 interface OpenedStore {
   database: Database
   store: Store
@@ -117,7 +122,7 @@ export function openCommandStore(session: Session, connectionsMax = 4): Promise<
 
 async function connectStore(session: Session, connectionsMax: number): Promise<OpenedStore> {
   const database = await openDatabase(session)
-  if (database.embedded) await upgrade({ config: session.config, database })
+  if (database.embedded) await upgrade({ config: session.config, database, tell: tellOf(session) })
   const store = openStore(database.url, { log: session.log, connectionsMax, application: `tokenmill ${session.role}` })
   session.lifetime.onClose('store', () => store.close())
   await assertSchema(store)

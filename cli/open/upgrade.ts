@@ -16,7 +16,9 @@ import * as installation from '../../src/store/installation.ts'
 import { type Db, LostRace, openStore, type Store } from '../../src/store/pool.ts'
 import * as schemeCards from '../../src/store/provider/scheme-cards.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
+import type { UpgradeStep } from '../../src/store/schema-upgrade.ts'
 import * as cardPhases from '../../src/store/token/card-phases.ts'
+import { estimateTokens } from '../../src/store/token/card-renewal.ts'
 import * as cards from '../../src/store/token/cards.ts'
 import { withUpgradeLock } from '../../src/store/upgrade-lock.ts'
 import { makeProbe } from '../../src/vault/kek/probe.ts'
@@ -33,6 +35,7 @@ import {
 } from '../../src/vault/key-ring.ts'
 import { openPrivateHalves } from '../../src/vault/private-half.ts'
 import { firstIntakeKey } from '../../src/vault/ring/shared-keys.ts'
+import { type Lasting, openLasting } from '../lasting.ts'
 import { actor } from '../terminal.ts'
 import { ensureGatewayFiles } from './gateway/gateway-keys.ts'
 import { makeInstallationKey } from './installation-key.ts'
@@ -45,6 +48,8 @@ interface UpgradeOptions {
   database: { url: string; embedded: boolean }
   /** `--make-kek`: the path where a key-encryption key is made, if the database has none yet. */
   makeKek?: string | undefined
+  /** Told what it is at, where that takes long. */
+  tell: (line: string) => void
 }
 
 interface Upgraded {
@@ -59,18 +64,31 @@ interface Upgraded {
 }
 
 /** Upgrades. Throws `ConfigError` if the key-encryption key is missing or isn't the database's. */
-export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
-  const { config, database, makeKek } = options
+export async function upgrade(options: UpgradeOptions): Promise<Upgraded> {
+  const { config, database, makeKek, tell } = options
   assertKekNamed(config, database.embedded, makeKek)
+  const lasting = openLasting(tell)
+  try {
+    return await upgradeAlone(options, lasting)
+  } finally {
+    lasting.end()
+  }
+}
+
+function upgradeAlone({ config, database, makeKek }: UpgradeOptions, lasting: Lasting): Promise<Upgraded> {
+  lasting.at('Waiting for another upgrade of this database to end.')
   return withUpgradeLock(database.url, async () => {
+    lasting.at('Looking which migrations are missing.')
     // Imported here, so that commands that only read the store don't load it.
     const { upgradeSchema } = await import('../../src/store/schema-upgrade.ts')
-    const migrations = await upgradeSchema(database.url)
+    const migrations = await upgradeSchema(database.url, step => lasting.at(sentenceOf(step)))
+    lasting.at('Upgrading the queues.')
     await withQueueOwner(database.url, client => upgradePostgres(client))
     const log = openLog('error', { role: 'upgrade' })
     const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
     try {
-      await fillCards(store)
+      await fillCards(store, lasting)
+      lasting.at('Making the keys and files that are missing.')
       const known = await installation.find(store)
       const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
       const installationId = known?.installationId ?? (await begin(store, keks.current))
@@ -91,6 +109,12 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   })
 }
 
+function sentenceOf({ kind, name }: UpgradeStep): string {
+  return kind === 'migration'
+    ? `Running migration ${name}. A run that is stopped here changes nothing.`
+    : `Building index ${name}. It may be stopped and run again.`
+}
+
 /** Inserts the installation's row, which tells stores and queues of different installations apart. */
 async function begin(store: Store, kek: KeyProvider): Promise<string> {
   const installationId = randomUUID()
@@ -109,36 +133,54 @@ async function ensureKekRow(store: Store, kek: KeyProvider): Promise<void> {
 }
 
 /** Fills the directory of cards from the tokens of a release that had none. Workers of that release may run meanwhile. */
-async function fillCards(store: Store): Promise<void> {
+async function fillCards(store: Store, lasting: Lasting): Promise<void> {
   const from = await cardPhases.findFilling(store)
   if (from === undefined) return
-  await fillFrom(store, from, async (db, after) => {
-    const last = await cards.fill(db, after)
-    if (last !== undefined) await cardPhases.noteFilled(db, last)
-    return last
-  })
-  await fillFrom(store, LOWEST, schemeCards.fill)
+  // What an earlier run has filled isn't known.
+  const all = from === LOWEST ? await estimateTokens(store) : undefined
+  await fillFrom(
+    store,
+    from,
+    { lasting, what: `${all ? ` of about ${count(all)}` : ''} tokens` },
+    async (db, after) => {
+      const filled = await cards.fill(db, after)
+      if (filled) await cardPhases.noteFilled(db, filled.last)
+      return filled
+    },
+  )
+  await fillFrom(store, LOWEST, { lasting, what: ' provisionings' }, schemeCards.fill)
   await cardPhases.noteFilled(store, undefined)
 }
 /** Stands before every id. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
-/** Fills page after page, each in a transaction. `fill`: returns the last row of the page; undefined if it was empty. */
+/** Fills page after page, each in a transaction. `fill`: returns undefined if the page was empty. */
 async function fillFrom(
   store: Store,
   from: string,
-  fill: (db: Db, after: string) => Promise<string | undefined>,
+  { lasting, what }: { lasting: Lasting; what: string },
+  fill: (db: Db, after: string) => Promise<cards.Filled | undefined>,
 ): Promise<void> {
+  const startedAt = performance.now()
+  let rows = 0
   for (let next: string | undefined = from; next !== undefined; ) {
     const after: string = next
-    next = await store
+    const perSecond = Math.round((rows * 1_000) / Math.max(1, performance.now() - startedAt))
+    lasting.at(
+      `Filling the directory of cards: ${count(rows)}${what}, ${count(perSecond)}/s. It may be stopped and run again.`,
+    )
+    const filled = await store
       .transaction(db => fill(db, after))
       .catch(error => {
-        if (error instanceof LostRace) return after
+        if (error instanceof LostRace) return { last: after, rows: 0 }
         throw error
       })
+    rows += filled?.rows ?? 0
+    next = filled?.last
   }
 }
+
+const count = (rows: number) => rows.toLocaleString('en')
 
 async function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
   await audits.insert(store, {

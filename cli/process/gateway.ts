@@ -14,7 +14,7 @@ import { openStore } from '../../src/store/pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
 import { openGatewayRing } from '../open/gateway/gateway-keys.ts'
 import { follow } from '../open/key-ring.ts'
-import { openDatabase, openQueues, type Session } from '../open/open.ts'
+import { openDatabase, openQueues, type Session, tellOf } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 import { readTls } from '../open/tls.ts'
@@ -32,7 +32,7 @@ const SEES_CARDS =
 export async function serveGateway(session: Session): Promise<Gateway> {
   const { config, log, lifetime } = session
   const database = await openDatabase(session)
-  if (database.embedded) await upgrade({ config, database })
+  if (database.embedded) await upgrade({ config, database, tell: tellOf(session) })
   const tls = await readTls(config.tls)
   const signingKey = await readSystemKey(config.dataDir, 'gateway')
   const notifications = notificationsOf(config.schemeFile)

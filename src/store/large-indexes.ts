@@ -9,13 +9,13 @@ const INDEXES = [
   },
 ] as const
 
-/** Builds what is missing, and removes what only releases before this one use. */
-export async function ensureAll(pool: pg.Pool): Promise<void> {
+/** Builds what is missing, and removes what only releases before this one use. `builds`: told the name of each before it is built. */
+export async function ensureAll(pool: pg.Pool, builds: (name: string) => void): Promise<void> {
   const client = await pool.connect()
   try {
     // To build an index, PostgreSQL reads the whole table, and waits for every transaction that is open.
     await client.query('set statement_timeout = 0')
-    for (const index of INDEXES) await ensure(client, index)
+    for (const index of INDEXES) await ensure(client, index, builds)
     await removeFormer(client)
   } finally {
     // With its settings.
@@ -23,12 +23,17 @@ export async function ensureAll(pool: pg.Pool): Promise<void> {
   }
 }
 
-async function ensure(client: pg.ClientBase, { name, on }: (typeof INDEXES)[number]): Promise<void> {
+async function ensure(
+  client: pg.ClientBase,
+  { name, on }: (typeof INDEXES)[number],
+  builds: (name: string) => void,
+): Promise<void> {
   const { rows } = await client.query<{ valid: boolean }>(
     'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
     [`tokenmill.${name}`],
   )
   if (rows[0]?.valid) return
+  builds(name)
   // A build that broke off leaves an index that is written and never read.
   if (rows[0]) await client.query(`drop index concurrently tokenmill.${name}`)
   await client.query(`create index concurrently ${name} on ${on}`)

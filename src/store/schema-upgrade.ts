@@ -16,17 +16,26 @@ import * as workerRights from './worker-rights.ts'
 /** They make roles, but not while another database of the server does: then the roles have to be there before. */
 const MAKE_ROLES = ['0002-roles', '0004-gateway', '0047-worker-role']
 
-const migrationOf = (name: string): Migration => ({
+/** A step that takes long on a large store. */
+export interface UpgradeStep {
+  kind: 'migration' | 'index'
+  name: string
+}
+
+type Begins = (step: UpgradeStep) => void
+
+const migrationOf = (name: string, begins: Begins): Migration => ({
   up: async db => {
+    begins({ kind: 'migration', name })
     await sql.raw(readSql(`${name}.sql`)).execute(db)
   },
 })
 
 /**
  * Runs the missing migrations in one transaction; concurrent runs wait for each other. Then builds the indexes that can't be
- * built in one. Returns the names of the migrations that ran.
+ * built in one. Returns the names of the migrations that ran. `begins`: told of each step before it begins.
  */
-export async function upgradeSchema(url: string): Promise<string[]> {
+export async function upgradeSchema(url: string, begins: Begins = () => undefined): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
   // The pool emits `error` when it loses an idle connection; the next statement opens a new one. A connection that is
   // lost during a statement makes that statement fail.
@@ -40,14 +49,16 @@ export async function upgradeSchema(url: string): Promise<string[]> {
     const migrator = new Migrator({
       db,
       migrationTableSchema: 'tokenmill',
-      provider: { getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name)])) },
+      provider: {
+        getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name, begins)])),
+      },
     })
     const missing = (await migrator.getMigrations()).filter(({ executedAt }) => !executedAt)
     if (missing.some(({ name }) => MAKE_ROLES.includes(name)) || !(await hasRoles(pool))) await makeRoles(pool)
     const { error, results } = await migrator.migrateToLatest()
     if (error) throw error
     await ensurePartitions(db)
-    await largeIndexes.ensureAll(pool)
+    await largeIndexes.ensureAll(pool, name => begins({ kind: 'index', name }))
     await workerRights.grant(pool)
     await adoptCluster(pool)
     return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)

@@ -45,7 +45,7 @@ export async function lookup(
   if (known && !(await isSameRequest(ports, known, request)))
     return problem(103, { field: 'body', reason: 'jti_reused' })
   if (known && known.state !== 'OPEN') return { answer: shownLookup(known), record: known, ended: false }
-  const card = await ports.findCard(caller, contract.entityId, sourceOf(request))
+  const card = await ports.findCard(caller, sourceOf(request))
   if (isProblem(card)) return card
   const network = admit(request, card)
   if (isProblem(network)) return network
@@ -133,7 +133,6 @@ async function begin({
     digestVersion: digest.keyVersion,
     jti,
     tokenId: card.tokenId,
-    fingerprint: card.fingerprint,
     publicKeyAlias: request.public_key_alias ?? null,
     amount: request.amount,
     currencyCode: request.currency_code,

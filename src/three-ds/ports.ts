@@ -35,8 +35,6 @@ export interface FoundCard extends PlainCard {
   /** The brand under which the card is held: `CB`, or the detected brand. */
   cardBrand?: string | undefined
   tokenId: string | null
-  /** The fingerprint of a card without a token, within the entity. */
-  fingerprint: Buffer | null
 }
 
 export interface Authentications {
@@ -102,8 +100,8 @@ export interface Ports {
   requestDigest(text: string): Promise<{ hash: Buffer; keyVersion: number }>
   requestDigestBy(text: string, keyVersion: number): Promise<Buffer>
   directory(contract: Contract): DirectoryServer
-  /** The card in clear; the caller must not keep it longer than the request. `entityId`: the contract's entity. */
-  findCard(caller: Caller, entityId: string, source: CardSource): Promise<FoundCard | Problem>
+  /** The card in clear; the caller must not keep it longer than the request. */
+  findCard(caller: Caller, source: CardSource): Promise<FoundCard | Problem>
   server: ServerIdentity
   /** ms since the epoch. */
   clock(): number

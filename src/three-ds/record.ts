@@ -1,5 +1,5 @@
-// An authentication: what is stored of it, and how callers see it. The card is a token or a fingerprint, never a
-// number; the proof and the challenge's payload are secrets, sealed in the store.
+// An authentication: what is stored of it, and how callers see it. Of the card it names a token or nothing; the proof and
+// the challenge's payload are secrets, sealed in the store.
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
 import { formatReuseToken } from '../token/token.ts'
@@ -66,8 +66,6 @@ export interface Authentication {
   /** The JWT with which the browser began, if the lookup named it. */
   jti: string | null
   tokenId: string | null
-  /** The fingerprint of a card without a token, within the entity. */
-  fingerprint: Buffer | null
   publicKeyAlias: string | null
   /** Minor units. */
   amount: number

@@ -53,7 +53,8 @@ describe('an installation of release 0.3.0, upgraded', () => {
       TOKENMILL_RECEIPT_DAYS: '3650',
     }
     const upgrade = await run(['schema', 'upgrade'])
-    expect(upgrade).toEqual({ code: 0, stdout: expect.any(String), stderr: '' })
+    // Where it takes long it says at what it is.
+    expect(upgrade).toEqual({ code: 0, stdout: expect.any(String), stderr: expect.not.stringContaining('tokenmill: ') })
     workers = startCommand(['workers'], { env })
     await workers.line(/"working"/, { ms: 30_000, stream: 'stderr' })
   })

@@ -1,10 +1,14 @@
 import { mkdtemp, readdir, readFile, rm, stat, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Readable, Writable } from 'node:stream'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { run } from '../../cli/main.ts'
 import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { MIGRATIONS } from '../../src/store/schema.ts'
 import { PURPOSES } from '../../src/vault/key-ring.ts'
+import { until } from '../support/until.ts'
 import { type Bench, openBench } from './command-bench.ts'
 
 const SNAPSHOT = `select (select json_agg(i) from tokenmill.installation i) as installation,
@@ -62,8 +66,8 @@ describe('schema upgrade of an empty database', () => {
 
   it('run again changes nothing', async () => {
     const before = await bench.rows(SNAPSHOT)
-    const { status, stdout } = await bench.cli(['schema', 'upgrade'])
-    expect({ status, stdout }).toEqual({ status: 0, stdout: 'up to date\n' })
+    const { status, stdout, stderr } = await bench.cli(['schema', 'upgrade'])
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'up to date\n', stderr: '' })
     expect(await bench.rows(SNAPSHOT)).toEqual(before)
   })
 
@@ -129,6 +133,82 @@ describe('schema upgrade of an empty database', () => {
       expect(stderr).toMatch(/^tokenmill: TOKENMILL_KEK_FILE: .* holds kek-[0-9a-f]+, but .* wrapped by kek-[0-9a-f]+/)
     }
     await unlink(other)
+  })
+})
+
+describe('a schema upgrade that takes long', () => {
+  let bench: Bench
+  let holder: pg.Client
+  beforeEach(async () => {
+    bench = await openBench({ empty: true })
+    holder = new pg.Client({ connectionString: bench.url })
+    await holder.connect()
+  })
+  afterEach(async () => {
+    await holder.end()
+    await bench.close()
+  })
+
+  /** Begins the upgrade. `lines`: what it has said so far on standard error. */
+  function begin() {
+    const said = { stdout: '', stderr: '' }
+    const keep = (name: keyof typeof said) =>
+      new Writable({
+        write(chunk, _encoding, done) {
+          said[name] += String(chunk)
+          done()
+        },
+      })
+    const words = ['schema', 'upgrade', '--make-kek', join(bench.dataDir, 'kek'), '--json']
+    const terminal = { env: bench.env, stdin: Readable.from([]), stdout: keep('stdout'), stderr: keep('stderr') }
+    const lines = () => said.stderr.split('\n').slice(0, -1)
+    const ended = run(words, terminal)
+    const migrations = () => (JSON.parse(said.stdout) as { migrations: string[] }).migrations
+    return { lines, ended, migrations, first: () => until(() => lines()[0], { what: 'a line' }) }
+  }
+
+  it('says that it waits for another one', async () => {
+    await holder.query(`select pg_advisory_lock(hashtextextended('tokenmill upgrade', 0))`)
+    const { first, ended, migrations } = begin()
+    expect(await first()).toBe('Waiting for another upgrade of this database to end.')
+    await holder.query('select pg_advisory_unlock_all()')
+    expect(await ended).toBe(0)
+    expect(migrations()).toEqual(MIGRATIONS)
+  })
+
+  it('names the migration that it runs, once, and prints its result as always', async () => {
+    await holder.query('create schema tokenmill')
+    await holder.query('begin; create table tokenmill.token ()')
+    const { first, lines, ended, migrations } = begin()
+    expect(await first()).toBe('Running migration 0001-vault. A run that is stopped here changes nothing.')
+    await holder.query('rollback')
+    expect(await ended).toBe(0)
+    // A busy machine may take longer: then it names what it does after that.
+    expect(new Set(lines()).size).toBe(lines().length)
+    expect(migrations()).toEqual(MIGRATIONS)
+  })
+
+  it('says how many rows of how many it has filled', async () => {
+    await begin().ended
+    // Tokens of release 0.3, which knew no directory of cards. Each page of 5,000 takes long.
+    await holder.query(`alter table tokenmill.token disable trigger user;
+insert into tokenmill.token (token_id, token_scope, status, token_type, fingerprint, created_at, updated_at, version)
+select gen_random_uuid(), gen_random_uuid(), 'ACTIVE', 'REUSE', sha256(n::text::bytea), now(), now(), 1
+from generate_series(1, 12000) as n;
+alter table tokenmill.token enable trigger user;
+update tokenmill.card_phase set is_filled = false, filled_to = '${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}';
+create function tokenmill.dawdle() returns trigger language plpgsql as 'begin perform pg_sleep(2); return null; end';
+create trigger dawdle before insert on tokenmill.card for each statement execute function tokenmill.dawdle()`)
+    await holder.query('analyze tokenmill.token')
+    const { lines, ended, migrations } = begin()
+    expect(await ended).toBe(0)
+    for (const line of lines())
+      expect(line).toMatch(
+        /^Filling the directory of cards: (5|10|12),000 of about 12,000 tokens, [\d,]+\/s\. It may be stopped and run again\.$/,
+      )
+    expect(lines()).not.toHaveLength(0)
+    expect(migrations()).toEqual([])
+    expect(await bench.rows('select count(*)::int as cards from tokenmill.card')).toEqual([{ cards: 12_000 }])
   })
 })
 

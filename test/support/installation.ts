@@ -85,6 +85,7 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     config: { dataDir, kek: undefined, kekFile: join(dataDir, 'kek') },
     database: { url: engine.databaseUrl, embedded: false },
     makeKek: join(dataDir, 'kek'),
+    tell: () => {},
   })
   const session = openSession(terminal, 'test')
   const vault = await openVault(session)

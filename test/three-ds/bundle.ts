@@ -53,7 +53,7 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
     requestDigest: async text => ring.requestDigest(text),
     requestDigestBy: async (text, keyVersion) => ring.requestDigestBy(text, keyVersion),
     directory: contract => openDirectoryServer(contract.directoryUrl, { outbound, timeoutMs }),
-    findCard: async (_caller, entityId, source) => findCard(ring, entityId, source),
+    findCard: async (_caller, source) => findCard(source),
     server: { url: `http://127.0.0.1:${port}/rreq`, refNumber: 'ref-1', operatorId: 'operator-1' },
     clock: () => Date.now() + ahead,
     newId: () => randomUUIDv7(),
@@ -90,11 +90,7 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
 }
 
 /** A token of the tests holds its card's number; `x` in front of it makes it CB. An encrypted card is the number. */
-function findCard(
-  ring: KeyRing,
-  entityId: string,
-  source: Parameters<Ports['findCard']>[2],
-): FoundCard | ReturnType<typeof problem> {
+function findCard(source: Parameters<Ports['findCard']>[1]): FoundCard | ReturnType<typeof problem> {
   const text = source.kind === 'token' ? source.token : source.encryptedCard
   const number = /\d+$/.exec(text)?.[0]
   if (number === undefined) return problem(205, { field: source.field, reason: 'token_not_found' })
@@ -107,8 +103,8 @@ function findCard(
     cardBrand: text.startsWith('tx') ? 'CB' : undefined,
   }
   return source.kind === 'token'
-    ? { ...card, tokenId: `00000000-0000-7000-8000-${number.slice(-12)}`, fingerprint: null }
-    : { ...card, tokenId: null, fingerprint: ring.fingerprint(pan, entityId) }
+    ? { ...card, tokenId: `00000000-0000-7000-8000-${number.slice(-12)}` }
+    : { ...card, tokenId: null }
 }
 
 /** Answers posted JSON with JSON. */

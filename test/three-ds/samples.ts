@@ -84,7 +84,6 @@ export function makeRecord(more: Partial<Authentication> = {}): Authentication {
     digestVersion: 1,
     jti: null,
     tokenId: null,
-    fingerprint: null,
     publicKeyAlias: null,
     amount: 1_000,
     currencyCode: 'EUR',

@@ -21,7 +21,7 @@ import type { Directory } from '../directory.ts'
 
 export interface CardVault {
   store: Store
-  ring: Pick<KeyRing, 'open' | 'fingerprint' | 'grantMacBy'>
+  ring: Pick<KeyRing, 'open' | 'grantMacBy'>
   halves: PrivateHalves
   directory: Pick<Directory, 'scope'>
   captureUse: Pick<CaptureUse, 'note'>
@@ -42,10 +42,10 @@ export function openCards(vault: CardVault): Ports['findCard'] {
     lifetime: { ms: ANEW_MS, clock },
   })
   const lineOf = cached(lineAnew, { max: LINES_MAX, lifetime: { ms: BELIEVED_MS, clock } })
-  return (caller, entityId, source) =>
+  return (caller, source) =>
     source.kind === 'token'
       ? cardOfToken(vault, caller, source)
-      : encryptedCard({ vault, lineOf, lineAnew, caller, entityId, source })
+      : encryptedCard({ vault, lineOf, lineAnew, caller, source })
 }
 
 async function cardOfToken(
@@ -69,7 +69,6 @@ async function cardOfToken(
     detected: detectBrand(pan.reveal()) ?? brandOf(token.brand),
     cardBrand: token.cardBrand ?? token.brand ?? undefined,
     tokenId: token.tokenId,
-    fingerprint: null,
   }
 }
 
@@ -82,12 +81,11 @@ interface Encrypted {
   lineOf: (alias: string) => Promise<OpenedLine | undefined>
   lineAnew: (alias: string) => Promise<OpenedLine | undefined>
   caller: Caller
-  entityId: string
   source: Extract<CardSource, { kind: 'encrypted' }>
 }
 
 async function encryptedCard(given: Encrypted): Promise<FoundCard | Problem> {
-  const { vault, caller, entityId, source } = given
+  const { vault, caller, source } = given
   const known = await given.lineOf(source.alias)
   if (!known || !caller.entities.includes(known.entityId))
     return problem(301, { field: 'body.public_key_alias', reason: 'alias_unknown' })
@@ -108,6 +106,5 @@ async function encryptedCard(given: Encrypted): Promise<FoundCard | Problem> {
     ...(expiryMonth === undefined || expiryYear === undefined ? {} : { expiryMonth, expiryYear }),
     detected,
     tokenId: null,
-    fingerprint: vault.ring.fingerprint(pan, entityId),
   }
 }

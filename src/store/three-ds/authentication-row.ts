@@ -24,7 +24,6 @@ export type Row = { [name in Finding]: string | null } & {
   digest_version: number
   jti: string | null
   token_id: string | null
-  fingerprint: Buffer | null
   public_key_alias: string | null
   amount: number
   currency_code: string
@@ -53,7 +52,6 @@ const LASTING = [
   'digest_version',
   'jti',
   'token_id',
-  'fingerprint',
   'public_key_alias',
   'amount',
   'currency_code',
@@ -91,7 +89,6 @@ export function recordOf(row: Row, sealer: Sealer): Authentication {
     digestVersion: row.digest_version,
     jti: row.jti,
     tokenId: row.token_id,
-    fingerprint: row.fingerprint,
     publicKeyAlias: row.public_key_alias,
     amount: row.amount,
     currencyCode: row.currency_code,
@@ -138,7 +135,6 @@ export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof
     digest_version: record.digestVersion,
     jti: record.jti,
     token_id: record.tokenId,
-    fingerprint: record.fingerprint,
     public_key_alias: record.publicKeyAlias,
     amount: record.amount,
     currency_code: record.currencyCode,

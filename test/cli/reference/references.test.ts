@@ -18,7 +18,7 @@ describeStore('references', engine => {
   let folder: string
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers()
+    await installation.openWorkers()
     client = await installation.connect()
     folder = await mkdtemp(join(tmpdir(), 'tokenmill-references-'))
   }, 60_000)

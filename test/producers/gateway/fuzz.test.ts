@@ -36,7 +36,7 @@ beforeAll(async () => {
     redisUrls,
     databaseUrl: database.url,
   })
-  await installation.startWorkers({ roles: ['interactive'] })
+  await installation.openWorkers({ roles: ['interactive'] })
   authorization = await basicOf(installation.clientFile)
   child = startScript('cli/main.ts', ['gateway'], {
     env: { ...(installation.env as Record<string, string>), TOKENMILL_HTTP_PORT: '0', TOKENMILL_LOG_LEVEL: 'info' },

@@ -90,7 +90,7 @@ describeStore('a run', engine => {
   const at = (name: string) => join(installation.dataDir, name)
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
     profile = at('club.json')
     await writeFile(profile, JSON.stringify(PROFILE))
   }, 60_000)

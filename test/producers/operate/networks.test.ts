@@ -16,7 +16,7 @@ describeStore('status of a network', engine => {
   let gateway: Caller
   beforeAll(async () => {
     networked = await openNetworked(engine, { rate: 1, mdes: { ratePerSecond: 200 } })
-    await networked.installation.startWorkers({ roles: ['interactive'] })
+    await networked.installation.openWorkers({ roles: ['interactive'] })
     gateway = await openGatewayFor(networked.installation)
   }, 60_000)
   afterAll(async () => {

@@ -84,7 +84,21 @@ interface Process {
 export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
 const THIRD_PARTY = `third-party ${CONTRACT}`
 
-/** `oneTokenPerCard`: the third party has but one for each card, whoever asks. `beside`: the same networks as this world's. */
+/** A clock that tests put forward. */
+function openClock() {
+  let ahead = 0
+  return {
+    clock: () => Date.now() + ahead,
+    wait: (ms: number) => {
+      ahead += ms
+    },
+  }
+}
+
+/**
+ * `oneTokenPerCard`: the third party has but one for each card, whoever asks. `beside`: the same networks as this world's, and
+ * the same clock: a lease ends for all hosts at once.
+ */
 export async function openWorld(
   installation: Installation,
   { oneTokenPerCard = false, beside }: { oneTokenPerCard?: boolean; beside?: World | undefined } = {},
@@ -101,8 +115,7 @@ export async function openWorld(
           .digest('hex')
           .slice(0, 24)}`,
     })
-  let ahead = 0
-  const clock = () => Date.now() + ahead
+  const { clock, wait } = beside ? { clock: beside.deps.clock, wait: beside.wait } : openClock()
   const told: World['told'] = []
   const queued: ReceivedJob[] = []
   const received = (id: string, data: unknown): ReceivedJob => ({
@@ -198,14 +211,16 @@ export async function openWorld(
 
   async function run(job: ReceivedJob, attemptsMax = 60): Promise<void> {
     let current = { ...job }
+    let last = ''
     for (let n = 0; n < attemptsMax; n += 1) {
       const disposition = await runJob(current, never, running.deps)
       if ('done' in disposition || 'failed' in disposition) return
       if ('retryInMs' in disposition) current = { ...current, attempt: current.attempt + 1 }
-      ahead += 'deferMs' in disposition ? disposition.deferMs : disposition.retryInMs
+      last = JSON.stringify(disposition)
+      wait('deferMs' in disposition ? disposition.deferMs : disposition.retryInMs)
       await workDue(running.deps)
     }
-    throw new Error('a job never ended')
+    throw new Error(`a job never ended: ${last}, ${await openRows()}`)
   }
 
   const world: World = {
@@ -213,9 +228,7 @@ export async function openWorld(
     get deps() {
       return running.deps
     },
-    wait: ms => {
-      ahead += ms
-    },
+    wait,
     job(kind, request, { jti = randomUUID(), block, sequence, expiresInMs, bySystem = false } = {}) {
       const { signingKey: own, userId, entityId } = credentials
       const signing = bySystem ? gatewayKey : own
@@ -248,7 +261,7 @@ export async function openWorld(
     async calm() {
       for (let idle = 0, round = 0; idle < 3; round += 1) {
         if (round > 300) throw new Error(`it never calms down: ${await openRows()}`)
-        ahead += 30_000
+        wait(30_000)
         const rows = await workDue(running.deps)
         const notices = await workNotices(running.deps)
         await queueOwed(running.deps)

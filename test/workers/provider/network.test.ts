@@ -21,7 +21,7 @@ describeStore('scheme tokens over HTTP', engine => {
   beforeAll(async () => {
     networked = await openNetworked(engine, { timeoutMs: 1_000 })
     const { installation } = networked
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     gateway = await openGatewayFor(installation)
     await networked.simulator.notify(`${gateway.url}/oidc/scheme-notifications/mdes`)
     const mailbox = {

@@ -27,7 +27,7 @@ describeStore('an owner', engine => {
   let last = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers()
+    await installation.openWorkers()
     client = await installation.connect()
     owners = openOwners(installation, client)
     endpointId = await subscribe(installation)

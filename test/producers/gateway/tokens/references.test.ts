@@ -18,7 +18,7 @@ describeStore('source references over HTTP', engine => {
   let last = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     gateway = await openGatewayFor(installation)
   }, 60_000)
   afterAll(async () => {

@@ -1,0 +1,24 @@
+// Tells at what a command is that takes long: nothing in its first seconds, then a line whenever that has changed. It
+// measures nothing itself.
+const EVERY_MS = 5_000
+
+export interface Lasting {
+  /** What is being done from now on, as a sentence. */
+  at(line: string): void
+  end(): void
+}
+
+export function openLasting(tell: (line: string) => void): Lasting {
+  let now = ''
+  let told = ''
+  const timer = setInterval(() => {
+    if (now !== told) tell(now)
+    told = now
+  }, EVERY_MS)
+  return {
+    at(line) {
+      now = line
+    },
+    end: () => clearInterval(timer),
+  }
+}
