@@ -49,18 +49,29 @@ function refusalText(name: string, purpose: string, hindrance: Hindrance): strin
       return `It isn't proved that nothing is left under ${name}; run \`tokenmill key reseal ${purpose} --follow\` first.`
     case 'in_use': {
       const rows = hindrance.under.map(({ column, rows }) => `${rows.toLocaleString('en')} in ${column}`).join(', ')
-      const how = isResealed(purpose)
-        ? `Run \`tokenmill key reseal ${purpose} --follow\`; copies (before_image) go by themselves within 24 h`
-        : 'They go by themselves within 24 h after another version took its place; try again then'
-      return `Rows still name ${name}: ${rows}. ${how}.`
+      const how =
+        HOW_ROWS_END[purpose] ?? `run \`tokenmill key reseal ${purpose} --follow\`, and ${HOW_ROWS_END['before-image']}`
+      return `Rows still name ${name}: ${rows}; ${how}.`
     }
     case 'too_soon':
       return isResealed(purpose)
         ? `The pass that found nothing under ${name} must be 24 h old; try again after ${moment(hindrance.from)}.`
-        : `Copies under ${name} live for 24 h after another version took its place; try again after ${moment(hindrance.from)}.`
+        : `${name} must be out of use for 24 h; try again after ${moment(hindrance.from)}.`
     case 'backups':
       return `Backups from before ${name} was out of use are kept until ${moment(hindrance.from)} (TOKENMILL_BACKUP_DAYS), and need it. Destroy these backups and say --backups-are-gone, or wait.`
   }
+}
+
+const ROWS_STAY = 'these rows stay, and the version must stay with them'
+
+/** For purposes whose rows no pass encrypts anew. */
+const HOW_ROWS_END: Readonly<Record<string, string>> = {
+  'before-image': 'copies (before_image) go by themselves within 24 h',
+  digest: 'receipts are kept for TOKENMILL_RECEIPT_DAYS; run this command again when these are gone',
+  'api-key': 'run `tokenmill client api-key rotate NAME` for each client that `tokenmill key list` names',
+  grant: 'run `tokenmill key reseal grant`',
+  owner: ROWS_STAY,
+  intake: ROWS_STAY,
 }
 
 /** False for purposes whose rows end by themselves, or keep their version. */
