@@ -5,7 +5,7 @@ import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 
 const PIECE_CHARACTERS = 64 * 1024
 
-/** A line of the file of this name. */
+/** A line, and the file that it goes to, by its name in `paths`. */
 export interface LineOf<Name> {
   to: Name
   text: string

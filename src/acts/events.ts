@@ -39,7 +39,7 @@ export function addEndpoint(
   })
 }
 
-/** Removes an endpoint. Its open deliveries are ended and never sent. */
+/** Removes an endpoint. Its open deliveries are ended: no further attempt begins. */
 export function removeEndpoint(
   store: Store,
   endpointId: string,

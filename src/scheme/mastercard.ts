@@ -1,6 +1,6 @@
-// Mastercard's request signature and field-level encryption, made with the packages that Mastercard publishes. Only RSA
-// is done by Node: the package's RSA is plain JavaScript and blocks the event loop for 2 ms to encrypt and 30 ms to
-// decrypt, while Node takes a fraction of 1 ms. It stores no key.
+// Mastercard's request signature and field-level encryption. The packages that Mastercard publishes make the signature's
+// header and encrypt; RSA and all of decryption are done by Node: the package's RSA is plain JavaScript and blocks the event
+// loop for 2 ms to encrypt and 30 ms to decrypt, while Node takes a fraction of 1 ms. No key is stored here.
 import {
   constants,
   createDecipheriv,
@@ -58,8 +58,8 @@ export const EncryptedPayload = z.object({
 })
 export type EncryptedPayload = z.infer<typeof EncryptedPayload>
 
-// The types of the package's functions that we use; the package has none. Its texts are binary: one character is one
-// byte.
+// The types of the package's functions that we use; the package has none. The texts of the encryption's parameters
+// are binary: one character is one byte. Those of the answer are hex.
 interface ClientEncryption {
   FieldLevelEncryption: new (
     config: Record<string, unknown>,

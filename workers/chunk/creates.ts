@@ -1,5 +1,6 @@
 // The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop stays
 // responsive; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
+// If another chunk has made a token for a card meanwhile, that card's records are decided again with it (`decideLost`).
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { type CreatedRecords, textsOfCreated, withoutLost } from '../../src/job/answer/created-records.ts'

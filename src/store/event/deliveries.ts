@@ -231,7 +231,10 @@ where delivery_id = $1 and state <> 'SENDING'`,
   return count === 1
 }
 
-/** Ends all open deliveries of an endpoint; they are never sent. Returns how many. */
+/**
+ * Ends all open deliveries of an endpoint: no further attempt begins. An attempt that is under way may still arrive; its
+ * result isn't recorded. Returns how many.
+ */
 export async function endAll(db: Db, endpointId: string, reason: string): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.delivery set state = 'FAILED', reason = $2, ended_at = now()

@@ -21,7 +21,7 @@ export interface StoredScheme extends SchemeRow {
   dueAt: number | null
   attempts: number
   checkedAt: number | null
-  /** The provisioning makes a third party's reuse token, which is never shown as a scheme token. */
+  /** The provisioning makes a third party's reuse token. As a scheme token only the command `scheme list` shows it. */
   thirdParty: boolean
   /** The fingerprints of the card under its contract, while the provisioning may still become a token. */
   cards: readonly string[]
