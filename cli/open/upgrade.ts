@@ -75,7 +75,8 @@ export async function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   }
 }
 
-function upgradeAlone({ config, database, makeKek }: UpgradeOptions, lasting: Lasting): Promise<Upgraded> {
+function upgradeAlone(options: UpgradeOptions, lasting: Lasting): Promise<Upgraded> {
+  const { database } = options
   lasting.at('Waiting for another upgrade of this database to end.')
   return withUpgradeLock(database.url, async () => {
     lasting.at('Looking which migrations are missing.')
@@ -84,29 +85,38 @@ function upgradeAlone({ config, database, makeKek }: UpgradeOptions, lasting: La
     const migrations = await upgradeSchema(database.url, step => lasting.at(sentenceOf(step)))
     lasting.at('Upgrading the queues.')
     await withQueueOwner(database.url, client => upgradePostgres(client))
-    const log = openLog('error', { role: 'upgrade' })
-    const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
-    try {
-      await fillCards(store, lasting)
-      lasting.at('Making the keys and files that are missing.')
-      const known = await installation.find(store)
-      const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
-      const installationId = known?.installationId ?? (await begin(store, keks.current))
-      if (migrations.length > 0) await tell(store, installationId, migrations)
-      await ensureKekRow(store, keks.current)
-      await addMissingKeys(store, keks)
-      if (migrations.includes(SIGNING_KEY_CODES)) await codeSigningKeys(store, keks)
-      await addMissingSigningKey(store, keks)
-      const systemFiles = [
-        ...(await ensureSystemClients(store, keks, config.dataDir)),
-        ...(await ensureGatewayFiles(store, keks, config.dataDir)),
-      ]
-      const files = [...(made && path !== undefined ? [path] : []), ...systemFiles]
-      return { migrations, installationId, kekId: keks.current.id, kekFile: path, files }
-    } finally {
-      await store.close()
-    }
+    return makeMissing(options, migrations, lasting)
   })
+}
+
+/** Fills what `migrations` made, and makes the keys, rows and files that a database with an upgraded schema lacks. */
+export async function makeMissing(
+  { config, database, makeKek }: Omit<UpgradeOptions, 'tell'>,
+  migrations: string[],
+  lasting: Pick<Lasting, 'at'>,
+): Promise<Upgraded> {
+  const log = openLog('error', { role: 'upgrade' })
+  const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
+  try {
+    await fillCards(store, lasting)
+    lasting.at('Making the keys and files that are missing.')
+    const known = await installation.find(store)
+    const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
+    const installationId = known?.installationId ?? (await begin(store, keks.current))
+    if (migrations.length > 0) await tell(store, installationId, migrations)
+    await ensureKekRow(store, keks.current)
+    await addMissingKeys(store, keks)
+    if (migrations.includes(SIGNING_KEY_CODES)) await codeSigningKeys(store, keks)
+    await addMissingSigningKey(store, keks)
+    const systemFiles = [
+      ...(await ensureSystemClients(store, keks, config.dataDir)),
+      ...(await ensureGatewayFiles(store, keks, config.dataDir)),
+    ]
+    const files = [...(made && path !== undefined ? [path] : []), ...systemFiles]
+    return { migrations, installationId, kekId: keks.current.id, kekFile: path, files }
+  } finally {
+    await store.close()
+  }
 }
 
 function sentenceOf({ kind, name }: UpgradeStep): string {
@@ -133,7 +143,7 @@ async function ensureKekRow(store: Store, kek: KeyProvider): Promise<void> {
 }
 
 /** Fills the directory of cards from the tokens of a release that had none. Workers of that release may run meanwhile. */
-async function fillCards(store: Store, lasting: Lasting): Promise<void> {
+async function fillCards(store: Store, lasting: Pick<Lasting, 'at'>): Promise<void> {
   const from = await cardPhases.findFilling(store)
   if (from === undefined) return
   // What an earlier run has filled isn't known.
@@ -158,7 +168,7 @@ const LOWEST = '00000000-0000-0000-0000-000000000000'
 async function fillFrom(
   store: Store,
   from: string,
-  { lasting, what }: { lasting: Lasting; what: string },
+  { lasting, what }: { lasting: Pick<Lasting, 'at'>; what: string },
   fill: (db: Db, after: string) => Promise<cards.Filled | undefined>,
 ): Promise<void> {
   const startedAt = performance.now()

@@ -9,16 +9,18 @@ import { makeScope } from '../../cli/commands/scope.ts'
 import { followKeys } from '../../cli/open/key-ring.ts'
 import { type OpenedVault, openQueues, openSession, openVault, type Session } from '../../cli/open/open.ts'
 import { registerClient } from '../../cli/open/register-client.ts'
-import { upgrade } from '../../cli/open/upgrade.ts'
+import { makeMissing, upgrade } from '../../cli/open/upgrade.ts'
 import { type Client, connect } from '../../producers/client.ts'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { ownReportsUrl } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { withQueueOwner } from '../../src/store/queue-pool.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import { WORKER_ROLES, type WorkerRole } from '../../workers/process/worker-settings.ts'
 import type { Engine } from './engines.ts'
+import { isCloned } from './postgres.ts'
 import { asWorker, type OpenedWorkers, openWorkers } from './workers.ts'
 
 export const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
@@ -81,12 +83,7 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
   }
   const ofWorkers = { DATABASE_URL: asWorker(engine.databaseUrl) }
   const terminal = { env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
-  await upgrade({
-    config: { dataDir, kek: undefined, kekFile: join(dataDir, 'kek') },
-    database: { url: engine.databaseUrl, embedded: false },
-    makeKek: join(dataDir, 'kek'),
-    tell: () => {},
-  })
+  await install(engine.databaseUrl, dataDir)
   const session = openSession(terminal, 'test')
   const vault = await openVault(session)
   const { log, lifetime } = session
@@ -155,6 +152,23 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * Upgrades the database. A clone of the run's template has the schema that `upgrade` would make: only what the template lacks
+ * is made, which takes half of the time.
+ */
+async function install(url: string, dataDir: string): Promise<void> {
+  const kekFile = join(dataDir, 'kek')
+  const options = {
+    config: { dataDir, kek: undefined, kekFile },
+    database: { url, embedded: false },
+    makeKek: kekFile,
+  }
+  if (!isCloned(url)) return void (await upgrade({ ...options, tell: () => {} }))
+  // Rights on the database itself aren't cloned.
+  await withQueueOwner(url, async () => {})
+  await makeMissing(options, [], { at: () => {} })
 }
 
 function withoutVitest(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

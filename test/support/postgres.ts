@@ -26,6 +26,11 @@ const START_MS_MAX = 60_000
 let started: Promise<string> | undefined
 let prepared: Promise<void> | undefined
 
+const clones = new Set<string>()
+
+/** Whether `freshDatabase` made it with the schema in place. */
+export const isCloned = (url: string): boolean => clones.has(url)
+
 /** A database of its own with the schema in place, or an empty one. */
 export async function freshDatabase(options: { empty?: boolean } = {}): Promise<FreshDatabase> {
   started ??= startServer()
@@ -38,8 +43,10 @@ export async function freshDatabase(options: { empty?: boolean } = {}): Promise<
   await onServer(server, client =>
     client.query(`create database ${name} template ${options.empty ? 'template0' : TEMPLATE} strategy file_copy`),
   )
+  const url = urlOf(server, name)
+  if (!options.empty) clones.add(url)
   return {
-    url: urlOf(server, name),
+    url,
     drop: ({ force = false } = {}) => onServer(server, client => drop(client, name, force)),
   }
 }
@@ -60,10 +67,22 @@ async function startServer(): Promise<string> {
     const binaries = await findBinaries(place)
     await initialise(place, binaries)
     await until(() => start(place, binaries, SHARED), { ms: START_MS_MAX, what: 'the start of PostgreSQL' })
+    const { url } = await attach(dir)
+    await onServer(url, quickenLogins)
     writeFileSync(ready, '')
+    return url
   }
   await until(() => existsSync(ready), { ms: START_MS_MAX, what: 'the PostgreSQL of the run' })
   return (await attach(dir)).url
+}
+
+/** A run logs in thousands of times, and a client hashes the password 4,096 times for each, as the server asks it to. */
+async function quickenLogins(client: Client): Promise<void> {
+  const { user, password } = client
+  await client.query('set scram_iterations = 1')
+  await client.query(
+    `alter role ${client.escapeIdentifier(user ?? '')} password ${client.escapeLiteral(String(password))}`,
+  )
 }
 
 /** False where another file made it. */
