@@ -43,8 +43,8 @@ export async function recordFormOf(
   deps: FileRunDeps,
 ): Promise<RecordForm> {
   if (!canHaveColumns(options)) return { now: 'rows', isSettled: true }
-  // The first chunk of the earlier run may have had another form than its checkpoint says.
-  if (told) return { now: told, isSettled: told === 'rows' || checkpoint?.next_chunk !== 0 }
+  // A checkpoint before the first answer says only in which form that chunk was sent.
+  if (told) return { now: told, isSettled: checkpoint?.next_chunk !== 0 }
   const { queues, credentials, log, clock } = deps
   const read = deps.features ?? listedFeatures(queues, openTrustedKeys(credentials, log), clock)
   const features: readonly string[] = await read().catch(() => [])
