@@ -2,6 +2,7 @@
 // client and jti. The caller cuts the records into chunks.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
+import type { BlockForm } from '../src/job/block/record-columns.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import { CHUNK, type Policy } from '../src/job/token-batch.ts'
@@ -29,10 +30,11 @@ export interface BatchPlan {
 }
 
 export interface Chunk {
-  /** One record per line, as JSON; with `form` the lines of a block in that form. */
+  /** One record per line, as JSON; the lines of a block of another form. */
   lines: string[]
-  form?: 'columns' | undefined
-  /** How many records the lines hold; one each unless `form` is set. */
+  /** The form of the block; default: rows. */
+  form?: BlockForm | undefined
+  /** How many records the lines hold; default: one each. */
   records?: number
   /** The chunk's number, from 0. */
   number: number
@@ -52,13 +54,12 @@ export async function tokenBatch(
   const { batchId, recordKind, tokenScope, acceptedAt, policy, dryRun, chunkRecords, captureKey } = plan
   const { extent, limit } = plan
   const jti = `${batchId}-${chunk.number}`
-  const block = await sealBlock(chunk.lines.join('\n'), captureKey, { iss: clientId, jti })
+  const block = await sealBlock(chunk.lines.join('\n'), captureKey, { iss: clientId, jti }, chunk.form)
   const ask = check('token-batch', {
     batch_id: batchId,
     chunk: chunk.number,
     chunk_records: chunkRecords ?? CHUNK.recordsDefault,
     record_kind: recordKind,
-    ...(chunk.form && { record_form: chunk.form }),
     ...(tokenScope !== undefined && { token_scope: tokenScope }),
     accepted_at: acceptedAt,
     ...(policy && { policy }),

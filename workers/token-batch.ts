@@ -2,6 +2,7 @@
 // chunk, its records are checked in memory, and one statement per table writes them. The receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { type CreatedRecords, textsOf } from '../src/job/answer/created-records.ts'
+import type { BlockForm } from '../src/job/block/record-columns.ts'
 import {
   count,
   countReasons,
@@ -20,7 +21,14 @@ import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { holdBatch, joinBatch, pauseOf, takeLast } from './chunk/batch.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk/changes.ts'
-import { type ActedRecords, type ChunkContext, type ChunkRecord, openChunk, readRecords } from './chunk/chunk.ts'
+import {
+  type ActedRecords,
+  type ChunkContext,
+  type ChunkRecord,
+  formOf,
+  openChunk,
+  readRecords,
+} from './chunk/chunk.ts'
 import { decideCreates, prepareCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
@@ -65,14 +73,15 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const misnamed = jtiRefusal(work)
     if (misnamed) return misnamed
     const way = previous || isPartial(selection) ? undefined : await openPlainWay(work, deps)
-    const mixed = way && readMixed(plaintext, request, way.reader)
-    const begun = mixed ?? readRecords(plaintext, request)
+    const form = formOf(work)
+    const mixed = way && readMixed(plaintext, { request, form }, way.reader)
+    const begun = mixed ?? readRecords(plaintext, request, form)
     if (isRefusal(begun)) return begun
-    const batched = await contextOf(work, begun.records, deps, selection)
+    const batched = await contextOf(work, begun.records, deps, { ...selection, form })
     if (isRefusal(batched)) return batched
     // Each record of a cancelled batch is answered as an object.
     const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
-    const read = mixed && !plain ? readRecords(plaintext, request) : begun
+    const read = mixed && !plain ? readRecords(plaintext, request, form) : begun
     if (isRefusal(read)) return read
     const { records, cards } = read
     const context: ChunkContext = { ...batched, cards }
@@ -183,7 +192,7 @@ async function contextOf(
   work: Work<TokenBatch>,
   records: ChunkRecord[],
   deps: Deps,
-  { probe }: Selection,
+  { probe, form }: Selection & { form: BlockForm },
 ): Promise<Omit<ChunkContext, 'cards'> | Refusal> {
   const { request, client, acceptedAt: iat, claims } = work
   const untimed = sourceTimeRefusal(request)
@@ -207,7 +216,7 @@ async function contextOf(
     recordKind: request.record_kind,
     tokenScope: request.token_scope ?? null,
     chunkRecords: request.chunk_records,
-    layout: batchLayout(request),
+    layout: batchLayout(request, form),
     acceptedAt: given,
   }
   const batch = await joinBatch(deps.store, first, request)

@@ -30,7 +30,7 @@ export function schemas(): Record<string, object> {
       ...describe(
         RecordColumns,
         'records in columns',
-        'The first line of a block of record_form columns: canonical JSON without blanks, its members in this order. One line for each of the other records follows, as in a block of rows.',
+        'The first line of a block whose protected header has form columns: canonical JSON without blanks, its members in this order. One line for each of the other records follows, as in a block of rows. Columns of a single record are empty: it is one of the others.',
       ),
       examples: [EXAMPLE],
     },

@@ -6,6 +6,7 @@ import { FileError } from '../rows/file-error.ts'
 const NEXT: Record<string, string> = {
   batch_extent: 'Another file was begun under this batch id; choose another --batch-id.',
   batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
+  block_records: 'The workers are of an older release than this command: have them upgraded first.',
   field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
   batch_layout: 'Run it with the options it was begun with (chunk size, scope, policies), or leave --batch-id out.',
   batch_too_old: 'Its receipts are gone: run it with --again to judge the file against today’s store.',

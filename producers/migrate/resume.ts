@@ -1,11 +1,12 @@
 // Decides which run a command is: a new one, the continuation of one, or the replay of a complete one. It reads the
 // files of earlier runs and removes those of the last dry run or replay. It sends nothing.
 import { access, rm } from 'node:fs/promises'
+import type { BlockForm } from '../../src/job/block/record-columns.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
-import { type FormWord, toldForm } from './chunk/record-form.ts'
+import { toldForm } from './chunk/record-form.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 
@@ -18,7 +19,7 @@ export interface Run {
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
   /** The form of the batch's records, where an earlier run tells it. */
-  told: FormWord | undefined
+  told: BlockForm | undefined
   done(): boolean
   finish(): void
 }

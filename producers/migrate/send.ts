@@ -1,6 +1,7 @@
 // Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
 // sends an unanswered chunk again; here it is only awaited.
 import { isRefusal } from '../../src/errors.ts'
+import type { BlockForm } from '../../src/job/block/record-columns.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -13,7 +14,7 @@ import { FileError } from '../rows/file-error.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
-import { chunkIn, type FormWord, type RecordForm, sendInForm } from './chunk/record-form.ts'
+import { chunkIn, type RecordForm, sendInForm } from './chunk/record-form.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
@@ -217,7 +218,7 @@ function batchOf({ options, plan, deps }: ChunkSending): BatchPlan {
   }
 }
 
-async function sendOnce(chunk: RowChunk, number: number, form: FormWord, sending: ChunkSending): Promise<Result> {
+async function sendOnce(chunk: RowChunk, number: number, form: BlockForm, sending: ChunkSending): Promise<Result> {
   const { options, client, deps } = sending
   const isLast = isLastSent(number, chunk, sending)
   const sent = { ...chunkIn(form, chunk), number, isLast: isLast && !options.dryRun }

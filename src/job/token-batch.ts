@@ -1,6 +1,7 @@
 // `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
+import type { BlockForm } from './block/record-columns.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, sourceTime, text, tokenId, uuid } from './envelope/text.ts'
@@ -38,8 +39,6 @@ export const TokenBatch = z.strictObject({
   chunk: z.int().min(0).max(CHUNK_NUMBER_MAX),
   chunk_records: z.int().min(1).max(CHUNK.recordsMax),
   record_kind: z.enum(RECORD_KINDS),
-  /** The block holds its records in columns (block/record-columns.ts); absent: in rows. */
-  record_form: z.literal('columns').optional(),
   token_scope: uuid().optional(),
   /** `iat` of the batch's first chunk, seconds since the epoch. */
   accepted_at: z.number().min(0).max(253_402_300_799),
@@ -59,9 +58,10 @@ export function recordsInBlock({ block }: { block?: unknown }): unknown {
   return (block as { records?: unknown } | null | undefined)?.records
 }
 
-/** The values that every chunk of a batch must have in common. */
+/** The values that every chunk of a batch must have in common. `form`: that of its block. */
 export function batchLayout(
-  request: Pick<TokenBatch, 'record_kind' | 'record_form' | 'token_scope' | 'chunk_records' | 'policy'>,
+  request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
+  form: BlockForm = 'rows',
 ): Record<string, unknown> {
   const { on_conflict = 'update', on_expired = 'import', on_orphan, relink } = request.policy ?? {}
   const { source_time, input_sha256 } = request.policy ?? {}
@@ -72,7 +72,7 @@ export function batchLayout(
     on_conflict,
     on_expired,
     // Batches without these members have the layout that earlier releases stored.
-    ...(request.record_form === undefined ? {} : { record_form: request.record_form }),
+    ...(form === 'rows' ? {} : { record_form: form }),
     ...(on_orphan === undefined ? {} : { on_orphan }),
     ...(relink === undefined ? {} : { relink }),
     ...(source_time === undefined ? {} : { source_time }),

@@ -2,9 +2,10 @@
 // can't be used for another job. The records aren't parsed here.
 import { hash } from 'node:crypto'
 import { assert, type Refusal, refuse } from '../errors.ts'
+import type { BlockForm } from '../job/block/record-columns.ts'
 import type { CaptureKey } from './capture.ts'
 import type { PublicCaptureKey } from './encrypt.ts'
-import { openJwe, sealJwe } from './jwe.ts'
+import { jweHeaderOf, openJwe, sealJwe } from './jwe.ts'
 import { JWE_ALG } from './jwe-key.ts'
 
 export const BLOCK_BYTES_MAX = 4 * 1024 * 1024
@@ -16,21 +17,23 @@ interface BlockBinding {
 }
 
 /**
- * Encrypts a block. `lines`: NDJSON. `to` must be a JWE key; an OpenPGP key throws, because the caller chooses the key.
+ * Encrypts a block. `lines`: the text of a block of this form. `to` must be a JWE key; an OpenPGP key throws, because the caller chooses the key.
  */
 export async function sealBlock(
   lines: string | Buffer,
   to: PublicCaptureKey,
   { iss, jti }: BlockBinding,
+  form: BlockForm = 'rows',
 ): Promise<string> {
   assert(to.type !== 'pgp', 'a block is sealed to a JWE key')
-  const block = sealJwe(Buffer.from(lines), to.publicKey, { kid: to.kid ?? to.alias, iss, jti })
+  const told = form === 'rows' ? {} : { form }
+  const block = sealJwe(Buffer.from(lines), to.publicKey, { kid: to.kid ?? to.alias, iss, jti, ...told })
   assert(block.length <= BLOCK_BYTES_MAX, 'a block has at most 4 MiB')
   return block
 }
 
 /**
- * Decrypts a block to NDJSON. Every failure gives the same refusal, also a block for the `iss` or `jti` of another
+ * Decrypts a block to its text. Every failure gives the same refusal, also a block for the `iss` or `jti` of another
  * envelope.
  */
 export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: BlockBinding): Promise<Buffer | Refusal> {
@@ -41,6 +44,15 @@ export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: Bloc
   const { header, plain } = opened
   const isForKey = header['kid'] === key.alias || header['kid'] === key.kid
   return header['iss'] === iss && header['jti'] === jti && isForKey ? plain : refusal
+}
+
+/**
+ * The form that the protected header of a decrypted block tells, 'rows' where it tells none; undefined for a form that this
+ * release doesn't know.
+ */
+export function blockFormOf(jwe: string): BlockForm | undefined {
+  const form = jweHeaderOf(jwe)?.['form'] ?? 'rows'
+  return form === 'rows' || form === 'columns' ? form : undefined
 }
 
 /** SHA-256 of the JWE's text, lower-case hex: `block.sha256` of the request. */

@@ -84,9 +84,14 @@ export function sealJwe(plain: Buffer, publicKey: KeyObject, extra: Record<strin
 
 /** The `kid` of the protected header, which isn't authenticated yet; undefined if there is none. */
 export function jweKidOf(text: string): string | undefined {
-  const bytes = decodeStrictly(text.slice(0, Math.max(0, text.indexOf('.'))))
-  const kid = bytes && readObject(bytes)?.['kid']
+  const kid = jweHeaderOf(text)?.['kid']
   return typeof kid === 'string' ? kid : undefined
+}
+
+/** The protected header, which is authentic only if the message was decrypted; undefined if there is none. */
+export function jweHeaderOf(text: string): Record<string, unknown> | undefined {
+  const bytes = decodeStrictly(text.slice(0, Math.max(0, text.indexOf('.'))))
+  return bytes && readObject(bytes)
 }
 
 function isEnc(value: unknown): value is Enc {

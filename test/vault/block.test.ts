@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { compactDecrypt, decodeProtectedHeader } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { BLOCK_BYTES_MAX, blockDigest, openBlock, sealBlock } from '../../src/vault/block.ts'
+import { BLOCK_BYTES_MAX, blockDigest, blockFormOf, openBlock, sealBlock } from '../../src/vault/block.ts'
 import type { CaptureKeyType } from '../../src/vault/capture.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import { sealJwe } from '../../src/vault/jwe.ts'
@@ -23,6 +23,20 @@ describe('a block', () => {
         expect(await openBlock(await sealBlock(input, to, binding), key, binding)).toEqual(Buffer.from(input))
       }
     }
+  })
+
+  it('says in its protected header which form it has, and nothing of it where that is rows', async () => {
+    const { key, to } = pairs['jwe-rsa']
+    const rows = await sealBlock(lines, to, binding)
+    expect(Object.keys(decodeProtectedHeader(rows))).toEqual(['alg', 'enc', 'kid', 'iss', 'jti'])
+    expect(blockFormOf(rows)).toBe('rows')
+    const columns = await sealBlock(lines, to, binding, 'columns')
+    expect(decodeProtectedHeader(columns)).toMatchObject({ form: 'columns', ...binding })
+    expect(blockFormOf(columns)).toBe('columns')
+    expect(await openBlock(columns, key, binding)).toEqual(Buffer.from(lines))
+    const header = { kid: to.alias, ...binding, form: 'stripes' }
+    if (to.type === 'pgp') throw new Error('not a JWE key')
+    expect(blockFormOf(sealJwe(Buffer.from(lines), to.publicKey, header))).toBeUndefined()
   })
 
   it('says in its protected header for whom, for which job and to which key it was sealed', async () => {

@@ -2,7 +2,7 @@
 // to a token is decided elsewhere.
 import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import { spreadColumns } from '../../src/job/block/record-columns.ts'
+import { type BlockForm, spreadColumns } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { someText } from '../../src/job/on-file.ts'
@@ -22,6 +22,7 @@ import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
+import { blockFormOf } from '../../src/vault/block.ts'
 import { openBlockByLine } from '../../src/vault/capture/line.ts'
 import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
@@ -55,7 +56,7 @@ export interface Decided {
 /** What networks answered to records, by line. */
 export type ActedRecords = ReadonlyMap<number, NetworkResult>
 
-/** The block's plaintext: NDJSON, one record per line. */
+/** The text of the block. A refusal also for a form that this release doesn't know. */
 export async function openChunk(
   { request, claims, client, block = '' }: Work<TokenBatch>,
   { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
@@ -67,7 +68,12 @@ export async function openChunk(
   if (isRefusal(opened))
     return opened.reason === 'alias_unknown' ? refuse('alias_unknown', 'body.request.block.public_key_alias') : opened
   captureUse.note(opened.keyId, client.clientId)
-  return opened.plaintext
+  return blockFormOf(block) ? opened.plaintext : refuse('block_undecryptable', 'body.request.block')
+}
+
+/** The form of an opened block. */
+export function formOf({ block = '' }: Work<TokenBatch>): BlockForm {
+  return blockFormOf(block) ?? 'rows'
 }
 
 const NEWLINE = 0x0a
@@ -80,8 +86,12 @@ export interface ReadChunk {
 }
 
 /** Reads the records. A refusal if their number isn't the stated one, or the block doesn't have the stated form. */
-export function readRecords(text: Buffer, { record_kind, record_form, block }: TokenBatch): ReadChunk | Refusal {
-  const plaintext = record_form === undefined ? text : spreadColumns(text)
+export function readRecords(
+  text: Buffer,
+  { record_kind, block }: TokenBatch,
+  form: BlockForm = 'rows',
+): ReadChunk | Refusal {
+  const plaintext = form === 'rows' ? text : spreadColumns(text)
   if (!plaintext) return refuse('field_format', 'body.request.block')
   if (text.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
   const records: ChunkRecord[] = []

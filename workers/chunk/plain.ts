@@ -3,7 +3,7 @@
 // the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
 // chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
-import { type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
+import { type BlockForm, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import { claimOf, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
@@ -112,12 +112,12 @@ export interface MixedChunk extends ReadChunk {
  */
 export function readMixed(
   plaintext: Buffer,
-  { record_kind, record_form, block }: TokenBatch,
+  { request: { record_kind, block }, form }: { request: TokenBatch; form: BlockForm },
   reader: PlainReader,
 ): MixedChunk | undefined {
   if (plaintext.length > CHUNK.bytesMax || !isUtf8(plaintext)) return undefined
   const chunk = openChunkReader(reader, record_kind)
-  if (record_form === undefined) {
+  if (form === 'rows') {
     for (const text of plaintext.toString('utf8').split('\n')) if (text !== '') chunk.take(text)
   } else if (!takeColumns(plaintext, chunk)) return undefined
   const { others, count, lastLine } = chunk.end()

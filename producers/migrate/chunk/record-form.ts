@@ -2,7 +2,7 @@
 // of a batch have the form of its first one, because the same rows in another form are another chunk. The checkpoint or the
 // manifest of an earlier run says which form that is. Where neither is there, the first chunk finds out.
 
-import { columnLines } from '../../../src/job/block/record-columns.ts'
+import { type BlockForm, columnLines } from '../../../src/job/block/record-columns.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { openTrustedKeys } from '../../client/trusted-keys.ts'
 import type { FileRunDeps } from '../../file-run.ts'
@@ -13,11 +13,9 @@ import type { Chunk } from '../../token-batch.ts'
 import type { Checkpoint } from '../checkpoint.ts'
 import type { MigrateOptions } from '../options.ts'
 
-export type FormWord = 'rows' | 'columns'
-
 /** Both members change once at most, with the answer to the first chunk. */
 export interface RecordForm {
-  now: FormWord
+  now: BlockForm
   /** It is certain that the batch has this form. */
   isSettled: boolean
 }
@@ -28,13 +26,13 @@ export function formOption({ now }: RecordForm): { record_form?: 'columns' } {
 }
 
 /** The form that the options of a checkpoint or of a manifest tell. */
-export function toldForm({ record_form: form }: Checkpoint['options']): FormWord {
+export function toldForm({ record_form: form }: Checkpoint['options']): BlockForm {
   return form === 'columns' ? 'columns' : 'rows'
 }
 
 interface Before {
   /** Undefined for a batch of which no earlier run is known. */
-  told: FormWord | undefined
+  told: BlockForm | undefined
   checkpoint: Pick<Checkpoint, 'next_chunk'> | undefined
 }
 
@@ -45,8 +43,8 @@ export async function recordFormOf(
   deps: FileRunDeps,
 ): Promise<RecordForm> {
   if (!canHaveColumns(options)) return { now: 'rows', isSettled: true }
-  // The first chunk of the earlier run may have had another form than its checkpoint says.
-  if (told) return { now: told, isSettled: told === 'rows' || checkpoint?.next_chunk !== 0 }
+  // A checkpoint before the first answer says only in which form that chunk was sent.
+  if (told) return { now: told, isSettled: checkpoint?.next_chunk !== 0 }
   const { queues, credentials, log, clock } = deps
   const read = deps.features ?? listedFeatures(queues, openTrustedKeys(credentials, log), clock)
   const features: readonly string[] = await read().catch(() => [])
@@ -60,7 +58,7 @@ function canHaveColumns({ recordKind, dryRun, profile, sourceTime }: MigrateOpti
 }
 
 /** The rows to be sent, in a form. */
-export function chunkIn(form: FormWord, { rows }: RowChunk): Pick<Chunk, 'lines' | 'form' | 'records'> {
+export function chunkIn(form: BlockForm, { rows }: RowChunk): Pick<Chunk, 'lines' | 'form' | 'records'> {
   const sent = rows.filter(({ skipped }) => skipped === undefined)
   if (form === 'rows') return { lines: sent.map(jsonOf) }
   return { lines: columnLines(sent.map(({ columns, json }) => columns ?? json)), form, records: sent.length }
@@ -70,7 +68,7 @@ export function chunkIn(form: FormWord, { rows }: RowChunk): Pick<Chunk, 'lines'
  * Sends a chunk in the form of the batch. If that isn't settled and the chunk is refused as one of another form, it is sent
  * once more in the other form. Returns the first refusal if that is refused, too.
  */
-export async function sendInForm(form: RecordForm, send: (form: FormWord) => Promise<Result>): Promise<Result> {
+export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Promise<Result>): Promise<Result> {
   const result = await send(form.now)
   if (form.isSettled) return result
   const other = form.now === 'rows' ? 'columns' : 'rows'
@@ -82,15 +80,15 @@ export async function sendInForm(form: RecordForm, send: (form: FormWord) => Pro
 }
 
 /**
- * Whether the chunk was refused because it was done in another form, because the batch has another form, or because the
- * worker is of a release that doesn't know the form.
+ * Whether the chunk was refused because it was done in another form, because the batch has another form, or because a
+ * worker of an older release counted its lines.
  */
 function isOfOtherForm({ error }: Result): boolean {
   const code = (field: string) => error?.details?.[field]?.code
   return (
     code('body.jti') === 'jti_reused' ||
     code('body.request.batch_id') === 'batch_layout' ||
-    code('body.request.record_form') === 'field_unknown'
+    code('body.request.block') === 'block_records'
   )
 }
 

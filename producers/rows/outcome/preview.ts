@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { digitsOf } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
+import { jsonOf } from '../column-record.ts'
 import type { Row } from '../record.ts'
 
 const HIDDEN = '(not shown: it could be a card number)'
@@ -32,6 +33,7 @@ export function previewOf({
   reference,
   number,
   json,
+  columns,
   skipped,
   rejected,
   repairs,
@@ -45,7 +47,7 @@ export function previewOf({
     repairs,
   }
   if (skipped !== undefined || rejected !== undefined) return preview
-  const { expiryMonth, expiryYear } = Sent.parse(JSON.parse(json)).request.card ?? {}
+  const { expiryMonth, expiryYear } = Sent.parse(JSON.parse(jsonOf({ json, columns }))).request.card ?? {}
   const digits = digitsOf(number)
   if (digits.length >= 12) preview.lastFour = digits.slice(-4)
   if (expiryMonth && expiryYear) preview.expiry = `${String(expiryMonth).padStart(2, '0')}/${expiryYear}`

@@ -1,9 +1,13 @@
 // The records of a chunk in columns: the form of a block whose first line holds all records that are nothing but a card in
-// clear, as arrays, and whose other lines are the other records, as in a block of rows. The text is canonical: the same
+// clear, as arrays, and whose other lines are the other records, as in a block of rows. The protected header of the block
+// says which form it has; an older worker reads the lines as rows and refuses the chunk, because their number is wrong. The text is canonical: the same
 // records have one text, because a receipt recognises a repeated chunk by it. Workers check the records; nothing is
 // refused here but a text of another form.
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
+
+/** The form of a block: rows, of which each line is a record, or columns. */
+export type BlockForm = 'rows' | 'columns'
 
 /** The first line of a block in columns. Values of the same place belong to the same record. */
 export const RecordColumns = z.strictObject({
@@ -21,7 +25,7 @@ export const RecordColumns = z.strictObject({
 })
 export type RecordColumns = z.infer<typeof RecordColumns>
 
-/** A record that can stand in columns. Its texts hold nothing that JSON escapes. */
+/** A record that can stand in columns. */
 export interface ColumnRecord {
   line: number
   /** '' for none. */
@@ -33,8 +37,13 @@ export interface ColumnRecord {
   cardholderName: string
 }
 
-/** The lines of a block in columns. A text among the records is a record as its line of JSON. */
-export function columnLines(records: readonly (ColumnRecord | string)[]): string[] {
+/**
+ * The lines of a block in columns. A text among the records is a record as its line of JSON. A record that would stand
+ * alone in the columns is a line, too: so there are never as many lines as records.
+ */
+export function columnLines(given: readonly (ColumnRecord | string)[]): string[] {
+  const isOne = given.filter(record => typeof record !== 'string').length === 1
+  const records = isOne ? given.map(record => (typeof record === 'string' ? record : rowOf(record))) : given
   const columns: RecordColumns = {
     ...{ line: [], reference: [], cardNumber: [], expiryMonth: [], expiryYear: [], cardholderName: [], others: [] },
   }
@@ -129,9 +138,9 @@ export function rowAt(columns: ReadColumns['columns'], at: number): string {
 /** The record as its line of JSON: what a block of rows has for it. */
 export function rowOf(record: ColumnRecord): string {
   const { line, reference, cardNumber, expiryMonth, expiryYear, cardholderName } = record
-  const named = reference === '' ? '' : `,"reference":"${reference}"`
-  const holder = cardholderName === '' ? '' : `,"cardholderName":"${cardholderName}"`
-  return `{"line":${line}${named},"request":{"card":{"cardNumber":"${cardNumber}","expiryMonth":${expiryMonth},"expiryYear":${expiryYear}${holder}}}}`
+  const named = reference === '' ? '' : `,"reference":${JSON.stringify(reference)}`
+  const holder = cardholderName === '' ? '' : `,"cardholderName":${JSON.stringify(cardholderName)}`
+  return `{"line":${line}${named},"request":{"card":{"cardNumber":${JSON.stringify(cardNumber)},"expiryMonth":${expiryMonth},"expiryYear":${expiryYear}${holder}}}}`
 }
 
 const EMPTY = rowOf({ line: 0, reference: '', cardNumber: '', expiryMonth: 0, expiryYear: 0, cardholderName: '' })
@@ -139,7 +148,7 @@ const DIGITS_BEFORE = 3
 const REFERENCE_UNITS = ',"reference":""'.length
 const HOLDER_UNITS = ',"cardholderName":""'.length
 
-/** The length of `rowOf`, in UTF-16 units. */
+/** The length of `rowOf`, in UTF-16 units, if the texts hold nothing that JSON escapes. */
 export function rowUnits(record: ColumnRecord): number {
   const { line, reference, cardNumber, expiryMonth, expiryYear, cardholderName } = record
   const digits = digitsOf(line) + digitsOf(expiryMonth) + digitsOf(expiryYear) - DIGITS_BEFORE

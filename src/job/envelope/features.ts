@@ -11,7 +11,7 @@ export const FEATURES = [
   'newest',
   /** The claim `knows_key`. */
   'knows_key',
-  /** The member `record_form` of a chunk, whose records are in columns. */
+  /** Blocks of the form `columns`. */
   'columns',
 ] as const
 export type Feature = (typeof FEATURES)[number]

@@ -65,6 +65,17 @@ describe('a chunk in columns', () => {
     )
   })
 
+  it('never has as many lines as records, so that a worker that takes it for rows refuses it as a whole', () => {
+    fc.assert(
+      fc.property(records, some => {
+        expect(columnLines(some)).not.toHaveLength(some.length)
+      }),
+      { numRuns: 300 },
+    )
+    const one = columnLines([GOLDEN[0]])
+    expect(one).toEqual([expect.stringContaining('"line":[]'), rowOf(GOLDEN[0])])
+  })
+
   it('is nothing else: another text is no chunk in columns', () => {
     const [head = '', ...others] = columnLines(GOLDEN)
     const without = (name: string) => head.replace(new RegExp(`"${name}":\\[[^\\]]*\\],?`), '')

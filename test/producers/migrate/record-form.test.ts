@@ -11,6 +11,7 @@ import { migrate } from '../../../producers/migrate/run.ts'
 import { writeSample } from '../../../producers/migrate/sample.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
+import { blockFormOf } from '../../../src/vault/block.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { silent } from '../bundle.ts'
@@ -143,9 +144,8 @@ describeStore('the form of a batch', engine => {
     return {
       ...queues,
       add(queue, job) {
-        const { jws } = job.data as { jws: string }
-        const { request } = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString('utf8'))
-        forms.push(request.record_form ?? 'rows')
+        const { block = '' } = job.data as { block?: string }
+        forms.push(blockFormOf(block) ?? 'none')
         return queues.add(queue, job)
       },
     }
@@ -169,7 +169,7 @@ describe('a first chunk', () => {
     for (const [field, code] of [
       ['body.jti', 'jti_reused'],
       ['body.request.batch_id', 'batch_layout'],
-      ['body.request.record_form', 'field_unknown'],
+      ['body.request.block', 'block_records'],
     ] as const) {
       const refused = answered(field, code)
       expect(await send({ now: 'columns', isSettled: false }, { columns: refused, rows: good })).toEqual({

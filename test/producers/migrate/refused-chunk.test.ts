@@ -12,6 +12,10 @@ it.each(['on_conflict', 'input_sha256'])('a policy that workers do not know asks
   expect(message).toContain('upgraded first')
 })
 
+it('records that a worker counted otherwise ask for newer workers, which know their form', () => {
+  expect(refused('body.request.block', 'block_records').message).toContain('upgraded first')
+})
+
 it('another wrong value asks for a correction', () => {
   expect(refused('body.request.chunk', 'field_range').message).toContain('Correct that')
 })

@@ -1,5 +1,6 @@
 // Reading a chunk's block: what is wrong with one record refuses that record alone.
 import { describe, expect, it } from 'vitest'
+import { type BlockForm, columnLines } from '../../../src/job/block/record-columns.ts'
 import { CHUNK, type TokenBatch } from '../../../src/job/token-batch.ts'
 import { readRecords } from '../../../workers/chunk/chunk.ts'
 import { testPan } from '../../support/test-pan.ts'
@@ -7,11 +8,11 @@ import { testPan } from '../../support/test-pan.ts'
 const card = { cardNumber: testPan(1), expiryMonth: 12, expiryYear: 2030 }
 const recordOf = (line: number, more = {}) => JSON.stringify({ line, request: { card }, ...more })
 
-function read(lines: readonly (string | Buffer)[], records = lines.length) {
+function read(lines: readonly (string | Buffer)[], records = lines.length, form: BlockForm = 'rows') {
   const newline = Buffer.from('\n')
   const plaintext = Buffer.concat(lines.flatMap(line => [Buffer.from(line), newline]))
   const request = { record_kind: 'token-create', block: { records } } as TokenBatch
-  return readRecords(plaintext, request)
+  return readRecords(plaintext, request, form)
 }
 
 describe('a record of a chunk', () => {
@@ -37,6 +38,26 @@ describe('a record of a chunk', () => {
     expect(read([recordOf(7), '{"line":', Buffer.from([0x7b, 0xff, 0x7d])])).toMatchObject({
       records: [{ line: 7 }, { line: 2, reason: 'row_json' }, { line: 3, reason: 'row_utf8' }],
     })
+  })
+
+  it('in columns is the record of a row; a worker that knows rows only refuses such a chunk as a whole', () => {
+    const column = (line: number) => ({ line, reference: '', ...card, cardholderName: '' })
+    const others = [recordOf(7), '{"line":8,"rejected":{"reason":"row_fields"}}']
+    for (const given of [
+      [column(1), column(2)],
+      [column(1)],
+      others,
+      [column(1), ...others, column(9)],
+      [column(1), ...others],
+    ]) {
+      const rows = given.map(record => (typeof record === 'string' ? record : recordOf(record.line)))
+      const lines = columnLines(given)
+      expect(read(lines, given.length, 'columns')).toEqual(read(rows))
+      expect(read(lines, given.length)).toMatchObject({ refused: true, reason: 'block_records' })
+    }
+    expect(read([recordOf(1)], 1, 'columns')).toMatchObject({ refused: true, reason: 'field_format' })
+    const two = columnLines([column(1), column(2)])
+    expect(read(two, 3, 'columns')).toMatchObject({ refused: true, reason: 'block_records' })
   })
 
   it('too many, or one too few, refuses the whole chunk', () => {
