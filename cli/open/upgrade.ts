@@ -13,6 +13,7 @@ import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as kekRows from '../../src/store/access/keks.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as installation from '../../src/store/installation.ts'
+import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
 import { type Db, LostRace, openStore, type Store } from '../../src/store/pool.ts'
 import * as schemeCards from '../../src/store/provider/scheme-cards.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
@@ -71,6 +72,7 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
     const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
     try {
       await fillCards(store)
+      await fillReceiptKeys(store)
       const known = await installation.find(store)
       const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
       const installationId = known?.installationId ?? (await begin(store, keks.current))
@@ -138,6 +140,12 @@ async function fillFrom(
         throw error
       })
   }
+}
+
+/** Writes the keys of a release's receipts that had none. Workers of both releases may run meanwhile. */
+async function fillReceiptKeys(store: Store): Promise<void> {
+  await receiptKeys.fill(store)
+  if (!(await cardPhases.find(store)).besideOlder) await store.transaction(receiptKeys.leaveOlder)
 }
 
 async function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
