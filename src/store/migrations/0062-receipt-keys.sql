@@ -37,6 +37,13 @@ grant select on tokenmill.receipt_key, tokenmill.receipt_fill to tokenmill_reade
 -- triggers. What this release writes has its key already.
 create function tokenmill.follow_receipt() returns trigger language plpgsql as $$
 begin
+  -- This release has written the key before.
+  if exists (
+    select from tokenmill.receipt_fill as f join tokenmill.receipt_key as k on k.receipt_id = new.receipt_id
+    where f.is_filled and k.day = new.day
+  ) then
+    return new;
+  end if;
   -- Until the keys are filled, one that is missing proves nothing.
   if not (select is_filled from tokenmill.receipt_fill) then
     if exists (select from tokenmill.receipt where receipt_id = new.receipt_id) then
@@ -46,12 +53,10 @@ begin
       new.revision, (select max(revision) + 1 from tokenmill.outbox where receipt_id = new.receipt_id)
     );
   end if;
-  if not exists (select from tokenmill.receipt_key where receipt_id = new.receipt_id and day = new.day) then
-    -- A key of another day is left of a receipt that is gone: the writer has searched every week.
-    insert into tokenmill.receipt_key (receipt_id, day, revision) values (new.receipt_id, new.day, new.revision)
-    on conflict (receipt_id) do update
-      set day = excluded.day, revision = excluded.revision, answered_on = null;
-  end if;
+  -- A key of another day is left of a receipt that is gone: the writer has searched every week.
+  insert into tokenmill.receipt_key as k (receipt_id, day, revision) values (new.receipt_id, new.day, new.revision)
+  on conflict (receipt_id) do update set day = excluded.day, revision = excluded.revision, answered_on = null
+  where k.day is distinct from excluded.day;
   return new;
 end
 $$;
