@@ -329,11 +329,11 @@ drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follo
     expect(await state()).toBe(false)
     await expectLaws()
     for (const pages of [1, 3, 6, 9]) {
-      await expect(receiptKeys.fill(dying(pages), 2)).rejects.toThrow('a crash')
+      await expect(receiptKeys.fill(dying(pages), { page: 2 })).rejects.toThrow('a crash')
       expect(await state()).toBe(false)
       await expectLaws()
     }
-    await Promise.all([receiptKeys.fill(store, 3), receiptKeys.fill(store, 2), expectLaws()])
+    await Promise.all([receiptKeys.fill(store, { page: 3 }), receiptKeys.fill(store, { page: 2 }), expectLaws()])
     expect(await state()).toBe(true)
     await expectLaws()
     const lost = await rowsOf(`select from tokenmill.receipt as r where not exists (
@@ -355,7 +355,7 @@ drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follo
   })
 
   it('the scheduler goes on with a fill that was broken off, before it drops a week', async () => {
-    await expect(receiptKeys.fill(dying(2), 2)).rejects.toThrow('a crash')
+    await expect(receiptKeys.fill(dying(2), { page: 2 })).rejects.toThrow('a crash')
     await retention.sweep(store, 30, Date.now())
     expect(await state()).toBe(true)
     const left = await receipts.findAll(store, old)

@@ -129,34 +129,51 @@ interface Fill {
   answered_to: number
 }
 
-/**
- * Writes the keys of receipts and answers of releases that had none, page after page. It may be broken off: the next call
- * goes on. Several may run at once; each waits for the other's page. Jobs go on meanwhile.
- */
-export async function fill(store: Store, page = 5_000): Promise<void> {
-  for (let isFilled = false; !isFilled; )
-    isFilled = await store
-      .transaction(db => fillPage(db, page))
-      .catch(error => {
-        if (error instanceof LostRace) return false
-        throw error
-      })
+interface Filled {
+  isFilled: boolean
+  /** How many receipts, or rows of the outbox, the page held. */
+  rows: number
 }
 
-/** True once there is nothing left. */
-async function fillPage(db: Db, page: number): Promise<boolean> {
+/**
+ * Writes the keys of receipts and answers of releases that had none, page after page. It may be broken off: the next call
+ * goes on. Several may run at once; each waits for the other's page. Jobs go on meanwhile. `page`: so many rows in one
+ * transaction. `fills`: told before each page how many rows this call has read.
+ */
+export async function fill(
+  store: Store,
+  { page = 5_000, fills }: { page?: number; fills?: (rows: number) => void } = {},
+): Promise<void> {
+  let rows = 0
+  for (let isFilled = await isAllFilled(store); !isFilled; ) {
+    fills?.(rows)
+    const filled = await store
+      .transaction(db => fillPage(db, page))
+      .catch(error => {
+        if (error instanceof LostRace) return { isFilled: false, rows: 0 }
+        throw error
+      })
+    isFilled = filled.isFilled
+    rows += filled.rows
+  }
+}
+
+async function isAllFilled(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ is_filled: boolean }>({ text: 'select is_filled from tokenmill.receipt_fill' })
-  if (rows[0]?.is_filled) return true
-  const { rows: locked } = await db.query<Fill>({
+  return rows[0]?.is_filled ?? true
+}
+
+async function fillPage(db: Db, page: number): Promise<Filled> {
+  const { rows } = await db.query<Fill>({
     text: `select is_filled, week > current_date as is_over, week, filled_to, answered_to from tokenmill.receipt_fill for update`,
   })
-  const [at] = locked
-  if (!at || at.is_filled) return true
+  const [at] = rows
+  if (!at || at.is_filled) return { isFilled: true, rows: 0 }
   return at.is_over ? fillAnswers(db, at, page) : fillReceipts(db, at, page)
 }
 
-async function fillReceipts(db: Db, { week, filled_to }: Fill, page: number): Promise<false> {
-  const { rows } = await db.query<{ last: string }>({
+async function fillReceipts(db: Db, { week, filled_to }: Fill, page: number): Promise<Filled> {
+  const { rows } = await db.query<{ last: string; rows: number }>({
     text: `with page as (
   select receipt_id, day, revision from tokenmill.receipt
   where day >= $1::date and day < $1::date + 7 and receipt_id > $2 order by receipt_id limit $3
@@ -164,18 +181,18 @@ async function fillReceipts(db: Db, { week, filled_to }: Fill, page: number): Pr
   insert into tokenmill.receipt_key (receipt_id, day, revision) select receipt_id, day, revision from page
   on conflict (receipt_id) do nothing
 )
-select receipt_id as last from page order by receipt_id desc limit 1`,
+select receipt_id as last, (select count(*) from page) as rows from page order by receipt_id desc limit 1`,
     values: [week, filled_to, page],
   })
   await db.query({
     text: `update tokenmill.receipt_fill set week = $1::date + $2::int, filled_to = $3`,
     values: [week, rows[0] ? 0 : 7, rows[0]?.last ?? LOWEST],
   })
-  return false
+  return { isFilled: false, rows: rows[0]?.rows ?? 0 }
 }
 
 /** Answers to jobs that left no receipt: the job's next answer gets a higher revision. */
-async function fillAnswers(db: Db, { answered_to }: Fill, page: number): Promise<boolean> {
+async function fillAnswers(db: Db, { answered_to }: Fill, page: number): Promise<Filled> {
   const { rows } = await db.query<{ read: number; last: number | null }>({
     text: `with page as (
   select outbox_id, receipt_id, day, revision, body is not null and result_id is distinct from receipt_id as is_answer
@@ -194,7 +211,7 @@ select count(*) as read, max(outbox_id) as last from page`,
     text: `update tokenmill.receipt_fill set answered_to = coalesce($1, answered_to), is_filled = $2`,
     values: [last, read < page],
   })
-  return read < page
+  return { isFilled: read < page, rows: read }
 }
 
 /**

@@ -130,10 +130,10 @@ describeOnRedis('repeats of every kind', engine => {
         return left < 0 ? Promise.reject(new Error('a crash')) : store.transaction(work, options)
       },
     }
-    await expect(receiptKeys.fill(dying, 3)).rejects.toThrow('a crash')
+    await expect(receiptKeys.fill(dying, { page: 3 })).rejects.toThrow('a crash')
     expect(await count('tokenmill.receipt_key where day is not null')).toBe(3)
     await expectAnswered()
-    await Promise.all([receiptKeys.fill(store, 1), expectAnswered()])
+    await Promise.all([receiptKeys.fill(store, { page: 1 }), expectAnswered()])
     expect(await count('tokenmill.receipt_fill where is_filled')).toBe(1)
     await expectAnswered()
     expect(await count('tokenmill.receipt_key where day is not null')).toBe(then[0])
