@@ -20,7 +20,8 @@ import {
 
 export type { Receipt, StoredReceipt } from './receipt-row.ts'
 
-const FIND_ONE = `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 and day = $2`
+// If the planner saw the day, the plan for one week would look cheaper than a general one, and it would plan each time.
+const FIND_ONE = `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 and day = (select $2::date)`
 // With `= any(…)` PostgreSQL could keep a plan that it made while the table was empty, which becomes slow as the table
 // grows.
 const FIND = `select ${COLUMNS} from unnest($1::uuid[], $2::date[]) as wanted(id, on_day)
