@@ -107,14 +107,14 @@ function isToBeUndone(receipt: receipts.Receipt, { envelope }: Reversal): boolea
 
 async function conclude(
   db: Db,
-  receipt: receipts.Receipt,
+  receipt: receipts.StoredReceipt,
   work: Work<Reversal>,
   request: Reversal,
   deps: Deps,
 ): Promise<ReversalStatus> {
   if (receipt.reversal === 'REQUIRED') {
     // If the job was cancelled before it left a receipt, no answer was sent.
-    if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, receipt.receiptId)
+    if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, receipt)
     else await receipts.revise(db, { ...receipt, reversal: 'COMPLETED', completedAt: deps.clock() })
     return 'COMPLETED'
   }
@@ -130,7 +130,7 @@ async function conclude(
 /** Restores the token's row. `status`: whether providers must still be called. */
 async function reverse(
   db: Db,
-  receipt: receipts.Receipt,
+  receipt: receipts.StoredReceipt,
   work: Work<Reversal>,
   status: 'REQUIRED' | null,
   deps: Deps,

@@ -13,6 +13,7 @@ import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as kekRows from '../../src/store/access/keks.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as installation from '../../src/store/installation.ts'
+import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
 import { type Db, LostRace, openStore, type Store } from '../../src/store/pool.ts'
 import * as schemeCards from '../../src/store/provider/scheme-cards.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
@@ -99,6 +100,7 @@ export async function makeMissing(
   const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
   try {
     await fillCards(store, lasting)
+    await fillReceiptKeys(store, lasting)
     lasting.at('Making the keys and files that are missing.')
     const known = await installation.find(store)
     const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
@@ -191,6 +193,15 @@ async function fillFrom(
 }
 
 const count = (rows: number) => rows.toLocaleString('en')
+
+/** Writes the keys of a release's receipts that had none. Workers of both releases may run meanwhile. */
+async function fillReceiptKeys(store: Store, lasting: Pick<Lasting, 'at'>): Promise<void> {
+  await receiptKeys.fill(store, {
+    fills: rows =>
+      lasting.at(`Filling the keys of receipts: ${count(rows)} rows are read. It may be stopped and run again.`),
+  })
+  if (!(await cardPhases.find(store)).besideOlder) await store.transaction(receiptKeys.leaveOlder)
+}
 
 async function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
   await audits.insert(store, {

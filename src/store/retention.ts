@@ -9,6 +9,7 @@ import * as processes from './access/processes.ts'
 import * as dryRuns from './batch/dry-runs.ts'
 import * as events from './event/events.ts'
 import * as outbox from './job/outbox.ts'
+import * as receiptKeys from './job/receipt-keys.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
@@ -31,6 +32,8 @@ export const RETENTION = {
 interface Swept {
   /** The names of the dropped partitions. */
   partitions: string[]
+  /** Keys of jobs that were answered without a receipt. */
+  answers: number
   guesses: number
   scratch: number
   dryRuns: number
@@ -47,15 +50,18 @@ interface Swept {
 /** Runs everything in this file once. `receiptDays`: at least 8. */
 export async function sweep(store: Store, receiptDays: number, now: number): Promise<Swept> {
   await ensurePartitions(store, now)
+  // An upgrade that was broken off has left it. A week that goes takes its keys along, so all must be there.
+  await receiptKeys.fill(store)
   const partitions: string[] = []
   for (const partition of await findEnded(store, now)) {
     const days = await daysToKeep(store, partition, receiptDays)
-    if (partition.endedAt + days * DAY_MS <= now && (await dropPartition(store, partition))) {
-      partitions.push(partition.name)
-    }
+    if (partition.endedAt + days * DAY_MS > now) continue
+    if (partition.table === 'receipt') await receiptKeys.eraseWeek(store, partition.monday)
+    if (await dropPartition(store, partition)) partitions.push(partition.name)
   }
   return {
     partitions,
+    answers: await inPages(page => receiptKeys.eraseAnswers(store, now - receiptDays * DAY_MS, page)),
     guesses: await guesses.eraseOld(store, now - RETENTION.hours * HOUR_MS),
     scratch: await dryRuns.eraseOldScratch(store, now - RETENTION.hours * HOUR_MS),
     dryRuns: await dryRuns.eraseOldUse(store, now - RETENTION.dryRunDays * DAY_MS),

@@ -55,6 +55,7 @@ export const MIGRATIONS = [
   '0055-used-confirmations',
   '0056-signing-key-codes',
   '0060-growth',
+  '0062-receipt-keys',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

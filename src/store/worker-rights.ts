@@ -54,6 +54,9 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   outbox: ALL,
   process: ALL,
   receipt: 'select, insert, update',
+  // The scheduler goes on where an upgrade was broken off.
+  receipt_fill: 'select, update (is_filled, week, filled_to, answered_to)',
+  receipt_key: ALL,
   released_reference: ALL,
   reply_queue: ALL,
   report: ALL,

@@ -128,6 +128,38 @@ and not exists (select from tokenmill.card as c where c.token_id = t.token_id)`)
     expect(told).toEqual(answersIn(await readFile(join(dir, 'work.results.ndjson'), 'utf8')))
   })
 
+  it('answers them and replays its file before the keys of its receipts are written, in between and after', async () => {
+    const replay = async () => {
+      const again = await run(['submit', 'work.ndjson', '--client', 'shop/client.json'])
+      expect(answersIn(again.stdout)).toEqual(answersIn(await readFile(join(dir, 'work.results.ndjson'), 'utf8')))
+      const migrated = await run(['migrate', 'cards.csv', '--client', 'shop/client.json', '--scope', SCOPE])
+      expect(migrated.code).toBe(3)
+      const [then, now] = [await rowsOf('cards.csv.results.csv'), await rowsOf('cards.csv.replay.results.csv')]
+      expect(now.map(row => row.slice(0, 5))).toEqual(then.map(row => row.slice(0, 5)))
+    }
+    const isFilled = async () =>
+      (await ask<{ is_filled: boolean }>('select is_filled from tokenmill.receipt_fill'))[0]?.is_filled
+    const lacking = async () =>
+      (
+        await ask<{ receipt_id: string }>(`select receipt_id from tokenmill.receipt as r where not exists (
+  select from tokenmill.receipt_key as k where k.receipt_id = r.receipt_id and k.day = r.day)`)
+      ).length
+    expect([await isFilled(), await lacking()]).toEqual([true, 0])
+    await ask('truncate tokenmill.receipt_key')
+    await ask(`update tokenmill.receipt_fill set is_filled = false, filled_to = default, answered_to = 0,
+  week = (select date_trunc('week', min(day))::date from tokenmill.receipt)`)
+    await replay()
+    await ask(`insert into tokenmill.receipt_key (receipt_id, day, revision)
+select receipt_id, day, revision from tokenmill.receipt order by jti limit (select count(*) / 2 from tokenmill.receipt)`)
+    await replay()
+    expect(await lacking()).toBeGreaterThan(0)
+    expect(await run(['schema', 'upgrade'])).toMatchObject({ code: 0 })
+    expect([await isFilled(), await lacking()]).toEqual([true, 0])
+    await replay()
+    const twice = await ask('select from tokenmill.receipt group by receipt_id having count(*) > 1')
+    expect(twice).toEqual([])
+  })
+
   it('counts its batches as left alone, with what they came to', async () => {
     const listed = await run(['batch', 'list', '--json'])
     const left = { state: 'ABANDONED', chunks: null, revision: 0 }
@@ -212,6 +244,8 @@ where indrelid = 'tokenmill.token'::regclass and indisvalid and relname in ('tok
     expect(turned).toMatchObject({ code: 0, stdout: expect.stringContaining('fingerprint/2 stands alone') })
     expect(await isBeside()).toEqual({ beside_older: false })
     expect(await dueIndexes()).toEqual(['token_due'])
+    // Nothing follows its receipts and answers any more.
+    expect(await ask(`select from pg_trigger where tgname in ('receipt_has_its_key', 'answer_is_counted')`)).toEqual([])
   })
 
   it('then refuses what a worker of that release would write', async () => {

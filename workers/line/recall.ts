@@ -15,7 +15,7 @@ const COMPENSATING_MS = 1_000
  * request (`isSame`: it doesn't). Undefined if the receipt has changed since it was read.
  */
 export async function recallReceipt(
-  stored: receipts.Receipt,
+  stored: receipts.StoredReceipt,
   isSame: boolean,
   work: Work<unknown>,
   deps: Deps,
@@ -50,7 +50,7 @@ function isHandedOn({ status, tokenId, reversal, ...stored }: receipts.Receipt, 
   return couldBeUndone && !stored.envelopeDigest.equals(work.envelopeDigest) && stored.acceptedAt <= work.acceptedAt
 }
 
-function handOn(stored: receipts.Receipt, work: Work<unknown>, { store }: Deps): Promise<boolean> {
+function handOn(stored: receipts.StoredReceipt, work: Work<unknown>, { store }: Deps): Promise<boolean> {
   return store.transaction(async db => {
     await hold(db, stored.receiptId)
     return receipts.handOn(db, stored, work)

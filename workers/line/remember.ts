@@ -4,7 +4,8 @@ import { assert, isRefusal, REASONS } from '../../src/errors.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
-import type { Receipt } from '../../src/store/job/receipts.ts'
+import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
+import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
@@ -25,7 +26,7 @@ export interface Decided {
   digest: Hashed
   decision: Decision
   /** The job's earlier receipt, if the job works its failed records again. */
-  previous: Receipt | undefined
+  previous: StoredReceipt | undefined
   /** Nothing is stored. */
   isProbe: boolean
 }
@@ -95,7 +96,7 @@ async function writeReceipt(
   const row = receiptOf(decided, answer, clock())
   const { previous } = decided
   const [written] = previous
-    ? [await receipts.revise(db, { ...row, revision: previous.revision })]
+    ? [await receipts.revise(db, { ...row, revision: previous.revision, day: previous.day })]
     : await receipts.insertAll(db, [row])
   assert(written !== undefined, 'each receipt that is written is answered for')
   return { row, ...written }
@@ -117,7 +118,7 @@ export async function answerWithoutReceipt(
       // If a receipt exists, the answer to an envelope gets revision 0, so that it doesn't count as the outcome: the
       // highest revision does.
       const hasReceipt = (await receipts.findAll(db, [work.receiptId])).length > 0
-      const revision = hasReceipt ? 0 : await outbox.nextRevision(db, work.receiptId)
+      const revision = hasReceipt ? 0 : await receiptKeys.countAnswer(db, work.receiptId)
       const head = headOf(work, deps.clock())
       const result = resultOf({ ...content, ...head, revision, envelopeDigest: work.envelopeDigest })
       const outboxId = await outbox.insert(db, {

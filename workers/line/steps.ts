@@ -3,7 +3,7 @@
 import { assert, isRefusal, type Refusal } from '../../src/errors.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
-import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
@@ -41,9 +41,9 @@ export interface Walk<Request, Opened, Prepared> extends LineInput<Request, Open
   /** Set by `open`: what was decrypted, and the digest that recognises a repeat. */
   read?: { opened: Opened; digest: Hashed }
   /** Set by `lookUp`, which doesn't wait for it. */
-  receipt?: Promise<Receipt | undefined>
+  receipt?: Promise<StoredReceipt | undefined>
   /** Set by `recallUnlessFailed`: the receipt of a chunk that is worked again. */
-  previous?: Receipt | undefined
+  previous?: StoredReceipt | undefined
   /** Set by `admit`: why the job may not be done now, and why its names are refused. */
   unadmitted?: { refusal: Refusal | undefined; misnamed: Refusal | undefined }
   /** Set by `prepare`, for the receipt with that revision. */

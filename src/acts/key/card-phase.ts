@@ -3,6 +3,7 @@
 import { BEAT } from '../../store/access/beat.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as processes from '../../store/access/processes.ts'
+import * as receiptKeys from '../../store/job/receipt-keys.ts'
 import { type Db, LostRace, type Store } from '../../store/pool.ts'
 import * as schemeCards from '../../store/provider/scheme-cards.ts'
 import * as reseals from '../../store/reseal/reseals.ts'
@@ -94,7 +95,10 @@ export async function leaveOlder(store: Store, by: By, waits?: Waits): Promise<A
   return perform(alone, { action: LEAVE_OLDER, subject: PURPOSE }, by, async db => {
     const { besideOlder, writes } = await cardPhases.find(db)
     if (await isLacking(db, writes[0] ?? 0)) return { refused: 'older' }
-    if (besideOlder) await cardPhases.leaveOlder(db)
+    if (besideOlder) {
+      await cardPhases.leaveOlder(db)
+      await receiptKeys.leaveOlder(db)
+    }
     return { done: { done: true }, detail: {} }
   })
 }

@@ -93,16 +93,6 @@ select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptI
 returning outbox_id, receipt_id, revision`
 }
 
-/** The revision of the next answer for this receipt. */
-export async function nextRevision(db: Db, receiptId: string): Promise<number> {
-  const { rows } = await db.query<{ revision: number }>({
-    name: 'outbox-next-revision',
-    text: 'select coalesce(max(revision), 0) + 1 as revision from tokenmill.outbox where receipt_id = $1',
-    values: [receiptId],
-  })
-  return rows[0]?.revision ?? 1
-}
-
 export async function markSent(db: Db, outboxIds: readonly number[]): Promise<void> {
   if (outboxIds.length === 0) return
   await db.query({

@@ -1,181 +1,77 @@
 // Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
-// that locks and writes the receipt decides.
+// that claims the receipt's id and writes the receipt decides. receipt-keys.ts says in which week a receipt is.
 
-import { addresseeOf, type Kind } from '../../job/catalogue.ts'
-import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
-import type { Counts } from '../../job/outcome.ts'
-import type { FieldReason } from '../../job/problem.ts'
-import { type Column, plains, rowSet } from '../columns.ts'
+import { addresseeOf } from '../../job/catalogue.ts'
+import { plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import { outboxRowsOfReceipts } from './outbox.ts'
+import * as receiptKeys from './receipt-keys.ts'
+import {
+  ADDRESSEE,
+  COLUMNS,
+  NEW_COLUMNS,
+  NEW_NAMES,
+  type Receipt,
+  type Row,
+  reasonsText,
+  receiptOf,
+  type StoredReceipt,
+} from './receipt-row.ts'
 
-export interface Receipt {
-  receiptId: string
-  clientId: string
-  iss: string
-  kind: Kind
-  jti: string
-  requestDigest: Buffer
-  /** The version of the data key `digest`. */
-  digestVersion: number
-  envelopeDigest: Buffer
-  replyTo: string | null
-  reference: string | null
-  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
-  code: number
-  /** The outcome of a single record. */
-  outcome: string | null
-  refusal: FieldReason[] | null
-  tokenId: string | null
-  batchNo: number | null
-  chunk: number | null
-  counts: Counts | null
-  /** For a chunk: how many of its records ended with each reason; null if an older release wrote the receipt. */
-  reasons: ReasonCounts | null
-  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
-  outcomes: string | null
-  failedRecords: number
-  revision: number
-  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
-  reversal: 'REQUIRED' | 'COMPLETED' | null
-  attempt: number
-  /** ms since the epoch. */
-  acceptedAt: number
-  completedAt: number
-}
+export type { Receipt, StoredReceipt } from './receipt-row.ts'
 
-const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
-outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
-completed_at`
-
-interface Row {
-  receipt_id: string
-  client_id: string
-  iss: string
-  kind: Kind
-  jti: string
-  request_digest: Buffer
-  digest_version: number
-  envelope_digest: Buffer
-  reply_to: string | null
-  reference: string | null
-  status: Receipt['status']
-  code: number
-  outcome: string | null
-  refusal: FieldReason[] | null
-  token_id: string | null
-  batch_no: number | null
-  chunk: number | null
-  counts: Counts | null
-  reasons: ReasonCounts | null
-  outcomes: string | null
-  failed_records: number
-  revision: number
-  reversal: Receipt['reversal']
-  attempt: number
-  accepted_at: number
-  completed_at: number
-}
-
-function receiptOf(row: Row): Receipt {
-  return {
-    receiptId: row.receipt_id,
-    clientId: row.client_id,
-    iss: row.iss,
-    kind: row.kind,
-    jti: row.jti,
-    requestDigest: row.request_digest,
-    digestVersion: row.digest_version,
-    envelopeDigest: row.envelope_digest,
-    replyTo: row.reply_to,
-    reference: row.reference,
-    status: row.status,
-    code: row.code,
-    outcome: row.outcome,
-    refusal: row.refusal,
-    tokenId: row.token_id,
-    batchNo: row.batch_no,
-    chunk: row.chunk,
-    counts: row.counts,
-    reasons: row.reasons,
-    outcomes: row.outcomes,
-    failedRecords: row.failed_records,
-    revision: row.revision,
-    reversal: row.reversal,
-    attempt: row.attempt,
-    acceptedAt: row.accepted_at,
-    completedAt: row.completed_at,
-  }
-}
-
+// If the planner saw the day, the plan for one week would look cheaper than a general one, and it would plan each time.
+const FIND_ONE = `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 and day = (select $2::date)`
 // With `= any(…)` PostgreSQL could keep a plan that it made while the table was empty, which becomes slow as the table
 // grows.
-const FIND = `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
+const FIND = `select ${COLUMNS} from unnest($1::uuid[], $2::date[]) as wanted(id, on_day)
+cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id and day = wanted.on_day limit 1) as found`
+const FIND_IN_ALL_WEEKS = `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
 cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id limit 1) as found`
 
-/** The receipts of these ids; missing ones are left out. */
-export async function findAll(db: Db, receiptIds: readonly string[]): Promise<Receipt[]> {
-  const { rows } = await db.query<Row>({ name: 'receipts-find', text: FIND, values: [plains(receiptIds)] })
-  return rows.map(receiptOf)
+/** The receipts of these ids; missing ones are left out. One statement finds none, two find any number. */
+export async function findAll(db: Db, receiptIds: readonly string[]): Promise<StoredReceipt[]> {
+  if (receiptIds.length === 0) return []
+  const { days, unknown } = await receiptKeys.findDays(db, receiptIds)
+  const found = days.length === 0 ? [] : await readAll(db, days)
+  if (unknown.length === 0) return found
+  const { rows } = await db.query<Row>({
+    name: 'receipts-find-in-all-weeks',
+    text: FIND_IN_ALL_WEEKS,
+    values: [plains(unknown)],
+  })
+  return [...found, ...rows.map(receiptOf)]
 }
 
-export async function find(db: Db, receiptId: string): Promise<Receipt | undefined> {
+export async function find(db: Db, receiptId: string): Promise<StoredReceipt | undefined> {
   return (await findAll(db, [receiptId]))[0]
 }
 
-const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
-  ...{ name, type, text, plain },
-})
-const binary = (value: Buffer) => `\\x${value.toString('hex')}`
-const moment = (ms: number) => new Date(ms).toISOString()
-const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
-
-/** Null if no record has a reason. */
-function reasonsText({ reasons }: Receipt): string | null {
-  return reasons === null || Object.keys(reasons).length === 0 ? null : JSON.stringify(reasons)
+/** A key may be left of a receipt that retention has dropped. */
+async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise<StoredReceipt[]> {
+  const [first] = days
+  const { rows } = await db.query<Row>(
+    first && days.length === 1
+      ? { name: 'receipts-find-one', text: FIND_ONE, values: [first.receiptId, first.day] }
+      : {
+          name: 'receipts-find',
+          text: FIND,
+          values: [plains(days.map(({ receiptId }) => receiptId)), plains(days.map(({ day }) => day))],
+        },
+  )
+  return rows.map(receiptOf)
 }
 
-const NEW_COLUMNS: readonly Column<Receipt>[] = [
-  column('receipt_id', 'uuid', r => r.receiptId, true),
-  column('client_id', 'text', r => r.clientId),
-  column('iss', 'text', r => r.iss),
-  column('kind', 'text', r => r.kind),
-  column('jti', 'text', r => r.jti),
-  column('request_digest', 'bytea', r => binary(r.requestDigest)),
-  column('digest_version', 'smallint', r => r.digestVersion, true),
-  column('envelope_digest', 'bytea', r => binary(r.envelopeDigest)),
-  column('reply_to', 'text', r => r.replyTo),
-  column('reference', 'text', r => r.reference),
-  column('status', 'text', r => r.status),
-  column('code', 'smallint', r => r.code, true),
-  column('outcome', 'text', r => r.outcome),
-  column('refusal', 'jsonb', r => json(r.refusal)),
-  column('token_id', 'uuid', r => r.tokenId, true),
-  column('batch_no', 'bigint', r => r.batchNo, true),
-  column('chunk', 'integer', r => r.chunk, true),
-  column('counts', 'jsonb', r => json(r.counts)),
-  column('reasons', 'jsonb', r => reasonsText(r)),
-  column('outcomes', 'text', r => r.outcomes),
-  column('failed_records', 'integer', r => r.failedRecords, true),
-  column('reversal', 'text', r => r.reversal),
-  column('attempt', 'integer', r => r.attempt, true),
-  column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
-  column('completed_at', 'timestamptz', r => moment(r.completedAt)),
-]
-/** Not a column of the receipt: the client to whose results queue the outbox row goes. */
-const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
-const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
-
-// One statement that inserts the receipts, their revisions (above those of faults that were answered before) and their
-// outbox rows. The transaction holds the receipts' locks, so no other transaction can insert one after "not exists" was
-// checked, in whatever partition.
+// One statement that claims the ids and inserts the receipts, with their revisions (above those of faults that were
+// answered before) and their outbox rows.
 const insertText = (source: string) => `with given as (
-  select v.*, (select coalesce(max(o.revision), 0) + 1 from tokenmill.outbox as o where o.receipt_id = v.receipt_id) as next
-  from ${source}
+  select v.* from ${source}
+), claimed as (
+  ${receiptKeys.claimOf('given')}
 ), written as (
   insert into tokenmill.receipt (day, revision, ${NEW_NAMES})
-  select current_date, next, ${NEW_NAMES} from given
-  where not exists (select from tokenmill.receipt as r where r.receipt_id = given.receipt_id)
+  select current_date, claimed.revision, ${NEW_NAMES.replace('receipt_id', 'given.receipt_id')}
+  from claimed join given on given.receipt_id = claimed.receipt_id
   returning receipt_id, revision
 )
 ${outboxRowsOfReceipts({
@@ -196,12 +92,30 @@ export interface Written {
  * exists already.
  */
 export async function insertAll(db: Db, receipts: readonly Receipt[]): Promise<Written[]> {
-  if (receipts.length === 0) return []
-  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE], receipts)
+  const written = await insertUnclaimed(db, receipts)
+  return receipts.map(({ receiptId }) => present(written.get(receiptId)))
+}
+
+/**
+ * Writes receipts of different jobs, and their outbox rows. Returns what was written, by receipt id: receipts that exist
+ * already are left out.
+ */
+export async function insertUnclaimed(db: Db, receipts: readonly Receipt[]): Promise<ReadonlyMap<string, Written>> {
+  const written = await insertClaimed(db, receipts)
+  const lost = receipts.filter(({ receiptId }) => !written.has(receiptId))
+  const ids = lost.map(({ receiptId }) => receiptId)
+  if (lost.length === 0 || (await receiptKeys.removeLeft(db, ids)) === 0) return written
+  return new Map([...written, ...(await insertClaimed(db, lost))])
+}
+
+/** In the order of the ids, so that two transactions with the same receipts wait without a deadlock. */
+async function insertClaimed(db: Db, receipts: readonly Receipt[]): Promise<Map<string, Written>> {
+  if (receipts.length === 0) return new Map()
+  const sorted = receipts.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
+  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE], sorted)
   const name = `receipts-insert-${shape}`
   const { rows } = await db.query<WrittenRow>({ name, text: insertText(source), values })
-  const written = new Map(rows.map(row => [row.receipt_id, row]))
-  return receipts.map(({ receiptId }) => writtenOf(written.get(receiptId)))
+  return new Map(rows.map(row => [row.receipt_id, writtenOf(row)]))
 }
 
 interface WrittenRow {
@@ -210,21 +124,24 @@ interface WrittenRow {
   outbox_id: number
 }
 
-function writtenOf(row: WrittenRow | undefined): Written {
-  if (row === undefined) throw new LostRace('the receipt was written meanwhile')
+function writtenOf(row: WrittenRow): Written {
   return { revision: row.revision, outboxId: row.outbox_id }
+}
+
+function present(written: Written | undefined): Written {
+  if (written === undefined) throw new LostRace('the receipt was written meanwhile')
+  return written
 }
 
 const REVISE = `with revised as (
   update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
-    completed_at = $8, envelope_digest = $9, reversal = $13, reasons = $14::jsonb,
-    revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
-  where receipt_id = $1 and revision = $10 returning revision
+    completed_at = $8, envelope_digest = $9, reversal = $13, reasons = $14::jsonb, revision = revision + 1
+  where receipt_id = $1 and day = $15 and revision = $10 returning revision
 )
 ${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
 
 /** Writes a new outcome into a receipt: one revision higher, with another outbox row. */
-export async function revise(db: Db, receipt: Receipt): Promise<Written> {
+export async function revise(db: Db, receipt: StoredReceipt): Promise<Written> {
   const values = [
     receipt.receiptId,
     receipt.status,
@@ -240,9 +157,10 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
     addresseeOf(receipt),
     receipt.reversal,
     reasonsText(receipt),
+    receipt.day,
   ]
   const { rows } = await db.query<WrittenRow>({ text: REVISE, values })
-  return writtenOf(rows[0])
+  return present(rows[0] && writtenOf(rows[0]))
 }
 
 /**
@@ -251,50 +169,57 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
  */
 export async function handOn(
   db: Db,
-  { receiptId, envelopeDigest }: Receipt,
+  { receiptId, day, envelopeDigest }: StoredReceipt,
   repeat: { envelopeDigest: Buffer; acceptedAt: number },
 ): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.receipt set envelope_digest = $3, accepted_at = $4
-where receipt_id = $1 and envelope_digest = $2 and status = 'SUCCEEDED' and reversal is null`,
-    values: [receiptId, envelopeDigest, repeat.envelopeDigest, new Date(repeat.acceptedAt)],
+where receipt_id = $1 and day = $5 and envelope_digest = $2 and status = 'SUCCEEDED' and reversal is null`,
+    values: [receiptId, envelopeDigest, repeat.envelopeDigest, new Date(repeat.acceptedAt), day],
   })
   return count === 1
 }
 
+const INSERT_CANCELLED = `with claimed as (
+  ${receiptKeys.claimOf('(select $1::uuid as receipt_id) as given')}
+)
+insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest,
+  status, code, failed_records, attempt, accepted_at, completed_at, reversal)
+select current_date, revision, receipt_id, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11, $12 from claimed`
+
 /**
  * Writes a receipt without an outcome for a job that hasn't begun, so that it never will. The job's kind isn't known;
  * `receipt` names who cancelled it. Nothing is published now: the job is answered from this receipt when a worker takes
- * it.
+ * it. Throws LostRace if there is a receipt.
  */
 export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
-  const { count } = await db.query({
-    text: `insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest,
-  status, code, failed_records, attempt, accepted_at, completed_at, reversal)
-select current_date, 1, $1, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11, $12
-where not exists (select from tokenmill.receipt where receipt_id = $1)`,
-    values: [
-      receipt.receiptId,
-      receipt.clientId,
-      receipt.iss,
-      receipt.kind,
-      receipt.jti,
-      receipt.requestDigest,
-      receipt.envelopeDigest,
-      receipt.code,
-      receipt.attempt,
-      new Date(receipt.acceptedAt),
-      new Date(receipt.completedAt),
-      receipt.reversal,
-    ],
-  })
-  if (count !== 1) throw new LostRace('the receipt was written meanwhile')
+  const values = [
+    receipt.receiptId,
+    receipt.clientId,
+    receipt.iss,
+    receipt.kind,
+    receipt.jti,
+    receipt.requestDigest,
+    receipt.envelopeDigest,
+    receipt.code,
+    receipt.attempt,
+    new Date(receipt.acceptedAt),
+    new Date(receipt.completedAt),
+    receipt.reversal,
+  ]
+  const isWritten = async () => (await db.query({ text: INSERT_CANCELLED, values })).count === 1
+  if (await isWritten()) return
+  if ((await receiptKeys.removeLeft(db, [receipt.receiptId])) === 1 && (await isWritten())) return
+  throw new LostRace('the receipt was written meanwhile')
 }
 
 /** Records that the provider calls of a cancelled job have been compensated. */
-export async function recordCancelledCompensation(db: Db, receiptId: string): Promise<void> {
+export async function recordCancelledCompensation(
+  db: Db,
+  { receiptId, day }: Pick<StoredReceipt, 'receiptId' | 'day'>,
+): Promise<void> {
   await db.query({
-    text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and reversal = 'REQUIRED'`,
-    values: [receiptId],
+    text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and day = $2 and reversal = 'REQUIRED'`,
+    values: [receiptId, day],
   })
 }

@@ -1,17 +1,17 @@
-// `node bin/launch.mjs bench/on-call.ts [--receipts 10000000] [--batches 100000]`: how long the look-ups of `explain`
+// `node bin/launch.mjs bench/store/on-call.ts [--receipts 10000000] [--batches 100000]`: how long the look-ups of `explain`
 // and `batch list` take in a store of that size. The goal is under 50 ms each, without the start of the process. Every
 // look-up runs on a new connection, as in a command, and again on the same connection. On a busy machine the times mean
 // little, because a new connection first reads the catalogue entries of all partitions.
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { explain } from '../producers/operate/explain.ts'
-import { receiptId } from '../src/job/envelope/ids.ts'
-import * as batchList from '../src/store/batch/batch-list.ts'
-import { BATCH_STATES } from '../src/store/batch/batch-state.ts'
-import { openStore, type Store } from '../src/store/pool.ts'
-import { partitionStatements } from '../src/store/schema.ts'
-import type { Installation } from '../test/support/installation.ts'
-import { openPlace } from './place.ts'
+import { explain } from '../../producers/operate/explain.ts'
+import { receiptId } from '../../src/job/envelope/ids.ts'
+import * as batchList from '../../src/store/batch/batch-list.ts'
+import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import { partitionStatements } from '../../src/store/schema.ts'
+import type { Installation } from '../../test/support/installation.ts'
+import { openPlace } from '../place.ts'
 
 const { values } = parseArgs({
   options: {
@@ -107,6 +107,10 @@ select at::date, ($1::text[])[1 + n % ${CLIENTS}], gen_random_uuid(), gen_random
 from (select n, now() - random() * interval '6 days' as at from generate_series(1, ${Math.round(RECEIPTS / 20)}) as n) as made`,
     [clients],
   )
+  await run(
+    'insert into tokenmill.receipt_key (receipt_id, day, revision) select receipt_id, day, revision from tokenmill.receipt',
+  )
+  await run('vacuum (analyze) tokenmill.receipt_key')
   await run('vacuum (analyze) tokenmill.receipt')
   await run('vacuum (analyze) tokenmill.batch')
   await run('vacuum (analyze) tokenmill.outbox')
