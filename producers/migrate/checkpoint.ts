@@ -82,7 +82,10 @@ export async function removeCheckpoint(results: string): Promise<void> {
   await rm(checkpointPath(results), { force: true })
 }
 
-/** Refuses to continue another batch, or a batch over another file. */
+/**
+ * Refuses to continue another batch, or a batch over another file. Standard input isn't compared: its digest is known at its
+ * end.
+ */
 export function checkSameBatch(found: Checkpoint, now: Pick<Checkpoint, 'batch_id' | 'input'>, results: string): void {
   const path = checkpointPath(results)
   if (found.batch_id !== now.batch_id) {

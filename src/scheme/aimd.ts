@@ -80,7 +80,10 @@ interface Start {
   waitMs: number
 }
 
-/** Takes a token and a place for a call, if there is one of each. */
+/**
+ * Takes a token of the bucket and a place for a call, if there is one of each. A bulk call leaves some of both to interactive
+ * ones.
+ */
 export function start(before: AimdState, limits: RateLimits, urgency: Urgency, now: number): Start {
   const state = refill(before, limits, now)
   const bulk = urgency === 'bulk'

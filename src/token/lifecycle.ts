@@ -26,7 +26,8 @@ const TRANSITIONS = {
     RENEW: 'stays',
   },
   SUSPENDED: {
-    // A later file may lift `CARD_EXPIRED`, but never what was asked for.
+    // It takes the place of `CARD_EXPIRED`: a later file with the policy `newest` may lift that, but never a suspension by
+    // request.
     SUSPEND: { to: 'SUSPENDED', reason: 'REQUEST', from: 'CARD_EXPIRED' },
     ACTIVATE: { to: 'ACTIVE' },
     DELETE: { to: 'DELETED' },

@@ -1,5 +1,6 @@
-// The page that a browser gets on its way back from a challenge. It passes the JWT of the outcome to the shop: to the
-// surrounding window if the page is in a frame, else by a form. If scripts are off, the user presses a button.
+// The pages that a browser gets on its way back from a challenge. `backPage` passes the JWT of the outcome to the shop: to
+// the surrounding window if the page is in a frame, else by a form. If scripts are off, the user presses a button. The other
+// pages say that the outcome isn't there yet, or that no authentication belongs to the request.
 
 export interface Page {
   html(nonce: string): string

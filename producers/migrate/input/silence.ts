@@ -29,7 +29,10 @@ export function tellOfSilence(tell: (line: string) => void, isSilent: () => bool
   return () => clearTimeout(timer)
 }
 
-/** Until the function that it returns is called: in a migration of several files the next part tells. */
+/**
+ * Says each time that the queue server is away, until the returned function is called: in a migration of several files the
+ * next part says it from then on.
+ */
 export function tellOfAway({ queues }: Pick<FileRunDeps, 'queues'>, tell: (line: string) => void): () => void {
   let isOver = false
   queues.on('away', () => {

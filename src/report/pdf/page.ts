@@ -1,5 +1,6 @@
-// The page of a report: A4, the standard fonts of every PDF reader, one dark colour and two greys. It places text in a
-// box and fits the size; pdf.ts and table.ts decide what goes where.
+// The page of a report: A4, the standard fonts of every PDF reader, one dark colour and two greys. It sets a line
+// of text in a box: the size shrinks a little, then the text is cut with "…", but a number never is. Others decide what goes
+// where.
 import type { Definition } from '../definition.ts'
 
 export const INK = {

@@ -1,4 +1,4 @@
-// A simulated directory server with its access control servers, to rehearse 3-D Secure: EMV 2.2 messages over HTTP,
+// A simulated directory server with its access control servers, to rehearse EMV 3-D Secure 2.1 to 2.3.1: messages over HTTP,
 // with the outcome decided by the test card. A transaction id stands for one authentication, however often it is
 // requested. All state is in memory.
 import { randomBytes, randomUUID } from 'node:crypto'

@@ -163,7 +163,7 @@ and created_at < $3 order by outbox_id limit $4 for update skip locked`,
   return rows.map(outboxOf)
 }
 
-/** Backpressure: from this many waiting results of a client on, workers delay its chunks (workers/line/announce.ts). */
+/** Backpressure: from this many waiting results of a queue on, workers delay the chunks that are answered there (workers/line/announce.ts). */
 export const HELD_BACK_MIN = 10_000
 
 /**
