@@ -7,12 +7,13 @@ import { writeSample } from '../producers/migrate/sample.ts'
 import { runBare } from './bare.ts'
 import { runDecrypt } from './decrypt.ts'
 import { writeEncrypted } from './encrypted.ts'
+import { runHops } from './hops.ts'
 import { runMigrate } from './migrate.ts'
 import { runNaive } from './naive.ts'
 import { type EngineName, openPlace, type Place } from './place.ts'
 import { openPut, type PutRun } from './put.ts'
 import { runSchemeBatch, type SchemeRunOptions } from './scheme-batch.ts'
-import { runSingle } from './single.ts'
+import { runLifecycle, runSingle } from './single.ts'
 
 interface Line {
   case: string
@@ -42,6 +43,7 @@ try {
     if (values.cases.includes('a')) lines.push(...(await wholeFile(place, engine)))
     if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
     if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
+    if (values.cases.includes('j') && engine === 'redis') lines.push(await lifecycleJobs(place, engine))
     if (values.cases.includes('f')) await putCards(place, engine)
     if (values.cases.includes('h')) await schemeTokens('h: scheme tokens', place, engine, 2)
     if (values.cases.includes('i')) await schemeTokens('i: scheme tokens, one process busy', place, engine, 1)
@@ -144,16 +146,33 @@ async function encryptedFile(where: Place, engine: EngineName): Promise<Line> {
 
 async function singleJobs(where: Place, engine: EngineName): Promise<Line> {
   const installation = await where.open(engine)
-  const { perSecond, rows: size } = await runSingle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const { rows: size, ...run } = await runSingle(installation, Math.min(rows, 3_000)).finally(installation.close)
   const { perSecond: limitPerSecond } = await runDecrypt()
   return {
     case: 'c: token-create, one by one',
     engine,
     rows: size,
-    perSecond,
+    ...run,
     limit: `e: RSA-2048, ${availableParallelism()} cores`,
     limitPerSecond,
-    ratio: perSecond / limitPerSecond,
+    ratio: run.perSecond / limitPerSecond,
+  }
+}
+
+async function lifecycleJobs(where: Place, engine: EngineName): Promise<Line> {
+  const installation = await where.open(engine)
+  const { rows: size, ...run } = await runLifecycle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const other = await where.open(engine)
+  const hops = await runHops(other, size * 2).finally(other.close)
+  return {
+    case: 'j: token-lifecycle, one by one',
+    engine,
+    rows: size,
+    ...run,
+    limit: 'two hops with nothing done in them',
+    limitPerSecond: hops.perSecond,
+    limitProcessor: hops.processor,
+    ratio: run.perSecond / hops.perSecond,
   }
 }
 
