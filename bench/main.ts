@@ -7,13 +7,13 @@ import { writeSample } from '../producers/migrate/sample.ts'
 import { runBare } from './bare.ts'
 import { runDecrypt } from './decrypt.ts'
 import { writeEncrypted } from './encrypted.ts'
-import { runHops } from './hops.ts'
 import { runMigrate } from './migrate.ts'
 import { runNaive } from './naive.ts'
 import { type EngineName, openPlace, type Place } from './place.ts'
 import { openPut, type PutRun } from './put.ts'
 import { runSchemeBatch, type SchemeRunOptions } from './scheme-batch.ts'
-import { runLifecycle, runSingle } from './single.ts'
+import { runHops } from './single/hops.ts'
+import { runLifecycle, runSingle } from './single/run.ts'
 
 interface Line {
   case: string

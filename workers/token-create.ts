@@ -90,7 +90,7 @@ const CARD = 'body.encrypted_card'
 async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
   const { scope, facts, given, contract, provisioned } = prepared
   const [stored, refusal] = await Promise.all([
-    findByCard(deps.store, facts),
+    findByCard(facts, deps),
     guessRefusal(guessOf(work.client.clientId, scope.tokenScope, facts), CARD, deps),
   ])
   if (refusal) return refusal

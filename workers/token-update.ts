@@ -166,7 +166,7 @@ function retiring(
 
 /** The refusal of a new PAN that already has another live token. */
 async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
-  return (await findByCard(deps.store, facts)) ? refuse('pan_taken', CARD) : undefined
+  return (await findByCard(facts, deps)) ? refuse('pan_taken', CARD) : undefined
 }
 
 /** The fields that a PATCH has beside the card. */

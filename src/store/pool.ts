@@ -4,6 +4,7 @@ import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { plains } from './columns.ts'
 import { openPool } from './connection/connection.ts'
 import type { Finder } from './connection/finder.ts'
 
@@ -163,6 +164,21 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
  */
 export async function hold(db: Db, lock: string): Promise<void> {
   await db.query({ name: 'hold', text: 'select pg_advisory_xact_lock($1)', values: [lockNumber(lock)] })
+}
+
+/** Takes those of these locks (UUIDs) that no other transaction has, and returns them. It waits for none. */
+export async function tryHoldAll(db: Db, locks: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'try-hold',
+    text: `select v.id from unnest($1::uuid[], $2::bigint[]) as v(id, number) where pg_try_advisory_xact_lock(v.number)`,
+    values: [plains(locks), plains(locks.map(lockNumber))],
+  })
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** A later statement of this transaction waits for a lock at most for so long; then it fails as a lost race. */
+export async function limitLockWaits(db: Db, ms: number): Promise<void> {
+  await db.query({ name: `lock-timeout-${ms}`, text: `set local lock_timeout = ${ms}` })
 }
 
 /** The number of an advisory lock: the first 63 bits of its UUID. */

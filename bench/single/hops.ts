@@ -4,9 +4,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
-import type { Installation } from '../test/support/installation.ts'
+import type { Installation } from '../../test/support/installation.ts'
 import { type ProcessorTime, watchProcessor } from './processor.ts'
-import { IN_FLIGHT } from './single.ts'
+import { IN_FLIGHT } from './run.ts'
 
 const PREFIX = '{hops}'
 const LEAVING = { removeOnComplete: true, attempts: 1 } as const

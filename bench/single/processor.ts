@@ -1,7 +1,7 @@
 // How much processor time the processes of a bench use: this one, its workers, PostgreSQL and Redis. Linux only; empty
 // where there is no /proc.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import type { Installation } from '../test/support/installation.ts'
+import type { Installation } from '../../test/support/installation.ts'
 
 /** In µs. `bench` is this process: for single jobs the sender. */
 export type ProcessorTime = Partial<Record<'bench' | 'workers' | 'PostgreSQL' | 'Redis', number>>

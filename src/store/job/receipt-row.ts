@@ -1,0 +1,148 @@
+// A receipt's row as the store holds it, and its columns, for receipts.ts. No statement is sent from here.
+import { addresseeOf, type Kind } from '../../job/catalogue.ts'
+import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
+import type { Counts } from '../../job/outcome.ts'
+import type { FieldReason } from '../../job/problem.ts'
+import type { Column } from '../columns.ts'
+
+export interface Receipt {
+  receiptId: string
+  clientId: string
+  iss: string
+  kind: Kind
+  jti: string
+  requestDigest: Buffer
+  /** The version of the data key `digest`. */
+  digestVersion: number
+  envelopeDigest: Buffer
+  replyTo: string | null
+  reference: string | null
+  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
+  code: number
+  /** The outcome of a single record. */
+  outcome: string | null
+  refusal: FieldReason[] | null
+  tokenId: string | null
+  batchNo: number | null
+  chunk: number | null
+  counts: Counts | null
+  /** For a chunk: how many of its records ended with each reason; null if an older release wrote the receipt. */
+  reasons: ReasonCounts | null
+  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
+  outcomes: string | null
+  failedRecords: number
+  revision: number
+  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
+  reversal: 'REQUIRED' | 'COMPLETED' | null
+  attempt: number
+  /** ms since the epoch. */
+  acceptedAt: number
+  completedAt: number
+}
+
+export const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
+outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
+completed_at`
+
+export interface Row {
+  receipt_id: string
+  client_id: string
+  iss: string
+  kind: Kind
+  jti: string
+  request_digest: Buffer
+  digest_version: number
+  envelope_digest: Buffer
+  reply_to: string | null
+  reference: string | null
+  status: Receipt['status']
+  code: number
+  outcome: string | null
+  refusal: FieldReason[] | null
+  token_id: string | null
+  batch_no: number | null
+  chunk: number | null
+  counts: Counts | null
+  reasons: ReasonCounts | null
+  outcomes: string | null
+  failed_records: number
+  revision: number
+  reversal: Receipt['reversal']
+  attempt: number
+  accepted_at: number
+  completed_at: number
+}
+
+export function receiptOf(row: Row): Receipt {
+  return {
+    receiptId: row.receipt_id,
+    clientId: row.client_id,
+    iss: row.iss,
+    kind: row.kind,
+    jti: row.jti,
+    requestDigest: row.request_digest,
+    digestVersion: row.digest_version,
+    envelopeDigest: row.envelope_digest,
+    replyTo: row.reply_to,
+    reference: row.reference,
+    status: row.status,
+    code: row.code,
+    outcome: row.outcome,
+    refusal: row.refusal,
+    tokenId: row.token_id,
+    batchNo: row.batch_no,
+    chunk: row.chunk,
+    counts: row.counts,
+    reasons: row.reasons,
+    outcomes: row.outcomes,
+    failedRecords: row.failed_records,
+    revision: row.revision,
+    reversal: row.reversal,
+    attempt: row.attempt,
+    acceptedAt: row.accepted_at,
+    completedAt: row.completed_at,
+  }
+}
+
+const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
+  ...{ name, type, text, plain },
+})
+const binary = (value: Buffer) => `\\x${value.toString('hex')}`
+const moment = (ms: number) => new Date(ms).toISOString()
+const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+
+/** Null if no record has a reason. */
+export function reasonsText({ reasons }: Receipt): string | null {
+  return reasons === null || Object.keys(reasons).length === 0 ? null : JSON.stringify(reasons)
+}
+
+export const NEW_COLUMNS: readonly Column<Receipt>[] = [
+  column('receipt_id', 'uuid', r => r.receiptId, true),
+  column('client_id', 'text', r => r.clientId),
+  column('iss', 'text', r => r.iss),
+  column('kind', 'text', r => r.kind),
+  column('jti', 'text', r => r.jti),
+  column('request_digest', 'bytea', r => binary(r.requestDigest)),
+  column('digest_version', 'smallint', r => r.digestVersion, true),
+  column('envelope_digest', 'bytea', r => binary(r.envelopeDigest)),
+  column('reply_to', 'text', r => r.replyTo),
+  column('reference', 'text', r => r.reference),
+  column('status', 'text', r => r.status),
+  column('code', 'smallint', r => r.code, true),
+  column('outcome', 'text', r => r.outcome),
+  column('refusal', 'jsonb', r => json(r.refusal)),
+  column('token_id', 'uuid', r => r.tokenId, true),
+  column('batch_no', 'bigint', r => r.batchNo, true),
+  column('chunk', 'integer', r => r.chunk, true),
+  column('counts', 'jsonb', r => json(r.counts)),
+  column('reasons', 'jsonb', r => reasonsText(r)),
+  column('outcomes', 'text', r => r.outcomes),
+  column('failed_records', 'integer', r => r.failedRecords, true),
+  column('reversal', 'text', r => r.reversal),
+  column('attempt', 'integer', r => r.attempt, true),
+  column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
+  column('completed_at', 'timestamptz', r => moment(r.completedAt)),
+]
+/** Not a column of the receipt: the client to whose results queue the outbox row goes. */
+export const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
+export const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
