@@ -33,14 +33,20 @@ export async function runLifecycle(installation: Installation, rows: number): Pr
   )
 }
 
-async function createAll(installation: Installation, rows: number): Promise<SingleRun> {
+/** Makes the jobs first; `begun` is called when the first one is sent. */
+export async function createAll(
+  installation: Installation,
+  rows: number,
+  { begun = () => {}, inFlight = IN_FLIGHT } = {},
+): Promise<SingleRun> {
   const client = await installation.connect({ replyTo: 'sealing' })
   const items = []
   for (let index = 0; index < rows; index += 1) {
     const card = await client.encryptCard({ cardNumber: panOf(index, 5), expiryMonth: 12, expiryYear: 2030 })
     items.push({ kind: 'token-create' as const, request: { token_scope: installation.scope, ...card } })
   }
-  return sendAll(installation, items)
+  begun()
+  return sendAll(installation, items, inFlight)
 }
 
 interface Item {
@@ -48,13 +54,12 @@ interface Item {
   request: object
 }
 
-async function sendAll(installation: Installation, items: readonly Item[]): Promise<SingleRun> {
+async function sendAll(installation: Installation, items: readonly Item[], inFlight = IN_FLIGHT): Promise<SingleRun> {
   const client = await installation.connect({ replyTo: 'bench' })
   const processor = await watchProcessor(installation)
   const began = performance.now()
   let failed = 0
-  for await (const { result } of client.bulk(items, { inFlight: IN_FLIGHT }))
-    if (result.status !== 'SUCCEEDED') failed += 1
+  for await (const { result } of client.bulk(items, { inFlight })) if (result.status !== 'SUCCEEDED') failed += 1
   const rows = items.length
   const perSecond = (rows * 1000) / (performance.now() - began)
   const used = processor(rows)

@@ -2,6 +2,8 @@
 // too, on whatever queue, only some places are theirs, so that a job for which somebody waits finds few of them before it.
 // BullMQ says which job is next.
 
+import type { ReceivedJob } from './engine.ts'
+
 /** So many jobs with a priority a worker has in hand while others come, too. */
 export const BACKGROUND_MAX = 16
 const RECENT_MS = 1_000
@@ -9,7 +11,7 @@ const RECENT_MS = 1_000
 /** The places of one worker. */
 export interface Places {
   /** A job was taken. The result is called when it has ended. */
-  take(job: { priority: number }): () => void
+  take(job: Pick<ReceivedJob, 'isBackground'>): () => void
   /** How many jobs the worker may have in hand now. */
   most(): number
 }
@@ -20,8 +22,8 @@ export function openPlaces(now: () => number = () => performance.now()): (concur
   return concurrency => {
     let others = 0
     return {
-      take({ priority }) {
-        if (priority > 0) return () => {}
+      take({ isBackground }) {
+        if (isBackground) return () => {}
         others += 1
         otherAt = now()
         return () => {

@@ -49,7 +49,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
     assert(token !== undefined && signal !== undefined, 'a job comes with token and signal')
     if (received.tied) await backend.sever(queue, received.id)
     active += 1
-    const leave = places.take({ priority: count(job.priority) })
+    const leave = places.take(received)
     limit()
     try {
       return await dispose(job, token, await answer(received, signal))
@@ -177,6 +177,7 @@ function receive(job: Job, consumer: Consumer): ReceivedJob {
     exhausted,
     tied,
     enqueuedAt: count(job.timestamp),
+    isBackground: count(job.priority) > 0,
     progress: progressOf(job),
   }
 }

@@ -10,13 +10,13 @@ function open(concurrency: number) {
 
 it('a worker with background jobs alone has all its places for them', () => {
   const { take, most } = open(64)
-  for (let n = 0; n < 40; n += 1) take({ priority: 10 })
+  for (let n = 0; n < 40; n += 1) take({ isBackground: true })
   expect(most()).toBe(64)
 })
 
 it('while other jobs come, background jobs have 16 places, and each other job its own beside', () => {
   const { take, most, wait } = open(64)
-  const leave = [0, 0, 0].map(priority => take({ priority }))
+  const leave = [0, 0, 0].map(() => take({ isBackground: false }))
   expect(most()).toBe(19)
   leave[0]?.()
   expect(most()).toBe(18)
@@ -33,15 +33,15 @@ it('other jobs on one queue leave fewer places for background jobs on each', () 
   const { take, placesFor } = open(64)
   const elsewhere = placesFor(64)
   expect(elsewhere.most()).toBe(64)
-  take({ priority: 0 })
+  take({ isBackground: false })
   expect(elsewhere.most()).toBe(16)
 })
 
 it('other jobs have all places, and no more', () => {
   const { take, most } = open(64)
-  for (let n = 0; n < 63; n += 1) take({ priority: 0 })
+  for (let n = 0; n < 63; n += 1) take({ isBackground: false })
   expect(most()).toBe(64)
   const few = open(2)
-  few.take({ priority: 0 })
+  few.take({ isBackground: false })
   expect(few.most()).toBe(2)
 })

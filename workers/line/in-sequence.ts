@@ -14,7 +14,11 @@ export async function decideInSequence(
   if (sequence === undefined) return decide()
   const { clientId } = work.client
   const last = await deps.lookUps.sequence({ clientId, tokenId })
-  if (last !== undefined && sequence <= last) return noEffect(refuse('sequence_stale', 'body.sequence'))
+  if (last !== undefined && sequence <= last) {
+    // The job with the higher sequence may have deleted the token after this one had read it.
+    const isGone = (await deps.lookUps.token(tokenId))?.status === 'DELETED'
+    return noEffect(isGone ? refuse('token_not_found', 'body.id') : refuse('sequence_stale', 'body.sequence'))
+  }
   const decision = await decide()
   if (isRefusal(decision.answer)) return decision
   return { ...decision, effect: { ...decision.effect, sequences: [{ clientId, tokenId, sequence }] } }
