@@ -7,6 +7,7 @@ import type { Logger } from '../log.ts'
 import { plains } from './columns.ts'
 import { openPool } from './connection/connection.ts'
 import type { Finder } from './connection/finder.ts'
+import type { PlacedClient } from './connection/placed-client.ts'
 
 /** Either the pool or one transaction: both run statements. */
 export interface Db {
@@ -106,14 +107,15 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
     connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => pool.end(),
     async transaction(work, { lock } = {}) {
-      const client = await pool.connect().catch(error => {
+      const client = (await pool.connect().catch(error => {
         throw toStoreFault(error)
-      })
+      })) as pg.PoolClient & PlacedClient
       let broken: Error | undefined
       let ended = false
       let failure: unknown
       // Not awaited, so that the next statement is sent right behind it. If `begin` fails, all that follows fails too,
       // and the error of `begin` is the one that is thrown.
+      client.sendTogether()
       const begun = client.query(
         lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`,
       )
@@ -122,12 +124,13 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
         const result = await work({
           // After a failure `work` may still be sending statements that it began side by side. They must not run
           // outside the transaction.
-          query: statement =>
-            ended
-              ? Promise.reject(new LostRace('the transaction has ended'))
-              : run(client, statement, error => {
-                  failure ??= error
-                }),
+          query: statement => {
+            if (ended) return Promise.reject(new LostRace('the transaction has ended'))
+            client.sendTogether()
+            return run(client, statement, error => {
+              failure ??= error
+            })
+          },
         })
         await begun
         ended = true
