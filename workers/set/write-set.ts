@@ -68,39 +68,39 @@ async function writeSet(set: readonly Single[], deps: SetDeps) {
 
 async function write(db: Db, set: readonly Single[], deps: ReleaseDeps): Promise<Ends> {
   const ends: Ends = new Map()
-  const revisions = await claim(db, set, ends)
+  await claim(db, set, ends)
   const claimed = set.filter(single => !ends.has(single))
   await holdTokens(db, claimed, ends)
   const staying = claimed.filter(single => !ends.has(single))
   if (staying.length === 0) return ends
-  const rows = staying.map(({ receipt }) => ({ ...receipt, revision: revisions.get(receipt.receiptId) ?? 1 }))
+  const rows = staying.map(({ receipt }) => receipt)
   const effects = staying.map(({ effect: { inserts: _, ...effect } }) => effect)
-  const [, written] = await Promise.all([writeEffects(db, effects, deps), receipts.insertClaimed(db, rows)])
+  const [, written] = await Promise.all([writeEffects(db, effects, deps), receipts.insertAll(db, rows)])
   for (const [index, single] of staying.entries()) {
-    const [row, own] = [rows[index], written[index]]
-    if (row && own) ends.set(single, { row, ...own })
+    const own = written[index]
+    if (own) ends.set(single, { row: single.receipt, ...own })
   }
   return ends
 }
 
 /** Locks the receipts, and tells which jobs may still write theirs. */
-async function claim(db: Db, set: readonly Single[], ends: Ends): Promise<ReadonlyMap<string, number>> {
+async function claim(db: Db, set: readonly Single[], ends: Ends): Promise<void> {
   const ids = set.map(({ receipt }) => receipt.receiptId)
   const misses = set.flatMap(({ effect }) => effect.misses ?? [])
-  const [, free, revisions, counts] = await Promise.all([
+  const [, free, found, counts] = await Promise.all([
     limitLockWaits(db, SET.lockMsMax),
     tryHoldAll(db, ids),
-    receipts.findClaimable(db, ids),
+    receipts.findAll(db, ids),
     misses.length === 0 ? [] : guesses.countAll(db, misses),
   ])
+  const done = new Set(found.map(({ receiptId }) => receiptId))
   const counted = new Map(misses.map((miss, index) => [guessKey(miss), counts[index] ?? 0]))
   for (const single of set) {
     const { receiptId } = single.receipt
     if (!free.has(receiptId)) ends.set(single, 'BUSY')
-    else if (!revisions.has(receiptId)) ends.set(single, 'LOST')
+    else if (done.has(receiptId)) ends.set(single, 'LOST')
     else if (mayExceed(single, counted)) ends.set(single, 'BUSY')
   }
-  return revisions
 }
 
 const guessKey = ({ clientId, tokenScope, digits }: guesses.Guess) => `${clientId} ${tokenScope} ${digits}`

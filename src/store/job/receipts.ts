@@ -1,22 +1,112 @@
 // Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
 // that locks and writes the receipt decides.
 
-import { addresseeOf } from '../../job/catalogue.ts'
-import { type Column, listOf, plains, rowSet } from '../columns.ts'
+import { addresseeOf, type Kind } from '../../job/catalogue.ts'
+import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
+import type { Counts } from '../../job/outcome.ts'
+import type { FieldReason } from '../../job/problem.ts'
+import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import { outboxRowsOfReceipts } from './outbox.ts'
-import {
-  ADDRESSEE,
-  COLUMNS,
-  NEW_COLUMNS,
-  NEW_NAMES,
-  type Receipt,
-  type Row,
-  reasonsText,
-  receiptOf,
-} from './receipt-row.ts'
 
-export type { Receipt } from './receipt-row.ts'
+export interface Receipt {
+  receiptId: string
+  clientId: string
+  iss: string
+  kind: Kind
+  jti: string
+  requestDigest: Buffer
+  /** The version of the data key `digest`. */
+  digestVersion: number
+  envelopeDigest: Buffer
+  replyTo: string | null
+  reference: string | null
+  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
+  code: number
+  /** The outcome of a single record. */
+  outcome: string | null
+  refusal: FieldReason[] | null
+  tokenId: string | null
+  batchNo: number | null
+  chunk: number | null
+  counts: Counts | null
+  /** For a chunk: how many of its records ended with each reason; null if an older release wrote the receipt. */
+  reasons: ReasonCounts | null
+  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
+  outcomes: string | null
+  failedRecords: number
+  revision: number
+  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
+  reversal: 'REQUIRED' | 'COMPLETED' | null
+  attempt: number
+  /** ms since the epoch. */
+  acceptedAt: number
+  completedAt: number
+}
+
+const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
+outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
+completed_at`
+
+interface Row {
+  receipt_id: string
+  client_id: string
+  iss: string
+  kind: Kind
+  jti: string
+  request_digest: Buffer
+  digest_version: number
+  envelope_digest: Buffer
+  reply_to: string | null
+  reference: string | null
+  status: Receipt['status']
+  code: number
+  outcome: string | null
+  refusal: FieldReason[] | null
+  token_id: string | null
+  batch_no: number | null
+  chunk: number | null
+  counts: Counts | null
+  reasons: ReasonCounts | null
+  outcomes: string | null
+  failed_records: number
+  revision: number
+  reversal: Receipt['reversal']
+  attempt: number
+  accepted_at: number
+  completed_at: number
+}
+
+function receiptOf(row: Row): Receipt {
+  return {
+    receiptId: row.receipt_id,
+    clientId: row.client_id,
+    iss: row.iss,
+    kind: row.kind,
+    jti: row.jti,
+    requestDigest: row.request_digest,
+    digestVersion: row.digest_version,
+    envelopeDigest: row.envelope_digest,
+    replyTo: row.reply_to,
+    reference: row.reference,
+    status: row.status,
+    code: row.code,
+    outcome: row.outcome,
+    refusal: row.refusal,
+    tokenId: row.token_id,
+    batchNo: row.batch_no,
+    chunk: row.chunk,
+    counts: row.counts,
+    reasons: row.reasons,
+    outcomes: row.outcomes,
+    failedRecords: row.failed_records,
+    revision: row.revision,
+    reversal: row.reversal,
+    attempt: row.attempt,
+    acceptedAt: row.accepted_at,
+    completedAt: row.completed_at,
+  }
+}
 
 // With `= any(…)` PostgreSQL could keep a plan that it made while the table was empty, which becomes slow as the table
 // grows.
@@ -33,16 +123,59 @@ export async function find(db: Db, receiptId: string): Promise<Receipt | undefin
   return (await findAll(db, [receiptId]))[0]
 }
 
+const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
+  ...{ name, type, text, plain },
+})
+const binary = (value: Buffer) => `\\x${value.toString('hex')}`
+const moment = (ms: number) => new Date(ms).toISOString()
+const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+
+/** Null if no record has a reason. */
+function reasonsText({ reasons }: Receipt): string | null {
+  return reasons === null || Object.keys(reasons).length === 0 ? null : JSON.stringify(reasons)
+}
+
+const NEW_COLUMNS: readonly Column<Receipt>[] = [
+  column('receipt_id', 'uuid', r => r.receiptId, true),
+  column('client_id', 'text', r => r.clientId),
+  column('iss', 'text', r => r.iss),
+  column('kind', 'text', r => r.kind),
+  column('jti', 'text', r => r.jti),
+  column('request_digest', 'bytea', r => binary(r.requestDigest)),
+  column('digest_version', 'smallint', r => r.digestVersion, true),
+  column('envelope_digest', 'bytea', r => binary(r.envelopeDigest)),
+  column('reply_to', 'text', r => r.replyTo),
+  column('reference', 'text', r => r.reference),
+  column('status', 'text', r => r.status),
+  column('code', 'smallint', r => r.code, true),
+  column('outcome', 'text', r => r.outcome),
+  column('refusal', 'jsonb', r => json(r.refusal)),
+  column('token_id', 'uuid', r => r.tokenId, true),
+  column('batch_no', 'bigint', r => r.batchNo, true),
+  column('chunk', 'integer', r => r.chunk, true),
+  column('counts', 'jsonb', r => json(r.counts)),
+  column('reasons', 'jsonb', r => reasonsText(r)),
+  column('outcomes', 'text', r => r.outcomes),
+  column('failed_records', 'integer', r => r.failedRecords, true),
+  column('reversal', 'text', r => r.reversal),
+  column('attempt', 'integer', r => r.attempt, true),
+  column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
+  column('completed_at', 'timestamptz', r => moment(r.completedAt)),
+]
+/** Not a column of the receipt: the client to whose results queue the outbox row goes. */
+const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
+const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
+
 // One statement that inserts the receipts, their revisions (above those of faults that were answered before) and their
 // outbox rows. The transaction holds the receipts' locks, so no other transaction can insert one after "not exists" was
 // checked, in whatever partition.
-const insertText = (source: string, next: string, isNew: string) => `with given as (
-  select v.*, ${next} as next
+const insertText = (source: string) => `with given as (
+  select v.*, (select coalesce(max(o.revision), 0) + 1 from tokenmill.outbox as o where o.receipt_id = v.receipt_id) as next
   from ${source}
 ), written as (
   insert into tokenmill.receipt (day, revision, ${NEW_NAMES})
   select current_date, next, ${NEW_NAMES} from given
-  where ${isNew}
+  where not exists (select from tokenmill.receipt as r where r.receipt_id = given.receipt_id)
   returning receipt_id, revision
 )
 ${outboxRowsOfReceipts({
@@ -51,9 +184,6 @@ ${outboxRowsOfReceipts({
   receiptId: 'given.receipt_id',
   written: 'written join given on given.receipt_id = written.receipt_id',
 })}`
-const nextOf = (id: string) =>
-  `(select coalesce(max(o.revision), 0) + 1 from tokenmill.outbox as o where o.receipt_id = ${id})`
-const isNewIn = (id: string) => `not exists (select from tokenmill.receipt as r where r.receipt_id = ${id})`
 
 /** A receipt that was just written, and its outbox row. */
 export interface Written {
@@ -66,46 +196,12 @@ export interface Written {
  * exists already.
  */
 export async function insertAll(db: Db, receipts: readonly Receipt[]): Promise<Written[]> {
-  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE], receipts)
-  const text = insertText(source, nextOf('v.receipt_id'), isNewIn('given.receipt_id'))
-  return insert(db, receipts, { name: `receipts-insert-${shape}`, text, values })
-}
-
-const REVISION: Column<Receipt> = { name: 'own_revision', type: 'integer', text: r => r.revision, plain: true }
-
-/**
- * As `insertAll`, for receipts that `findClaimable` found to be new in this transaction; each has the revision that it
- * found.
- */
-export async function insertClaimed(db: Db, receipts: readonly Receipt[]): Promise<Written[]> {
-  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE, REVISION], receipts)
-  const text = insertText(source, 'v.own_revision', 'true')
-  return insert(db, receipts, { name: `receipts-insert-claimed-${shape}`, text, values })
-}
-
-async function insert(
-  db: Db,
-  receipts: readonly Receipt[],
-  statement: { name: string; text: string; values: unknown[] },
-): Promise<Written[]> {
   if (receipts.length === 0) return []
-  const { rows } = await db.query<WrittenRow>(statement)
+  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE], receipts)
+  const name = `receipts-insert-${shape}`
+  const { rows } = await db.query<WrittenRow>({ name, text: insertText(source), values })
   const written = new Map(rows.map(row => [row.receipt_id, row]))
   return receipts.map(({ receiptId }) => writtenOf(written.get(receiptId)))
-}
-
-/**
- * The revisions that the receipts of these jobs get; jobs that have a receipt are left out. The caller holds the
- * receipts' locks, so the answer stays right until the end of the transaction.
- */
-export async function findClaimable(db: Db, receiptIds: readonly string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ id: string; next: number }>({
-    name: 'receipts-claimable',
-    text: `select wanted.id, ${nextOf('wanted.id')} as next
-from unnest(${listOf(1, 'uuid')}) as wanted(id) where ${isNewIn('wanted.id')}`,
-    values: [plains(receiptIds)],
-  })
-  return new Map(rows.map(({ id, next }) => [id, next]))
 }
 
 interface WrittenRow {
