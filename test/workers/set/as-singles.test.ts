@@ -10,6 +10,7 @@ import { reuseTokenOf } from '../../../src/token/token.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { freshDatabase } from '../../support/postgres.ts'
+import { volume } from '../../support/volume.ts'
 import { type Job, openWorld, type World } from '../provider/bundle.ts'
 
 const CARDS = 8
@@ -230,12 +231,12 @@ from tokenmill.receipt where receipt_id = any($1::uuid[])`,
         const all = { mix, no, order: numbers }
         expectSame(await leftBy(together, all, jobs), await leftBy(single, all, others))
       }),
-      { numRuns: 12, endOnFailure: true, includeErrorInReport: true },
+      { numRuns: volume(12, 120), endOnFailure: true, includeErrorInReport: true },
     )
     for (const { deps } of together.worlds) {
       const { values } = await deps.metrics.setJobs.get()
       written.together += values.find(({ labels }) => labels.written === 'together')?.value ?? 0
     }
     expect(written.together).toBeGreaterThan(30)
-  }, 240_000)
+  }, 300_000)
 })
