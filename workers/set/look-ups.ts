@@ -1,5 +1,4 @@
 // What single jobs read from the store, outside of transactions: the jobs that ask at the same time share a statement.
-import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
@@ -10,11 +9,12 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import type { SchemeRow } from '../../src/token/scheme.ts'
 import { gather } from './gather.ts'
 
+type StoredReceipt = Awaited<ReturnType<typeof receipts.findAll>>[number]
 type Mark = Pick<sequences.SequenceMark, 'clientId' | 'tokenId'>
 
 /** The rows may be shared with other jobs: nobody changes them. */
 export interface LookUps {
-  receipt(receiptId: string): Promise<Receipt | undefined>
+  receipt(receiptId: string): Promise<StoredReceipt | undefined>
   /** By id, also a deleted one. */
   token(tokenId: string): Promise<StoredToken | undefined>
   /** The live tokens that have one of these fingerprints. */
