@@ -12,7 +12,8 @@ import { runNaive } from './naive.ts'
 import { type EngineName, openPlace, type Place } from './place.ts'
 import { openPut, type PutRun } from './put.ts'
 import { runSchemeBatch, type SchemeRunOptions } from './scheme-batch.ts'
-import { runSingle } from './single.ts'
+import { runHops } from './single/hops.ts'
+import { createAll, runLifecycle, runSingle } from './single/run.ts'
 
 interface Line {
   case: string
@@ -42,7 +43,9 @@ try {
     if (values.cases.includes('a')) lines.push(...(await wholeFile(place, engine)))
     if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
     if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
+    if (values.cases.includes('j') && engine === 'redis') lines.push(await lifecycleJobs(place, engine))
     if (values.cases.includes('f')) await putCards(place, engine)
+    if (values.cases.includes('k')) await putBesideSubmit(place, engine)
     if (values.cases.includes('h')) await schemeTokens('h: scheme tokens', place, engine, 2)
     if (values.cases.includes('i')) await schemeTokens('i: scheme tokens, one process busy', place, engine, 1)
   }
@@ -51,6 +54,27 @@ try {
 }
 if (lines.length > 0) print(lines)
 
+function sayPuts(name: string, engine: EngineName, { requests, p50, p99, others }: PutRun): void {
+  process.stdout.write(`${name} (${engine}): ${requests} PUTs, p50 ${p50} ms, p99 ${p99} ms, not 200: ${others}\n`)
+}
+
+/** (k): latency of one PUT beside single creates that are sent as `submit` sends them. */
+async function putBesideSubmit(where: Place, engine: EngineName): Promise<void> {
+  const installation = await where.open(engine)
+  try {
+    const put = await openPut(installation)
+    const begun = Promise.withResolvers<void>()
+    const size = Math.min(rows, 20_000)
+    const submitted = createAll(installation, size, { begun: begun.resolve, inFlight: 1_000 })
+    await begun.promise
+    const beside = await put(12)
+    const { perSecond } = await submitted
+    sayPuts(`k: PUT beside ${size} submitted creates (${Math.round(perSecond)}/s)`, engine, beside)
+  } finally {
+    await installation.close()
+  }
+}
+
 /** (f) and (g): latency of one PUT, alone and beside a migration. */
 async function putCards(where: Place, engine: EngineName): Promise<void> {
   const installation = await where.open(engine)
@@ -58,13 +82,11 @@ async function putCards(where: Place, engine: EngineName): Promise<void> {
   await writeSample(file, { rows, seed: 3, now: Date.now() })
   try {
     const put = await openPut(installation)
-    const say = (name: string, { requests, p50, p99, others }: PutRun) =>
-      process.stdout.write(`${name} (${engine}): ${requests} PUTs, p50 ${p50} ms, p99 ${p99} ms, not 200: ${others}\n`)
-    say('f: PUT, idle', await put(15))
+    sayPuts('f: PUT, idle', engine, await put(15))
     const migration = runMigrate(installation, file)
     const beside = await put(12)
     const { perSecond } = await migration
-    say(`g: PUT beside a migration of ${rows} rows (${Math.round(perSecond)}/s)`, beside)
+    sayPuts(`g: PUT beside a migration of ${rows} rows (${Math.round(perSecond)}/s)`, engine, beside)
   } finally {
     await installation.close()
   }
@@ -144,16 +166,33 @@ async function encryptedFile(where: Place, engine: EngineName): Promise<Line> {
 
 async function singleJobs(where: Place, engine: EngineName): Promise<Line> {
   const installation = await where.open(engine)
-  const { perSecond, rows: size } = await runSingle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const { rows: size, ...run } = await runSingle(installation, Math.min(rows, 3_000)).finally(installation.close)
   const { perSecond: limitPerSecond } = await runDecrypt()
   return {
     case: 'c: token-create, one by one',
     engine,
     rows: size,
-    perSecond,
+    ...run,
     limit: `e: RSA-2048, ${availableParallelism()} cores`,
     limitPerSecond,
-    ratio: perSecond / limitPerSecond,
+    ratio: run.perSecond / limitPerSecond,
+  }
+}
+
+async function lifecycleJobs(where: Place, engine: EngineName): Promise<Line> {
+  const installation = await where.open(engine)
+  const { rows: size, ...run } = await runLifecycle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const other = await where.open(engine)
+  const hops = await runHops(other, size * 2).finally(other.close)
+  return {
+    case: 'j: token-lifecycle, one by one',
+    engine,
+    rows: size,
+    ...run,
+    limit: 'two hops with nothing done in them',
+    limitPerSecond: hops.perSecond,
+    limitProcessor: hops.processor,
+    ratio: run.perSecond / hops.perSecond,
   }
 }
 

@@ -15,11 +15,17 @@ import type { DroppedEnvelopes } from './line/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { KeyReaders } from './process/key-readers.ts'
 import type { MakeReport } from './report/child.ts'
+import type { LookUps } from './set/look-ups.ts'
+import type { Sets } from './set/single.ts'
 import type { Webhooks } from './webhook/post.ts'
 
 export interface Deps {
   settings: Settings
   store: Store
+  /** What single jobs read, for those that ask at the same time together. */
+  lookUps: LookUps
+  /** Writes single jobs, those that ask at the same time together. */
+  sets: Sets
   queues: Queues
   ring: LiveRing
   directory: Directory

@@ -46,6 +46,8 @@ import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import type { MakeReport } from './report/child.ts'
 import { watchReportMakers } from './report/makers.ts'
 import { type ResealTimes, startReseals } from './reseal/reseal.ts'
+import { openLookUps } from './set/look-ups.ts'
+import { openSets } from './set/write-set.ts'
 import { sendParts } from './total/send-parts.ts'
 import { openWebhooks, type WebhookOptions } from './webhook/post.ts'
 
@@ -170,7 +172,8 @@ async function openDeps(
     { store, queues, halves, ring, onUngranted: tellUngranted(log, metrics) },
     systemClock,
   )
-  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
+  const lookUps = openLookUps(store)
+  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory })
   const announcer = openAnnouncer({
     store,
     queues,
@@ -196,6 +199,8 @@ async function openDeps(
   return {
     settings,
     store,
+    lookUps,
+    sets: openSets({ store, clock: systemClock, ring, metrics, log, tracer }),
     queues,
     ring,
     directory,

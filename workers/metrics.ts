@@ -37,6 +37,8 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
       kind: GRANT_KINDS,
     }),
     reruns: counter('transaction_reruns_total', 'Transactions run again after a concurrent change.', { kind: kinds }),
+    sets: counter('sets_total', 'Sets of single jobs, each in one transaction.', { end: ['written', 'rolled_back'] }),
+    setJobs: counter('set_jobs_total', 'Single jobs that were written.', { written: ['together', 'alone'] }),
     receipts: counter('receipts_total', 'Receipts written.', {
       kind: kinds,
       status: ['SUCCEEDED', 'FAILED', 'CANCELLED'],

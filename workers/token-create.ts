@@ -48,7 +48,7 @@ interface Prepared {
 }
 
 export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
-  async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
+  async prepare({ request, claims, client, acceptedAt, isBackground }, _opened, deps) {
     const refusal = contextRefusal(request, client, deps)
     if (refusal) return refusal
     const scope = await scopeFor(client, request.token_scope, deps.directory, 'body.token_scope')
@@ -56,7 +56,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const contract = contractFor(request, scope, deps)
     if (isRefusal(contract)) return contract
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
-    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims }, deps)
+    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims, isBackground }, deps)
     if (isRefusal(card)) return card
     const options = { scope, cardBrand: request.card_brand, withAnalytics: true, field: CARD, place: contract?.place }
     const facts = factsOf(card, options, deps)
@@ -90,7 +90,7 @@ const CARD = 'body.encrypted_card'
 async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
   const { scope, facts, given, contract, provisioned } = prepared
   const [stored, refusal] = await Promise.all([
-    findByCard(deps.store, facts),
+    findByCard(facts, deps),
     guessRefusal(guessOf(work.client.clientId, scope.tokenScope, facts), CARD, deps),
   ])
   if (refusal) return refusal

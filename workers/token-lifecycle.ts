@@ -2,7 +2,7 @@
 // has passed.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
-import * as tokens from '../src/store/token/tokens.ts'
+import type * as tokens from '../src/store/token/tokens.ts'
 import { giverAt } from '../src/token/batch/newest.ts'
 import { lifecycle } from '../src/token/decide.ts'
 import { renderLifecycle } from '../src/token/render.ts'
@@ -49,8 +49,8 @@ function besides(
   return action === 'EXPIRE' ? {} : { beforeImages: [beforeImageOf(before, receiptId, ring)] }
 }
 
-async function anyToken(id: string, { store }: Pick<Deps, 'store'>): Promise<tokens.StoredToken | Refusal> {
+async function anyToken(id: string, { lookUps }: Pick<Deps, 'lookUps'>): Promise<tokens.StoredToken | Refusal> {
   const tokenId = parseReuseToken(id)
-  const [row] = tokenId === undefined ? [] : await tokens.findByIds(store, [tokenId])
+  const row = tokenId === undefined ? undefined : await lookUps.token(tokenId)
   return row ?? refuse('token_not_found', 'body.id')
 }

@@ -38,14 +38,14 @@ interface Prepared {
 const CARD = 'body.encrypted_card'
 
 export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
-  async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
+  async prepare({ request, claims, client, acceptedAt, isBackground }, _opened, deps) {
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
     if (encryptedCard === undefined) return { card: undefined, given: plainFieldsOf(request) }
     if (alias === undefined) return refuse('field_required', 'body.public_key_alias')
     // The answer 404 takes precedence over errors in the card's content.
     const stored = await tokenFor(client, request.id, deps, 'body.id')
     if (isRefusal(stored)) return stored
-    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims }, deps)
+    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims, isBackground }, deps)
     if (isRefusal(card)) return card
     // A field beside the card overrides the same field in the card.
     return { card, given: { ...givenOf(card), ...plainFieldsOf(request) } }
@@ -166,7 +166,7 @@ function retiring(
 
 /** The refusal of a new PAN that already has another live token. */
 async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
-  return (await findByCard(deps.store, facts)) ? refuse('pan_taken', CARD) : undefined
+  return (await findByCard(facts, deps)) ? refuse('pan_taken', CARD) : undefined
 }
 
 /** The fields that a PATCH has beside the card. */

@@ -44,6 +44,8 @@ export interface ReceivedJob {
   tied: boolean
   /** When the job was added by the producer's clock, in ms since the epoch. The producer may lie. */
   enqueuedAt: number
+  /** The producer gave the job a priority below the first: other jobs come before it. */
+  isBackground?: boolean
   /** Shows progress on the job. Writes at most once a second, and ignores a failure to write. Undefined in a cell. */
   progress?: (done: Record<string, number>) => void
 }

@@ -7,10 +7,13 @@ import { openAvailability } from './availability.ts'
 import type { EngineBackend } from './backend.ts'
 import { retryDeadlocks, toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } from './engine.ts'
+import { openPlaces } from './places.ts'
 import { openWorker } from './worker.ts'
 
 const CALL_MS = 5_000
 const BULK_MS = 30_000
+/** So many jobs take no longer than one. */
+const FEW_JOBS = 100
 const OBLITERATE_MS = 120_000
 /** How many queues stay open at once; each has a few listeners on the shared connection. */
 const OPEN_MAX = 1_000
@@ -34,6 +37,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
   const { log, lockMs } = options
   const open = new Map<string, BullQueue>()
   const workers = new Set<Worker>()
+  const placesFor = openPlaces()
   const availability = openAvailability(backend.ping)
   backend.onTrouble(availability.suspect)
   availability.on('away', () => log.warn('the queue server is away'))
@@ -89,7 +93,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
         await queueOf(queue).add(name, data, opts)
       }),
     addBulk: (queue, jobs) =>
-      call(BULK_MS, async () => {
+      call(jobs.length > FEW_JOBS ? BULK_MS : CALL_MS, async () => {
         const added = await queueOf(queue).addBulk(jobs.map(job => bullJobOf(queue, job)))
         const taken = added.length === jobs.length && added.every((job, i) => job.id === jobs[i]?.id)
         if (!taken) throw new Fault('queue_away', new Error('not every job of the chunk was taken'))
@@ -116,7 +120,10 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       const onClosed = () => {
         if (workers.delete(worker)) backend.dismiss()
       }
-      const worker = openWorker(backend, queue, handler, { ...workOptions, onError, lockMs, onClosed })
+      const worker = openWorker(backend, queue, handler, {
+        ...{ ...workOptions, onError, lockMs, onClosed },
+        places: placesFor(workOptions.concurrency),
+      })
       workers.add(worker)
       return worker
     },

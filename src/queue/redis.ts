@@ -158,7 +158,7 @@ async function survey(urls: string[]): Promise<boolean> {
 function connect(urls: string[], role: RedisOptions, cluster: boolean): Client {
   const url = urls[0] ?? ''
   const settings: RedisOptions = { ...role, ...credentialsOf(url) }
-  if (!cluster) return new Redis({ ...settings, ...nodeOf(url), replyMapping: 'legacy' })
+  if (!cluster) return new TurnRedis({ ...settings, ...nodeOf(url), replyMapping: 'legacy' })
   const { enableOfflineQueue = true, retryStrategy: _, ...redisOptions } = settings
   return new Cluster(urls.map(nodeOf), {
     redisOptions: { ...redisOptions, replyMapping: 'legacy' } as ClusterRedisOptions,
@@ -167,6 +167,25 @@ function connect(urls: string[], role: RedisOptions, cluster: boolean): Client {
     // TLS certificates contain host names, so the host names that the nodes announce aren't resolved here.
     ...(settings.tls && { dnsLookup: (address, callback) => callback(null, address) }),
   })
+}
+
+/** What is sent in one turn of the event loop leaves by one system call, which costs more than a command. */
+class TurnRedis extends Redis {
+  #isHeld = false
+
+  override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
+    if (!this.#isHeld && this.status === 'ready') this.#hold(this.stream)
+    return super.sendCommand(command, stream)
+  }
+
+  #hold(stream: Redis['stream']): void {
+    this.#isHeld = true
+    stream.cork()
+    process.nextTick(() => {
+      this.#isHeld = false
+      stream.uncork()
+    })
+  }
 }
 
 function untilReady(client: Client): Promise<void> {

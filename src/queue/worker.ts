@@ -7,6 +7,7 @@ import { retryDeadlocks, settlesWithin } from './bounded-call.ts'
 import { Consumer } from './consumer.ts'
 import { STALLED_MAX, watchDamage } from './damage.ts'
 import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './engine.ts'
+import type { Places } from './places.ts'
 
 const RESTART_MS = 500
 const ABORTED_MS_MAX = 2_000
@@ -27,12 +28,13 @@ class RetryLater extends Error {
 }
 
 interface WorkerOptions extends WorkOptions {
+  places: Places
   lockMs: number
   onClosed: () => void
 }
 
 export function openWorker(backend: EngineBackend, queue: string, handler: Handler, options: WorkerOptions): Worker {
-  const { concurrency, lockMs, stalledMs = Math.min(30_000, lockMs), onDefect = () => {} } = options
+  const { places, lockMs, stalledMs = Math.min(30_000, lockMs), onDefect = () => {} } = options
   const { onError = () => {}, onDamaged = () => {} } = options
   let consumer: Consumer | undefined
   let closing: Promise<void> | undefined
@@ -47,11 +49,19 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
     assert(token !== undefined && signal !== undefined, 'a job comes with token and signal')
     if (received.tied) await backend.sever(queue, received.id)
     active += 1
+    const leave = places.take(received)
+    limit()
     try {
       return await dispose(job, token, await answer(received, signal))
     } finally {
       active -= 1
+      leave()
+      limit()
     }
+  }
+
+  function limit(): void {
+    if (consumer) consumer.concurrency = places.most()
   }
 
   async function answer(received: ReceivedJob, signal: AbortSignal): Promise<Disposition> {
@@ -73,7 +83,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
         connection: connection as never,
         prefix: backend.prefix,
         autorun: false,
-        concurrency,
+        concurrency: places.most(),
         lockDuration: lockMs,
         lockRenewTime: lockMs / 2,
         stalledInterval: stalledMs,
@@ -167,6 +177,7 @@ function receive(job: Job, consumer: Consumer): ReceivedJob {
     exhausted,
     tied,
     enqueuedAt: count(job.timestamp),
+    isBackground: count(job.priority) > 0,
     progress: progressOf(job),
   }
 }

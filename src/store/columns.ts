@@ -24,6 +24,9 @@ interface RowSet {
   values: (string | null)[]
 }
 
+/** So many rows may be single jobs that came together, or the end of a file. */
+const FEW = 64
+
 /** Makes a derived table of `rows`, of which there must be at least one. */
 export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): RowSet {
   const values: (string | null)[] = []
@@ -36,7 +39,9 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
     const [first = null] = cells
     // With several rows the first column is always an array, so that the number of rows is known. A single row needs no
     // array, and PostgreSQL reuses the plan of a statement without arrays; with an array it may plan anew each time.
-    const once = (index > 0 || rows.length === 1) && cells.every(cell => cell === first)
+    // Which columns of a few rows are the same is chance: each mix would be a statement of its own to prepare.
+    const mayBeOnce = rows.length === 1 || (index > 0 && rows.length > FEW)
+    const once = mayBeOnce && cells.every(cell => cell === first)
     values.push(once ? (first === null ? null : String(first)) : column.plain ? plains(cells) : texts(cells))
     shape += once ? '1' : 'n'
     const cast = column.as === undefined ? '' : `::${column.as}`

@@ -4,8 +4,10 @@ import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { plains } from './columns.ts'
 import { openPool } from './connection/connection.ts'
 import type { Finder } from './connection/finder.ts'
+import type { PlacedClient } from './connection/placed-client.ts'
 
 /** Either the pool or one transaction: both run statements. */
 export interface Db {
@@ -105,14 +107,15 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
     connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => pool.end(),
     async transaction(work, { lock } = {}) {
-      const client = await pool.connect().catch(error => {
+      const client = (await pool.connect().catch(error => {
         throw toStoreFault(error)
-      })
+      })) as pg.PoolClient & PlacedClient
       let broken: Error | undefined
       let ended = false
       let failure: unknown
       // Not awaited, so that the next statement is sent right behind it. If `begin` fails, all that follows fails too,
       // and the error of `begin` is the one that is thrown.
+      client.sendTogether()
       const begun = client.query(
         lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`,
       )
@@ -121,12 +124,13 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
         const result = await work({
           // After a failure `work` may still be sending statements that it began side by side. They must not run
           // outside the transaction.
-          query: statement =>
-            ended
-              ? Promise.reject(new LostRace('the transaction has ended'))
-              : run(client, statement, error => {
-                  failure ??= error
-                }),
+          query: statement => {
+            if (ended) return Promise.reject(new LostRace('the transaction has ended'))
+            client.sendTogether()
+            return run(client, statement, error => {
+              failure ??= error
+            })
+          },
         })
         await begun
         ended = true
@@ -163,6 +167,21 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
  */
 export async function hold(db: Db, lock: string): Promise<void> {
   await db.query({ name: 'hold', text: 'select pg_advisory_xact_lock($1)', values: [lockNumber(lock)] })
+}
+
+/** Takes those of these locks (UUIDs) that no other transaction has, and returns them. It waits for none. */
+export async function tryHoldAll(db: Db, locks: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'try-hold',
+    text: `select v.id from unnest($1::uuid[], $2::bigint[]) as v(id, number) where pg_try_advisory_xact_lock(v.number)`,
+    values: [plains(locks), plains(locks.map(lockNumber))],
+  })
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** A later statement of this transaction waits for a lock at most for so long; then it fails as a lost race. */
+export async function limitLockWaits(db: Db, ms: number): Promise<void> {
+  await db.query({ name: `lock-timeout-${ms}`, text: `set local lock_timeout = ${ms}` })
 }
 
 /** The number of an advisory lock: the first 63 bits of its UUID. */

@@ -53,6 +53,7 @@ export const ATTRIBUTES = {
   'report.type': isText(WORD),
   'report.lines': isCount,
   'results.count': isCount,
+  'set.jobs': isCount,
 } as const satisfies Record<string, (value: unknown) => boolean>
 
 export type Attribute = keyof typeof ATTRIBUTES
@@ -77,6 +78,7 @@ export const SPANS = [
   'reach',
   'decide',
   'remember',
+  'set',
   'publish',
   'publish waiting results',
   'call provider',

@@ -1,9 +1,9 @@
 // Decrypts `encrypted_card`, which is a JWE or an OpenPGP message. The token rules check the plaintext. Every failure
 // to decrypt gives the same refusal, except for a message in the cipher IDEA.
-import { setImmediate } from 'node:timers/promises'
 import { type Refusal, refuse } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import type { CaptureKey } from './capture.ts'
+import { type Urgency, withinEventLoopBudget } from './event-loop-budget.ts'
 import { openJwe } from './jwe.ts'
 import { JWE_ALG } from './jwe-key.ts'
 import { isArmored, openPgp } from './pgp/pgp.ts'
@@ -18,16 +18,21 @@ const FIELD = 'body.encrypted_card'
  * Returns the JSON text that the sender encrypted, or the refusal `card_undecryptable`, `cipher_unsupported` (IDEA) or
  * `card_malformed` (not UTF-8).
  */
-export async function openCard(encryptedCard: string, key: CaptureKey): Promise<Secret | Refusal> {
+export async function openCard(
+  encryptedCard: string,
+  key: CaptureKey,
+  urgency: Urgency = { isBackground: false },
+): Promise<Secret | Refusal> {
   const form = formOf(encryptedCard)
   if (form !== (key.type === 'pgp' ? 'pgp' : 'jwe')) return refuse('card_undecryptable', FIELD)
   if (key.type === 'pgp') {
     if (encryptedCard.length > PGP_CARD_BYTES_MAX) return refuse('card_undecryptable', FIELD)
-    const opened = await withinEventLoopBudget(() => openPgp(encryptedCard, key.privateKey))
+    const opened = await withinEventLoopBudget(() => openPgp(encryptedCard, key.privateKey), urgency)
     return typeof opened === 'string' ? refuse(opened, FIELD) : decode(opened)
   }
-  const opened = await withinEventLoopBudget(() =>
-    openJwe(encryptedCard, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX),
+  const opened = await withinEventLoopBudget(
+    () => openJwe(encryptedCard, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX),
+    urgency,
   )
   return opened ? decode(opened.plain) : refuse('card_undecryptable', FIELD)
 }
@@ -45,28 +50,4 @@ function decode(plain: Uint8Array): Secret | Refusal {
   } finally {
     plain.fill(0)
   }
-}
-
-/** How long decryptions may run without a pause before other work gets its turn, in ms. */
-const EVENT_LOOP_BUDGET_MS = 5
-
-// A process has one event loop, so there is one budget.
-let runEnds = 0
-let opening: Promise<void> | undefined
-
-/**
- * Runs `work` at once while the budget lasts, else after a turn of the event loop; the order isn't kept. Decrypting a
- * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewals and
- * other jobs.
- */
-async function withinEventLoopBudget<T>(work: () => T): Promise<Awaited<T>> {
-  // There is no await between this check and `work`, so of hundreds that wait only those within the budget go on.
-  while (performance.now() > runEnds) {
-    opening ??= setImmediate().then(() => {
-      runEnds = performance.now() + EVENT_LOOP_BUDGET_MS
-      opening = undefined
-    })
-    await opening
-  }
-  return await work()
 }

@@ -97,6 +97,18 @@ describe.skipIf(!findRedis())('opening Redis', () => {
     await queues.close()
   })
 
+  it('is read from once for many jobs that are added in one turn of the event loop', async () => {
+    const queues = await open(server.url, '{turn}').opening
+    const job = (index: number) => queues.add('token-create', { id: `j_${index}`, data: {} })
+    const reads = async () => Number(/total_reads_processed:(\d+)/.exec(await admin.info('stats'))?.[1])
+    await job(0)
+    const before = await reads()
+    await Promise.all(Array.from({ length: 40 }, (_, index) => job(index + 1)))
+    expect((await reads()) - before).toBeLessThan(20)
+    expect(await queues.depth('token-create')).toMatchObject({ waiting: 41 })
+    await queues.close()
+  })
+
   it('keeps few events of a busy queue', async () => {
     const queues = await open(server.url, '{events}').opening
     const { seen, handler } = recorder()

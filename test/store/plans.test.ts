@@ -115,9 +115,10 @@ describe('on an empty, never analysed table, the generic plan', () => {
     ],
     [
       'finds the mark of a sequence',
-      (db: Db) => sequences.find(db, 'c', id),
+      (db: Db) => sequences.findAll(db, [{ clientId: 'c', tokenId: id }]),
       /Index (Only )?Scan using sequence_mark_pkey/,
     ],
+    ['locks tokens that nobody has', (db: Db) => tokens.holdFree(db, [id]), /Index Scan using token_pkey/],
     [
       'finds source references by owner',
       (db: Db) => references.findByOwners(db, [owner]),

@@ -1,4 +1,5 @@
 // A transaction whose statements are sent without waiting for each other: what its caller learns of the one that failed.
+import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import { LostRace, openStore, type Store } from '../../src/store/pool.ts'
@@ -27,6 +28,29 @@ describe('a transaction', () => {
       await first
     })
     await expect(raced).rejects.toThrow(LostRace)
+  })
+
+  it('sends by one system call what it sends in one turn of the event loop', async () => {
+    let calls = 0
+    await store.query({ text: 'select 1' })
+    const client = await store.pool.connect()
+    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+    client.release()
+    for (const name of ['_write', '_writev'] as const) {
+      const send = stream[name]
+      if (!send) throw new Error('a socket sends one piece or several')
+      stream[name] = (...given: unknown[]) => {
+        calls += 1
+        return Reflect.apply(send, stream, given)
+      }
+    }
+    const sums = await store.transaction(async db => {
+      const found = await Promise.all([1, 2, 3, 4].map(n => db.query({ text: 'select $1::int as n', values: [n] })))
+      expect(calls).toBe(1)
+      return found.map(({ rows }) => rows)
+    })
+    expect(sums).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }], [{ n: 4 }]])
+    expect(calls).toBe(2)
   })
 
   it('is not taken for done where a statement failed that nobody waited for', async () => {

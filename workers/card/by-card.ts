@@ -6,6 +6,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { CardFacts } from '../../src/token/decide.ts'
 import type { Fingerprints } from '../../src/token/token.ts'
+import type { Deps } from '../deps.ts'
 
 /** What a job knows of a card. */
 export type CardAsked = Pick<CardFacts, 'fingerprints' | 'bin' | 'lastFour'>
@@ -17,8 +18,10 @@ export function keyOf({ kept }: Pick<Fingerprints, 'kept'>): string {
 
 /** The live tokens of these cards, by `keyOf` of the card; cards without one are left out. */
 export async function findByCards(db: Db, asked: readonly CardAsked[]): Promise<Map<string, StoredToken>> {
-  return matchCards(await tokens.findByCards(db, [...new Set(asked.flatMap(card => card.fingerprints.known))]), asked)
+  return matchCards(await tokens.findByCards(db, [...new Set(fingerprintsOf(asked))]), asked)
 }
+
+const fingerprintsOf = (asked: readonly CardAsked[]) => asked.flatMap(({ fingerprints }) => fingerprints.known)
 
 /** The rows of these cards' tokens, by `keyOf` of the card. */
 export function matchCards(rows: readonly StoredToken[], asked: readonly CardAsked[]): Map<string, StoredToken> {
@@ -37,8 +40,11 @@ export function matchCards(rows: readonly StoredToken[], asked: readonly CardAsk
 }
 
 /** The live token of this card. */
-export async function findByCard(db: Db, card: CardAsked): Promise<StoredToken | undefined> {
-  return (await findByCards(db, [card])).get(keyOf(card.fingerprints))
+export async function findByCard(
+  card: CardAsked,
+  { lookUps }: Pick<Deps, 'lookUps'>,
+): Promise<StoredToken | undefined> {
+  return matchCards(await lookUps.tokensOfCard(fingerprintsOf([card])), [card]).get(keyOf(card.fingerprints))
 }
 
 /** The row lacks a fingerprint under which its card should be known, so it should be saved even if nothing else changes. */

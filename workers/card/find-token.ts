@@ -10,18 +10,22 @@ import type { Deps } from '../deps.ts'
 export async function tokenFor(
   client: Client,
   id: string,
-  deps: Pick<Deps, 'store' | 'directory'>,
+  deps: Pick<Deps, 'store' | 'lookUps' | 'directory'>,
   field: string,
 ): Promise<StoredToken | Refusal> {
-  const found = (await tokensFor(client, [id], deps)).get(id)
+  const find: FindByIds = async ids => (await Promise.all(ids.map(deps.lookUps.token))).filter(row => row !== undefined)
+  const found = (await tokensFor(client, [id], deps, find)).get(id)
   return found ?? refuse('token_not_found', field)
 }
+
+type FindByIds = (tokenIds: readonly string[]) => Promise<StoredToken[]>
 
 /** The live tokens among `ids` that this client may see, by the given id. */
 export async function tokensFor(
   client: Client,
   ids: readonly string[],
   { store, directory }: Pick<Deps, 'store' | 'directory'>,
+  findByIds: FindByIds = wanted => tokens.findByIds(store, wanted),
 ): Promise<Map<string, StoredToken>> {
   const wanted = new Map<string, string>()
   const foreign = new Set<string>()
@@ -34,7 +38,7 @@ export async function tokensFor(
     const scope = status === 'DELETED' ? undefined : await directory.scope(tokenScope)
     return scope !== undefined && client.entities.includes(scope.entityId)
   }
-  const rows = new Map((await tokens.findByIds(store, [...new Set(wanted.values())])).map(row => [row.tokenId, row]))
+  const rows = new Map((await findByIds([...new Set(wanted.values())])).map(row => [row.tokenId, row]))
   const visible = new Map<string, StoredToken>()
   for (const [id, uuid] of wanted) {
     const row = rows.get(uuid)

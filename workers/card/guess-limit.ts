@@ -3,7 +3,7 @@
 // this process, approximately and per client.
 import { openCache } from '../../src/cache.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
-import * as guesses from '../../src/store/token/guesses.ts'
+import type * as guesses from '../../src/store/token/guesses.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { CardFacts } from '../../src/token/decide.ts'
 import type { Deps } from '../deps.ts'
@@ -23,10 +23,9 @@ export function guessOf(
 export async function guessRefusal(
   guess: guesses.Guess,
   field: string,
-  { store, settings, metrics }: Pick<Deps, 'store' | 'settings' | 'metrics'>,
+  { lookUps, settings, metrics }: Pick<Deps, 'lookUps' | 'settings' | 'metrics'>,
 ): Promise<Refusal | undefined> {
-  const [misses = 0] = await guesses.countAll(store, [guess])
-  if (misses < settings.guessesMax) return undefined
+  if ((await lookUps.misses(guess)) < settings.guessesMax) return undefined
   metrics.guesses.inc({ mode: 'interactive' })
   return refuse('guesses', field)
 }

@@ -8,9 +8,10 @@ import { numbersIn } from '../../src/token/pan.ts'
 import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { type Line, openCardByLine } from '../../src/vault/capture/line.ts'
 import { openByLine } from '../../src/vault/capture/open-line.ts'
+import type { Urgency } from '../../src/vault/event-loop-budget.ts'
 import type { Deps } from '../deps.ts'
 
-export interface Capture {
+export interface Capture extends Partial<Urgency> {
   encryptedCard: string
   /** The alias of the capture key. */
   alias: string
@@ -24,10 +25,12 @@ export interface Capture {
 }
 
 export async function openCapture(
-  { encryptedCard, alias, client, acceptedAt, names, cards }: Capture,
+  { encryptedCard, alias, client, acceptedAt, names, cards, isBackground = false }: Capture,
   { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
 ): Promise<CardInput | Refusal> {
-  const opened = await openForClient({ alias, client }, directory, line => openCardByLine(encryptedCard, line))
+  const opened = await openForClient({ alias, client }, directory, line =>
+    openCardByLine(encryptedCard, line, { isBackground }),
+  )
   if (isRefusal(opened)) return opened
   const { plaintext, keyId } = opened
   captureUse.note(keyId, client.clientId)

@@ -290,7 +290,7 @@ async function isTaken(
   rows: ReadonlyMap<string, StoredToken>,
   deps: Deps,
 ): Promise<boolean> {
-  const stored = await findByCard(deps.store, facts)
+  const stored = await findByCard(facts, deps)
   if (stored && stored.tokenId !== row.tokenId) return true
   const { known } = facts.fingerprints
   return [...rows.values()].some(other => other.tokenId !== row.tokenId && isSameCard(other.cards, known))

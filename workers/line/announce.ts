@@ -14,6 +14,7 @@ import type { Store } from '../../src/store/pool.ts'
 import { readTraceparent, type TraceContext, traceparentOf } from '../../src/trace/context.ts'
 import type { Span, Tracer } from '../../src/trace/tracer.ts'
 import type { WorkerMetrics } from '../metrics.ts'
+import { openPut } from '../set/put-jobs.ts'
 
 /** The limits of one results queue; further results wait in the store. */
 export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024 } as const
@@ -87,6 +88,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   const { store, queues, signing, clock, metrics, log: ownLog, tracer, bodyOf } = options
   const rooms = openCache<Room>({ max: ROOMS_MAX })
   const heldBack = openCache<boolean>({ max: ROOMS_MAX, lifetime: { ms: HELD_BACK_MS, clock } })
+  const put = openPut(queues)
   const sent: number[] = []
   let flushing: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -137,7 +139,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
       const data = sealResult(message.body, { clientId, resultId, revision }, key, newKeys)
       // The job id comes from the outbox row. If it came from the result, the queue would drop a repeated delivery
       // while the first one is still on it.
-      await queues.add(queue, { id: deliveryId(resultId, outboxId), data, redeliver: true })
+      await put({ queue, job: { id: deliveryId(resultId, outboxId), data, redeliver: true } })
     } finally {
       room.underway -= 1
     }

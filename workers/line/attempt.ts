@@ -36,8 +36,8 @@ export async function attempt(
   }
   const now = deps.clock()
   const claims = parse(Claims, authentic.payload, 'body')
-  if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job.attempt), claims, deps)
-  const work = workOf(authentic, claims.value, now, job.attempt)
+  if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job), claims, deps)
+  const work = workOf(authentic, claims.value, now, job)
   const { knows_key: knownKey, reply_to: replyTo = null } = claims.value
   if (knownKey !== undefined) deps.keyReaders.note(knownKey, { clientId: work.client.clientId, replyTo })
   const begun = { job, authentic, claims: claims.value, work, selection }
@@ -78,13 +78,18 @@ export async function identify(job: ReceivedJob, deps: Deps): Promise<Identified
   if (typeof authentic === 'string') return undefined
   const claims = parse(Claims, authentic.payload, 'body')
   const now = deps.clock()
-  const work = isRefusal(claims)
-    ? malformed(authentic, now, job.attempt)
-    : workOf(authentic, claims.value, now, job.attempt)
+  const work = isRefusal(claims) ? malformed(authentic, now, job) : workOf(authentic, claims.value, now, job)
   return { kind: work.claims.kind, work }
 }
 
-function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: number): Work<unknown> {
+type Attempted = Pick<ReceivedJob, 'attempt' | 'isBackground'>
+
+function workOf(
+  authentic: Authentic,
+  claims: Claims,
+  now: number,
+  { attempt, isBackground = false }: Attempted,
+): Work<unknown> {
   const { client, jws, block } = authentic
   return {
     claims,
@@ -96,12 +101,13 @@ function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: nu
     block,
     acceptedAt: lifetimeOf(claims, false).iat,
     now,
-    attempt: attemptNo,
+    attempt,
+    isBackground,
   }
 }
 
 /** A job whose claims are malformed. Client, jti and results queue are known, so that the sender can be answered. */
-function malformed(authentic: Authentic, now: number, attemptNo: number): Work<unknown> {
+function malformed(authentic: Authentic, now: number, attempted: Attempted): Work<unknown> {
   const { payload, jti, iss } = authentic
   const kind = isKind(payload['kind']) ? payload['kind'] : 'token-create'
   const iat =
@@ -114,7 +120,7 @@ function malformed(authentic: Authentic, now: number, attemptNo: number): Work<u
   if (typeof replyTo === 'string' && /^[a-z0-9]{1,32}$/.test(replyTo)) claims.reply_to = replyTo
   if (Claims.shape.reference.safeParse(reference).success && reference !== undefined)
     claims.reference = reference as string
-  return workOf(authentic, claims, now, attemptNo)
+  return workOf(authentic, claims, now, attempted)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,7 +1,6 @@
 // `sequence`: a job takes effect on a token only if its sequence is higher than that of this client's last job that
 // did. Refused jobs don't change the stored sequence.
 import { isRefusal, refuse } from '../../src/errors.ts'
-import * as sequences from '../../src/store/token/sequences.ts'
 import type { Deps } from '../deps.ts'
 import { type EffectDecision, noEffect, type Work } from './work.ts'
 
@@ -14,8 +13,12 @@ export async function decideInSequence(
   const { sequence } = work.claims
   if (sequence === undefined) return decide()
   const { clientId } = work.client
-  const [last] = await sequences.findAll(deps.store, [{ clientId, tokenId }])
-  if (last !== undefined && sequence <= last.sequence) return noEffect(refuse('sequence_stale', 'body.sequence'))
+  const last = await deps.lookUps.sequence({ clientId, tokenId })
+  if (last !== undefined && sequence <= last) {
+    // The job with the higher sequence may have deleted the token after this one had read it.
+    const isGone = (await deps.lookUps.token(tokenId))?.status === 'DELETED'
+    return noEffect(isGone ? refuse('token_not_found', 'body.id') : refuse('sequence_stale', 'body.sequence'))
+  }
   const decision = await decide()
   if (isRefusal(decision.answer)) return decision
   return { ...decision, effect: { ...decision.effect, sequences: [{ clientId, tokenId, sequence }] } }

@@ -1,6 +1,7 @@
 // The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
 // Nothing is decided here.
 import { assert, isRefusal, REASONS } from '../../src/errors.ts'
+import { CATALOGUE, type KindEntry } from '../../src/job/catalogue.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -11,9 +12,18 @@ import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
+import { mayJoin, type WrittenSingle } from '../set/single.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 import { storedAnswer } from './stored-answer.ts'
-import { type ChunkAnswer, type Decision, type End, isChunk, type JobAnswer, type Work } from './work.ts'
+import {
+  type ChunkAnswer,
+  type Decision,
+  type EffectDecision,
+  type End,
+  isChunk,
+  type JobAnswer,
+  type Work,
+} from './work.ts'
 import { writeEffects } from './write-effect.ts'
 
 /** Thrown to roll back the transaction of a probe, which stores nothing. */
@@ -29,30 +39,20 @@ export interface Decided {
   previous: StoredReceipt | undefined
   /** Nothing is stored. */
   isProbe: boolean
+  /** How often this attempt was begun again. */
+  run: number
 }
 
 /** What was committed. */
 interface Written {
   answer: JobAnswer
   /** Undefined for a dry run, which leaves no receipt. */
-  receipt: { row: Receipt; outboxId: number; revision: number } | undefined
+  receipt: WrittenSingle | undefined
 }
 
 export async function remember(decided: Decided, deps: Deps): Promise<End> {
-  const { work, decision, isProbe } = decided
-  const written = await deps.store
-    .transaction(
-      async db => {
-        const written = await write(db, decided, deps)
-        if (isProbe) throw new ProbeDone()
-        return written
-      },
-      { lock: work.receiptId },
-    )
-    .catch(error => {
-      if (error instanceof ProbeDone) return undefined
-      throw error
-    })
+  const { work, decision } = decided
+  const written = await (joins(decided) ? writeWithOthers(decided, deps) : writeAlone(decided, deps))
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
   if ('save' in decision) decision.saved?.(written.answer)
   const answer = 'effect' in decision && decision.after ? await decision.after() : written.answer
@@ -72,6 +72,50 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result }, deps)
   if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
   return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
+}
+
+/** Undefined for a probe. */
+async function writeAlone(decided: Decided, deps: Deps): Promise<Written | undefined> {
+  const work = async (db: Db) => {
+    const written = await write(db, decided, deps)
+    if (decided.isProbe) throw new ProbeDone()
+    return written
+  }
+  return deps.store.transaction(work, { lock: decided.work.receiptId }).catch(error => {
+    if (error instanceof ProbeDone) return undefined
+    throw error
+  })
+}
+
+interface Joining extends Decided {
+  decision: EffectDecision
+}
+
+/**
+ * Whether the job may be written together with others. A job that is tried again is written alone, so that one that makes
+ * sets fail does it once.
+ */
+function joins(decided: Decided): decided is Joining {
+  const { work, decision, previous, isProbe, run } = decided
+  const { bulk, asksProvider }: KindEntry = CATALOGUE[work.claims.kind]
+  if (bulk || isProbe || previous || run > 0 || work.attempt > 1) return false
+  if (!('effect' in decision) || decision.after || decision.reversal) return false
+  return !asksProvider(work.claims.request) && mayJoin(decision.effect)
+}
+
+async function writeWithOthers(decided: Joining, deps: Deps): Promise<Written> {
+  const { answer, effect } = decided.decision
+  const receipt = await deps.sets.write({
+    receipt: receiptOf(decided, answer, deps.clock()),
+    effect,
+    trace: deps.span?.context,
+    alone: async () => {
+      const written = await writeAlone(decided, deps)
+      assert(written?.receipt !== undefined, 'a job that may join others leaves a receipt')
+      return written.receipt
+    },
+  })
+  return { answer, receipt }
 }
 
 async function write(db: Db, decided: Decided, deps: Deps): Promise<Written> {

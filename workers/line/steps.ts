@@ -4,7 +4,6 @@ import { assert, isRefusal, type Refusal } from '../../src/errors.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
-import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
@@ -81,7 +80,7 @@ export const open: Step = async walk => {
 /** Starts to look for the receipt and doesn't wait: the steps up to `recall` run meanwhile. */
 export const lookUp: Step = async walk => {
   const { work } = walk
-  walk.receipt = receipts.find(walk.deps.store, work.receiptId).then(found => {
+  walk.receipt = walk.deps.lookUps.receipt(work.receiptId).then(found => {
     work.foundRevision = found?.revision ?? 0
     return found
   })
@@ -192,10 +191,10 @@ export const decide: Step = contended(async walk => {
   return undefined
 })
 
-export const remember: Step = contended(async ({ work, deps, read, decision, previous, selection }) => {
+export const remember: Step = contended(async ({ work, deps, read, decision, previous, selection, run }) => {
   const isProbe = selection.probe !== undefined
   const { digest } = present(read)
-  return rememberDecision({ work, digest, decision: present(decision), previous, isProbe }, deps)
+  return rememberDecision({ work, digest, decision: present(decision), previous, isProbe, run }, deps)
 })
 
 /**

@@ -12,14 +12,16 @@ import { shownReference } from '../card/claim.ts'
 import type { Directory } from '../directory.ts'
 import { handlerOf } from '../handlers.ts'
 import { shownScheme } from '../provider/shown-scheme.ts'
+import type { LookUps } from '../set/look-ups.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 
 interface Readers {
   store: Store
+  lookUps: LookUps
   directory: Directory
 }
 
-export async function storedAnswer(receipt: Receipt, { store, directory }: Readers): Promise<ResultContent> {
+export async function storedAnswer(receipt: Receipt, { store, lookUps, directory }: Readers): Promise<ResultContent> {
   const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, refusal, outcomes, tokenId } =
     receipt
   const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
@@ -29,7 +31,7 @@ export async function storedAnswer(receipt: Receipt, { store, directory }: Reade
     return { ...head, success: { code: 200, record: await handler.retell(receipt, { store }) } }
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   const range = await directory.binRange(token?.binRange ?? null)
-  const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { store }))
+  const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { lookUps }))
   const answer = answerFrom(receipt, token, range, scheme)
   if (!token || !('success' in answer)) return { ...head, ...answer }
   const { code, record } = answer.success

@@ -27,6 +27,8 @@ export interface Work<Request> {
   /** The time of this attempt, ms since the epoch. */
   now: number
   attempt: number
+  /** Nobody waits for the job: other jobs come first. */
+  isBackground: boolean
   /** The revision of the job's receipt when this attempt looked it up; 0 if there was none; undefined before that. */
   foundRevision?: number
   /** The id of the job's trace, if traces are on. */

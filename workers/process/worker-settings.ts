@@ -21,7 +21,7 @@ export interface WorkerSettings {
   cell: boolean
 }
 
-const CONCURRENCY = { interactive: 16, bulk: 2 } as const
+const CONCURRENCY = { interactive: 64, bulk: 2 } as const
 
 const isKind = (word: string) => (KINDS as readonly string[]).includes(word)
 

@@ -2,7 +2,6 @@
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
-import * as sequences from '../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isSupported, stepOf } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
@@ -20,10 +19,10 @@ export function supportRefusal(scope: Scope): Refusal | undefined {
 export async function staleRefusal(
   { claims, client }: Work<unknown>,
   tokenId: string,
-  { store }: Pick<Deps, 'store'>,
+  { lookUps }: Pick<Deps, 'lookUps'>,
 ): Promise<Refusal | undefined> {
   if (claims.sequence === undefined) return undefined
-  const last = await sequences.find(store, client.clientId, tokenId)
+  const last = await lookUps.sequence({ clientId: client.clientId, tokenId })
   return last !== undefined && claims.sequence <= last ? refuse('sequence_stale', 'body.sequence') : undefined
 }
 

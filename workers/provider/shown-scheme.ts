@@ -1,6 +1,5 @@
 // Reads the scheme token that a token's record shows.
 import type { Scope } from '../../src/store/access/scopes.ts'
-import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
 import { isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 
@@ -8,9 +7,9 @@ import type { Deps } from '../deps.ts'
 export async function shownScheme(
   tokenId: string,
   scope: Scope | undefined,
-  { store }: Pick<Deps, 'store'>,
+  { lookUps }: Pick<Deps, 'lookUps'>,
 ): Promise<ShownScheme | undefined> {
   if (!scope || !isSupported(scope)) return undefined
-  const row = (await shownSchemes.findByTokens(store, [tokenId])).get(tokenId)
+  const row = await lookUps.shownScheme(tokenId)
   return row && { row, support: scope }
 }

@@ -23,10 +23,6 @@ cross join lateral (select client_id, token_id, sequence from tokenmill.sequence
   return rows.map(row => ({ clientId: row.client_id, tokenId: row.token_id, sequence: row.sequence }))
 }
 
-export async function find(db: Db, clientId: string, tokenId: string): Promise<number | undefined> {
-  return (await findAll(db, [{ clientId, tokenId }]))[0]?.sequence
-}
-
 /** Raises marks, at most one per client and token. Throws LostRace if a higher sequence has taken effect meanwhile. */
 export async function advanceAll(db: Db, marks: readonly SequenceMark[]): Promise<void> {
   if (marks.length === 0) return

@@ -70,6 +70,18 @@ order by token_id for no key update`,
   return new Map(rows.map(row => [row.token_id, { status: row.status, cards: cardsOf(row) }]))
 }
 
+/** The versions of those of these tokens that no other transaction is changing: their rows stay locked, as by `holdAll`. */
+export async function holdFree(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
+  if (tokenIds.length === 0) return new Map()
+  const { rows } = await db.query<Pick<Row, 'token_id' | 'version'>>({
+    name: 'tokens-hold-free',
+    text: `select token_id, version from tokenmill.token where token_id = any($1::uuid[])
+order by token_id for no key update skip locked`,
+    values: [plains(tokenIds)],
+  })
+  return new Map(rows.map(row => [row.token_id, row.version]))
+}
+
 /**
  * Inserts tokens of cards that have none yet; some tokens may be in columns. Returns the ids of those tokens whose card
  * another transaction has just given a token: they aren't inserted. Cards are sorted, so that two chunks with the same

@@ -4,6 +4,7 @@ import { isRefusal, type Refusal, refuse } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { openBlock } from '../block.ts'
 import type { CaptureKey } from '../capture.ts'
+import type { Urgency } from '../event-loop-budget.ts'
 import { jweKidOf } from '../jwe.ts'
 import { formOf, openCard, PGP_CARD_BYTES_MAX } from '../open-card.ts'
 import { pgpKeyIdsOf } from '../pgp/pgp.ts'
@@ -21,10 +22,11 @@ export type Line = readonly LineKey[]
 export async function openCardByLine(
   encryptedCard: string,
   line: Line,
+  urgency?: Urgency,
 ): Promise<{ plaintext: Secret; keyId: string } | Refusal> {
   let refusal = refuse('card_undecryptable', 'body.encrypted_card')
   for (const { keyId, key } of await candidates(encryptedCard, line)) {
-    const plaintext = await openCard(encryptedCard, key)
+    const plaintext = await openCard(encryptedCard, key, urgency)
     if (!isRefusal(plaintext)) return { plaintext, keyId }
     refusal = plaintext
     // Any other reason says that this key decrypted the message.

@@ -1,10 +1,8 @@
 // Effects are written as sets: one statement for each list however many decisions there are, in one order, and a
 // race that one decision lost is found among the others. The statements are the store's; here they run on its tables.
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
 import { openLog } from '../../../src/log.ts'
-import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import { type Db, LostRace, openStore, type Store } from '../../../src/store/pool.ts'
 import * as intents from '../../../src/store/provider/scheme-intents.ts'
@@ -21,48 +19,7 @@ import { type Effect, mergeEffects } from '../../../workers/line/effect.ts'
 import { writeEffects } from '../../../workers/line/write-effect.ts'
 import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-
-const hashOf = (key: string) => createHash('sha256').update(key).digest()
-const ring = {
-  ownerHash: (key: string) => ({ hash: hashOf(key), keyVersion: 1 }),
-  ownerHashes: (key: string) => [hashOf(key)],
-  ownerVersions: () => [1],
-}
-const deps = { clock: systemClock, ring }
-const SCOPE = randomUUID()
-
-function cardOf(): Pick<StoredToken, 'cards' | 'link'> {
-  const kept = [randomUUID()]
-  return { cards: kept, link: { kept, versions: [1], known: kept, turn: 1, whole: null } }
-}
-
-function token(over: Partial<StoredToken> = {}): StoredToken {
-  return {
-    ...cardOf(),
-    ...{ tokenId: randomUUID(), tokenScope: SCOPE, status: 'ACTIVE', suspendedReason: null, tokenType: 'REUSE' },
-    ...{ sealed: randomBytes(40), sealVersion: 1, bin: '411111', lastFour: '1111' },
-    ...{ expiryMonth: 12, expiryYear: 2031, cardHolderName: null, cardHolderEmail: null, cardSequence: null },
-    ...{ startMonth: null, startYear: null, brand: 'VISA', cardBrand: null, binRange: null, analyticsToken: null },
-    ...{ thirdParty: null, tokenExpiryDate: null, createdAt: 0, updatedAt: 0, version: 1, lastReceipt: null },
-    ...{ mark: null, givenAt: null, ...over },
-  }
-}
-
-function receipt(over: Partial<Receipt> = {}): Receipt {
-  return {
-    ...{ receiptId: randomUUID(), clientId: 'c', iss: 'c', kind: 'token-create', jti: 'a "quoted", \\ name' },
-    ...{
-      requestDigest: randomBytes(32),
-      digestVersion: 1,
-      envelopeDigest: randomBytes(32),
-      replyTo: null,
-      reference: null,
-    },
-    ...{ status: 'SUCCEEDED', code: 200, outcome: 'CREATED', refusal: null, tokenId: null, batchNo: null, chunk: null },
-    ...{ counts: null, reasons: null, outcomes: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1 },
-    ...{ acceptedAt: 1_000, completedAt: 2_000, ...over },
-  }
-}
+import { cardOf, deps, receipt, SCOPE, token } from './new-rows.ts'
 
 function scheme(over: Partial<NewScheme> = {}): NewScheme {
   return {
@@ -203,7 +160,12 @@ describe('effects of several decisions', () => {
     expect(rows.get(touched.tokenId)).toMatchObject({ lastReceipt: receiptId, version: 1 })
     expect(rows.get(made.tokenId)?.cards).toEqual(made.cards)
     expect(await guesses.countAll(store, [{ ...guess, digits: 'unknown' }, guess])).toEqual([0, 2])
-    expect(await sequences.find(store, 'c', touched.tokenId)).toBe(9)
+    expect(
+      await sequences.findAll(
+        store,
+        [touched].map(({ tokenId }) => ({ clientId: 'c', tokenId })),
+      ),
+    ).toMatchObject([{ sequence: 9 }])
   })
 
   it.each<[string, (row: StoredToken) => Effect]>([

@@ -18,7 +18,7 @@ describe('the settings of a worker process', () => {
 
   it('have a default for each that is absent or empty', () => {
     const { kinds, ...rest } = readWorkerSettings({ TOKENMILL_CONCURRENCY: '', TOKENMILL_KINDS: '' })
-    expect(rest).toEqual({ role: 'interactive', name: 'interactive', concurrency: 16, place: undefined, cell: false })
+    expect(rest).toEqual({ role: 'interactive', name: 'interactive', concurrency: 64, place: undefined, cell: false })
     expect(kinds).toContain('token-create')
     expect(kinds).not.toContain('token-batch')
   })

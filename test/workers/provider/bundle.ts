@@ -21,6 +21,8 @@ import { runJob } from '../../../workers/line/run-job.ts'
 import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
 import { openWorkerMetrics } from '../../../workers/metrics.ts'
 import { queueOwed, workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
+import { openLookUps } from '../../../workers/set/look-ups.ts'
+import { openSets } from '../../../workers/set/write-set.ts'
 import { SCHEDULE } from '../../../workers/webhook/schedule.ts'
 import type { Installation } from '../../support/installation.ts'
 import { openNetwork, type ScriptedNetwork } from '../../support/scripted-network.ts'
@@ -145,6 +147,11 @@ export async function openWorld(
   const gatewayKey = await readSystemKey(installation.dataDir, 'gateway')
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax, makesReports: true }
 
+  const storeAndSets = (store: Store) => ({
+    ...{ store, lookUps: openLookUps(store) },
+    sets: openSets({ store, ring: vault.ring, clock, metrics, log }),
+  })
+
   function begin(): Process {
     const begun = { left: Number.POSITIVE_INFINITY } as Process
     const live = () => {
@@ -170,7 +177,7 @@ export async function openWorld(
       },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
-      store: mortalStore(vault.store, live),
+      ...storeAndSets(mortalStore(vault.store, live)),
       providers: {
         schemes: {
           network: () => mdes,
@@ -200,7 +207,7 @@ export async function openWorld(
     for (const row of rows) {
       const body = seen.has(row.resultId)
         ? undefined
-        : (row.body ?? (await bodyOfRow(row, { store: vault.store, directory })))
+        : (row.body ?? (await bodyOfRow(row, { ...storeAndSets(vault.store), directory })))
       if (body !== undefined) told.push(JSON.parse(body) as Result)
     }
     await outbox.markSent(

@@ -1,0 +1,47 @@
+// How many jobs a worker may have in hand, depending on what else it has.
+import { expect, it } from 'vitest'
+import { openPlaces } from '../../src/queue/places.ts'
+
+function open(concurrency: number) {
+  let now = 0
+  const placesFor = openPlaces(() => now)
+  return { ...placesFor(concurrency), placesFor, wait: (ms: number) => (now += ms) }
+}
+
+it('a worker with background jobs alone has all its places for them', () => {
+  const { take, most } = open(64)
+  for (let n = 0; n < 40; n += 1) take({ isBackground: true })
+  expect(most()).toBe(64)
+})
+
+it('while other jobs come, background jobs have 16 places, and each other job its own beside', () => {
+  const { take, most, wait } = open(64)
+  const leave = [0, 0, 0].map(() => take({ isBackground: false }))
+  expect(most()).toBe(19)
+  leave[0]?.()
+  expect(most()).toBe(18)
+  leave[1]?.()
+  leave[2]?.()
+  expect(most()).toBe(16)
+  wait(999)
+  expect(most()).toBe(16)
+  wait(1)
+  expect(most()).toBe(64)
+})
+
+it('other jobs on one queue leave fewer places for background jobs on each', () => {
+  const { take, placesFor } = open(64)
+  const elsewhere = placesFor(64)
+  expect(elsewhere.most()).toBe(64)
+  take({ isBackground: false })
+  expect(elsewhere.most()).toBe(16)
+})
+
+it('other jobs have all places, and no more', () => {
+  const { take, most } = open(64)
+  for (let n = 0; n < 63; n += 1) take({ isBackground: false })
+  expect(most()).toBe(64)
+  const few = open(2)
+  few.take({ isBackground: false })
+  expect(few.most()).toBe(2)
+})

@@ -1,0 +1,68 @@
+// Thousands of jobs that were submitted, and jobs for which somebody waits: they find few of the others before them.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../../producers/migrate/sample.ts'
+import { describeEngines } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
+
+const SUBMITTED = 1_500
+const ASKED = 10
+/** Those in hand when the first one comes, and as many that are taken before a worker knows of it. */
+const BEFORE_MAX = 128
+
+describeEngines('a job for which somebody waits, beside thousands that were submitted', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  })
+  afterAll(async () => {
+    await installation?.close()
+  })
+
+  it('is done before nearly all of them', async () => {
+    const { scope: token_scope } = installation
+    const clients = [await installation.connect({ replyTo: 'file' }), await installation.connect({ replyTo: 'shop' })]
+    const [file, shop] = clients as [(typeof clients)[0], (typeof clients)[0]]
+    const requestOf = async (index: number) => ({
+      token_scope,
+      ...(await file.encryptCard({ cardNumber: panOf(index, 83), expiryMonth: 12, expiryYear: 2031 })),
+    })
+    const items = await Promise.all(
+      Array.from({ length: SUBMITTED }, async (_, index) => ({
+        kind: 'token-create' as const,
+        request: await requestOf(index),
+      })),
+    )
+    const asked = await Promise.all(Array.from({ length: ASKED }, (_, index) => requestOf(SUBMITTED + index)))
+    let answered = 0
+    const working = (async () => {
+      for await (const { result } of file.bulk(items, { inFlight: SUBMITTED }))
+        if (result.status === 'SUCCEEDED') answered += 1
+    })()
+    const waiting = async () => (await installation.queues.depth('token-create')).waiting
+    await until(async () => (await waiting()) === SUBMITTED, { what: 'all jobs to wait' })
+    const workers = await installation.startWorkers({ roles: ['interactive'] })
+    const count = async (text: string, values: unknown[] = []) => {
+      const { rows } = await installation.vault.store.query<{ n: number }>({
+        text: `select count(*)::int as n from tokenmill.outbox ${text}`,
+        values,
+      })
+      return rows[0]?.n ?? 0
+    }
+    await until(() => count(''), { what: 'the first jobs to be done' })
+    const before: number[] = []
+    for (const request of asked) {
+      const done = await count('')
+      const { receipt_id, status } = await shop.call('token-create', request)
+      expect(status).toBe('SUCCEEDED')
+      const own = 'where outbox_id < (select min(outbox_id) from tokenmill.outbox where receipt_id = $1)'
+      before.push((await count(own, [receipt_id])) - done)
+    }
+    const left = SUBMITTED + ASKED - (await count(''))
+    await working
+    await workers.close()
+    expect(answered).toBe(SUBMITTED)
+    expect(left).toBeGreaterThan(0)
+    expect(Math.max(...before)).toBeLessThan(BEFORE_MAX)
+  }, 120_000)
+})

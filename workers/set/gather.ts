@@ -1,0 +1,102 @@
+// Gathers what is asked for at the same time into sets. A set leaves at once if a lane is free, and waits for nobody:
+// what is asked for while it is under way goes into the next one. What a set does is unknown here.
+import { settlesWithin } from '../../src/queue/bounded-call.ts'
+
+/** The result of an item that couldn't be done in its set, and must be done alone. */
+export const ALONE = Symbol('alone')
+
+interface Ways<Item, Out> {
+  /** Does a set of at least two items. One result for each, in the same order; an error is thrown to its asker alone. */
+  together(items: readonly Item[]): Promise<readonly (Out | Error | typeof ALONE)[]>
+  /** Does an item that has no company, whose set failed, or that had to leave its set. */
+  alone(item: Item): Promise<Out>
+}
+
+interface Bounds<Item> {
+  /** The most items of a set. */
+  max: number
+  /** How many sets are under way at once. */
+  lanes: number
+  /** No set has two items with a common key. Default: any two may go together. */
+  keysOf?: (item: Item) => readonly string[]
+}
+
+interface Asked<Item, Out> extends PromiseWithResolvers<Out> {
+  item: Item
+}
+
+/** An item that is done alone may wait for a lock for long; those behind it don't wait for it longer than that. */
+const LANE_MS = 100
+
+export function gather<Item, Out>(
+  { together, alone }: Ways<Item, Out>,
+  { max, lanes, keysOf }: Bounds<Item>,
+): (item: Item) => Promise<Out> {
+  let waiting: Asked<Item, Out>[] = []
+  let busy = 0
+  let isScheduled = false
+
+  function take(): Asked<Item, Out>[] {
+    if (!keysOf) return waiting.splice(0, max)
+    const set: Asked<Item, Out>[] = []
+    const rest: Asked<Item, Out>[] = []
+    const taken = new Set<string>()
+    for (const asked of waiting) {
+      const keys = set.length < max ? keysOf(asked.item) : []
+      if (set.length === max || keys.some(key => taken.has(key))) rest.push(asked)
+      else set.push(asked)
+      // An item that stays behind keeps its keys, too: a later one with the same key doesn't overtake it.
+      for (const key of keys) taken.add(key)
+    }
+    waiting = rest
+    return set
+  }
+
+  async function go(set: readonly Asked<Item, Out>[]): Promise<void> {
+    busy += 1
+    const outs = set.length === 1 ? [ALONE] : await doTogether(set)
+    const lone: Promise<Out>[] = []
+    for (const [index, { item, resolve, reject }] of set.entries()) {
+      const out = outs[index] as Out | Error | typeof ALONE
+      if (out instanceof Error) reject(out)
+      else if (out !== ALONE) resolve(out)
+      else {
+        const done = alone(item)
+        lone.push(done)
+        done.then(resolve, reject)
+      }
+    }
+    if (lone.length > 0) await settlesWithin(LANE_MS, Promise.allSettled(lone))
+    busy -= 1
+    schedule()
+  }
+
+  /** If the set fails, each item is done alone, once: an item that makes sets fail spoils no other. */
+  async function doTogether(set: readonly Asked<Item, Out>[]): Promise<readonly (Out | Error | typeof ALONE)[]> {
+    try {
+      return await together(set.map(({ item }) => item))
+    } catch {
+      return set.map(() => ALONE)
+    }
+  }
+
+  function leave(): void {
+    isScheduled = false
+    while (busy < lanes && waiting.length > 0) void go(take())
+  }
+  /** Those who ask in the same turn of the event loop go together. */
+  function schedule(): void {
+    if (isScheduled || busy >= lanes || waiting.length === 0) return
+    isScheduled = true
+    setImmediate(leave)
+  }
+
+  return item => {
+    const asked = { ...Promise.withResolvers<Out>(), item }
+    waiting.push(asked)
+    // Nothing is under way: it leaves at once, so that a job that is alone loses no time.
+    if (busy === 0 && !isScheduled) leave()
+    else schedule()
+    return asked.promise
+  }
+}

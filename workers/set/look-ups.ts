@@ -1,0 +1,69 @@
+// What single jobs read from the store, outside of transactions: the jobs that ask at the same time share a statement.
+import * as receipts from '../../src/store/job/receipts.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
+import * as guesses from '../../src/store/token/guesses.ts'
+import * as sequences from '../../src/store/token/sequences.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import type { SchemeRow } from '../../src/token/scheme.ts'
+import { gather } from './gather.ts'
+
+type StoredReceipt = Awaited<ReturnType<typeof receipts.findAll>>[number]
+type Mark = Pick<sequences.SequenceMark, 'clientId' | 'tokenId'>
+
+/** The rows may be shared with other jobs: nobody changes them. */
+export interface LookUps {
+  receipt(receiptId: string): Promise<StoredReceipt | undefined>
+  /** By id, also a deleted one. */
+  token(tokenId: string): Promise<StoredToken | undefined>
+  /** The live tokens that have one of these fingerprints. */
+  tokensOfCard(fps: readonly string[]): Promise<StoredToken[]>
+  /** How often the client has missed with these digits. */
+  misses(guess: guesses.Guess): Promise<number>
+  /** The last sequence of the client on the token. */
+  sequence(mark: Mark): Promise<number | undefined>
+  /** The scheme token that the token's record shows. */
+  shownScheme(tokenId: string): Promise<SchemeRow | undefined>
+}
+
+const BOUNDS = { max: 64, lanes: 2 }
+
+export function openLookUps(store: Db): LookUps {
+  return {
+    receipt: byKey(async ids => mapOf(await receipts.findAll(store, ids), ({ receiptId }) => receiptId)),
+    token: byKey(async ids => mapOf(await tokens.findByIds(store, ids), ({ tokenId }) => tokenId)),
+    tokensOfCard: shared(async asked => {
+      const found = await tokens.findByCards(store, [...new Set(asked.flat())])
+      const owners = new Map(found.flatMap(row => row.cards.map(fp => [fp, row] as const)))
+      return asked.map(fps => [...new Set(fps.flatMap(fp => owners.get(fp) ?? []))])
+    }),
+    misses: shared(asked => guesses.countAll(store, asked)),
+    sequence: shared(async asked => {
+      const found = mapOf(await sequences.findAll(store, asked), markKey)
+      return asked.map(mark => found.get(markKey(mark))?.sequence)
+    }),
+    shownScheme: byKey(ids => shownSchemes.findByTokens(store, ids)),
+  }
+}
+
+const markKey = ({ clientId, tokenId }: Mark) => `${tokenId} ${clientId}`
+
+/** Asks for a set; an item without company is a set of one. */
+function shared<Item, Out>(find: (items: readonly Item[]) => Promise<readonly Out[]>): (item: Item) => Promise<Out> {
+  const alone = async (item: Item) => (await find([item]))[0] as Out
+  return gather({ together: find, alone }, BOUNDS)
+}
+
+function byKey<Out>(
+  find: (keys: readonly string[]) => Promise<ReadonlyMap<string, Out>>,
+): (key: string) => Promise<Out | undefined> {
+  return shared(async keys => {
+    const found = await find([...new Set(keys)])
+    return keys.map(key => found.get(key))
+  })
+}
+
+function mapOf<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row> {
+  return new Map(rows.map(row => [keyOf(row), row]))
+}

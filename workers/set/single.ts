@@ -1,0 +1,64 @@
+// A single job that is decided and may be written in a set with others: which ones may, and which exclude each other.
+// write-set.ts writes the set.
+import type { Receipt, Written } from '../../src/store/job/receipts.ts'
+import type { TraceContext } from '../../src/trace/context.ts'
+import type { Effect } from '../line/effect.ts'
+
+export interface Single {
+  receipt: Receipt
+  effect: Effect
+  /** The job's span. */
+  trace: TraceContext | undefined
+  /** Writes the job in a transaction of its own. */
+  alone(): Promise<WrittenSingle>
+}
+
+export interface WrittenSingle extends Written {
+  row: Receipt
+}
+
+export interface Sets {
+  /** Writes effect, receipt and outbox row, with those of other jobs or alone. Throws `LostRace`. */
+  write(single: Single): Promise<WrittenSingle>
+}
+
+/** The lists that a set may write: they name the job's own token and card, and rows that add up. */
+const IN_SETS = {
+  inserts: true,
+  updates: true,
+  touches: true,
+  beforeImages: true,
+  misses: true,
+  sequences: true,
+  // Others write these rows, too, in orders of their own: providers' answers, owners, the deletion of a token.
+  erasedImages: false,
+  newReferences: false,
+  changedReferences: false,
+  takeUps: false,
+  provisions: false,
+  retirements: false,
+  replacements: false,
+  compensations: false,
+} as const satisfies Record<keyof Effect, boolean>
+
+export function mayJoin(effect: Effect): boolean {
+  const { inserts = [], updates = [], touches = [], sequences = [] } = effect
+  const lists = Object.entries(effect) as [keyof Effect, readonly unknown[] | undefined][]
+  const isPlain = lists.every(([name, list]) => IN_SETS[name] || list === undefined || list.length === 0)
+  // A new token may still lose its card, which must then be all that the job writes to tokens.
+  const others = updates.length + touches.length + sequences.length
+  const isOne = inserts.length === 0 || (inserts.length === 1 && others === 0)
+  // The directory of cards is written for new tokens first; a changed token would come to it after tokens' rows.
+  return isPlain && isOne && updates.every(({ cards, storedCards }) => cards === storedCards)
+}
+
+/** Two jobs with a common key never go in one set: they have the same receipt, token or card. */
+export function keysOf({ receipt, effect }: Single): string[] {
+  const { inserts = [] } = effect
+  return [receipt.receiptId, ...tokensOf(effect), ...inserts.flatMap(({ cards }) => cards)]
+}
+
+/** The stored tokens that the effect changes. */
+export function tokensOf({ updates = [], touches = [], sequences = [] }: Effect): string[] {
+  return [...new Set([...updates, ...touches, ...sequences].map(({ tokenId }) => tokenId))]
+}
