@@ -64,5 +64,11 @@ describeEngines('a job for which somebody waits, beside thousands that were subm
     expect(answered).toBe(SUBMITTED)
     expect(left).toBeGreaterThan(0)
     expect(Math.max(...before)).toBeLessThan(BEFORE_MAX)
+    // Once the worker knows that somebody waits, it has 16 others in hand, and takes as many while the job comes to it.
+    const [middle] = before
+      .slice(1)
+      .toSorted((a, b) => a - b)
+      .slice(Math.floor((ASKED - 1) / 2))
+    expect(middle).toBeLessThan(36)
   }, 120_000)
 })
