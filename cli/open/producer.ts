@@ -5,15 +5,13 @@ import { type Credentials, readCredentials } from '../../producers/client-file.t
 import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
-import { openRegistry } from '../../src/metrics.ts'
-import { openOps } from '../../src/ops.ts'
 import { PortInUse } from '../../src/port-in-use.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
-import { startLocalWorkers } from '../process/local-workers.ts'
+import type { startLocalWorkers as StartLocalWorkers } from '../process/local-workers.ts'
 import { say } from '../terminal.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { openQueues, openVault, type Session } from './open.ts'
@@ -44,6 +42,10 @@ export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
 async function serveMetrics({ config, lifetime, terminal }: Session): Promise<Shown> {
   const shown: Shown = { workers: undefined }
   if (!config.metricsPort) return shown
+  const [{ openRegistry }, { openOps }] = await Promise.all([
+    import('../../src/metrics.ts'),
+    import('../../src/ops.ts'),
+  ])
   const registry = openRegistry({ role: 'command' })
   registry.collectProcess()
   const ops = await openOps({
@@ -86,10 +88,16 @@ export async function openProducer(
   const isLive = () => liveKeys.isLive(store, signingKey)
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
-  if (database.embedded && roles.length > 0) shown.workers = await startLocalWorkers(session, roles)
+  if (database.embedded && roles.length > 0) shown.workers = await startWorkers(session, roles)
   const queues = await openQueues(session, database, LISTENERS)
   const features = storedFeatures(queues, ms => processes.listWorkers(store, ms))
   return { credentials, queues, checkKey, features }
+}
+
+/** Loaded only here, as are the metrics: most commands use neither, and loading takes as long as many cards. */
+async function startWorkers(...given: Parameters<typeof StartLocalWorkers>): Promise<Supervised> {
+  const { startLocalWorkers } = await import('../process/local-workers.ts')
+  return startLocalWorkers(...given)
 }
 
 /** How many queues a producer listens to: its results queue only. */
