@@ -1,7 +1,11 @@
-// Card numbers of the test range 411111, as many as a test needs, each with its Luhn digit.
+// Card numbers of the test ranges 411111 (Visa) and 378282 (American Express, 15 digits), as many as a test needs, each with
+// its Luhn digit.
 
-export function testPan(index: number): string {
-  const body = `411111${String(index).padStart(9, '0')}`
+export const testPan = (index: number): string => withLuhn(`411111${String(index).padStart(9, '0')}`)
+
+export const testAmex = (index: number): string => withLuhn(`378282${String(index).padStart(8, '0')}`)
+
+function withLuhn(body: string): string {
   const sum = [...body].reverse().reduce((total, digit, place) => {
     const value = Number(digit) * (place % 2 === 0 ? 2 : 1)
     return total + (value > 9 ? value - 9 : value)

@@ -22,7 +22,7 @@ import { parseReuseToken } from '../../../src/token/token.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
-import { testPan } from '../../support/test-pan.ts'
+import { testAmex, testPan } from '../../support/test-pan.ts'
 import { volume } from '../../support/volume.ts'
 import { type Job, openWorld, type World } from '../provider/bundle.ts'
 
@@ -431,7 +431,7 @@ describeStore('records in columns', engine => {
   function numberOf(pan: Given['pan']): string | number {
     if (pan === 'luhn') return panOf(0).replace(/.$/, last => String((Number(last) + 1) % 10))
     if (pan === 'short') return panOf(0).slice(0, 11)
-    if (pan === 'amex') return '378282246310005'
+    if (pan === 'amex') return testAmex(cards)
     return pan === 'number' ? Number(panOf(1)) : panOf(pan)
   }
 
