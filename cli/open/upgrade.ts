@@ -200,7 +200,9 @@ async function fillReceiptKeys(store: Store, lasting: Pick<Lasting, 'at'>): Prom
     fills: rows =>
       lasting.at(`Filling the keys of receipts: ${count(rows)} rows are read. It may be stopped and run again.`),
   })
-  if (!(await cardPhases.find(store)).besideOlder) await store.transaction(receiptKeys.leaveOlder)
+  // Its locks wait for no long: jobs would wait behind them.
+  if (!(await cardPhases.find(store)).besideOlder)
+    await cardPhases.storeAlone(store).transaction(receiptKeys.leaveOlder)
 }
 
 async function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {

@@ -251,11 +251,27 @@ describe('retention', () => {
   })
 })
 
+it('an old answer that becomes a receipt meanwhile keeps its key', async () => {
+  const id = randomUUID()
+  await answer(id)
+  await client.query('update tokenmill.receipt_key set answered_on = current_date - 92 where receipt_id = $1', [id])
+  await client.query('begin')
+  await client.query('update tokenmill.receipt_key set day = current_date, answered_on = null where receipt_id = $1', [
+    id,
+  ])
+  const erased = receiptKeys.eraseAnswers(store, Date.now() - 90 * 86_400_000, 100)
+  await new Promise(resolve => setTimeout(resolve, 200))
+  await client.query('commit')
+  await erased
+  expect(await keyOf(id)).toMatchObject({ day: dayAgo(0) })
+})
+
 describe('on a store of release 0.3', () => {
   const [weeks, old, answered, both] = [[1, 20, 40, 41, 60], [] as string[], randomUUID(), randomUUID()]
   beforeEach(async () => {
     await client.query(`drop table tokenmill.receipt_key, tokenmill.receipt_fill;
-drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follow_receipts_no_more`)
+drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follow_receipts_no_more,
+  tokenmill.refuse_receipt_without_key`)
     await client.query(`insert into tokenmill.installation (installation_id, kek_id) values (gen_random_uuid(), 'k')`)
     old.length = 0
     for (const days of weeks) {
@@ -350,6 +366,15 @@ drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follo
     expect(await receipts.find(store, answered)).toMatchObject({ revision: 5 })
   })
 
+  it('a receipt that was answered anew before its page is found after the fill', async () => {
+    const [id = ''] = old
+    await formerAnswer(id)
+    expect(await keyOf(id)).toMatchObject({ day: null })
+    await receiptKeys.fill(store)
+    expect((await receipts.find(store, id))?.receiptId).toBe(id)
+    await expect(claim(id)).rejects.toBeInstanceOf(LostRace)
+  })
+
   it('a job that was answered by that release gets a receipt of the next revision before the fill', async () => {
     expect(await claim(answered)).toMatchObject([{ revision: 3 }])
   })
@@ -377,10 +402,13 @@ and tgrelid in ('tokenmill.receipt'::regclass, 'tokenmill.outbox'::regclass) ord
     await receiptKeys.fill(store)
     expect(await triggers()).toEqual(both)
     await store.transaction(receiptKeys.leaveOlder)
-    expect(await triggers()).toEqual([])
+    expect(await triggers()).toEqual(['receipt_needs_its_key'])
     await store.transaction(receiptKeys.leaveOlder)
+    expect(await triggers()).toEqual(['receipt_needs_its_key'])
     const id = randomUUID()
     expect(await claim(id)).toMatchObject([{ revision: 1 }])
+    await expect(formerReceipt(randomUUID())).rejects.toThrow('its writer is of release 0.3')
+    await client.query('rollback')
     for (const id of old) expect(await keyOf(id)).toMatchObject({ revision: 1 })
     expect(await keyOf(LOWEST)).toBeUndefined()
   })

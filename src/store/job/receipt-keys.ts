@@ -90,8 +90,10 @@ where receipt_id = $1 returning revision`,
 /** Removes up to `limit` keys of jobs that had no receipt, and whose last answer was before `before` (ms). */
 export async function eraseAnswers(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.receipt_key where receipt_id in (
-  select receipt_id from tokenmill.receipt_key where day is null and answered_on < $1 order by answered_on limit $2
+    // A row that a claim has locked is left out: it is about to be the key of a receipt.
+    text: `delete from tokenmill.receipt_key where day is null and answered_on < $1 and receipt_id in (
+  select receipt_id from tokenmill.receipt_key where day is null and answered_on < $1
+  order by answered_on limit $2 for update skip locked
 )`,
     values: [new Date(before), limit],
   })
@@ -178,8 +180,10 @@ async function fillReceipts(db: Db, { week, filled_to }: Fill, page: number): Pr
   select receipt_id, day, revision from tokenmill.receipt
   where day >= $1::date and day < $1::date + 7 and receipt_id > $2 order by receipt_id limit $3
 ), written as (
-  insert into tokenmill.receipt_key (receipt_id, day, revision) select receipt_id, day, revision from page
-  on conflict (receipt_id) do nothing
+  insert into tokenmill.receipt_key as k (receipt_id, day, revision) select receipt_id, day, revision from page
+  -- A receipt that was answered anew before its page has the key of an answer.
+  on conflict (receipt_id) do update set day = excluded.day, revision = greatest(k.revision, excluded.revision), answered_on = null
+  where k.day is null
 )
 select receipt_id as last, (select count(*) from page) as rows from page order by receipt_id desc limit 1`,
     values: [week, filled_to, page],

@@ -71,6 +71,17 @@ begin
 end
 $$;
 
+-- After that time: a worker of release 0.3 that was started by mistake writes no receipt that nobody would find.
+create function tokenmill.refuse_receipt_without_key() returns trigger language plpgsql as $$
+begin
+  if not exists (select from tokenmill.receipt_key where receipt_id = new.receipt_id and day = new.day) then
+    raise exception 'a receipt has no key: its writer is of release 0.3'
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  return new;
+end
+$$;
+
 -- Ends that time, unless keys are still missing.
 create function tokenmill.follow_receipts_no_more() returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
@@ -80,12 +91,14 @@ begin
   then
     drop trigger receipt_has_its_key on tokenmill.receipt;
     drop trigger answer_is_counted on tokenmill.outbox;
+    create trigger receipt_needs_its_key before insert on tokenmill.receipt for each row
+      execute function tokenmill.refuse_receipt_without_key();
   end if;
 end
 $$;
 
-revoke execute on function tokenmill.follow_receipt(), tokenmill.follow_answer(), tokenmill.follow_receipts_no_more()
-  from public;
+revoke execute on function tokenmill.follow_receipt(), tokenmill.follow_answer(), tokenmill.refuse_receipt_without_key(),
+  tokenmill.follow_receipts_no_more() from public;
 
 -- Last: nobody writes a receipt from here to the end of the transaction.
 do $$
