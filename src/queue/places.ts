@@ -19,19 +19,29 @@ export interface Places {
 /** The result gives each worker of a process its places. */
 export function openPlaces(now: () => number = () => performance.now()): (concurrency: number) => Places {
   let otherAt = Number.NEGATIVE_INFINITY
+  const isRecent = () => now() - otherAt < RECENT_MS
   return concurrency => {
     let others = 0
+    let limit = concurrency
     return {
       take({ isBackground }) {
-        if (isBackground) return () => {}
-        others += 1
-        otherAt = now()
-        return () => {
-          others -= 1
+        if (!isBackground) {
+          others += 1
           otherAt = now()
         }
+        return () => {
+          // Lowered by one at a time: were it lowered at once, no job would be fetched until most of those in hand have ended.
+          if (isBackground) limit = isRecent() ? Math.max(BACKGROUND_MAX, limit - 1) : concurrency
+          else {
+            others -= 1
+            otherAt = now()
+          }
+        }
       },
-      most: () => (now() - otherAt < RECENT_MS ? Math.min(concurrency, BACKGROUND_MAX + others) : concurrency),
+      most() {
+        if (!isRecent()) limit = concurrency
+        return Math.min(concurrency, Math.max(limit, BACKGROUND_MAX + others))
+      },
     }
   }
 }

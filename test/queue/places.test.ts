@@ -14,14 +14,21 @@ it('a worker with background jobs alone has all its places for them', () => {
   expect(most()).toBe(64)
 })
 
-it('while other jobs come, background jobs have 16 places, and each other job its own beside', () => {
+it('while other jobs come, background jobs lose a place with each that ends, down to 16', () => {
   const { take, most, wait } = open(64)
-  const leave = [0, 0, 0].map(() => take({ isBackground: false }))
+  const background = Array.from({ length: 63 }, () => take({ isBackground: true }))
+  const leave = take({ isBackground: false })
+  // The place that the other job leaves is fetched for again.
+  expect(most()).toBe(64)
+  leave()
+  expect(most()).toBe(64)
+  for (const end of background.splice(0, 10)) end()
+  expect(most()).toBe(54)
+  for (const end of background.splice(0, 50)) end()
+  expect(most()).toBe(16)
+  const more = [0, 0, 0].map(() => take({ isBackground: false }))
   expect(most()).toBe(19)
-  leave[0]?.()
-  expect(most()).toBe(18)
-  leave[1]?.()
-  leave[2]?.()
+  for (const end of more) end()
   expect(most()).toBe(16)
   wait(999)
   expect(most()).toBe(16)
@@ -32,8 +39,9 @@ it('while other jobs come, background jobs have 16 places, and each other job it
 it('other jobs on one queue leave fewer places for background jobs on each', () => {
   const { take, placesFor } = open(64)
   const elsewhere = placesFor(64)
-  expect(elsewhere.most()).toBe(64)
+  const background = Array.from({ length: 50 }, () => elsewhere.take({ isBackground: true }))
   take({ isBackground: false })
+  for (const end of background) end()
   expect(elsewhere.most()).toBe(16)
 })
 

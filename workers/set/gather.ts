@@ -6,7 +6,7 @@ import { settlesWithin } from '../../src/queue/bounded-call.ts'
 export const ALONE = Symbol('alone')
 
 interface Ways<Item, Out> {
-  /** Does a set of at least two items. One result for each, in the same order; an error is thrown to its asker alone. */
+  /** Does a set. One result for each, in the same order; an error is thrown to its asker alone. */
   together(items: readonly Item[]): Promise<readonly (Out | Error | typeof ALONE)[]>
   /** Does an item that has no company, whose set failed, or that had to leave its set. */
   alone(item: Item): Promise<Out>
@@ -17,6 +17,8 @@ interface Bounds<Item> {
   max: number
   /** How many sets are under way at once. */
   lanes: number
+  /** How many items are done alone at once; the others wait. Default: any number. */
+  loneMax?: number
   /** No set has two items with a common key. Default: any two may go together. */
   keysOf?: (item: Item) => readonly string[]
 }
@@ -30,10 +32,12 @@ const LANE_MS = 100
 
 export function gather<Item, Out>(
   { together, alone }: Ways<Item, Out>,
-  { max, lanes, keysOf }: Bounds<Item>,
+  { max, lanes, loneMax = Number.POSITIVE_INFINITY, keysOf }: Bounds<Item>,
 ): (item: Item) => Promise<Out> {
   let waiting: Asked<Item, Out>[] = []
   let busy = 0
+  let lone = 0
+  const loneWaiting: (() => void)[] = []
   let isScheduled = false
 
   function take(): Asked<Item, Out>[] {
@@ -54,21 +58,35 @@ export function gather<Item, Out>(
 
   async function go(set: readonly Asked<Item, Out>[]): Promise<void> {
     busy += 1
-    const outs = set.length === 1 ? [ALONE] : await doTogether(set)
-    const lone: Promise<Out>[] = []
+    // While many wait alone, for locks perhaps, an item that has no company doesn't wait behind them.
+    const outs = set.length === 1 && lone < loneMax ? [ALONE] : await doTogether(set)
+    const left: Promise<Out>[] = []
     for (const [index, { item, resolve, reject }] of set.entries()) {
       const out = outs[index] as Out | Error | typeof ALONE
       if (out instanceof Error) reject(out)
       else if (out !== ALONE) resolve(out)
       else {
-        const done = alone(item)
-        lone.push(done)
+        const done = doAlone(item)
+        left.push(done)
         done.then(resolve, reject)
       }
     }
-    if (lone.length > 0) await settlesWithin(LANE_MS, Promise.allSettled(lone))
+    if (left.length > 0) await settlesWithin(LANE_MS, Promise.allSettled(left))
     busy -= 1
     schedule()
+  }
+
+  async function doAlone(item: Item): Promise<Out> {
+    if (lone >= loneMax) await new Promise<void>(resolve => loneWaiting.push(resolve))
+    else lone += 1
+    try {
+      return await alone(item)
+    } finally {
+      // The place is handed on.
+      const next = loneWaiting.shift()
+      if (next) next()
+      else lone -= 1
+    }
   }
 
   /** If the set fails, each item is done alone, once: an item that makes sets fail spoils no other. */

@@ -27,14 +27,15 @@ interface SetDeps extends ReleaseDeps {
 type End = WrittenSingle | 'LOST' | 'BUSY'
 type Ends = Map<Single, End>
 
-const SET = { max: 64, lanes: 2, lockMsMax: 100 } as const
+/** Jobs that are written alone may wait for locks, each with a connection: they leave some of the pool to others. */
+const SET = { max: 64, lanes: 2, loneMax: 8, lockMsMax: 100 } as const
 
 export function openSets(deps: SetDeps): Sets {
-  const { max, lanes } = SET
+  const { max, lanes, loneMax } = SET
   return {
     write: gather(
       { together: set => writeSet(set, deps), alone: single => alone(single, deps) },
-      { max, lanes, keysOf },
+      { max, lanes, loneMax, keysOf },
     ),
   }
 }

@@ -6,7 +6,7 @@ import { ALONE, gather } from '../../../workers/set/gather.ts'
 type Out = string | Error | typeof ALONE
 
 /** A gatherer whose sets stay under way until the test ends them. */
-function open(bounds: { max: number; lanes: number; keysOf?: (item: string) => readonly string[] }) {
+function open(bounds: { max: number; lanes: number; loneMax?: number; keysOf?: (item: string) => readonly string[] }) {
   const sets: { items: readonly string[]; end(outs?: (item: string) => Out): void; fail(): void }[] = []
   const lone: { item: string; end(): void }[] = []
   const ask = gather<string, string>(
@@ -52,6 +52,29 @@ describe('what is asked for at the same time', () => {
     expect(gathered()).toEqual(['bc', 'def'])
     sets[1]?.end()
     expect(await Promise.all(later)).toEqual(['d together', 'e together', 'f together'])
+  })
+
+  it('is done alone by so many at once, and what has no company meanwhile goes in a set of its own', async () => {
+    const { ask, sets, lone, gathered } = open({ max: 64, lanes: 3, loneMax: 2 })
+    const first = askAll(ask, 'a')
+    const rest = askAll(ask, 'bcd')
+    await turn()
+    sets[0]?.fail()
+    await turn()
+    await turn()
+    expect(lone.map(({ item }) => item)).toEqual(['a', 'b'])
+    const late = ask('e')
+    await turn()
+    expect(gathered()).toEqual(['bcd', 'e'])
+    sets[1]?.end()
+    expect(await late).toBe('e together')
+    lone[0]?.end()
+    await turn()
+    expect(lone.map(({ item }) => item)).toEqual(['a', 'b', 'c'])
+    lone[1]?.end()
+    await turn()
+    for (const { end } of lone) end()
+    expect(await Promise.all([...first, ...rest])).toEqual(['a', 'b', 'c', 'd'].map(item => `${item} alone`))
   })
 
   it('goes in several sets if it is more than one may have', async () => {
