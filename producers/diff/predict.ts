@@ -47,7 +47,11 @@ export async function predict(
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), options.chunk))
     await gate.pass()
     const run = { batchId, chunkRecords: options.chunk, startedAt: clock(), extent: undefined, limit: undefined }
-    const plan = { ...run, form: { now: 'rows' as const, isSettled: true }, inputSha256: file.digests.sha256 }
+    const plan = {
+      ...run,
+      form: { now: 'rows' as const, isSettled: true, isFixed: true as const },
+      inputSha256: file.digests.sha256,
+    }
     const onProgress = () => progress.update(output.counts)
     const sent = await sendChunks(chunks.all, { options, plan, client, deps, output, gate, onProgress })
     if (sent.broken) throw sent.broken

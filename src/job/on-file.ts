@@ -61,9 +61,16 @@ export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keep
   return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
 }
 
-/** Whether `isLike` holds for a text or number in the member or in a claim. */
-export function someText(value: unknown, isLike: (text: string) => boolean): boolean {
+/** Members of members: the schema has two levels. */
+const DEPTH_MAX = 4
+
+/**
+ * Whether `isLike` holds for a text or number in the member or in a claim. True for a value that is nested deeper than any
+ * that the schema lets pass.
+ */
+export function someText(value: unknown, isLike: (text: string) => boolean, depth = 0): boolean {
   if (typeof value === 'string') return isLike(value)
   if (typeof value === 'number') return isLike(`${value}`)
-  return typeof value === 'object' && value !== null && Object.values(value).some(one => someText(one, isLike))
+  if (typeof value !== 'object' || value === null) return false
+  return depth > DEPTH_MAX || Object.values(value).some(one => someText(one, isLike, depth + 1))
 }

@@ -91,9 +91,9 @@ export function readRecords(
   { record_kind, block }: TokenBatch,
   form: BlockForm = 'rows',
 ): ReadChunk | Refusal {
-  const plaintext = form === 'rows' ? text : spreadColumns(text)
-  if (!plaintext) return refuse('field_format', 'body.request.block')
   if (text.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
+  const plaintext = form === 'rows' ? text : spreadColumns(text, block.records)
+  if (!plaintext) return refuse('field_format', 'body.request.block')
   const records: ChunkRecord[] = []
   const requests: unknown[] = []
   for (let start = 0; start < plaintext.length; ) {

@@ -3,7 +3,7 @@
 // the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
 // chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
-import { type BlockForm, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
+import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import { claimOf, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
@@ -117,9 +117,8 @@ export function readMixed(
 ): MixedChunk | undefined {
   if (plaintext.length > CHUNK.bytesMax || !isUtf8(plaintext)) return undefined
   const chunk = openChunkReader(reader, record_kind)
-  if (form === 'rows') {
-    for (const text of plaintext.toString('utf8').split('\n')) if (text !== '') chunk.take(text)
-  } else if (!takeColumns(plaintext, chunk)) return undefined
+  const take = form === 'rows' ? takeRows : takeColumns
+  if (!take(plaintext, block.records, chunk)) return undefined
   const { others, count, lastLine } = chunk.end()
   const { records: plain } = reader
   if (count !== block.records || Number.isNaN(lastLine) || plain.lines.length === 0) return undefined
@@ -162,17 +161,27 @@ function openChunkReader(reader: PlainReader, kind: RecordKind): ChunkReader {
   }
 }
 
-/** False for a text that isn't a block in columns. */
-function takeColumns(plaintext: Buffer, chunk: ChunkReader): boolean {
-  const read = readColumns(plaintext)
+/** False for a block of more records. */
+function takeRows(plaintext: Buffer, most: number, chunk: ChunkReader): boolean {
+  let count = 0
+  for (const text of plaintext.toString('utf8').split('\n')) {
+    if (text === '') continue
+    count += 1
+    if (count > most) return false
+    chunk.take(text)
+  }
+  return true
+}
+
+/** False for a text that isn't a block in columns with so many records. */
+function takeColumns(plaintext: Buffer, records: number, chunk: ChunkReader): boolean {
+  const read = readColumns(plaintext, records)
   if (!read) return false
   const { columns, others } = read
-  let at = 0
-  for (const [index, place] of columns.others.entries()) {
-    for (; at + index < place; at += 1) chunk.takeAt(columns, at)
-    chunk.take(others[index]?.toString('utf8') ?? '')
+  for (const item of inOrder(read)) {
+    if ('at' in item) chunk.takeAt(columns, item.at)
+    else chunk.take(others[item.other]?.toString('utf8') ?? '')
   }
-  for (; at < columns.line.length; at += 1) chunk.takeAt(columns, at)
   return true
 }
 
@@ -227,9 +236,8 @@ function isPlainReference(reference: string): boolean {
 
 /** The claim; null if it has a fault, or a text that could look like a card of the chunk. */
 function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): Claim | null {
-  if (someText(given, couldLookLikeCard)) return null
   const { data } = OnFileRecord.safeParse(given)
-  return data === undefined ? null : claimOf(data, scope)
+  return data === undefined || someText(data, couldLookLikeCard) ? null : claimOf(data, scope)
 }
 
 interface PlainCard {

@@ -13,11 +13,13 @@ import type { Chunk } from '../../token-batch.ts'
 import type { Checkpoint } from '../checkpoint.ts'
 import type { MigrateOptions } from '../options.ts'
 
-/** Both members change once at most, with the answer to the first chunk. */
 export interface RecordForm {
+  /** Changes with the answer to a chunk that shows that the batch has the other form. */
   now: BlockForm
-  /** It is certain that the batch has this form. */
+  /** A chunk was answered: the next ones needn't go alone. */
   isSettled: boolean
+  /** The run's records can't stand in columns. */
+  isFixed?: true
 }
 
 /** What checkpoint and manifest say of the form. Earlier releases sent rows and said nothing. */
@@ -42,7 +44,7 @@ export async function recordFormOf(
   { told, checkpoint }: Before,
   deps: FileRunDeps,
 ): Promise<RecordForm> {
-  if (!canHaveColumns(options)) return { now: 'rows', isSettled: true }
+  if (!canHaveColumns(options)) return { now: 'rows', isSettled: true, isFixed: true }
   // A checkpoint before the first answer says only in which form that chunk was sent.
   if (told) return { now: told, isSettled: checkpoint?.next_chunk !== 0 }
   const { queues, credentials, log, clock } = deps
@@ -65,14 +67,15 @@ export function chunkIn(form: BlockForm, { rows }: RowChunk): Pick<Chunk, 'lines
 }
 
 /**
- * Sends a chunk in the form of the batch. If that isn't settled and the chunk is refused as one of another form, it is sent
- * once more in the other form. Returns the first refusal if that is refused, too.
+ * Sends a chunk in the form of the batch. If it is refused as one of another form, it is sent once more in the other form:
+ * the refused one took no effect. So a run that was wrong about the form, because the queue still held a job of an earlier
+ * run in the other form, finds it out. Returns the first refusal if the second chunk is refused, too.
  */
 export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Promise<Result>): Promise<Result> {
-  const result = await send(form.now)
-  if (form.isSettled) return result
-  const other = form.now === 'rows' ? 'columns' : 'rows'
-  const again = isOfOtherForm(result) ? await send(other) : undefined
+  const first = form.now
+  const result = await send(first)
+  const other = first === 'rows' ? 'columns' : 'rows'
+  const again = !form.isFixed && isOfOtherForm(result) ? await send(other) : undefined
   form.isSettled = true
   if (!again || isOfOtherForm(again)) return result
   form.now = other
@@ -93,6 +96,6 @@ function isOfOtherForm({ error }: Result): boolean {
 }
 
 /** Whether the records are to be read for columns. */
-export function mayHaveColumns({ now, isSettled }: RecordForm): boolean {
-  return now === 'columns' || !isSettled
+export function mayHaveColumns({ isFixed }: RecordForm): boolean {
+  return !isFixed
 }

@@ -74,26 +74,37 @@ export interface ReadColumns {
 const NEWLINE = 0x0a
 const NAMES = Object.keys(RecordColumns.shape) as (keyof RecordColumns)[]
 
-/** Undefined for a text of another form. */
-export function readColumns(plaintext: Buffer): ReadColumns | undefined {
-  const [first, ...others] = linesOf(plaintext)
+/** Undefined for a text of another form, and unless it holds so many records: no more is read than these need. */
+export function readColumns(plaintext: Buffer, records: number): ReadColumns | undefined {
+  const lines = linesOf(plaintext, records + 1)
+  const [first, ...others] = lines ?? []
   const columns = first && parsed(first)
-  if (!columns || Object.keys(columns).join() !== NAMES.join()) return undefined
-  const { others: places, ...values } = columns as { [name: string]: unknown }
-  const lengths = Object.values(values).map(value => (Array.isArray(value) ? value.length : Number.NaN))
-  const [length = 0] = lengths
-  if (!Array.isArray(places) || places.length !== others.length || lengths.some(one => one !== length)) return undefined
+  if (!columns || !hasNames(Object.keys(columns))) return undefined
+  const { others: places, ...values } = columns as { [name in keyof RecordColumns]: unknown }
+  const length = records - others.length
+  // One record alone stands among the others.
+  if (length === 1 || !Object.values(values).every(column => isColumn(column, length))) return undefined
+  if (!Array.isArray(places) || places.length !== others.length) return undefined
   const grow = places.every((place, index) => Number.isInteger(place) && place > (index === 0 ? -1 : places[index - 1]))
-  if (!grow || (places.at(-1) ?? -1) >= length + places.length) return undefined
+  if (!grow || (places.at(-1) ?? -1) >= records) return undefined
   return { columns: columns as ReadColumns['columns'], others }
 }
 
-/** The lines that aren't empty. */
-function linesOf(text: Buffer): Buffer[] {
+function hasNames(names: readonly string[]): boolean {
+  return names.length === NAMES.length && names.every((name, index) => name === NAMES[index])
+}
+
+function isColumn(column: unknown, length: number): boolean {
+  return Array.isArray(column) && column.length === length && column.every(value => typeof value !== 'object')
+}
+
+/** The lines that aren't empty; undefined if there are more than `most`. */
+function linesOf(text: Buffer, most: number): Buffer[] | undefined {
   const lines: Buffer[] = []
   for (let start = 0; start < text.length; ) {
     let end = text.indexOf(NEWLINE, start)
     if (end === -1) end = text.length
+    if (end > start && lines.length === most) return undefined
     if (end > start) lines.push(text.subarray(start, end))
     start = end + 1
   }
@@ -110,15 +121,27 @@ function parsed(line: Buffer): object | undefined {
   }
 }
 
-/** The block as rows, each record as its line of JSON; undefined for a text that isn't a block in columns. */
-export function spreadColumns(plaintext: Buffer): Buffer | undefined {
-  const read = readColumns(plaintext)
+/** The block as rows, each record as its line of JSON; undefined for what `readColumns` doesn't read. */
+export function spreadColumns(plaintext: Buffer, records: number): Buffer | undefined {
+  const read = readColumns(plaintext, records)
   if (!read) return undefined
   const { columns, others } = read
   const lines: Buffer[] = []
-  for (let at = 0; at < columns.line.length; at += 1) lines.push(Buffer.from(rowAt(columns, at)))
-  for (const [index, place] of columns.others.entries()) lines.splice(place, 0, others[index] ?? Buffer.alloc(0))
-  return Buffer.concat(lines.flatMap(line => [line, NEWLINE_BYTES]))
+  for (const item of inOrder(read)) {
+    const line = 'other' in item ? others[item.other] : Buffer.from(rowAt(columns, item.at))
+    if (line) lines.push(line, NEWLINE_BYTES)
+  }
+  return Buffer.concat(lines)
+}
+
+/** The records of a block in their order: places in its columns, and of its other lines. */
+export function* inOrder({ columns }: ReadColumns): Generator<{ at: number } | { other: number }> {
+  let at = 0
+  for (const [other, place] of columns.others.entries()) {
+    for (; at + other < place; at += 1) yield { at }
+    yield { other }
+  }
+  for (; at < columns.line.length; at += 1) yield { at }
 }
 
 const NEWLINE_BYTES = Buffer.from('\n')

@@ -49,7 +49,7 @@ describe('a chunk in columns', () => {
     fc.assert(
       fc.property(records, some => {
         const rows = some.map(record => `${typeof record === 'string' ? record : rowOf(record)}\n`)
-        expect(spreadColumns(blockOf(columnLines(some)))?.toString('utf8')).toBe(rows.join(''))
+        expect(spreadColumns(blockOf(columnLines(some)), some.length)?.toString('utf8')).toBe(rows.join(''))
       }),
       { numRuns: 300 },
     )
@@ -87,9 +87,29 @@ describe('a chunk in columns', () => {
       ),
       head.replace('{', '{"cvv":["1","2"],'),
     ]
-    for (const text of wrong) expect(readColumns(blockOf([text, ...others])), text).toBeUndefined()
-    expect(readColumns(blockOf([head]))).toBeUndefined()
-    expect(readColumns(Buffer.from([0xff, 0x0a]))).toBeUndefined()
-    expect(readColumns(blockOf([head, ...others]))).toBeDefined()
+    for (const text of wrong) expect(readColumns(blockOf([text, ...others]), 3), text).toBeUndefined()
+    expect(readColumns(blockOf([head]), 3)).toBeUndefined()
+    expect(readColumns(Buffer.from([0xff, 0x0a]), 3)).toBeUndefined()
+    for (const records of [1, 2, 4, 1_000]) expect(readColumns(blockOf([head, ...others]), records)).toBeUndefined()
+    expect(readColumns(blockOf([head, ...others]), 3)).toBeDefined()
+  })
+
+  it('of a hostile sender is refused before its records are read', () => {
+    const names = ['line', 'reference', 'cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName']
+    const columns = (value: string, places = '') =>
+      `{${names.map(name => `"${name}":[${value}]`).join()},"others":[${places}]}`
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+    const joined =
+      '{"line,reference":[],"cardNumber":[],"expiryMonth":[],"expiryYear":[],"cardholderName":[],"others":[]}'
+    for (const text of [columns(`${deep},${deep}`), columns('{},{}'), columns('1'), joined])
+      for (const records of [0, 1, 2]) expect(readColumns(Buffer.from(text), records)).toBeUndefined()
+    const many = 150_000
+    const places = Array.from({ length: many }, (_, place) => place).join()
+    const block = Buffer.from(`${columns(new Array(1_000).fill('0').join(), places)}\n${'1\n'.repeat(many)}`)
+    const before = performance.now()
+    expect(spreadColumns(block, 1_000)).toBeUndefined()
+    expect(spreadColumns(block, many + 1_000)?.length).toBeGreaterThan(many)
+    // Quadratic work would take minutes.
+    expect(performance.now() - before).toBeLessThan(5_000)
   })
 })

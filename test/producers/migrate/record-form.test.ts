@@ -1,10 +1,10 @@
 // In which form the records of a batch travel: one form for all of its chunks, columns only where all live workers read
 // them, and results that don't show the form.
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
-import { readCheckpoint } from '../../../producers/migrate/checkpoint.ts'
+import { checkpointPath, readCheckpoint } from '../../../producers/migrate/checkpoint.ts'
 import { type RecordForm, recordFormOf, sendInForm } from '../../../producers/migrate/chunk/record-form.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { migrate } from '../../../producers/migrate/run.ts'
@@ -108,6 +108,26 @@ describeStore('the form of a batch', engine => {
     expect(ended).toMatchObject({ summary: { counts: begun.summary.counts }, forms: ['columns', 'rows', 'rows'] })
   })
 
+  it('is found out by a later chunk where the checkpoint is wrong', async () => {
+    for (const [first, form] of [
+      [NOBODY, 'rows'],
+      [ALL, 'columns'],
+    ] as const) {
+      const file = await sample(200)
+      await run(file, first, { limit: 100 })
+      const path = checkpointPath(`${file}.results.csv`)
+      const checkpoint = JSON.parse(await readFile(path, 'utf8'))
+      const { record_form: _, ...options } = checkpoint.options
+      const wrong = { ...options, ...(form === 'rows' ? { record_form: 'columns' } : {}) }
+      await writeFile(path, JSON.stringify({ ...checkpoint, options: wrong }))
+      const ended = await run(file, first)
+      expect(ended.summary).toMatchObject({ complete: true, rows: 200 })
+      expect(ended.forms.at(-1)).toBe(form)
+      const manifest = JSON.parse(await readFile(ended.summary.manifest, 'utf8'))
+      expect(manifest.options.record_form).toBe(form === 'columns' ? 'columns' : undefined)
+    }
+  })
+
   it('refuses another file under a batch id in either form', async () => {
     const batchId = 'taken'
     await run(await sample(100), ALL, { batchId })
@@ -152,7 +172,7 @@ describeStore('the form of a batch', engine => {
   }
 })
 
-describe('a first chunk', () => {
+describe('a chunk', () => {
   const answered = (field?: string, code?: string) =>
     ({ error: field && { details: { [field]: { code } } } }) as unknown as Result
   const send = async (form: RecordForm, answers: Record<string, Result>) => {
@@ -178,7 +198,9 @@ describe('a first chunk', () => {
       const both = await send({ now: 'columns', isSettled: false }, { columns: refused, rows: refused })
       expect(both).toMatchObject({ result: refused, form: { now: 'columns', isSettled: true } })
       const settled = await send({ now: 'columns', isSettled: true }, { columns: refused, rows: good })
-      expect(settled).toMatchObject({ result: refused, sent: ['columns'] })
+      expect(settled).toMatchObject({ result: good, sent: ['columns', 'rows'], form: { now: 'rows' } })
+      const fixed = await send({ now: 'rows', isSettled: true, isFixed: true }, { rows: refused, columns: good })
+      expect(fixed).toMatchObject({ result: refused, sent: ['rows'], form: { now: 'rows' } })
     }
     const other = answered('body.request.batch_id', 'batch_too_old')
     expect((await send({ now: 'columns', isSettled: false }, { columns: other })).sent).toEqual(['columns'])
@@ -190,7 +212,7 @@ describe('a first chunk', () => {
       recordFormOf({ ...OPTIONS, file: 'f.csv', ...more }, { told: undefined, checkpoint: undefined }, deps)
     expect(await form({})).toEqual({ now: 'columns', isSettled: false })
     for (const more of [{ dryRun: true }, { recordKind: 'token-update' }, { sourceTime: { column: 't' } }] as const)
-      expect(await form(more)).toEqual({ now: 'rows', isSettled: true })
+      expect(await form(more)).toEqual({ now: 'rows', isSettled: true, isFixed: true })
     const silentDeps = { features: () => Promise.reject(new Error('away')) } as unknown as FileRunDeps
     const unknown = await recordFormOf(
       { ...OPTIONS, file: 'f.csv' },

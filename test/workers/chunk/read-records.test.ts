@@ -57,7 +57,7 @@ describe('a record of a chunk', () => {
     }
     expect(read([recordOf(1)], 1, 'columns')).toMatchObject({ refused: true, reason: 'field_format' })
     const two = columnLines([column(1), column(2)])
-    expect(read(two, 3, 'columns')).toMatchObject({ refused: true, reason: 'block_records' })
+    expect(read(two, 3, 'columns')).toMatchObject({ refused: true, reason: 'field_format' })
   })
 
   it('too many, or one too few, refuses the whole chunk', () => {
