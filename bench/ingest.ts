@@ -12,8 +12,8 @@ import { CSV_HEADER, csvRowOf, transactionOf } from '../test/producers/ingest/sa
 import { ENTITY, type Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
 import { copyFile } from './copy.ts'
-import { watchProcessor } from './ingest/processor.ts'
 import { type EngineName, openPlace } from './place.ts'
+import { watchProcessor } from './single/processor.ts'
 
 const { values } = parseArgs({
   options: {
@@ -80,7 +80,7 @@ try {
   const installation = await open()
   await installation.startWorkers({ processes: availableParallelism(), roles: ['bulk'] })
   const chunk = values.chunk === undefined ? [] : ['--chunk', values.chunk]
-  const processor = await watchProcessor(installation.vault.store)
+  const processor = await watchProcessor(installation)
   const child = startCommand(['ingest', 'transactions', csv, '--client', installation.clientFile, '--json', ...chunk], {
     env: installation.env as Record<string, string>,
   })
