@@ -7,6 +7,7 @@ import { ledgerText } from '../src/job/envelope/digest.ts'
 import { parse } from '../src/job/refusal.ts'
 import {
   AHEAD_MS_MAX,
+  isPlain,
   linesOf,
   Transaction,
   type TransactionBatch,
@@ -112,7 +113,8 @@ function* select(
 
 function readLine(record: TransactionLine, client: Client, batchNo: number, now: number): Candidate | RecordOutcome {
   const { line } = record
-  const parsed = parse(Transaction, record.transaction, 'body')
+  const { transaction } = record
+  const parsed = isPlain(transaction) ? { value: transaction } : parse(Transaction, transaction, 'body')
   const refusal = isRefusal(parsed) ? parsed : judge(parsed.value, client, now)
   if (refusal) {
     const { reason, field } = reasonOf(refusal)

@@ -3,8 +3,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Installation } from '../../test/support/installation.ts'
 
-/** In µs. `bench` is this process: for single jobs the sender. */
-export type ProcessorTime = Partial<Record<'bench' | 'workers' | 'PostgreSQL' | 'Redis', number>>
+/** In µs. `bench` is this process: for single jobs the sender. `command`: its children that have ended, as `ingest`. */
+export type ProcessorTime = Partial<Record<'bench' | 'command' | 'workers' | 'PostgreSQL' | 'Redis', number>>
 
 const TICK_US = 10_000
 
@@ -32,6 +32,7 @@ function timesOf(postmaster: number): ProcessorTime {
   const sum = (pids: readonly number[]) => pids.reduce((total, pid) => total + ticksOf(pid), 0) * TICK_US
   return {
     bench: sum([process.pid]),
+    command: endedOf(process.pid) * TICK_US,
     workers: sum(named('worker-process')) + sum(named('hops.ts')),
     // A backend that has ended counts in its parent's `cutime`.
     PostgreSQL: sum(all.filter(pid => pid === postmaster || parentOf(pid) === postmaster)),
@@ -52,6 +53,11 @@ const parentOf = (pid: number) => Number(fieldsOf(pid)[1] ?? 0)
 const ticksOf = (pid: number) =>
   fieldsOf(pid)
     .slice(11, pid === process.pid ? 13 : 15)
+    .reduce((sum, field) => sum + Number(field), 0)
+/** The same fields of children that have ended. */
+const endedOf = (pid: number) =>
+  fieldsOf(pid)
+    .slice(13, 15)
     .reduce((sum, field) => sum + Number(field), 0)
 
 function commandOf(pid: number): string {

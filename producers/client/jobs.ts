@@ -18,8 +18,6 @@ export interface Handle {
 export interface Job {
   handle: Handle
   kind: ClientKind
-  /** Equal for two requests that have the same jti and count as the same. */
-  digest: string
   signed: Signed
   priority?: number | undefined
   /** Signs the same request again; undefined if only the caller may decide to do so. */

@@ -4,12 +4,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, isRefusal, refuse } from '../../src/errors.ts'
-import { Claims } from '../../src/job/envelope/envelope.ts'
+import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
+import type { Ask } from '../ask.ts'
 import type { Credentials } from '../client-file.ts'
 import { holdsCard, signAsk } from '../envelope.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
@@ -75,6 +76,12 @@ export interface SendingOptions {
 
 const RESEND_CHECK_MS = 250
 
+/** The ask as it was signed: the caller may have changed its objects since. */
+function askIn({ kind, signed }: Job): Ask {
+  const request = readCompact(signed.data.jws)?.payload['request']
+  return { kind, request: request as Ask['request'] }
+}
+
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
   const { queues, credentials, trusted, replyTo, clock, log } = deps
   const { clientId } = credentials.signingKey
@@ -110,7 +117,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const signed = await sign()
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
-    const job: Job = { handle, kind: ask.kind, digest: digestOf(ask), signed, priority }
+    const job: Job = { handle, kind: ask.kind, signed, priority }
     // Only a job without a lifetime set by the caller, and without a card, may be signed again. The caller's lifetime
     // must not grow, and the time of the first envelope decides whether a card is fresh.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
@@ -123,7 +130,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     if (!unanswered) return true
     unansweredLimit.release()
     // Both answers would have the same receipt, so no caller could tell which answer belongs to its request.
-    if (unanswered.digest !== job.digest) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
+    if (digestOf(askIn(unanswered)) !== digestOf(askIn(job)))
+      throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
     return false
   }
   const put = ({ kind, signed, priority = 0 }: Job) =>

@@ -2,7 +2,7 @@
 // written into files. For a card in clear this file finds the number; for an encrypted card the caller passes it.
 // src/job/envelope/names.ts refuses names that could be any card number.
 import { type Refusal, refuse } from '../errors.ts'
-import { endsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
+import { couldHoldDigits, endsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 import { maskDigits, type NameRule } from './envelope/names.ts'
 
@@ -27,13 +27,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-const FOREIGN = /[^\0-\x7f]/
-
 /** Whether the name could hold a card number: a fast check that rules out most names. */
 export function couldHoldNumber(name: string | undefined): name is string {
-  if (name === undefined) return false
-  // A character of another script may stand for several digits.
-  return FOREIGN.test(name) || (name.match(/\d/g)?.length ?? 0) >= PAN_LENGTH.least
+  return name !== undefined && couldHoldDigits(name, PAN_LENGTH.least)
 }
 
 function givesAway(name: string | undefined, numbers: readonly string[]): boolean {

@@ -35,8 +35,10 @@ export { LEDGER_CHUNK } from './choices.ts'
 
 const custom = (reason: string) => ({ params: { reason } })
 
+const AMOUNT = /^-?\d{1,18}$/
+
 /** An amount in minor units as a decimal text, so that no JSON parser rounds it. */
-const amount = () => z.string().regex(/^-?\d{1,18}$/)
+const amount = () => z.string().regex(AMOUNT)
 
 /**
  * A time in UTC with at most the store's precision (microseconds): rounding could move a transaction into another
@@ -49,10 +51,15 @@ function isStorable(value: string): boolean {
   return ms >= OLDEST_MS && ms < NEWEST_MS && !/\.\d{7}/.test(value)
 }
 
-const day = () => date().refine(value => value >= '2000' && value < '2100', custom('field_range'))
+const day = () => date().refine(isLedgerDay, custom('field_range'))
+
+const isLedgerDay = (value: string) => value >= '2000' && value < '2100'
 
 /** First six and last four digits, or first eight and last four of sixteen: never more (PCI DSS 3.4.1). */
 const MASKED_CARD = /^(\d{6}\*{2,9}|\d{8}\*{4})\d{4}$/
+
+const DIGITS_ALONE = /^[\d -]*$/
+const CURRENCY = /^[A-Z]{3}$/
 
 const fields = {
   transaction_uid: uuid(),
@@ -63,11 +70,11 @@ const fields = {
   masked_card: z.string().regex(MASKED_CARD).optional(),
   // A text of digits alone could be a card number.
   token_reference: text(14, 255)
-    .refine(value => !/^[\d -]*$/.test(value), custom('field_format'))
+    .refine(value => !DIGITS_ALONE.test(value), custom('field_format'))
     .optional(),
   currency: z
     .string()
-    .regex(/^[A-Z]{3}$/)
+    .regex(CURRENCY)
     .refine(code => minorUnit(code) !== undefined, custom('currency_unknown')),
   amount: amount(),
   fee: amount(),
@@ -99,20 +106,75 @@ export const Transaction = z
   .strictObject(fields)
   .refine(hasItsSign, { path: ['amount'], ...custom('amount_sign') })
   .superRefine((line, context) => {
-    const { masked_card: masked } = line
-    if (masked === undefined) return
-    const [bin = '', lastFour = ''] = masked.split(/\*+/)
-    const shown = { bin, lastFour, length: masked.length }
     for (const field of OWN_TEXTS)
-      if (couldHoldNumber(line[field]) && holdsPanLookalike(line[field] ?? '', shown))
+      if (holdsMasked(line[field], line.masked_card))
         context.addIssue({ code: 'custom', path: [field], params: { reason: 'reference_pan' } })
   })
 export type Transaction = z.infer<typeof Transaction>
+
+/** Whether the text could hold the card number that the mask hides. */
+function holdsMasked(text: string | undefined, masked: string | undefined): boolean {
+  if (masked === undefined || !couldHoldNumber(text)) return false
+  const [bin = '', lastFour = ''] = masked.split(/\*+/)
+  return holdsPanLookalike(text, { bin, lastFour, length: masked.length })
+}
 
 function hasItsSign({ type, amount: text }: { type: TransactionType; amount: string }): boolean {
   const { least, most } = AMOUNT_SIGNS[type]
   const sign = /^-?0+$/.test(text) ? 0 : text.startsWith('-') ? -1 : 1
   return sign >= least && sign <= most
+}
+
+/** The rules of fields by hand. Each says yes only to a value that its schema takes and leaves as it is. */
+const SOUND = {
+  transaction_uid: value => UID.test(value),
+  entity_uid: value => UID.test(value),
+  merchant_reference: value => isText(value, 1, 128),
+  type: value => Object.hasOwn(AMOUNT_SIGNS, value),
+  brand: value => BRAND.test(value),
+  masked_card: value => MASKED_CARD.test(value),
+  token_reference: value => isText(value, 14, 255) && !DIGITS_ALONE.test(value),
+  currency: value => CURRENCY.test(value) && minorUnit(value) !== undefined,
+  amount: value => AMOUNT.test(value),
+  fee: value => AMOUNT.test(value),
+  commission: value => AMOUNT.test(value),
+  created_at: value => MOMENT.test(value) && isStorable(value),
+  settled_at: value => MOMENT.test(value) && isStorable(value),
+  clearing_date: value => DAY.test(value) && isLedgerDay(value),
+  clearing_merchant: value => isText(value, 1, 64),
+  bank_account: value => isText(value, 1, 64),
+  clearing_reference: value => isText(value, 1, 128),
+  settlement_batch: value => isText(value, 1, 64),
+} as const satisfies Record<keyof typeof fields, (value: string) => boolean>
+
+/** A UUID in lower case: the schema turns others into it. */
+const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const BRAND = /^[A-Z0-9_]{1,32}$/
+const MOMENT = z.regexes.datetime({})
+const DAY = z.regexes.date
+
+const ASCII_TEXT = /^[ -~]*$/
+
+/** Only for ASCII, because the schema doesn't count UTF-16 units. */
+function isText(value: string, least: number, most: number): boolean {
+  return value.length >= least && value.length <= most && ASCII_TEXT.test(value)
+}
+
+const NEEDED = (Object.keys(fields) as (keyof typeof fields)[]).filter(name => !(fields[name] instanceof z.ZodOptional))
+
+/**
+ * Whether the schema takes the transaction and leaves it as it is: a fast check, which most lines pass. The schema decides
+ * about all others: lines with a fault, a UUID in capitals or a text beyond ASCII.
+ */
+export function isPlain(given: Readonly<Record<string, unknown>>): given is Transaction {
+  for (const name in given) {
+    const value = given[name]
+    if (!Object.hasOwn(SOUND, name) || typeof value !== 'string' || !SOUND[name as keyof typeof SOUND](value))
+      return false
+  }
+  for (const name of NEEDED) if (given[name] === undefined) return false
+  const line = given as Transaction
+  return hasItsSign(line) && !OWN_TEXTS.some(field => holdsMasked(line[field], line.masked_card))
 }
 
 /** A transaction and its line number in the source. The transaction isn't checked yet. */

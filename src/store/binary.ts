@@ -3,7 +3,9 @@
 import { Fault } from '../errors.ts'
 
 /** The types of elements, by their numbers in every PostgreSQL. An array's elements must have exactly the stated type. */
-const TYPES = { bytea: 17, smallint: 21, integer: 23, text: 25, uuid: 2950 } as const
+const TYPES = {
+  ...{ bytea: 17, bigint: 20, smallint: 21, integer: 23, text: 25, date: 1082, timestamptz: 1184, uuid: 2950 },
+} as const
 /** Dimensions, whether a null may follow, type of the elements, length, lower bound. */
 const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
@@ -76,6 +78,100 @@ function numbersOf(type: number, bytes: number, values: readonly (number | null)
     if (value !== null) at = array.writeIntBE(value, at, bytes)
   }
   return array.subarray(0, at)
+}
+
+/** A `DataView` writes numbers several times faster than a `Buffer`. */
+const viewOf = (array: Buffer) => new DataView(array.buffer, array.byteOffset, array.length)
+const HALF = 2 ** 32
+const LONG_BYTES = 8
+const DATE_BYTES = 4
+
+/** Whole numbers of 64 bits as decimal texts. */
+export function bigints(values: readonly (string | null)[]): Buffer {
+  const array = arrayOf(TYPES.bigint, values.length, values.length * LONG_BYTES)
+  const view = viewOf(array)
+  let at = HEADER_BYTES
+  for (const value of values) {
+    if (value === null) view.setInt32(at, NULL)
+    else if (value.length <= EXACT_DIGITS) putLong(view, at, Number(value))
+    else {
+      view.setInt32(at, LONG_BYTES)
+      view.setBigInt64(at + LENGTH_BYTES, BigInt(value))
+    }
+    at += value === null ? LENGTH_BYTES : LENGTH_BYTES + LONG_BYTES
+  }
+  return array.subarray(0, at)
+}
+/** A double holds every whole number with so many digits. */
+const EXACT_DIGITS = 15
+
+function putLong(view: DataView, at: number, value: number): void {
+  const high = Math.floor(value / HALF)
+  view.setInt32(at, LONG_BYTES)
+  view.setInt32(at + LENGTH_BYTES, high)
+  view.setUint32(at + LENGTH_BYTES + LONG_BYTES / 2, value - high * HALF)
+}
+
+/** Calendar dates, `2026-03-31`. */
+export function dates(values: readonly (string | null)[]): Buffer {
+  const array = arrayOf(TYPES.date, values.length, values.length * DATE_BYTES)
+  const view = viewOf(array)
+  let at = HEADER_BYTES
+  for (const value of values) {
+    view.setInt32(at, value === null ? NULL : DATE_BYTES)
+    at += LENGTH_BYTES
+    if (value === null) continue
+    view.setInt32(at, daysOf(value))
+    at += DATE_BYTES
+  }
+  return array.subarray(0, at)
+}
+
+/** Times in UTC: RFC 3339 with `T` and `Z`, up to microseconds, years from 1900 to 2200 (a double holds these exactly). */
+export function timestamps(values: readonly (string | null)[]): Buffer {
+  const array = arrayOf(TYPES.timestamptz, values.length, values.length * LONG_BYTES)
+  const view = viewOf(array)
+  let at = HEADER_BYTES
+  for (const value of values) {
+    if (value === null) view.setInt32(at, NULL)
+    else putLong(view, at, microsecondsOf(value))
+    at += value === null ? LENGTH_BYTES : LENGTH_BYTES + LONG_BYTES
+  }
+  return array.subarray(0, at)
+}
+
+const FRACTION = { at: 20, digits: 6 }
+
+/** Microseconds since 2000, from which PostgreSQL counts. */
+function microsecondsOf(text: string): number {
+  const minutes = (daysOf(text) * 24 + twoAt(text, 11)) * 60 + twoAt(text, 14)
+  const whole = (minutes * 60 + twoAt(text, 17)) * 1_000_000
+  const digits = text.length - 1 - FRACTION.at
+  return digits > 0 ? whole + digitsAt(text, FRACTION.at, text.length - 1) * 10 ** (FRACTION.digits - digits) : whole
+}
+
+/** From 1 March of the year 0 to 1 January 2000. */
+const DAYS_BEFORE = 730_425
+
+/** Days since 2000. The year is counted from March, so that a leap day is its last. */
+function daysOf(text: string): number {
+  const month = twoAt(text, 5)
+  const year = twoAt(text, 0) * 100 + twoAt(text, 2) - (month > 2 ? 0 : 1)
+  const leapDays = Math.floor(year / 4) - Math.floor(year / 100) + Math.floor(year / 400)
+  const ofYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + twoAt(text, 8) - 1
+  return year * 365 + leapDays + ofYear - DAYS_BEFORE
+}
+
+const DIGIT_ZERO = 0x30
+
+function twoAt(text: string, at: number): number {
+  return (text.charCodeAt(at) - DIGIT_ZERO) * 10 + text.charCodeAt(at + 1) - DIGIT_ZERO
+}
+
+function digitsAt(text: string, from: number, to: number): number {
+  let number = 0
+  for (let at = from; at < to; at += 1) number = number * 10 + text.charCodeAt(at) - DIGIT_ZERO
+  return number
 }
 
 /** Throws `Fault('data')` for a text that PostgreSQL can't hold: with a NUL, or with half of a surrogate pair. */

@@ -245,6 +245,17 @@ describeRedis('client', () => {
     expect(seen).toHaveLength(1)
   })
 
+  it('compares what it signed, even if the caller has changed its objects since', async () => {
+    const client = await open()
+    const transaction: Record<string, unknown> = { amount: '1' }
+    const chunk = { batch_id: 'b', chunk: 0, transactions: [{ line: 1, transaction }] }
+    const handle = await client.submit('transaction-batch', chunk, { jti: 'b-0' })
+    transaction['amount'] = '2'
+    await expect(client.submit('transaction-batch', chunk, { jti: 'b-0' })).rejects.toThrow('body.jti: jti_reused')
+    transaction['amount'] = '1'
+    expect(await client.submit('transaction-batch', chunk, { jti: 'b-0' })).toEqual(handle)
+  })
+
   it('gives each result to the callback once, lower revisions never, and acknowledges it when the callback is through', async () => {
     const client = await open()
     const got: number[] = []

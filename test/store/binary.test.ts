@@ -4,13 +4,16 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import {
+  bigints,
   byteas,
   compareAt,
+  dates,
   integers,
   orderOf,
   pick,
   smallints,
   texts,
+  timestamps,
   uuidBytes,
   uuids,
   uuidTexts,
@@ -63,6 +66,49 @@ describe('an array in its binary form', () => {
     const whole = [null, 0, -1, 2_147_483_647, -2_147_483_648, null]
     expect(await read('integer', integers(whole))).toEqual(whole.map(asText))
     expect(await read('integer', integers([null]))).toEqual([null])
+  })
+
+  it('has amounts up to the ends of their range', async () => {
+    const ends = [
+      0n,
+      -1n,
+      1n,
+      2n ** 32n,
+      -(2n ** 32n) - 1n,
+      10n ** 15n - 1n,
+      1n - 10n ** 14n,
+      999_999_999_999_999_999n,
+      -999_999_999_999_999_999n,
+      2n ** 63n - 1n,
+      -(2n ** 63n),
+    ]
+    expect(await read('bigint', bigints([null, ...ends.map(String)]))).toEqual([null, ...ends.map(String)])
+  })
+
+  it('has the dates and times that the server reads from their texts', async () => {
+    const day = fc
+      .integer({ min: Date.UTC(1900, 0, 1), max: Date.UTC(2200, 0, 1) })
+      .map(ms => new Date(ms).toISOString().slice(0, 19))
+    const moment = fc
+      .tuple(day, fc.option(fc.stringMatching(/^\d{1,6}$/)))
+      .map(([text, fraction]) => `${text}${fraction === null ? '' : `.${fraction}`}Z`)
+    const asServer = async (type: string, given: readonly (string | null)[]) =>
+      (
+        await store.query<{ v: string | null }>({
+          text: `select v::${type}::text as v from unnest($1::text[]) with ordinality as a(v, place) order by place`,
+          values: [texts(given)],
+        })
+      ).rows.map(({ v }) => v)
+    const ends = ['2000-01-01T00:00:00Z', '1999-12-31T23:59:59.999999Z', '2099-12-31T23:59:59.999999Z', null]
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option(moment)), async some => {
+        const moments = [...ends, '2024-02-29T12:00:00.000001Z', ...some]
+        expect(await read('timestamptz', timestamps(moments))).toEqual(await asServer('timestamptz', moments))
+        const days = moments.map(one => one?.slice(0, 10) ?? null)
+        expect(await read('date', dates(days))).toEqual(await asServer('date', days))
+      }),
+      { numRuns: 100 },
+    )
   })
 
   it('has every text that PostgreSQL can hold, and nulls', async () => {

@@ -1,17 +1,54 @@
 // Chunks of the ledger through queue and workers: each line once, whoever sends it how often at the same time.
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { TRANSACTION_TYPES } from '../../src/job/transaction-batch.ts'
 import { openLog } from '../../src/log.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
-import { type SampleTransaction, transactionOf } from '../producers/ingest/sample.ts'
+import { type SampleTransaction, transactionOf, uidOf } from '../producers/ingest/sample.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { volume } from '../support/volume.ts'
 
 const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
+
+const HOSTILE = [
+  'NULL',
+  '{"a\\',
+  '{}',
+  "'; --",
+  'JOSÉ',
+  '😀',
+  'a\tb',
+  '4111-1111 11111111',
+  '\ud83d',
+  '',
+  'x'.repeat(65),
+]
+/** Values for a line, of which some are refused. */
+const changed = fc.record(
+  {
+    ...Object.fromEntries(
+      ['merchant_reference', 'clearing_merchant', 'bank_account', 'clearing_reference', 'settlement_batch'].map(
+        name => [name, fc.option(fc.constantFrom(...HOSTILE), { nil: undefined })],
+      ),
+    ),
+    amount: fc.constantFrom('0', '-0', '1', '-1', '9'.repeat(18), `-${'9'.repeat(18)}`, '9'.repeat(19), '1.5', '007'),
+    fee: fc.constantFrom('0', '-5', '9'.repeat(18), '+1'),
+    type: fc.constantFrom(...TRANSACTION_TYPES, 'GIFT'),
+    brand: fc.constantFrom('NULL', 'CB_2', 'visa', undefined),
+    masked_card: fc.constantFrom(undefined, '411111******1111', '41111111****1111', '4111'),
+    token_reference: fc.constantFrom(undefined, 'NULL, "{a}" \\ or so', '4111 1111 1111 1111'),
+    currency: fc.constantFrom('EUR', 'KWD', 'XAU', 'eur'),
+    created_at: fc.constantFrom('2026-01-31T23:59:59.999999Z', '2024-02-29T00:00:00.5Z', '2026-02-29T00:00:00Z'),
+    settled_at: fc.constantFrom(undefined, '2000-01-01T00:00:00Z', '2099-12-31T23:59:59.000001Z', '2026-01-01'),
+    clearing_date: fc.constantFrom(undefined, '2000-01-01', '2099-12-31', '2024-02-29', '2026-02-29', '1999-12-31'),
+  },
+  { requiredKeys: [] },
+)
 
 describe('a transaction-batch', () => {
   let database: FreshDatabase
@@ -218,6 +255,53 @@ describe('a transaction-batch', () => {
     const again = await send(lines, batchId)
     expect(again.revision).toBeGreaterThan(first.revision)
     expect(again.counts).toMatchObject({ CREATED: 20, FAILED: 0 })
+  })
+
+  it('stores, answers and keeps the same for lines that only the schema checks, for any values', async () => {
+    // An entity in capitals leaves the line to the schema, and means the same entity.
+    const twinOf = (lines: Record<string, unknown>[], seed: string) =>
+      lines.map((line, index) => ({
+        ...line,
+        transaction_uid: uidOf(`${seed}-${index}`),
+        entity_uid: ENTITY.toUpperCase(),
+      }))
+    const without = (text: string, uids: readonly string[]) =>
+      uids.reduce((all, uid, index) => all.replaceAll(uid, `uid ${index}`), text)
+    let runs = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(changed, { minLength: 1, maxLength: 20 }), async changes => {
+        runs += 1
+        const lines = changes.map((change, index) => ({ ...one(`any-${runs}-${index}`), ...change }))
+        const seen = async (given: readonly Record<string, unknown>[]) => {
+          const batchId = newBatch()
+          const { counts, records, code } = await send([...given], batchId)
+          const uids = given.map(line => String(line['transaction_uid']))
+          const [receipt] = await ask<{ outcomes: string }>(
+            'select outcomes::text as outcomes from tokenmill.receipt where batch_no = (select batch_no from tokenmill.batch where batch_id = $1)',
+            [batchId],
+          )
+          const stored = await ask<{ row: Record<string, unknown> }>(
+            `select to_jsonb(t) - 'batch_no' - 'recorded_at' as row from tokenmill.transaction as t
+where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
+            [uids],
+          )
+          return { uids, stored, text: without(JSON.stringify({ counts, records, code, receipt, stored }), uids) }
+        }
+        const plain = await seen(lines)
+        const twin = await seen(twinOf(lines, `twin-${runs}`))
+        expect(twin.text).toBe(plain.text)
+        // The rows are those that the server reads from the given texts.
+        const stored = new Set(plain.stored.map(({ row }) => row['transaction_uid']))
+        const taken = lines.filter(line => stored.has(line.transaction_uid))
+        const read = await ask<{ row: unknown }>(
+          `select to_jsonb(v) - 'batch_no' - 'recorded_at' as row
+from jsonb_populate_recordset(null::tokenmill.transaction, $1::jsonb) as v`,
+          [JSON.stringify(taken)],
+        )
+        expect(plain.stored).toEqual(read)
+      }),
+      { numRuns: volume(40, 400) },
+    )
   })
 
   it('takes 1,000 lines and no more', async () => {

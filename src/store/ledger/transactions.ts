@@ -1,6 +1,7 @@
 // The ledger: transaction lines, which are written once and never changed. The columns that reports query are named
 // here.
 import type { TransactionType } from '../../job/transaction-batch.ts'
+import { bigints, dates, texts, timestamps, uuidBytes, uuids } from '../binary.ts'
 import { type Column, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -55,23 +56,31 @@ const TRANSACTION_COLUMNS = [
   'recorded_at',
 ] as const
 
+type Texts = readonly (string | null)[]
+/** How the server gets a column whose values differ. */
+const ARRAYS = {
+  uuid: (all: Texts) => uuids(uuidBytes(all as readonly string[])),
+  text: texts,
+  bigint: bigints,
+  timestamptz: timestamps,
+  date: dates,
+} as const
+
 const column = (
   name: (typeof TRANSACTION_COLUMNS)[number],
-  type: string,
+  type: keyof typeof ARRAYS,
   text: Column<StoredTransaction>['text'],
-  plain = true,
-): Column<StoredTransaction> => ({ name, type, text, plain })
+): Column<StoredTransaction> => ({ name, type, text, plain: false, array: ARRAYS[type] })
 
 /** The columns of a line's content, without those about its batch and receipt. */
 const SAID: readonly Column<StoredTransaction>[] = [
   column('transaction_uid', 'uuid', t => t.transactionUid),
   column('entity_uid', 'uuid', t => t.entityUid),
-  column('merchant_reference', 'text', t => t.merchantReference, false),
+  column('merchant_reference', 'text', t => t.merchantReference),
   column('type', 'text', t => t.type),
-  // A brand is any text in capitals, and an unquoted NULL in an array literal would mean null.
-  column('brand', 'text', t => t.brand, false),
+  column('brand', 'text', t => t.brand),
   column('masked_card', 'text', t => t.maskedCard),
-  column('token_reference', 'text', t => t.tokenReference, false),
+  column('token_reference', 'text', t => t.tokenReference),
   column('currency', 'text', t => t.currency),
   column('amount', 'bigint', t => String(t.amount)),
   column('fee', 'bigint', t => String(t.fee)),
@@ -79,12 +88,12 @@ const SAID: readonly Column<StoredTransaction>[] = [
   column('created_at', 'timestamptz', t => t.createdAt),
   column('settled_at', 'timestamptz', t => t.settledAt),
   column('clearing_date', 'date', t => t.clearingDate),
-  column('clearing_merchant', 'text', t => t.clearingMerchant, false),
-  column('bank_account', 'text', t => t.bankAccount, false),
-  column('clearing_reference', 'text', t => t.clearingReference, false),
-  column('settlement_batch', 'text', t => t.settlementBatch, false),
+  column('clearing_merchant', 'text', t => t.clearingMerchant),
+  column('bank_account', 'text', t => t.bankAccount),
+  column('clearing_reference', 'text', t => t.clearingReference),
+  column('settlement_batch', 'text', t => t.settlementBatch),
 ]
-const COLUMNS = [...SAID, column('batch_no', 'bigint', t => t.batchNo)]
+const COLUMNS = [...SAID, column('batch_no', 'bigint', t => String(t.batchNo))]
 const namesOf = (columns: typeof SAID, prefix = '') => columns.map(({ name }) => prefix + name).join(', ')
 
 const UIDS = COLUMNS.filter(({ name }) => name === 'transaction_uid' || name === 'created_at')
