@@ -2,11 +2,14 @@
 // or update a token. It is sent only to workers that know it (`features.ts`).
 import { z } from 'zod'
 import { AGREED_BY, AGREEMENTS, type Claim, type OwnerId } from '../token/on-file.ts'
+import { PAN_LENGTH } from '../token/pan.ts'
 import { date, text } from './envelope/text.ts'
+
+const PROVIDER = /^[A-Za-z0-9._-]{1,64}$/
 
 /** The members that name an owner within a token scope. */
 export const ownerFields = {
-  provider: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/),
+  provider: z.string().regex(PROVIDER),
   provider_account: text(1, 128).optional(),
   customer_id: text(1, 128).optional(),
   card_id: text(1, 128),
@@ -46,6 +49,43 @@ export type OnFileRequest = z.infer<typeof OnFileRequest>
 /** The member of a record, which may also have a billing address, because records are in an encrypted block. */
 export const OnFileRecord = OnFileRequest.extend({ billing_address: BillingAddressRequest.optional() })
 export type OnFileRecord = z.infer<typeof OnFileRecord>
+
+/** The texts that most files give, and how long they may be. */
+const USUAL_TEXTS: ReadonlyMap<string, number> = new Map([
+  ['provider', 64],
+  ['provider_account', 128],
+  ['customer_id', 128],
+  ['card_id', 128],
+  ['cardholder_name', 256],
+])
+
+/**
+ * Whether the value has only usual members, passes the schema, and has no text that could look like a card number: a fast
+ * check that most records pass. Of any other value it says nothing.
+ */
+export function isUsualOnFile(value: unknown): value is OnFileRecord {
+  if (typeof value !== 'object' || value === null) return false
+  const members = value as Record<string, unknown>
+  for (const name in members) {
+    const member = members[name]
+    if (name === 'is_default' ? typeof member !== 'boolean' : !isUsualText(member, USUAL_TEXTS.get(name) ?? 0))
+      return false
+  }
+  const { provider, card_id: cardId } = members
+  return typeof provider === 'string' && PROVIDER.test(provider) && cardId !== undefined
+}
+
+/** Printable ASCII with too few digits for a card number. */
+function isUsualText(text: unknown, most: number): boolean {
+  if (typeof text !== 'string' || text.length === 0 || text.length > most) return false
+  let digits = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code < 0x20 || code > 0x7e) return false
+    if (code >= 0x30 && code <= 0x39) digits += 1
+  }
+  return digits < PAN_LENGTH.least
+}
 
 export type OwnerRequest = Pick<OnFileRequest, 'provider' | 'provider_account' | 'customer_id' | 'card_id'>
 

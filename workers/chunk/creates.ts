@@ -39,6 +39,7 @@ import {
 } from './fold.ts'
 import { type FoundOlder, openOlderClaims } from './older-claims.ts'
 import { byLine, lostRecords, type NewPlain, type PlainCreates, sealPlain, setKnownApart } from './plain-creates.ts'
+import { expectKnownOwners } from './plain-owners.ts'
 import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
 import { type AddedClaim, saveWithClaims } from './save-claims.ts'
 import { giverOf } from './source-times.ts'
@@ -180,7 +181,10 @@ export async function decideCreates(
       }
       const bases = [...stored.values(), ...again.stored.values(), ...(older?.tokens.values() ?? [])]
       const beside = { effect, written: first.relinked, bases, references: known, added: addedOf(fresh, losers) }
-      await saveWithClaims(db, outcomes, beside, context, deps)
+      await saveWithClaims(db, outcomes, beside, context, deps).catch(error => {
+        expectKnownOwners(String(context.batch?.batchNo))
+        throw error
+      })
       await older?.check(db)
       return { outcomes, created: created && withoutLost(created, lostPlain) }
     },

@@ -11,7 +11,6 @@ import { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { compareAt, orderOf, pick, UUID_BYTES, uuidBytes, uuidTexts } from '../../src/store/binary.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as references from '../../src/store/reference/source-references.ts'
 import type { NewTokens } from '../../src/store/token/new-tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { shownBin } from '../../src/token/brand.ts'
@@ -25,7 +24,7 @@ import type { Work } from '../line/work.ts'
 import type { ChunkContext } from './chunk.ts'
 import type { PreparedCreate } from './fold.ts'
 import { openPlainReader, type PlainReader, type PlainRecords } from './plain.ts'
-import { addedClaims, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
+import { addedClaims, findReferences, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
 import type { AddedClaim } from './save-claims.ts'
 import { isNewest } from './source-times.ts'
 
@@ -183,8 +182,8 @@ const newOnly = openCache<boolean>({ max: BATCHES_MAX })
 
 /**
  * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by card,
- * `references` these references, by `ownerKey`. While a batch has new cards only, no card is looked up: the insert finds
- * out, too.
+ * `references` these references, by `ownerKey`. While a batch has new cards or owners only, these aren't looked up: the
+ * insert finds out, too.
  */
 export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
   const { records, prints, order } = plain
@@ -192,7 +191,7 @@ export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkC
   const isLookedUp = order.length > 0 && !newOnly.get(batch)
   const [rows, known] = await Promise.all([
     isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
-    references.findByOwners(db, ownersAt(records, order)),
+    findReferences(db, ownersAt(records, order), batch),
   ])
   if (isLookedUp) newOnly.set(batch, rows.length === 0)
   const ofKnownCards = placesOf(

@@ -1,9 +1,36 @@
 // The claims of plain records on source references. In columns only new references are added: a record whose owner has one
 // already, or is another record's owner, too, is decided by the rules.
+import { openCache } from '../../src/cache.ts'
+import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import { type Claim, type OwnerId, ownerKey } from '../../src/token/on-file.ts'
 import type { PlainRecords } from './plain.ts'
 import type { AddedClaim } from './save-claims.ts'
+
+const BATCHES_MAX = 1_000
+/** By batch: whether an owner of one of its chunks in this process had a reference already. */
+const hasKnown = openCache<boolean>({ max: BATCHES_MAX })
+
+/**
+ * The references of plain records' owners, by `ownerKey`. After a chunk whose owners had none, nothing is looked up any more:
+ * the insert finds a reference, too, and the chunk is decided again.
+ */
+export async function findReferences(
+  db: Db,
+  owners: readonly OwnerId[],
+  batch: string,
+): Promise<ReadonlyMap<string, StoredReference>> {
+  if (owners.length === 0 || hasKnown.get(batch) === false) return new Map()
+  const known = await references.findByOwners(db, owners)
+  hasKnown.set(batch, known.size > 0 || hasKnown.get(batch) === true)
+  return known
+}
+
+/** A chunk of the batch wasn't written: from now on owners are looked up. */
+export function expectKnownOwners(batch: string): void {
+  if (hasKnown.get(batch) === false) hasKnown.set(batch, true)
+}
 
 /** The places of records with an owner whom another record has, too. `others`: the records beside the plain ones. */
 export function repeatedOwners({ claims }: PlainRecords, others: readonly { claim: Claim | undefined }[]): number[] {

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
-import { claimOf, OnFileRecord, someText } from '../../src/job/on-file.ts'
+import { claimOf, isUsualOnFile, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
 import { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -236,6 +236,7 @@ function isPlainReference(reference: string): boolean {
 
 /** The claim; null if it has a fault, or a text that could look like a card of the chunk. */
 function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): Claim | null {
+  if (isUsualOnFile(given)) return claimOf(given, scope)
   const { data } = OnFileRecord.safeParse(given)
   return data === undefined || someText(data, couldLookLikeCard) ? null : claimOf(data, scope)
 }

@@ -196,6 +196,21 @@ describeStore('records in columns', engine => {
     expect(named.map(({ cardId }) => cardId.split('_')[2]).sort()).toEqual(['0', '1', '2', '4', '6', '7'])
   })
 
+  it('with owners are looked up once a batch has met a known owner', async () => {
+    cards += 10
+    const owned = (pan: number, owner: number) => ({
+      card: cardOf(pan),
+      on_file: { provider: 'stripe', card_id: `card_${cards}_${owner}` },
+    })
+    await chunk([owned(9, 9)])
+    const batchId = `f-${randomUUID()}`
+    const chunks = [[owned(0, 0)], [owned(1, 1), owned(2, 9)], [owned(3, 3), owned(4, 0)], [owned(5, 5)]]
+    const ends: string[][] = []
+    for (const [number, requests] of chunks.entries())
+      ends.push((await chunk(requests, { batchId, number })).references)
+    expect(ends).toEqual([['ADDED'], ['ADDED', 'MOVED'], ['ADDED', 'MOVED'], ['ADDED']])
+  })
+
   it('with owners keep them if their card gets its token from another chunk meanwhile', async () => {
     cards += 10
     const owned = (pan: number, owner: number) => ({
