@@ -37,7 +37,7 @@ describeOnRedis('repeats of every kind', engine => {
   async function forgetKeys(): Promise<void> {
     for (const text of [
       'drop table tokenmill.receipt_key, tokenmill.receipt_fill',
-      'drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follow_receipts_no_more cascade',
+      'drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follow_receipts_no_more, tokenmill.refuse_receipt_without_key cascade',
       `delete from tokenmill.kysely_migration where name = '0062-receipt-keys'`,
     ])
       await store.query({ text })
