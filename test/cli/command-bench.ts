@@ -56,10 +56,8 @@ export async function openBench(options: { empty?: boolean } = {}): Promise<Benc
   }
 }
 
-export async function cli(
-  words: string[],
-  { stdin = '', env }: { stdin?: string; env: NodeJS.ProcessEnv },
-): Promise<Said> {
+/** Streams for a command's output, and what it has written to them so far. */
+export function openSaid() {
   const said = { stdout: '', stderr: '' }
   const keep = (name: keyof typeof said) =>
     new Writable({
@@ -68,6 +66,14 @@ export async function cli(
         done()
       },
     })
+  return { said, keep }
+}
+
+export async function cli(
+  words: string[],
+  { stdin = '', env }: { stdin?: string; env: NodeJS.ProcessEnv },
+): Promise<Said> {
+  const { said, keep } = openSaid()
   const terminal = { env, stdin: Readable.from([stdin]), stdout: keep('stdout'), stderr: keep('stderr') }
   const status = await run(words, terminal)
   return { status, ...said, json: () => JSON.parse(said.stdout) }

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
+import { Readable } from 'node:stream'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { run } from '../../cli/main.ts'
@@ -9,7 +9,7 @@ import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { MIGRATIONS } from '../../src/store/schema.ts'
 import { PURPOSES } from '../../src/vault/key-ring.ts'
 import { until } from '../support/until.ts'
-import { type Bench, openBench } from './command-bench.ts'
+import { type Bench, openBench, openSaid } from './command-bench.ts'
 
 const SNAPSHOT = `select (select json_agg(i) from tokenmill.installation i) as installation,
   (select json_agg(k order by purpose) from tokenmill.data_key k) as data_keys,
@@ -151,14 +151,7 @@ describe('a schema upgrade that takes long', () => {
 
   /** Begins the upgrade. `lines`: what it has said so far on standard error. */
   function begin() {
-    const said = { stdout: '', stderr: '' }
-    const keep = (name: keyof typeof said) =>
-      new Writable({
-        write(chunk, _encoding, done) {
-          said[name] += String(chunk)
-          done()
-        },
-      })
+    const { said, keep } = openSaid()
     const words = ['schema', 'upgrade', '--make-kek', join(bench.dataDir, 'kek'), '--json']
     const terminal = { env: bench.env, stdin: Readable.from([]), stdout: keep('stdout'), stderr: keep('stderr') }
     const lines = () => said.stderr.split('\n').slice(0, -1)
