@@ -12,7 +12,6 @@ import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 const ENTITY = randomUUID()
 const SCOPE = randomUUID()
 const TOKENS = 400
-const CHANGED = 20
 const YESTERDAY = '2020-01-01'
 const TODAY = '2020-01-02'
 
@@ -50,6 +49,15 @@ select ('01890000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $3, 'ACTI
     await store.transaction(db => tokens.updateAll(db, [verdict.row as tokens.StoredToken]))
   }
 
+  // One token of each page: its new versions fit into the room that fillfactor leaves. Where several of a page are changed,
+  // the room must be won back, and PostgreSQL can't do that while another session, say autovacuum, still sees the old versions.
+  async function oneOfEachPage(): Promise<string[]> {
+    const { rows } = await store.query<{ id: string }>({
+      text: `select distinct on ((ctid::text::point)[0]) token_id as id from tokenmill.token order by (ctid::text::point)[0], token_id`,
+    })
+    return rows.map(({ id }) => id)
+  }
+
   async function countUpdates(): Promise<{ updates: number; hot: number }> {
     await store.query({ text: 'select pg_stat_force_next_flush()' })
     const { rows } = await store.query<{ updates: number; hot: number }>({
@@ -73,12 +81,13 @@ select ('01890000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $3, 'ACTI
   it('is suspended and activated without a write to any index, with a date or without', async () => {
     await insert(0, TOKENS / 2, null)
     await insert(TOKENS / 2, TOKENS / 2, '2099-01-01')
-    for (let n = 0; n < CHANGED; n++) {
-      const id = idOf(n * Math.floor(TOKENS / CHANGED))
+    const ids = await oneOfEachPage()
+    expect(ids.length).toBeGreaterThan(5)
+    for (const id of ids) {
       await change(id, 'SUSPEND')
       await change(id, 'ACTIVATE')
     }
-    expect(await countUpdates()).toEqual({ updates: 2 * CHANGED, hot: 2 * CHANGED })
+    expect(await countUpdates()).toEqual({ updates: 2 * ids.length, hot: 2 * ids.length })
   })
 
   it('that is suspended when its date passes is due once it is active again', async () => {
