@@ -16,6 +16,7 @@ import { openStore } from '../src/store/pool.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { openInstallation } from '../test/support/installation.ts'
 import { runBare } from './bare.ts'
+import { fillStatements } from './store/fill.ts'
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +27,8 @@ const { values } = parseArgs({
   },
 })
 const DATABASE = 'growth'
-const PAGE = 200_000
+/** A scope that no client has. */
+const SCOPE = '5aa8d5d2-65bf-450b-bc8f-37e351b45fca'
 /** Tokens that are suspended in one transaction. */
 const SET = 10
 const LOWEST = '00000000-0000-0000-0000-000000000000'
@@ -87,20 +89,8 @@ try {
   await rm(dir, { recursive: true, force: true })
 }
 
-/** Tokens as `migrate` writes them, of cards that nobody has. Ids grow with time; fingerprints are random. */
 async function fill(tokens: number): Promise<void> {
-  for (let from = 0; from < tokens; from += PAGE)
-    await ask(`with made as (
-  select ('01890000-0000-7' || lpad(to_hex(n >> 16), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid as id,
-    gen_random_uuid() as fp
-  from generate_series(${from + 1}, ${Math.min(tokens, from + PAGE)}) as n
-), cards as (
-  insert into tokenmill.card (fp, version, token_id) select fp, 1, id from made order by fp
-)
-insert into tokenmill.token (token_id, token_scope, status, token_type, cards, sealed, seal_version, bin, last_four,
-  expiry_month, expiry_year, card_holder_name, brand, created_at, updated_at, version)
-select id, '${'5aa8d5d2-65bf-450b-bc8f-37e351b45fca'}', 'ACTIVE', 'REUSE', array[fp], decode(repeat('ab', 45), 'hex'), 1, '41111111', '1111',
-  12, 2030, 'ANNA MEYER', 'VISA', now(), now(), 1 from made`)
+  for (const statement of fillStatements(SCOPE, 0, tokens)) await ask(statement)
 }
 
 /** Suspends tokens that are active, in the order of their cards, and so at random places of the table. */

@@ -5,7 +5,7 @@ import { orderOf, pick, smallints, uuidBytes, uuids } from '../binary.ts'
 import { plains } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import { assertTurn } from './card-phases.ts'
-import { cardRowsOf, type NewTokens } from './new-tokens.ts'
+import type { NewTokens } from './new-tokens.ts'
 import type { CardsOfRow } from './token-row.ts'
 
 /** Another token has the card. */
@@ -55,21 +55,17 @@ export async function insertMissing(
   rows: readonly CardsOfRow[],
   columns?: NewTokens,
 ): Promise<ReadonlySet<string>> {
-  const ofRows = changesOf(rows)
-  const turn = Math.min(ofRows.turn ?? Number.POSITIVE_INFINITY, columns?.shared.turn ?? Number.POSITIVE_INFINITY)
+  const { gained, turn: ofRows } = changesOf(rows)
+  const turn = Math.min(ofRows ?? Number.POSITIVE_INFINITY, columns?.shared.turn ?? Number.POSITIVE_INFINITY)
   if (turn === Number.POSITIVE_INFINITY) return new Set()
-  const { sent, inserted } = await insert(db, ofRows.gained, turn, columns)
-  if (inserted === sent) return new Set()
+  const { sent, inserted } = await insert(db, gained, turn, columns)
+  if (inserted === sent.count) return new Set()
   await assertTurn(db, turn)
-  const gained = columns ? [...ofRows.gained, ...changesOf(cardRowsOf(columns)).gained] : ofRows.gained
-  const won = await findTokens(
-    db,
-    gained.map(({ fp }) => fp),
-  )
-  const losers = new Set(gained.filter(({ fp, tokenId }) => won.get(fp) !== tokenId).map(({ tokenId }) => tokenId))
+  const losers = await findLosers(db, sent)
+  // A token in columns has one card: if it lost that one, it has no row here.
   await remove(
     db,
-    gained.filter(({ fp, tokenId }) => losers.has(tokenId) && won.get(fp) === tokenId),
+    gained.filter(({ tokenId }) => losers.has(tokenId)),
   )
   return losers
 }
@@ -95,31 +91,33 @@ export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<vo
   throw new CardTaken()
 }
 
+/** Cards and their tokens as parameters of a statement. */
+interface Sent {
+  fps: Buffer
+  tokenIds: Buffer
+  count: number
+}
+
 /** Inserts in the order of the fingerprints, so that two transactions with the same cards wait without a deadlock. */
 async function insert(
   db: Db,
   cards: readonly Card[],
   turn: number,
   columns?: NewTokens,
-): Promise<{ sent: number; inserted: number }> {
-  const prints = [uuidBytes(cards.map(({ fp }) => fp)), columns?.cards ?? NO_BYTES]
-  const tokenIds = [uuidBytes(cards.map(({ tokenId }) => tokenId)), columns?.ids ?? NO_BYTES]
-  const all = Buffer.concat(prints)
-  const order = orderOf(all)
+): Promise<{ sent: Sent; inserted: number }> {
+  const prints = Buffer.concat([uuidBytes(cards.map(({ fp }) => fp)), columns?.cards ?? NO_BYTES])
+  const tokenIds = Buffer.concat([uuidBytes(cards.map(({ tokenId }) => tokenId)), columns?.ids ?? NO_BYTES])
+  const order = orderOf(prints)
+  const sent = { fps: uuids(pick(prints, order)), tokenIds: uuids(pick(tokenIds, order)), count: order.length }
   const versionOf = (index: number) => cards[index]?.version ?? columns?.shared.cardVersion ?? 0
   const { count } = await db.query({
     name: 'cards-insert',
     text: `insert into tokenmill.card (fp, version, token_id)
 select v.fp, v.version, v.token_id from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, token_id)
 where (select turn from tokenmill.card_phase) = $4 on conflict (fp) do nothing`,
-    values: [
-      uuids(pick(all, order)),
-      smallints(order.map(versionOf)),
-      uuids(pick(Buffer.concat(tokenIds), order)),
-      turn,
-    ],
+    values: [sent.fps, smallints(order.map(versionOf)), sent.tokenIds, turn],
   })
-  return { sent: order.length, inserted: count }
+  return { sent, inserted: count }
 }
 const NO_BYTES = Buffer.alloc(0)
 
@@ -143,14 +141,16 @@ function byFingerprint(a: Pick<Card, 'fp'>, b: Pick<Card, 'fp'>): number {
   return a.fp < b.fp ? -1 : 1
 }
 
-async function findTokens(db: Db, fps: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ fp: string; token_id: string }>({
-    name: 'cards-find',
-    text: `select found.fp, found.token_id from unnest($1::uuid[]) as wanted(fp)
-cross join lateral (select fp, token_id from tokenmill.card where fp = wanted.fp limit 1) as found`,
-    values: [plains(fps)],
+/** Those of these tokens whose card another token has. */
+async function findLosers(db: Db, { fps, tokenIds }: Sent): Promise<Set<string>> {
+  const { rows } = await db.query<{ token_id: string }>({
+    name: 'cards-losers',
+    text: `select distinct v.token_id from unnest($1::uuid[], $2::uuid[]) as v(fp, token_id)
+left join lateral (select token_id as owner from tokenmill.card where fp = v.fp limit 1) as known on true
+where known.owner is distinct from v.token_id`,
+    values: [fps, tokenIds],
   })
-  return new Map(rows.map(row => [row.fp, row.token_id]))
+  return new Set(rows.map(row => row.token_id))
 }
 
 /** The versions of the key under which these fingerprints were made; fingerprints without a row are left out. */

@@ -100,8 +100,11 @@ export async function insertMissing(
     cards.insertMissing(db, sorted, columns),
   ])
   const sent = tokens.length + (columns?.lines.length ?? 0)
-  if (ofRows + ofColumns === sent && losers.size === 0) return NOBODY
-  // This happens seldom, so a search is cheaper than returning the ids of every chunk.
+  if (ofRows + ofColumns === sent) {
+    await removeNew(db, [...losers].sort())
+    return losers
+  }
+  // This happens only beside workers of release 0.3, so a search is cheaper than returning the ids of every chunk.
   const rows: CardsOfRow[] = columns ? [...sorted, ...cardRowsOf(columns)] : sorted
   const ids = rows.map(({ tokenId }) => tokenId)
   const inserted = await findIds(db, ids)
@@ -119,7 +122,9 @@ export async function insertMissing(
 async function insertRows(db: Db, tokens: readonly StoredToken[]): Promise<number> {
   if (tokens.length === 0) return 0
   const { shape, source, values } = rowSet(COLUMNS, tokens)
-  const { count } = await db.query({ name: `tokens-insert-${shape}`, text: insertText(source), values })
+  // Beside workers of release 0.3 a whole fingerprint is unique, too. Tokens in columns have none.
+  const text = `${insertText(source)} on conflict do nothing`
+  const { count } = await db.query({ name: `tokens-insert-${shape}`, text, values })
   return count
 }
 
@@ -132,9 +137,7 @@ async function insertColumns(db: Db, columns: NewTokens): Promise<number> {
   return count
 }
 
-// Beside workers of release 0.3 a whole fingerprint is unique, too.
-const insertText = (source: string) =>
-  `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source} on conflict do nothing`
+const insertText = (source: string) => `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source}`
 const NOBODY: ReadonlySet<string> = new Set()
 
 /** Removes tokens that this transaction has inserted: no other transaction has seen them. */

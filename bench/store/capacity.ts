@@ -1,0 +1,165 @@
+// What a card, a single job, a line of the ledger and a line of a report cost in processor time, WAL, disk and Redis memory,
+// in stores of several sizes and with several worker processes; and a model that tells the rate of cards from these costs.
+// `node bin/launch.mjs bench/store/capacity.ts [--tokens 100000,1000000,10000000] [--processes 1,2,4] [--rows 200000]`
+// It needs Linux, and a machine that does nothing else. Each line of its output is JSON; `us` is processor time per piece.
+import { connect } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { writeSample } from '../../producers/migrate/sample.ts'
+import { DAY, fillLedger } from '../../test/report/ledger.ts'
+import { ENTITY, type Installation } from '../../test/support/installation.ts'
+import { migrateFile } from '../migrate.ts'
+import { openPlace, type Place } from '../place.ts'
+import { type ProcessorTime, watchProcessor } from '../single/processor.ts'
+import { runLifecycle, runSingle } from '../single/run.ts'
+import { fillStatements } from './fill.ts'
+
+const { values } = parseArgs({
+  options: {
+    tokens: { type: 'string', default: '100000,1000000,10000000' },
+    processes: { type: 'string', default: '1,2,4' },
+    rows: { type: 'string', default: '200000' },
+    singles: { type: 'string', default: '3000' },
+    lines: { type: 'string', default: '200000' },
+  },
+})
+/** How often Redis is asked for its memory. */
+const EVERY_MS = 200
+const numbers = (text: string) => text.split(',').map(Number)
+const rows = Number(values.rows)
+
+/** What a piece of work costs. */
+interface Cost {
+  perSecond: number
+  us: ProcessorTime
+  /** Bytes per piece. */
+  wal: number
+  disk: number
+  /** The most that Redis held at a time beyond what it held before, in KiB, for all pieces together. */
+  redisKiB: number
+}
+
+const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+
+const place = await openPlace()
+try {
+  await cards(place)
+  await singles(place)
+  await report(place)
+} finally {
+  await place.close()
+}
+
+/** Migrates files into one store that grows, and holds the model's rate against each measured one. */
+async function cards(where: Place): Promise<void> {
+  const installation = await where.open('redis')
+  let tokens = 0
+  let seed = 0
+  for (const size of numbers(values.tokens)) {
+    for (const statement of fillStatements(installation.scope, tokens, size))
+      await installation.vault.store.query({ text: statement })
+    tokens = size
+    for (const processes of numbers(values.processes)) {
+      seed += 1
+      const file = join(where.dir, `${seed}.csv`)
+      await writeSample(file, { rows, seed, now: Date.now() })
+      const workers = await installation.startWorkers({ processes, roles: ['bulk'] })
+      const cost = await costOf(installation, rows, async () => (await migrateFile(installation, file)).perSecond)
+      await workers.close()
+      say({ piece: 'card', tokens, processes, ...cost, model: modelOf(cost.us, processes) })
+    }
+  }
+  await installation.close()
+}
+
+/**
+ * Cards per second: the processes that are busiest set the rate, or all cores together. A worker process and the command use
+ * one core each.
+ */
+function modelOf({ command = 0, workers = 0, PostgreSQL = 0, Redis = 0 }: ProcessorTime, processes: number): number {
+  const cores = availableParallelism()
+  const us = Math.max(command, workers / processes, Redis, (command + workers + PostgreSQL + Redis) / cores)
+  return Math.round(1e6 / us)
+}
+
+/** Single jobs through the client library. A PUT costs the gateway what a create costs the library, and its HTTP. */
+async function singles(where: Place): Promise<void> {
+  const count = Number(values.singles)
+  for (const [piece, run] of [
+    ['create', runSingle],
+    ['create and suspension', runLifecycle],
+  ] as const) {
+    const installation = await where.open('redis')
+    say({ piece, ...(await costOf(installation, count, async () => (await run(installation, count)).perSecond)) })
+    await installation.close()
+  }
+}
+
+/** A settlement report as CSV. */
+async function report(where: Place): Promise<void> {
+  const count = Number(values.lines)
+  const installation = await where.open('redis')
+  const { store } = installation.vault
+  await fillLedger(store, ENTITY, count)
+  await installation.startWorkers({ roles: ['bulk'] })
+  const client = await installation.connect()
+  const request = {
+    ...{ report_type: 'MERCHANT_SETTLEMENT_REPORT', entity_id: ENTITY, mime_type: 'text/csv' },
+    parameters: { clearingDate: DAY },
+  }
+  const ask = async () => {
+    const began = performance.now()
+    const { status } = await client.call('report', request, { timeoutMs: 600_000 })
+    if (status !== 'SUCCEEDED') throw new Error(`the report ended with ${status}`)
+    return (count * 1000) / (performance.now() - began)
+  }
+  say({ piece: 'report line', ...(await costOf(installation, count, ask)) })
+  await installation.close()
+}
+
+/** `work` returns pieces per second. */
+async function costOf(installation: Installation, pieces: number, work: () => Promise<number>): Promise<Cost> {
+  const used = await sizesOf(installation)
+  const processor = await watchProcessor(installation)
+  const redis = watchRedis(installation)
+  const perSecond = Math.round(await work())
+  const us = processor(pieces)
+  const redisKiB = await redis()
+  const now = await sizesOf(installation)
+  return {
+    ...{ perSecond, us, redisKiB },
+    wal: Math.round((now.wal - used.wal) / pieces),
+    disk: Math.round((now.disk - used.disk) / pieces),
+  }
+}
+
+async function sizesOf({ vault }: Installation): Promise<{ wal: number; disk: number }> {
+  const { rows: found } = await vault.store.query<{ wal: number; disk: number }>({
+    text: `select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint as wal,
+  (select sum(pg_total_relation_size(oid))::bigint from pg_class where relnamespace = 'tokenmill'::regnamespace and relkind = 'r')
+    as disk`,
+  })
+  return found[0] ?? { wal: 0, disk: 0 }
+}
+
+/** Returns a function that tells by how much Redis's memory grew at most, in KiB. */
+function watchRedis({ env }: Installation): () => Promise<number> {
+  const url = new URL(String(env['REDIS_URL']))
+  const socket = connect(Number(url.port), url.hostname)
+  const seen: number[] = []
+  socket.setEncoding('utf8').on('data', text => {
+    const bytes = /used_memory:(\d+)/.exec(String(text))?.[1]
+    if (bytes !== undefined) seen.push(Number(bytes))
+  })
+  // After a failure Redis ends before this does.
+  socket.on('error', () => undefined)
+  const ask = () => socket.write('INFO memory\r\n')
+  ask()
+  const timer = setInterval(ask, EVERY_MS).unref()
+  return async () => {
+    clearInterval(timer)
+    socket.destroy()
+    return Math.round((Math.max(...seen) - (seen[0] ?? 0)) / 1024)
+  }
+}
