@@ -1,5 +1,6 @@
-// Every setting of the operator, read once from the environment and checked. Only main files read settings; rooms get
-// values. The settings that a supervisor passes to its worker processes are in workers/process/worker-settings.ts.
+// Every setting of the operator, read from the environment and checked; src/trace/settings.ts checks those of
+// OpenTelemetry. Only main files read settings; rooms get values. The settings that a supervisor passes to its worker
+// processes are in workers/process/worker-settings.ts.
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'

@@ -28,7 +28,10 @@ export interface PlaceOptions {
   endpoint: string | undefined
 }
 
-/** A segment is locked for as long as the store keeps a row, so that a row can be read there until the store removes it. */
+/**
+ * In a bucket a segment is locked for as long as the store keeps a row, so that a row can be read there until the store
+ * removes it.
+ */
 const LOCK_DAYS = 400
 
 export function ownAuditUrl(dataDir: string): string {

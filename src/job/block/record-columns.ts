@@ -74,7 +74,10 @@ export interface ReadColumns {
 const NEWLINE = 0x0a
 const NAMES = Object.keys(RecordColumns.shape) as (keyof RecordColumns)[]
 
-/** Undefined for a text of another form, and unless it holds so many records: no more is read than these need. */
+/**
+ * Undefined for a text of another form, or with another number of records than `records`. At most `records` + 1 lines
+ * are read.
+ */
 export function readColumns(plaintext: Buffer, records: number): ReadColumns | undefined {
   const lines = linesOf(plaintext, records + 1)
   const [first, ...others] = lines ?? []

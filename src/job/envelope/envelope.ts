@@ -154,7 +154,10 @@ export const Identity = z.object({
   jti: jti(),
 })
 
-/** `iat`, `exp` and the longest lifetime that this job may have, in ms. */
+/**
+ * `iat` and `exp`, ms since the epoch, and the longest lifetime that this job may have, ms. An absent `exp` gets its
+ * default.
+ */
 export function lifetimeOf(claims: Claims, holdsCard: boolean): { iat: number; exp: number; lifetimeMsMax: number } {
   const iat = claims.iat * 1000
   const fallback = holdsCard ? ENVELOPE.cardLifetimeMsDefault : ENVELOPE.lifetimeMsDefault
