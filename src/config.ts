@@ -1,6 +1,5 @@
-// Every setting of the operator, read from the environment and checked; src/trace/settings.ts checks those of
-// OpenTelemetry. Only main files read settings; rooms get values. The settings that a supervisor passes to its worker
-// processes are in workers/process/worker-settings.ts.
+// The operator's settings, read from the environment and checked (OpenTelemetry's by src/trace). Only main files read
+// them; rooms get values. What a supervisor passes to its workers is in workers/process/worker-settings.ts.
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'

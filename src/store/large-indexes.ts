@@ -18,7 +18,7 @@ export async function ensureAll(pool: pg.Pool, builds: (name: string) => void): 
     for (const index of INDEXES) await ensure(client, index, builds)
     await removeFormer(client)
   } finally {
-    // With its settings.
+    // Closes the connection, whose time limit was changed.
     client.release(true)
   }
 }
@@ -39,7 +39,10 @@ async function ensure(
   await client.query(`create index concurrently ${name} on ${on}`)
 }
 
-/** The scheduler of release 0.3 finds tokens by it. */
+/**
+ * Drops the index by which the scheduler of release 0.3 finds tokens, once no process of that release may run
+ * (`beside_older` is false).
+ */
 async function removeFormer(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ beside: boolean }>(`select beside_older as beside from tokenmill.card_phase`)
   if (!rows[0]?.beside) await client.query('drop index concurrently if exists tokenmill.token_expires')

@@ -205,7 +205,9 @@ async function run<R>(
   }
 }
 
-/** A statement was refused because one before it, sent without waiting, had failed. That one says why. */
+/**
+ * Whether a statement was refused because one before it, sent without waiting, had failed. The earlier error says why.
+ */
 function isAborted(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '25P02'
 }
