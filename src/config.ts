@@ -123,14 +123,14 @@ export interface Config {
   guessesMax: number
   dryRunRowsMax: number
   lockMs: number
-  /** After this time without an answer `migrate` and `submit` send a job again. */
+  /** After this time without an answer `migrate`, `submit` and gateways send a job again. */
   resendMs: number
   processes: number | undefined
   /** How long a write over HTTP waits for its answer. */
   gatewayTimeoutMs: number
   /** How many writes over HTTP may wait at the same time, per gateway process. */
   gatewayInFlightMax: number
-  /** HTTP requests per client and minute; 0: no limit. */
+  /** HTTP requests per client, minute and process; 0: no limit. */
   rateLimit: number
   /** The largest body of a batch over HTTP, in bytes. */
   batchBytesMax: number

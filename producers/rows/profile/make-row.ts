@@ -123,7 +123,7 @@ interface Plan {
   skipCardless: boolean
   /** The profile may skip rows. */
   canSkip: boolean
-  /** The file was converted from a one-byte encoding in which every byte stands for the declared character. */
+  /** The file has a one-byte encoding: characters beyond ASCII were converted, which counts as a repair. */
   isConverted: boolean
   blank: readonly string[]
 }

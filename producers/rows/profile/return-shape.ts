@@ -72,7 +72,7 @@ export type ReturnShape = z.infer<typeof ReturnShape>
 
 const MEMBER = 'return.'
 
-/** Does the member of the profile, named by its path, belong to the file that goes back? */
+/** Whether the member of the profile at this path belongs to the file that goes back. */
 export function isOfReturn(path: string): boolean {
   return path.startsWith(MEMBER)
 }

@@ -100,10 +100,7 @@ order by created_at, alias, number`,
  */
 export const SETTLED_MS = 10_000
 
-/**
- * The key of each line that senders are to encrypt to, newest first: the newest active one that is settled, or the
- * newest active one if none is.
- */
+/** For each line the key to encrypt to: the newest active one that is settled, or else the newest active one. */
 export async function listHandedOut(db: Db, entityId: string): Promise<CaptureKeyInfo[]> {
   const { rows } = await db.query<CaptureKeyInfo & { settled: boolean }>({
     name: 'capture-keys-handed-out',
@@ -148,7 +145,7 @@ on conflict (alias, number) do nothing`,
   return count === 1
 }
 
-/** Sets the code of the row as it is now. `former`: only in place of this code. False if the row wasn't changed. */
+/** Sets the code of the row. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(
   db: Db,
   keyId: string,
@@ -250,9 +247,7 @@ where k.key_id = locked.key_id and (k.last_used_at is null or k.last_used_at < v
   })
 }
 
-/**
- * Notes that clients were told of a key. False if another process told them after `after`. Times: ms since the epoch.
- */
+/** Notes that clients were told of a key. False if another process told them after `after`. */
 export async function noteTold(db: Db, keyId: string, { at, after }: { at: number; after: number }): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.capture_key set told_at = $3 where key_id = $1 and (told_at is null or told_at <= $2)`,

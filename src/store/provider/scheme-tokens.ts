@@ -69,10 +69,7 @@ and provision_id in (select provision_id from tokenmill.scheme_intent where rece
   })
 }
 
-/**
- * Retires third parties' tokens that were begun before `before` and that no token row has taken up: their jobs were
- * given up. Returns how many.
- */
+/** Retires third parties' tokens from before `before` that no token row has taken up. Returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
@@ -87,8 +84,8 @@ where provision_id in (
 }
 
 /**
- * Retires those of these provisionings that haven't ended, and makes the tokens no longer show any of them. With
- * `intentId`: only provisionings whose last change came from that intent. Returns how many.
+ * Retires those of these provisionings that haven't ended, and makes tokens no longer show them. With `intentId`: only
+ * provisionings whose last change came from that intent. Returns how many.
  */
 export async function withdrawAll(
   db: Db,
