@@ -70,8 +70,8 @@ export interface Client {
   submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
   /**
    * Waits for a job's result; of several revisions it returns the highest one found. Rejects with `UnansweredError`
-   * after `timeoutMs` (120,000). Like `call` and `bulk` it rejects with `KeyNotLiveError` within 15 s if the
-   * installation accepts no job signed with this client's key.
+   * after `timeoutMs` (120,000). Like `call` and `bulk` it rejects with `KeyNotLiveError` if two lists of live keys in
+   * a row lack this client's key; workers publish one every few seconds.
    */
   result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
   /** `submit`, then `result`. */

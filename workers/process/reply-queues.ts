@@ -1,5 +1,5 @@
-// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. Their results
-// are still in the store, but aren't published again from here.
+// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. This doesn't
+// remove their results from the store, and doesn't publish them again.
 import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
