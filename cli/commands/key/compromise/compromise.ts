@@ -1,5 +1,6 @@
-// `tokenmill key compromise PURPOSE`, if somebody else may have a data key: replaces the key, lists what it exposed, seals or
-// codes anew what can be, and says what is left to do. If the command is killed and run again, it goes on.
+// `tokenmill key compromise PURPOSE`, if somebody else may have a data key: replaces the key, lists the rows that it
+// exposed, seals or codes them anew if the purpose has that, and says what is left to do. If the command is killed and
+// run again, it goes on.
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   beginCompromise,
@@ -75,7 +76,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
   })
 }
 
-/** Replaces the version, lists what it exposed, and makes anew what can be. */
+/** Replaces the version, lists the rows that it exposed, and seals or codes them anew if the purpose has that. */
 async function answer(
   terminal: Terminal,
   vault: OpenedVault,
