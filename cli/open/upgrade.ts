@@ -90,10 +90,7 @@ function upgradeAlone(options: UpgradeOptions, lasting: Lasting): Promise<Upgrad
   })
 }
 
-/**
- * Fills the tables that `migrations` made, and makes the keys, rows and files that are missing after the upgrade of the
- * schema.
- */
+/** Fills the tables that `migrations` made, and makes the keys, rows and files that are missing after them. */
 export async function makeMissing(
   { config, database, makeKek }: Omit<UpgradeOptions, 'tell'>,
   migrations: string[],

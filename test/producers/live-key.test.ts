@@ -56,7 +56,7 @@ describeRedis('a sender', () => {
   const publish = (text: string) => queues.setNotice('live-keys', text, LIVE_KEYS.lifeMs)
   const seal = (over: Partial<LiveKeys> = {}) => sealLiveKeys(listOf(over), parties.installation)
 
-  /** Makes a call. `ended`: how it ended, once enough checks of the list were answered. */
+  /** Makes a call, and counts its readings of the list. `ended`: how the call has ended; undefined before that. */
   async function call(url?: string): Promise<{ ended: () => unknown; call: Promise<unknown> }> {
     const own = url === undefined ? queues : await openRedis([url], { prefix, lockMs: 30_000, log: silent })
     const counted: Queues = {

@@ -1,4 +1,4 @@
-// The law of every provider of key-encryption keys, whatever keeps the key.
+// Tests that every provider of key-encryption keys must pass.
 import { expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { makeProbe, prove } from '../../../src/vault/kek/probe.ts'
