@@ -39,8 +39,8 @@ export interface ConnectOptions {
   clientFile?: string
   credentials?: Credentials
   /**
-   * `[a-z0-9]{1,32}`: the name of a separate results queue for this process. Each process that calls `result`, `call`
-   * or `bulk` needs its own.
+   * `[a-z0-9]{1,32}`: the name of a separate results queue for this process. If several processes call `result`, `call`
+   * or `bulk`, each needs its own.
    */
   replyTo?: string | undefined
   log?: Logger

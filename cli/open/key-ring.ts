@@ -23,7 +23,10 @@ export function ringSource(store: Db): RingSource {
   }
 }
 
-/** Says which new key this host can't open, and under which no seals can be reserved. Nothing is sealed with that key while a process lacks it. */
+/**
+ * Logs which new key this host can't open, and under which no seals can be reserved. A rotation doesn't put a key into
+ * use while a live process lacks it.
+ */
 export function unopenedTo(log: Logger) {
   const told = new Set<string>()
   return {

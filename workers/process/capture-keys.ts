@@ -59,7 +59,8 @@ function isOurs(key: captureKeys.CaptureKeyInfo, ring: Stating['ring'], log: Log
     if (isCaptureKeyGranted(ring, key)) return true
     log.error({ key: name }, 'a capture key was not written by tokenmill, or was changed since: it is left alone')
   } catch (error) {
-    // The code is of a newer version than this process has: another process looks after the key.
+    // This process may lack the version of the key that made the code. A process that holds it looks after the capture
+    // key.
     log.warn({ key: name, error: describeError(error) }, 'the code of a capture key cannot be checked here')
   }
   return false

@@ -1,5 +1,5 @@
 // Releases owners: removes their references, notes their releases, and keeps, suspends or deletes a token that has no
-// owner left, as its last owner's release says. All of it under the locks of the tokens' rows, so that no owner is
+// owner left, as its last owner's release says. It holds the locks of the tokens' rows meanwhile, so that no owner is
 // counted twice or forgotten.
 import { assert, type Refusal, refuse } from '../../src/errors.ts'
 import type { OnOrphan } from '../../src/job/choices.ts'

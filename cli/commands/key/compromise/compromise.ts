@@ -68,7 +68,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
     const name = `${purpose}/${version}`
     const value = { purpose, version, exposed: exposure ?? null, file: options.out ?? null }
     print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]].join('\n'))
-    // A rotation was under way: the version that is now in use was made before the mark, and is to be replaced, too.
+    // If a rotation was under way, the version that is now in use was made before the mark and must be replaced, too.
     if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault.store, { purpose, version })))
       throw new Stop(
         `The version in use now was made before ${name} was marked, so somebody else may have it, too: run this again, with another file for --out.`,
