@@ -28,7 +28,10 @@ export interface Child {
   pid: number
   stdout(): string
   stderr(): string
-  /** The first match of `pattern` in standard output. Throws at the deadline, or if the child ends without a match. */
+  /**
+   * The first match of `pattern` in standard output, or in `stream`. Throws at the deadline, or if the child ends
+   * without a match.
+   */
   line(pattern: RegExp, options?: { ms?: number; stream?: 'stdout' | 'stderr' }): Promise<RegExpExecArray>
   /** Writes to standard input; without a text it ends standard input. */
   write(text?: string): void
