@@ -186,7 +186,7 @@ export function supervise(options: SuperviseOptions): Supervised {
 interface Wanted {
   role: WorkerRole
   name: string
-  /** The UUID that a process passes on to its successor. */
+  /** A UUID that the process and those that replace it get. */
   place: string
 }
 

@@ -7,7 +7,7 @@ import { EXPIRY_FORMS } from './expiry-form.ts'
 import { delimiter, field } from './format.ts'
 import type { KeptField } from './records.ts'
 
-/** What a column may tell of a row's end. */
+/** The values of a row and its outcome that a column may show. */
 const VALUES = [
   ...(['reference', 'outcome', 'reason', 'reuse_token', 'analytics_token', 'bin', 'last_four', 'brand'] as const),
   ...(['expiry_month', 'expiry_year', 'expiry'] as const),

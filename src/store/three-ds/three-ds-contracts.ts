@@ -115,7 +115,7 @@ from tokenmill.threeds_contract where contract_id = $1 for update`,
   return rows[0]
 }
 
-/** Puts another key in place. Returns until when the former one is valid, ms since the epoch. */
+/** Replaces the key. Returns until when the former one is valid, ms since the epoch; null if it ends at once. */
 export async function rotateKey(
   db: Db,
   sealer: Sealer,
