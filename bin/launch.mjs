@@ -76,7 +76,10 @@ function canBecome() {
   return typeof process.execve === 'function' && !['win32', 'os400'].includes(process.platform)
 }
 
-/** As a child, which is told by the end of its channel that this process is gone (`endWithParent` in src/lifetime.ts). */
+/**
+ * Runs the script as a child. The end of the child's channel tells it that this process has ended (`endWithParent` in
+ * src/lifetime.ts).
+ */
 function runChild(node, words, env) {
   const child = spawn(node, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env })
   // A terminal sends Ctrl-C to the whole group; a signal sent to us alone has to be passed on.

@@ -180,7 +180,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     async takeCaptureKeys(document) {
       const taken = await verifyCaptureKeys(document, credentials, clock())
       await trusted.renew(taken.newKeys)
-      // An answer can leave out the keys of a form, and nobody signed that there are none.
+      // A document can lack the keys of a form without any signature, so the keys known before are kept then.
       const { jwe = captureKeys.jwe, pgp = captureKeys.pgp } = taken.captureKeys
       captureKeys = { jwe, pgp }
     },

@@ -44,7 +44,10 @@ export function openAuditPlace({ auditUrl, dataDir, endpoint }: PlaceOptions): A
   return { isOutside: auditUrl !== undefined, ...placeOf(files) }
 }
 
-/** Throws `ConfigError` if the place is a bucket without object lock. A bucket that is away isn't asked. */
+/**
+ * Throws `ConfigError` if the place is a bucket without object lock. A bucket that can't be reached counts as one with
+ * object lock.
+ */
 export async function assertLocked({ auditUrl, endpoint }: Pick<PlaceOptions, 'auditUrl' | 'endpoint'>): Promise<void> {
   if (!auditUrl?.startsWith('s3:')) return
   const { hostname: bucket } = new URL(auditUrl)

@@ -1,5 +1,5 @@
-// Indexes of large tables. PostgreSQL builds one beside running jobs only outside of a transaction, so no migration can.
-// Each upgrade looks whether they are there, and repeats what another one broke off.
+// Indexes of large tables. PostgreSQL builds one beside running jobs only outside of a transaction, so no migration
+// can. Each upgrade looks whether they are there, and builds again those whose build failed.
 import type pg from 'pg'
 
 const INDEXES = [
@@ -34,7 +34,7 @@ async function ensure(
   )
   if (rows[0]?.valid) return
   builds(name)
-  // A build that broke off leaves an index that is written and never read.
+  // A build that failed leaves an index that is written and never read.
   if (rows[0]) await client.query(`drop index concurrently tokenmill.${name}`)
   await client.query(`create index concurrently ${name} on ${on}`)
 }

@@ -59,7 +59,7 @@ function copied(): string[] {
   return captures(stage, /^COPY (?!--from)(.+) \S+$/gm).flatMap(sources => sources.split(' '))
 }
 
-/** Whether the build's context holds a path: the last line of .dockerignore that speaks of it decides. */
+/** Whether the build's context holds a path: the last line of .dockerignore that matches it decides. */
 function isSent(path: string): boolean {
   const lines = read('.dockerignore').split('\n')
   const rules = lines.filter(line => line !== '' && !line.startsWith('#'))

@@ -1,5 +1,5 @@
-// Shares of a granted rate against a model: processes that come, want, renew, lose answers, stall and die, each with a
-// steady clock of its own. What all of them may use together is never more than what is granted.
+// Shares of a granted rate, tested with a model of processes that start, ask for shares, renew them, lose answers,
+// stall and die, each with a separate clock. Together they may never use more than the granted rate.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {

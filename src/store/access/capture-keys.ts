@@ -27,7 +27,7 @@ export interface CaptureKeyInfo {
   mac: Buffer | null
   /** The version of the data key `grant`. */
   macVersion: number | null
-  /** What the installation signed about the key (JWS); null if no worker has yet. */
+  /** What the installation signed about the key (JWS); null if nothing was signed yet. */
   statement: string | null
   /** The signing key of the statement, by its `kid`. */
   statedBy: string | null
