@@ -82,7 +82,8 @@ const CB_RIDES_ON: ReadonlySet<string | undefined> = new Set(['VISA', 'MASTERCAR
 
 /**
  * The effective brand: the stated brand, or the detected one if none is stated. Refuses a stated brand that is unknown
- * or that contradicts the detected one.
+ * or that contradicts the detected one. A local scheme contradicts none, and CB none of the brands that its cards also
+ * have.
  */
 export function checkBrand(
   cardBrand: string | undefined,

@@ -55,7 +55,7 @@ export function itKeepsTheLawOfProviders(
   })
 }
 
-/** The code of the fault by which the attempt ended. */
+/** The code of the fault by which the attempt ended; another error as a text. */
 export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   const error = await attempt.then(
     () => undefined,
