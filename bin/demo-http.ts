@@ -1,4 +1,4 @@
-// The demo's last lines: one migrated token, read over HTTP with curl's own words.
+// The demo's last lines: reads one migrated token over HTTP and shows the same request as a line for curl.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'

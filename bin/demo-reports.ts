@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 const TRANSACTIONS = 500
 const NIGHT_MS_MAX = 60_000
 
-/** Asks for the report of a batch, as any client does; answers where the file lies. */
+/** Requests the report of a batch, as any client does. Returns where the file is. */
 export async function reportBatch(session: Session, producing: Producing, batchId: string): Promise<string> {
   const client = await connect({ ...producing, replyTo: 'demo', log: session.log })
   try {
@@ -45,7 +45,7 @@ async function uidOf(client: Client, { credentials }: Producing, batchId: string
   return String(record['reportUid'])
 }
 
-/** A day of transactions goes into the ledger; the schedule makes its report; answers where the file lies. */
+/** Ingests a day of transactions and has the schedule make its report. Returns where the file is. */
 export async function reportNight(session: Session, { queues, credentials }: Producing): Promise<string> {
   const { config, log, terminal, lifetime } = session
   const { store, database } = await openCommandStore(session)
@@ -63,7 +63,7 @@ export async function reportNight(session: Session, { queues, credentials }: Pro
   await schedules.insert(store, {
     ...{ scheduleId, clientId: credentials.signingKey.clientId, entityId: credentials.entityId, parameters: {} },
     ...{ reportType: 'DAILY_TRANSACTION_REPORT', mimeType: 'text/csv', time: '00:00', zone: 'UTC' },
-    // As if it had been there last night.
+    // The schedule counts as made before last midnight, so that last night's run is due.
     since: midnight - 3_600_000,
   })
   const listening = await openQueues(session, database, SCHEDULE_LISTENERS)

@@ -1,5 +1,5 @@
-// `npm run demo`: makes an OpenPGP-encrypted sample export in the columns of a provider, migrates it on the embedded engine
-// in a data directory of its own, and shows what came of it: results, a card of two customers, reports, a token over HTTP.
+// `npm run demo`: makes an OpenPGP-encrypted sample export in the columns of a provider, migrates it on the embedded
+// engine in a separate data directory, and shows the results, a card of two customers, reports, and a token over HTTP.
 // Every run begins afresh.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
@@ -20,7 +20,10 @@ const ROWS = 10_000
 const ROWS_SHOWN = 6
 const ACCOUNT = 'acct_demo'
 
-/** Stripe documents only the state of the ids: whoever has the file must say that it holds them. */
+/**
+ * Stripe documents `card.transaction_ids` only as the state of the ids. The sample has the ids there, so the profile is
+ * changed to say so.
+ */
 const STRIPE = BUILT_IN['stripe-csv']
 const PROFILE = {
   ...STRIPE,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Starts one of our .ts files on a Node that runs them as they are. It is the only file that an older Node reads:
-// it installs the dependencies where they are missing, then hands over to the Node 24 that npm brought along. What it
-// starts ends with it, however it ends: where Node can, it becomes that process itself.
+// Starts one of our .ts files on a Node that runs them as they are. An older Node reads only this file and
+// tokenmill.mjs. This file installs the dependencies where they are missing, then hands over to the Node that npm
+// brought along. What it starts ends with it, however it ends: where Node can, it becomes that process itself.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -64,8 +64,8 @@ export function launch(script, args) {
   const node = findNode()
   const words = [...HEAP_FLAGS, resolve(root, script), ...args]
   const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(':')
-  // Compiled code is kept beside the dependencies, where only those write who may change the code itself: every process
-  // of ours starts in half the time.
+  // Compiled code is kept beside the dependencies, where only those write who may change the code itself. So every
+  // process of ours starts faster.
   const env = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'), ...process.env, PATH: path }
   if (canBecome()) process.execve(node, [node, ...words], env)
   else runChild(node, words, env)
@@ -76,7 +76,10 @@ function canBecome() {
   return typeof process.execve === 'function' && !['win32', 'os400'].includes(process.platform)
 }
 
-/** As a child, which is told by the end of its channel that this process is gone (`endWithParent` in src/lifetime.ts). */
+/**
+ * Runs the script as a child. The end of the child's channel tells it that this process has ended (`endWithParent` in
+ * src/lifetime.ts).
+ */
 function runChild(node, words, env) {
   const child = spawn(node, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env })
   // A terminal sends Ctrl-C to the whole group; a signal sent to us alone has to be passed on.

@@ -1,4 +1,5 @@
-// The form every command has: `--json`, `--help`, and arguments that are checked before anything is opened.
+// What commands share: the option `--json`, options of acts, and readers that check arguments before anything is
+// opened.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 
 export interface JsonOption {

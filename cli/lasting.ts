@@ -1,5 +1,5 @@
-// Tells at what a command is that takes long: nothing in its first seconds, then a line whenever that has changed. It
-// measures nothing itself.
+// Says what a long command is doing: nothing in its first five seconds, then every five seconds a line if that has
+// changed. It measures nothing itself.
 const EVERY_MS = 5_000
 
 export interface Lasting {

@@ -39,8 +39,8 @@ export interface ConnectOptions {
   clientFile?: string
   credentials?: Credentials
   /**
-   * `[a-z0-9]{1,32}`: the name of a separate results queue for this process. Each process that calls `result`, `call`
-   * or `bulk` needs its own.
+   * `[a-z0-9]{1,32}`: the name of a separate results queue for this process. If several processes call `result`, `call`
+   * or `bulk`, each needs its own.
    */
   replyTo?: string | undefined
   log?: Logger
@@ -70,8 +70,8 @@ export interface Client {
   submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
   /**
    * Waits for a job's result; of several revisions it returns the highest one found. Rejects with `UnansweredError`
-   * after `timeoutMs` (120,000). Like `call` and `bulk` it rejects with `KeyNotLiveError` within 15 s if the
-   * installation accepts no job signed with this client's key.
+   * after `timeoutMs` (120,000). Like `call` and `bulk` it rejects with `KeyNotLiveError` if two lists of live keys in
+   * a row lack this client's key; workers publish one every few seconds.
    */
   result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
   /** `submit`, then `result`. */
@@ -180,7 +180,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     async takeCaptureKeys(document) {
       const taken = await verifyCaptureKeys(document, credentials, clock())
       await trusted.renew(taken.newKeys)
-      // An answer can leave out the keys of a form, and nobody signed that there are none.
+      // A document can lack the keys of a form without any signature, so the keys known before are kept then.
       const { jwe = captureKeys.jwe, pgp = captureKeys.pgp } = taken.captureKeys
       captureKeys = { jwe, pgp }
     },

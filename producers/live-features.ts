@@ -1,6 +1,5 @@
-// Which features (members of envelopes and requests) every live worker understands, as far as this sender knows. It is
-// asked repeatedly while a sender needs to know. If it can't find out, it knows of no feature, and the sender works as
-// an older release would.
+// Finds out which features (members of envelopes and requests) every live worker understands. It reads them repeatedly
+// while a sender needs to know. If a reading fails, no feature counts, and the sender works as an older release would.
 import type { Clock } from '../src/clock.ts'
 import { commonFeatures, type Feature, SPEAKING, type Speaking } from '../src/job/envelope/features.ts'
 import { LIVE_KEYS } from '../src/job/envelope/live-keys.ts'

@@ -1,4 +1,4 @@
-// Asks to release an owner of a token. The worker decides what becomes of a token that is left without owner.
+// Asks to release an owner of a token. The worker decides what happens to a token that has no owner left.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
 import type { Reference } from '../src/job/reference.ts'

@@ -10,7 +10,7 @@ import type { Disposition, Queues, ReceivedJob } from '../src/queue/engine.ts'
 
 export type Delivery = Result | ResultEvent
 
-/** The installation's keys that a reader trusts, and how it comes to know newer ones. */
+/** The installation's keys that a reader trusts, and a function that finds newer ones. */
 export interface TrustedKeys {
   keys: InstallationKeys
   /** Called for a result that carries statements of newer keys, or whose key isn't among `keys`. */

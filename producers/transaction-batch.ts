@@ -17,7 +17,7 @@ export interface Cutter {
   end(): LedgerChunk | undefined
 }
 
-/** Cuts lines into chunks; the same lines always give the same chunks. */
+/** Cuts lines into chunks. The same lines and the same `size` give the same chunks. */
 export function openCutter(size: number): Cutter {
   assert(size >= 1 && size <= LEDGER_CHUNK.recordsMax, 'a chunk holds 1 to 1,000 lines')
   let number = 0
@@ -43,7 +43,10 @@ export function openCutter(size: number): Cutter {
   }
 }
 
-/** An upper bound of the line's bytes as JSON: a UTF-16 unit takes up to three bytes, or six if it is escaped. */
+/**
+ * An upper bound of the line's bytes as JSON, if no member's name must be escaped: in a value a UTF-16 unit takes up to
+ * three bytes, or six if it is escaped.
+ */
 function bytesOf({ transaction }: TransactionLine): number {
   let bytes = 40
   for (const key in transaction) {

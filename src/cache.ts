@@ -1,5 +1,5 @@
-// A cache in the memory of one process, limited in entries and in time: the least recently used entry is evicted first.
-// It isn't shared between processes, and it never holds the only copy of a value.
+// A cache in the memory of one process, limited in entries and, if a lifetime is given, in time. The least recently
+// used entry is evicted first. It isn't shared between processes, and it never holds the only copy of a value.
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
@@ -17,7 +17,10 @@ export function openCache<V extends object | boolean>({ max, lifetime }: CacheOp
   return new LRUCache<string, V>({ max, ttl: lifetime.ms, ttlResolution: 0, perf: { now: lifetime.clock } })
 }
 
-/** Calls `load` at most once per key and lifetime; callers at the same time share one call. A failure isn't kept. */
+/**
+ * Calls `load` and keeps its value for the key until the lifetime ends or the entry is evicted. Callers at the same
+ * time share one call. A failure isn't kept.
+ */
 export function cached<T>(load: (key: string) => Promise<T>, options: CacheOptions): (key: string) => Promise<T> {
   const known = openCache<Promise<T>>(options)
   return key => {

@@ -1,5 +1,5 @@
-// Every setting of the operator, read once from the environment and checked. Only main files read settings; rooms get
-// values. The settings that a supervisor passes to its worker processes are in workers/process/worker-settings.ts.
+// The operator's settings, read from the environment and checked (OpenTelemetry's by src/trace). Only main files read
+// them; rooms get values. What a supervisor passes to its workers is in workers/process/worker-settings.ts.
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
@@ -123,14 +123,14 @@ export interface Config {
   guessesMax: number
   dryRunRowsMax: number
   lockMs: number
-  /** After this time without an answer `migrate` and `submit` send a job again. */
+  /** After this time without an answer `migrate`, `submit` and gateways send a job again. */
   resendMs: number
   processes: number | undefined
   /** How long a write over HTTP waits for its answer. */
   gatewayTimeoutMs: number
   /** How many writes over HTTP may wait at the same time, per gateway process. */
   gatewayInFlightMax: number
-  /** HTTP requests per client and minute; 0: no limit. */
+  /** HTTP requests per client, minute and process; 0: no limit. */
   rateLimit: number
   /** The largest body of a batch over HTTP, in bytes. */
   batchBytesMax: number

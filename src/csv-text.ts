@@ -1,5 +1,5 @@
-// Writes a text as one cell of a CSV file: quoted as RFC 4180 asks, and guarded so that no spreadsheet takes it for a
-// formula. The guard is one `'` in front of the text; the rest of the text stays as it is.
+// Writes a text as one cell of a CSV file, quoted as RFC 4180 asks. A text that a spreadsheet would take for a formula
+// gets one `'` in front of it, the guard.
 
 // The characters that start a formula, the full-width forms that spreadsheets read as them, and the characters that a
 // spreadsheet strips before it looks for a formula.
@@ -10,7 +10,10 @@ export function guard(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text
 }
 
-/** The text that was guarded; a text of that form that was none is changed. */
+/**
+ * Removes the guard. A text that had `'` and such a character at its beginning before it was guarded loses this `'`,
+ * too.
+ */
 export function unguarded(text: string): string {
   return text.startsWith("'") && FORMULA.test(text.slice(1)) ? text.slice(1) : text
 }

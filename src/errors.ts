@@ -1,6 +1,6 @@
-// All reasons and codes with which work can fail, in two tables. A refusal: a rule says no; it is a value and never
-// retried. A fault: something around tokenmill failed; it is thrown, and the verdict beside its code says whether it is
-// retried. A bug is neither: it is a failed assertion. The texts never quote a value.
+// All reasons of refusals and codes of faults. A refusal: a rule says no; it is a value and never retried. A fault:
+// something around tokenmill failed; it is thrown, and the verdict beside its code says whether it is retried. A bug is
+// a failed assertion or any other error; `toFault` gives it the code `defect`. The texts never quote a value.
 
 /** Reason → HTTP status and text. The words are stable; `docs/results.md` lists them. */
 export const REASONS = {
@@ -140,7 +140,7 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * What is wrong with a Bearer token: the text of `error_description` (RFC 6750 section 3: ASCII without quotes and
+ * What is wrong with a Bearer token, as `error_description` says it (RFC 6750 section 3: ASCII without quotes and
  * backslashes). The last text is the same for an unknown user, an unknown key and a wrong signature, so that nobody can
  * find out by trial which users and keys exist. All others describe the token itself.
  */

@@ -1,9 +1,9 @@
-// Whether a process can work: the servers that it needs answer, and nothing else keeps it from working. Each check has
-// a time limit, so that a server that hangs makes this process "not ready" and doesn't make the check hang.
+// Whether a process can work: the servers that it needs answer, and nothing else keeps it from working. A ping of a
+// server has a time limit, so that a server that hangs makes this process "not ready" and doesn't make the check hang.
 import { forget, type Gauge, type MetricsRegistry, type Snapshot } from './metrics.ts'
 
 export interface Health {
-  /** What is wrong, one line each; empty: the process is ready. Never throws. */
+  /** What is wrong, one line each; empty: the process is ready. Throws only if `others` does. */
   reasons(): Promise<string[]>
   /** The process's metrics, after the gauges were measured again. */
   snapshot(): Promise<Snapshot>

@@ -9,7 +9,7 @@ type Closer = () => Promise<unknown> | unknown
 export interface Lifetime {
   /** Registers the function that closes what was just opened. */
   onClose(name: string, close: Closer): void
-  /** Closes everything in reverse order, once. A closer that fails or hangs is logged and skipped. */
+  /** Closes everything in reverse order, once. A closer that fails or hangs is told to `onError` and skipped. */
   close(): Promise<void>
 }
 
@@ -44,7 +44,9 @@ export function openLifetime(options: LifetimeOptions = {}): Lifetime {
   }
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/**
+ * Resolves at the first SIGINT or SIGTERM; the next one ends the process at once. `onSignal` says what counts as one.
+ */
 export function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
     let asked = false
@@ -56,10 +58,13 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   })
 }
 
-/** A second signal within this time is a repetition of the same Ctrl-C; a person is slower. */
+/** In a terminal, the same signal within this time is a repetition of one Ctrl-C: a person is slower. */
 const SAME_PRESS_MS = 200
 
-/** Calls `listener` at each of these signals. Returns a function that removes the listener. */
+/**
+ * Calls `listener` at each of these signals, but not at a repetition of one Ctrl-C. Returns a function that removes the
+ * listener.
+ */
 export function onSignal(names: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): () => void {
   let last: { signal: NodeJS.Signals; at: number } | undefined
   const hear = (signal: NodeJS.Signals) => {
@@ -86,8 +91,8 @@ function hasTerminal(): boolean {
 }
 
 /**
- * When the parent process ends, for whatever reason, ends this process as SIGTERM would. Call it before anything is
- * opened: Node reports the end of the parent only once.
+ * Ends this process as SIGTERM would when the parent process ends, for whatever reason. A process without an IPC
+ * channel to its parent isn't ended. Call it before anything is opened: Node reports the end of the parent only once.
  */
 export function endWithParent(): void {
   const end = () => process.kill(process.pid, 'SIGTERM')

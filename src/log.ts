@@ -1,5 +1,6 @@
 // The log: one JSON line per event on standard error. First of all no code passes a secret to a logger (card data
-// travels as `Secret`, errors as codes); the redaction here catches what slips through.
+// travels as `Secret`, errors as codes); the redaction here catches what slips through, but only in members of the
+// names below, at the top of a line or one level down.
 import { type Logger, pino } from 'pino'
 
 export type { Logger }
@@ -36,8 +37,8 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
 }
 
 /**
- * What of an error may be logged: its name and code. Messages of foreign errors can quote their input, so they are left
- * out.
+ * What of an error may be logged: its name, codes, constraint and the first line of its stack. Messages of foreign
+ * errors can quote their input, so they are left out.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   const description = describe(error)

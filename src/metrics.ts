@@ -44,7 +44,7 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
-/** Opens the registry of one process. Every name gets the prefix `tokenmill_`. */
+/** Opens the registry of one process. Every name gets the prefix `tokenmill_`, except those of `collectProcess`. */
 export function openRegistry({ role, process = role }: RegistryOptions): MetricsRegistry {
   const registry = new Registry()
   registry.setDefaultLabels({ process })
@@ -97,7 +97,7 @@ export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()
 }
 
-/** Removes a gauge's value. */
+/** Removes all values of a gauge. */
 export function forget(gauge: Gauge): void {
   gauge.reset()
   // Resetting a gauge without labels would set it to zero, which is a value.

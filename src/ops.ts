@@ -1,5 +1,5 @@
-// Serves /metrics, /healthz and /readyz of one role on one host, on a separate port. The product's own HTTP interface
-// is elsewhere.
+// Serves /metrics, /healthz and /readyz of one role on one host, on a separate port; with `jwks` also
+// /.well-known/jwks.json. The product's own HTTP interface is elsewhere.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError } from './config.ts'

@@ -1,7 +1,7 @@
-// Outgoing HTTP requests: only https, only to public addresses. The address of the open connection is checked, so that
-// a host name can't change to a private address after the check. Each request has one deadline and a limit on the
-// answer's size, follows no redirects and uses no proxy of the environment. It never retries: only the caller knows
-// whether a repeat is harmless.
+// Outgoing HTTP requests: only https and only to public addresses, except to `privateHosts`. The address of the open
+// connection is checked, so that a host name can't change to a private address after the check. Each request has one
+// deadline and a limit on the answer's size, follows no redirects and uses no proxy of the environment. It never
+// retries: only the caller knows whether a repeat is harmless.
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -62,7 +62,7 @@ export interface OutboundOptions {
   privateHosts: readonly string[] | 'any'
   /** The most connections per origin; undefined: no limit. */
   connections?: number
-  /** CA certificates that replace the system's. */
+  /** CA certificates that replace Node's. */
   ca?: string
   lookup?: LookupFunction
 }
@@ -181,7 +181,7 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
         controller?.abort(error)
         reject(error)
       })
-    /** With `statusOnly`, resolves as soon as the status is there: true. The rest of the body isn't read. */
+    /** With `statusOnly`: if the status has come, resolves without the rest of the body and returns true. */
     const suffice = (): boolean => {
       if (!request.statusOnly || answer === undefined) return false
       const { status, headers } = answer

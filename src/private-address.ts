@@ -1,8 +1,12 @@
 // Tells private addresses: loopback, private, link-local, shared, metadata, reserved, and IPv6 addresses that contain
-// an IPv4 address. Requests to a URL that a client chose never go to them. No host name is resolved here.
+// an IPv4 address. Requests to a URL that a client chose go to them only if the operator permits the host
+// (TOKENMILL_PRIVATE_HOSTS). No host name is resolved here.
 import { BlockList, isIP } from 'node:net'
 
-/** IANA's special-purpose registry for IPv4, multicast, and two metadata services that use public addresses. */
+/**
+ * IANA's special-purpose registry for IPv4, multicast, and Azure's platform service (168.63.129.16), whose address is
+ * public.
+ */
 const FORBIDDEN_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',

@@ -1,5 +1,6 @@
-// A recurring task: run, wait, run again. A failed run is logged, and the next run follows all the same. A fault may
-// pass by itself, so only some of its repetitions are warnings; a defect is logged as an error each time.
+// A recurring task: run, wait, run again. A failed run is logged, and the next run follows all the same. A fault or a
+// lost race may pass by itself, so only some of its repetitions are warnings; any other error is logged as an error
+// each time.
 import { Fault } from './errors.ts'
 import { describeError, type Logger } from './log.ts'
 
@@ -11,7 +12,10 @@ interface RecurringOptions {
   atOnce?: boolean
 }
 
-/** Runs `work` repeatedly, each time `ms` after the run before has ended. Returns a function that stops it. */
+/**
+ * Runs `work` repeatedly, each time `ms` after the run before has ended. Returns a function that stops it and waits for
+ * a run under way.
+ */
 export function every(
   ms: number,
   work: () => Promise<unknown>,
@@ -45,8 +49,8 @@ export function every(
 }
 
 /**
- * A fault is a warning at the first failure and then at every `QUIET_FAILURES`th; else `debug`. `failures`: how many
- * runs in a row failed before.
+ * A fault or a lost race is a warning at the first failure and after each further `QUIET_FAILURES`, else `debug`.
+ * `failures`: how many runs in a row failed before.
  */
 function levelOf(error: unknown, failures: number): 'error' | 'warn' | 'debug' {
   // Recognised by its name, because the class LostRace is in a higher room (store). The next run usually succeeds.

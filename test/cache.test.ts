@@ -1,4 +1,4 @@
-// What a process remembers is bounded, and a new entry never costs it more than the one that was used longest ago.
+// The cache is bounded: a new entry removes at most the entry that was used longest ago.
 import { describe, expect, it } from 'vitest'
 import { cached, openCache } from '../src/cache.ts'
 import { countMisses } from '../workers/card/guess-limit.ts'

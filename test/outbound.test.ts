@@ -1,5 +1,5 @@
-// Outgoing requests against real local servers: what is forbidden never connects, and what fails says whether the
-// other side may have seen it.
+// Outgoing requests to real local servers: a forbidden request never connects, and an error says whether the server may
+// have received the request.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -125,7 +125,8 @@ describe('a forbidden request', () => {
   it('a name is looked up once per connection: the address checked is the address used', async () => {
     const { port, connections } = await serve((_, response) => response.end())
     let asked = 0
-    // Private at the first look, public at the second: had it been asked twice, the second answer would be connected to.
+    // The name is private at the first look-up and public at the second: with a second look-up the request would
+    // connect.
     const lookup: LookupFunction = (_, __, callback) =>
       callback(null, [{ address: asked++ === 0 ? '127.0.0.1' : '1.1.1.1', family: 4 }])
     await failure(open({ privateHosts: [], lookup }).request(`https://rebind.example:${port}/`, GET))
@@ -261,7 +262,7 @@ describe('an answer', () => {
       expect(answer).toMatchObject({ status: 409, headers: { 'x-twice': 'a, b' } })
       expect(answer.body.toString()).toBe('POST /a?b=c Bearer x hello')
     }
-    // A connection is free again a moment after its answer.
+    // A connection becomes free a moment after its answer.
     expect(connections()).toBeLessThanOrEqual(2)
   })
 

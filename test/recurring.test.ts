@@ -1,4 +1,4 @@
-// A recurring task outlives its failures, and the log tells those that somebody must look at from those that may pass.
+// A recurring task goes on after failures, which are logged at different levels.
 import { expect, it } from 'vitest'
 import { Fault } from '../src/errors.ts'
 import type { Logger } from '../src/log.ts'

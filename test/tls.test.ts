@@ -1,4 +1,4 @@
-// What TLS is spoken by each library that connects: the server's side tells what came of it.
+// Which TLS each connecting library accepts, as the server sees it.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
 import tls, { createSecureContext, TLSSocket } from 'node:tls'
@@ -12,7 +12,7 @@ import { credentialsOf } from '../src/queue/redis-url.ts'
 import { makeCertificate } from '../src/simulate/scheme/certificate.ts'
 import { startCommand } from './support/process.ts'
 
-/** Connects to the port, and ends whatever comes of it. */
+/** Connects to the port, and resolves whether or not that succeeds. */
 type Connect = (port: number) => Promise<unknown>
 
 const CLIENTS: Record<string, Connect> = {
@@ -70,7 +70,7 @@ async function negotiate(connect: Connect, settings: tls.SecureContextOptions, i
 
 describe.each(Object.entries(CLIENTS))('%s', (name, connect) => {
   const before = { ciphers: tls.DEFAULT_CIPHERS, version: tls.DEFAULT_MIN_VERSION }
-  // As each process of ours does first.
+  // Every process of the product restricts TLS in this way at its start.
   beforeAll(() => void openSession(processTerminal()))
   afterAll(() => {
     tls.DEFAULT_CIPHERS = before.ciphers

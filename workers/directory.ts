@@ -1,5 +1,6 @@
-// Clients, scopes, capture keys and BIN ranges, as a worker process knows them: read from the store and cached for a
-// few seconds, so that a revocation takes effect everywhere within ten.
+// Clients, scopes, capture keys and BIN ranges, as a worker process knows them. All but BIN ranges are read from the
+// store and cached for four seconds, so that a revocation takes effect everywhere within ten. The process reads BIN
+// ranges once a minute.
 import type { KeyObject } from 'node:crypto'
 import { cached } from '../src/cache.ts'
 import type { Clock } from '../src/clock.ts'
@@ -52,11 +53,11 @@ export interface Directory {
 }
 
 const BELIEVED_MS = 4_000
-/** What can't be decrypted makes a process read a line at most so often. */
+/** A process reads a line anew at most once in this time, however many cards it can't decrypt. */
 const ANEW_MS = 250
 const ENTRIES_MAX = 10_000
 
-/** Opens the directory; the BIN table is read once before it is used. */
+/** What the directory reads from and reports to. */
 interface Opened {
   store: Store
   queues: Queues

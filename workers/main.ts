@@ -139,7 +139,8 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
     lifetime.onClose('re-encryption', startReseals({ ...deps, halves: opened.halves }, { ...pace, ...options.reseal }))
   }
   if (ownKey && (role === 'bulk' || deps.providers)) {
-    // Nobody waits for the answers to our own reversals and totals; they are read so that the queue doesn't fill up.
+    // No process waits for the answers to the jobs of the client `worker`. They are read so that the queue doesn't fill
+    // up.
     const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })
     lifetime.onClose('own results', () => read.close(CLOSE_MS))
   }

@@ -222,7 +222,7 @@ async function restoring(
   return { updates, replacements: await findReplacements(db, relinked, job, deps) }
 }
 
-/** Whether the card that the token was linked to before has a token of its own by now. */
+/** Whether the card that the token was linked to before has another live token by now. */
 async function isTakenByAnother(db: Db, { tokenId, link }: tokens.StoredToken): Promise<boolean> {
   if (!link) return false
   return (await tokens.findByCards(db, link.known)).some(other => other.tokenId !== tokenId)

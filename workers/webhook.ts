@@ -16,7 +16,7 @@ type Prepared = { outgoing: deliveries.Outgoing | undefined; judged?: Judged }
 
 /** Standard Webhooks: larger bodies are unusual. */
 const BODY_BYTES_MAX = 20_000
-/** Nothing was sent. */
+/** The outcome of an attempt that sent nothing. */
 const SKIPPED = 'SKIPPED'
 
 export const webhook: Handler<Webhook, undefined, Prepared> = {

@@ -87,7 +87,7 @@ export function list(terminal: Terminal, options: JsonOption & { entity?: string
         last_used_by: key.lastUsedBy,
         retired_at: key.retiredAt === null ? null : moment(key.retiredAt),
         destroyed_at: key.destroyedAt === null ? null : moment(key.destroyedAt),
-        // Nobody vouches for a bare key; `show` checks and signs it.
+        // A key without a statement isn't shown; `show` checks and signs it.
         public_key: key.statement === null ? null : withStatement(key.publicKey, key.statement),
       })),
     )

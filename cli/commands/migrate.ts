@@ -236,7 +236,10 @@ export function differenceLines(differences: Summary['differences']): string[] {
   return differences.map(({ outcome, expected, found }) => `${outcome}: ${expected} expected, ${found} found`)
 }
 
-/** With what a run ends that stopped before the end of its file, unless `--limit` asked for that. */
+/**
+ * The end of a run that stopped before the end of its file; undefined if `--limit` asked for that, or the run is
+ * complete.
+ */
 export function stopOf(
   { batchId, counts, results, complete, stopped, broken }: Omit<Summary, 'ms' | 'variant'>,
   options: Pick<MigrateCommandOptions, 'again'>,

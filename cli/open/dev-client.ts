@@ -61,7 +61,7 @@ async function make(vault: OpenedVault, config: Settings): Promise<ClientFile> {
     roles: ROLES,
     publicJwk: undefined,
     outDir: outDirOf(config),
-    // The file is of another database, which had this client, and is useless now.
+    // A file that is there belongs to a client that this database doesn't have.
     replace: true,
     audience: config.audience,
     baseUrl: baseUrlOf(config),

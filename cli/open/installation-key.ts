@@ -1,5 +1,5 @@
-// The keys with which the installation signs results: how one is made, how it is opened, and how a worker process comes
-// to sign with the next one. Their private halves are stored sealed.
+// The keys with which the installation signs results: how one is made, how it is opened, and how a worker process
+// begins to sign with the next one. Their private halves are stored sealed.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { isSigningKeyGranted } from '../../src/acts/grants.ts'
 import { beginWhenDue, STATEMENT_MS } from '../../src/acts/key/signing-key.ts'

@@ -111,7 +111,7 @@ function check(settings: Settings, keks: HostKeks, { kekId }: Known): void {
 
 interface FoundKeks {
   keks: HostKeks
-  /** The file of the key, if it stands in one alone. */
+  /** The file of the key; undefined if TOKENMILL_KEK names the keys and `makeFile` isn't given. */
   path: string | undefined
   made: boolean
 }

@@ -1,5 +1,5 @@
-// Files that hold keys and credentials: mode 0600, written completely or not at all, in directories that only their
-// owner may enter.
+// Files that hold keys and credentials: mode 0600, written completely or not at all. Directories that are made for them
+// are open to their owner alone.
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'

@@ -9,9 +9,9 @@ import * as cardPhases from '../../src/store/token/card-phases.ts'
 import type { LiveRing, Purpose, RingSource } from '../../src/vault/key-ring.ts'
 
 export const FOLLOW = {
-  /** A new key is on the ring of every process this long after it was stored. */
+  /** A process that can open a new key has it on its ring about this long after it was stored. */
   everyMs: 5_000,
-  /** While a key is PENDING, which soon comes into use. */
+  /** The same while a key is PENDING: it soon comes into use. */
   turningMs: 1_000,
 } as const
 
@@ -23,7 +23,10 @@ export function ringSource(store: Db): RingSource {
   }
 }
 
-/** Says which new key this host can't open, and under which no seals can be reserved. Nothing is sealed with that key while a process lacks it. */
+/**
+ * Logs which new key this host can't open, and under which no seals can be reserved. A rotation doesn't put a key into
+ * use while a live process lacks it.
+ */
 export function unopenedTo(log: Logger) {
   const told = new Set<string>()
   return {

@@ -1,4 +1,4 @@
-// Who acts, for a command's audit row: the operator whose client file is given and who signs each act; otherwise the
+// Finds who acts, for a command's audit row: the operator whose client file is given, who signs the act; otherwise the
 // account of this machine, which proves nothing.
 import { hostname } from 'node:os'
 import { readCredentials } from '../../producers/client-file.ts'

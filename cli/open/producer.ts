@@ -1,5 +1,5 @@
 // Opens what `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine also
-// the engine and local workers. With REDIS_URL these commands never open a store.
+// the engine and local workers. With REDIS_URL, but without TOKENMILL_EMBEDDED, this file opens no store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
@@ -21,7 +21,7 @@ export interface Producing {
   credentials: Credentials
   /** Asks the store whether the client's key is live; undefined if there is no store here. */
   checkKey?: KeyCheck
-  /** Of the store, likewise. */
+  /** Asks the store for the features of live workers; undefined if there is no store here. */
   features?: ReadFeatures
 }
 

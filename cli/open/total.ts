@@ -1,5 +1,5 @@
-// Opens what the total of a migration needs: the store, and on the embedded engine workers, because no other process works
-// jobs there.
+// Opens what the total of a migration needs: the store, and on the embedded engine workers, because perhaps no other
+// process works jobs there.
 import type { TotalDeps, TotalProgress } from '../../producers/pack/total.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
 import { actor, say, type Terminal } from '../terminal.ts'

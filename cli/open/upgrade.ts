@@ -49,7 +49,7 @@ interface UpgradeOptions {
   database: { url: string; embedded: boolean }
   /** `--make-kek`: the path where a key-encryption key is made, if the database has none yet. */
   makeKek?: string | undefined
-  /** Told what it is at, where that takes long. */
+  /** Told what the upgrade is doing, if that takes long. */
   tell: (line: string) => void
 }
 
@@ -90,7 +90,7 @@ function upgradeAlone(options: UpgradeOptions, lasting: Lasting): Promise<Upgrad
   })
 }
 
-/** Fills what `migrations` made, and makes the keys, rows and files that a database with an upgraded schema lacks. */
+/** Fills the tables that `migrations` made, and makes the keys, rows and files that are missing after them. */
 export async function makeMissing(
   { config, database, makeKek }: Omit<UpgradeOptions, 'tell'>,
   migrations: string[],
@@ -163,7 +163,7 @@ async function fillCards(store: Store, lasting: Pick<Lasting, 'at'>): Promise<vo
   await fillFrom(store, LOWEST, { lasting, what: ' provisionings' }, schemeCards.fill)
   await cardPhases.noteFilled(store, undefined)
 }
-/** Stands before every id. */
+/** An id that comes before every other. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
 /** Fills page after page, each in a transaction. `fill`: returns undefined if the page was empty. */
@@ -200,7 +200,7 @@ async function fillReceiptKeys(store: Store, lasting: Pick<Lasting, 'at'>): Prom
     fills: rows =>
       lasting.at(`Filling the keys of receipts: ${count(rows)} rows are read. It may be stopped and run again.`),
   })
-  // Its locks wait for no long: jobs would wait behind them.
+  // The transaction waits for its locks only briefly, because jobs would wait behind it.
   if (!(await cardPhases.find(store)).besideOlder)
     await cardPhases.storeAlone(store).transaction(receiptKeys.leaveOlder)
 }
@@ -278,7 +278,7 @@ function assertFirstCoding(stored: readonly { purpose: string }[]): void {
 
 const SIGNING_KEY_CODES = '0056-signing-key-codes'
 
-/** Of a database whose other rows had codes before signing keys got theirs. */
+/** Gives signing keys codes, in a database whose other rows had codes before. */
 async function codeSigningKeys(store: Store, keks: Keks): Promise<void> {
   const ring = await openLiveRing(keks, ringSource(store))
   await store.transaction(async db => {

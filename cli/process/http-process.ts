@@ -1,5 +1,5 @@
 // HTTP roles as children of `start`: each runs in its own process, so that nothing else in `start` delays it, and is
-// started again if it dies.
+// started again if it dies after it has served.
 import { type ChildProcess, fork } from 'node:child_process'
 import { EXIT, Stop } from '../exit.ts'
 import type { Session } from '../open/open.ts'

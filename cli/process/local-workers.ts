@@ -1,4 +1,5 @@
-// Worker processes as children of a command, for the embedded engine, where no other process works the command's jobs.
+// Worker processes as children of a command, for the embedded engine, where perhaps no other process works the
+// command's jobs.
 import { fileURLToPath } from 'node:url'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import type { Session } from '../open/open.ts'

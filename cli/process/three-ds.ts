@@ -13,7 +13,7 @@ import { readTls } from '../open/tls.ts'
 import { openTracing } from '../open/tracing.ts'
 
 const STORE_CONNECTIONS = 16
-/** The time limit of a search, in ms; every other statement finds its row by a key. */
+/** The time limit of each statement, in ms; only searches may take long. */
 const STATEMENT_MS_MAX = 10_000
 /** The most connections to one directory server. */
 const DIRECTORY_CONNECTIONS = 256

@@ -1,4 +1,5 @@
-// How `tokenmill migrate diff` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill migrate diff`. The code that runs it is loaded only when it is
+// needed.
 import { type Command, Option } from 'commander'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from '../../src/job/choices.ts'
 import { addCommand, readBetween, readCount, readRowsMax, readUuid } from '../command.ts'

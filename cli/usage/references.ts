@@ -1,4 +1,4 @@
-// How `tokenmill references` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill references`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { addCommand, collect, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

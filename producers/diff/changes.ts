@@ -3,7 +3,7 @@ import type { FileRow } from '../rows/outcome/result-row.ts'
 
 /**
  * `unchanged`: the row changes nothing, but another row of the plan is about the same card or owner, and which of them
- * stands depends on both. `rejected`, `failed`: so the dry run ended.
+ * stands depends on both. `rejected`, `failed`: the outcome of the dry run.
  */
 export const CHANGES = ['skipped', 'unchanged', 'added', 'changed', 'moved', 'rejected', 'failed'] as const
 export type Change = (typeof CHANGES)[number]

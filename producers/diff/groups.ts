@@ -15,7 +15,10 @@ const ROW_BYTES = 4
 export interface RowGroups {
   /** `texts`: what the row is about; rows that have one of them in common belong together. */
   add(row: number, texts: readonly string[]): void
-  /** Plans each row that belongs together with a planned row, until there is none more. */
+  /**
+   * Plans each row that belongs together with a planned row, and the rows that belong together with those, until it
+   * finds no more.
+   */
   spread(changes: RowChanges): void
   close(): void
 }

@@ -23,7 +23,7 @@ export interface PredictedFile {
   file: ValidatedFile
 }
 
-/** Called in the order of the file. `ends`: of the rows `given`. */
+/** Called in the order of the file. `ends`: the outcomes of the rows `given`. */
 export type See = (ends: readonly FileRow[], given: readonly Row[]) => void
 
 /** False if the run stopped before the end. Throws the FileError at which the file can't be read on. */

@@ -1,4 +1,5 @@
-// Writes files that are all there, whole, or not at all: each beside its name first, and all get their names at the end.
+// Writes several files, each whole or not at all: first each beside its name. After all are written they get their
+// names, one after the other.
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'

@@ -35,8 +35,8 @@ export type GatewayApp = FastifyInstance<
 >
 
 /**
- * Who may call a route: everybody (`public`), or callers that have all of these roles (an empty list: every client).
- * Each route sets it in its `config`.
+ * Who may call a route: everybody (`public`), or callers that have all of these roles (an empty list: every client that
+ * has some role). Each route sets it in its `config`.
  */
 export type Access = 'public' | readonly Role[]
 

@@ -18,11 +18,11 @@ import type { Authenticate } from './server/authenticate.ts'
 import type { IsKnownKey } from './server/idempotency-key.ts'
 
 export interface GatewaySettings extends RequestReplySettings {
-  /** Requests per client and minute; 0: no limit. */
+  /** Requests per client and minute, counted by this process; 0: no limit. */
   rateLimit: number
   /** The largest body of a batch, in bytes. */
   batchBytesMax: number
-  /** An operation or chunk without an answer is queued again after this many ms. */
+  /** A chunk without an answer is queued again after this many ms, an operation at the latest then. */
   resendMs: number
   /** How long operations and batches are kept, as long as receipts. */
   receiptDays: number

@@ -1,5 +1,6 @@
-// Clients, scopes and BIN ranges as a gateway process knows them: read from the store and cached for a few seconds, so
-// that a revocation takes effect everywhere within ten. It holds no card and only public keys.
+// Clients, scopes and BIN ranges as a gateway process knows them: read from the store and cached. Clients and scopes
+// are cached for 4 seconds, so that a revocation takes effect everywhere within ten; BIN ranges for a minute. It holds
+// no card, and of keys the public halves and the hashes of API keys.
 import type { KeyObject } from 'node:crypto'
 import { cached } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'

@@ -70,7 +70,7 @@ export interface Gateway {
   deps: GatewayDeps
 }
 
-/** Opens the gateway and listens. Throws a `ConfigError` if the port is in use. */
+/** Opens the gateway and listens. Throws `PortInUse` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
   const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, ring, tls } = opened
   const clock = systemClock

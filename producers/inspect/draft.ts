@@ -56,7 +56,7 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
 
 /** A sentence of a profile has at most 500 characters, and a name may have to be escaped. */
 const SHOWN_MAX = 40
-/** Stands in a draft for the name of the provider, which no file says. */
+/** The place-holder in a draft for the name of the provider, which a file doesn't hold. */
 const PROVIDER = 'name-of-the-provider'
 
 /**

@@ -1,5 +1,6 @@
-// One check of `status` or `doctor` and its result. All checks run at the same time, each with its own time limit, so
-// that a server that is away or hangs costs one result and not the whole command.
+// One check of `status` or `doctor` and its result. All checks run at the same time, within common time limits, so that
+// a server that is away or hangs doesn't hold up the command for longer. The results of checks that need that server
+// are missing then.
 import { ConfigError } from '../../src/config.ts'
 import { Fault, type FaultCode } from '../../src/errors.ts'
 
@@ -83,12 +84,15 @@ export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'
 }
 
-/** A step that takes longer than this ends late: the host was too busy to run this process, and perhaps the servers. */
+/**
+ * A step that takes longer than this ends late: the host was too busy to run this process, and perhaps too busy to run
+ * the servers. Only this much of a late step counts.
+ */
 const STEP_MS = 50
 
 /**
- * What is answered after `ms` in which this process could have heard an answer; `mostMs`: whatever happened. On a machine
- * that is busy the process itself may be late, and the servers are not.
+ * The answers that came within `ms`; time during which this process didn't run isn't counted. It waits at most `mostMs`
+ * in all. On a busy machine the process may be late although the servers are not.
  */
 async function allWithin(
   { ms, mostMs }: { ms: number; mostMs: number },

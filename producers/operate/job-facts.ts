@@ -43,7 +43,7 @@ export interface Announced {
   queue: string
   /** The name of the reply queue, if the sender chose one. */
   reply_to?: string
-  /** `waiting`: not published yet. `unread`: it lies in the results queue. `read`: it left that queue. */
+  /** `waiting`: not published yet. `unread`: it is in the results queue. `read`: it left that queue. */
   state: 'waiting' | 'unread' | 'read'
   /** What the text says, if there is no receipt. */
   says?: { code: number; reasons: ReasonFacts[] }

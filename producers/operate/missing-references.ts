@@ -11,9 +11,9 @@ import { isDangling, pagesOf } from '../../src/store/reference/shown-references.
 import type { OwnerId } from '../../src/token/on-file.ts'
 
 /**
- * `not_kept`: its last row took effect, but named no owner. `rejected`, `failed`, `cancelled`: so ended its last row.
- * `skipped`: it was never sent, as results files say. A later release or row outranks an earlier one, and what the store
- * knows outranks results files.
+ * `not_kept`: its last row took effect, but named no owner. `rejected`, `failed`, `cancelled`: its last row ended so.
+ * `skipped`: it was never sent, as results files say. A later release or row outranks an earlier one, and what the
+ * store knows outranks results files.
  */
 export const MISSING_WHY = ['never_came', 'released', 'rejected', 'failed', 'cancelled', 'not_kept', 'skipped'] as const
 

@@ -11,7 +11,7 @@ import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSour
 import { askWebhooks } from './checks/webhooks.ts'
 import { askBacklog, askFailed, askOutbox, askSchedules, type WorkSources } from './checks/work.ts'
 
-/** What the checks need. Each part is opened at its first use, and only once. */
+/** What the checks need. */
 export type StatusSources = ServerSources & WorkSources & EndSources
 
 export interface Status {

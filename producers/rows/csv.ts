@@ -22,15 +22,15 @@ export interface CsvOptions {
   dialect?: Dialect
   /** The number of the physical line at which the bytes begin. */
   firstLine?: number
-  /** The number of fields that every row must have; default: that of the first row. */
+  /** The number of fields that a row must have; default: that of the first row. */
   width?: number | undefined
   /** Rows whose first field is one of these may have any number of fields. */
   marks?: readonly string[]
 }
 
 /**
- * Reads rows. The first row is the header, and every row must have as many fields. Yields the rows of up to 64 KiB of
- * text at a time.
+ * Reads rows. The first row is the header. A row with another number of fields is rejected. Yields the rows of up to 64
+ * KiB of text at a time.
  */
 export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions = {}): AsyncGenerator<CsvRow[]> {
   const { dialect = RFC_4180, marks = [] } = options

@@ -1,5 +1,5 @@
 // Reads one flat JSON object per line, with the CSV's column names as keys and texts or whole numbers as values. The
-// first row stands in for a header: an unknown key there stops the run, an unknown key later rejects its row.
+// first row is treated as a header: an unknown key there stops the run, an unknown key later rejects its row.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { countKeys } from '../../src/json-keys.ts'

@@ -40,7 +40,7 @@ export interface Row {
   item?: string | undefined
   /** The ids that travel with the card, if the row says whose card it is. */
   onFile?: readonly OnFileTrait[] | undefined
-  /** Whose card it is; undefined if nobody asks for it. */
+  /** Whose card it is; undefined unless `owners` is set. */
   owner?: RowOwner | undefined
   /** The texts about the owner that could be a card number. */
   cardLike?: readonly string[] | undefined

@@ -6,7 +6,10 @@ import type { Schedule } from '../../src/store/report/schedules.ts'
 import { type DueDate, dueDates } from './business-dates.ts'
 import { receiptOf } from './report-run.ts'
 
-/** The entities of a schedule: of a report the entities that its client has now; of the token sweep only NO_ENTITY. */
+/**
+ * The entities of a schedule: its own; without one all entities that its client has now. The token sweep has only
+ * NO_ENTITY.
+ */
 export async function entitiesOf(schedule: Schedule, { store }: { store: Db }): Promise<readonly string[]> {
   if (schedule.kind === 'token-expiry') return [NO_ENTITY]
   if (schedule.entityId !== null) return [schedule.entityId]

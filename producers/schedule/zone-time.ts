@@ -3,7 +3,7 @@
 import { openCache } from '../../src/cache.ts'
 
 const HOUR_MS = 3_600_000
-/** Offsets are less than a day, and no zone has changed its clock twice within two days. */
+/** Offsets are less than a day. A zone is assumed not to change its clock twice within three days. */
 const AROUND_MS = 36 * HOUR_MS
 
 export function isZone(zone: string): boolean {

@@ -5,7 +5,10 @@ export type Finding =
   | Removed
   /** The rows `seq` and `with` are in each other's place. */
   | { found: 'swapped'; seq: number; with: number; says: string }
-  /** A row of the store says that its head was moved, or the store is older than its segments. */
+  /**
+   * The head of the audit was moved: a row says so, or the head isn't the last row. Or the store is older than its
+   * segments.
+   */
   | { found: 'went-back'; says: string }
   | { found: 'segment'; segment: number; says: string }
 
@@ -29,7 +32,10 @@ export const segmentSays = (segment: number, says: string): Finding => ({
   says: `segment ${segment}: ${says}`,
 })
 
-/** One finding for each row and kind, because the comparison with segments finds again what the store showed. */
+/**
+ * One finding for each row and kind, because the comparison with segments finds again what the store showed. A swapped
+ * row isn't told as changed, and a removed row isn't told again if a wider finding names it.
+ */
 export function distinct(findings: readonly Finding[]): Finding[] {
   const seen = new Set<string>()
   const covers = coversOf(findings)

@@ -28,7 +28,10 @@ export interface PlaceOptions {
   endpoint: string | undefined
 }
 
-/** A segment is locked for as long as the store keeps a row, so that a row can be read there until the store removes it. */
+/**
+ * In a bucket a segment is locked for as long as the store keeps a row, so that a row can be read there until the store
+ * removes it.
+ */
 const LOCK_DAYS = 400
 
 export function ownAuditUrl(dataDir: string): string {
@@ -41,7 +44,10 @@ export function openAuditPlace({ auditUrl, dataDir, endpoint }: PlaceOptions): A
   return { isOutside: auditUrl !== undefined, ...placeOf(files) }
 }
 
-/** Throws `ConfigError` if the place is a bucket without object lock. A bucket that is away isn't asked. */
+/**
+ * Throws `ConfigError` if the place is a bucket without object lock. A bucket that can't be reached counts as one with
+ * object lock.
+ */
 export async function assertLocked({ auditUrl, endpoint }: Pick<PlaceOptions, 'auditUrl' | 'endpoint'>): Promise<void> {
   if (!auditUrl?.startsWith('s3:')) return
   const { hostname: bucket } = new URL(auditUrl)

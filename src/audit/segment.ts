@@ -77,11 +77,13 @@ export interface Segment {
   /** SHA-256 of the head, which the next segment names. */
   digest: string
   rows: SegmentRow[]
-  /** A sentence if its rows aren't those of its head: they were changed before it was sent, or in its place. */
+  /**
+   * A sentence if its rows aren't those of its head: they were changed before the segment was sent, or in the segment.
+   */
   broken: string | undefined
 }
 
-/** Reads a segment; a sentence instead if it is none of this installation. */
+/** Reads a segment; a sentence instead if it can't be read or isn't signed by this installation. */
 export function readSegment(text: string, keys: InstallationKeys): Segment | { broken: string } {
   try {
     const [first = '', ...lines] = text.trimEnd().split('\n')

@@ -20,7 +20,7 @@ export type RecordKind = (typeof RECORD_KINDS)[number]
 /** `newest`: the data that was given last, by the source times of the records. */
 export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry', 'newest'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
-/** What happens to a token when its last owner's reference moves to another token. */
+/** What happens to a token when the reference of its last owner moves to another token or is released. */
 export const ON_ORPHAN = ['keep', 'suspend', 'delete'] as const
 export type OnOrphan = (typeof ON_ORPHAN)[number]
 

@@ -1,6 +1,7 @@
 // Packs and counts the outcomes of one chunk. Its receipt stores them as one JSON text: line, reference, outcome,
-// reason, field and token id. The text holds no card details; they are joined when the answer is built again.
-// src/store/batch/batch-sums.ts adds up the chunks of a batch.
+// reason, field, token id, what happened to the source reference, and what presented-card.ts keeps of the card. All
+// else about the card is joined when the answer is built again. src/store/batch/batch-sums.ts adds up the chunks of a
+// batch.
 import { meaningOf } from '../errors.ts'
 import { REFERENCE_OUTCOMES, type ReferenceOutcome } from '../token/on-file.ts'
 import { shownReuseToken } from '../token/render.ts'
@@ -63,7 +64,10 @@ type Packed = [
   presented?: string,
 ]
 
-/** The place of a claim in a record that has none and goes on behind it. Releases before 0.4 read it as none, too. */
+/**
+ * Stands in the place of the claim if a record has none but has the value behind it. Releases before 0.4 read it as
+ * none, too.
+ */
 const NO_CLAIM = -1
 
 export function pack(records: readonly RecordOutcome[]): string {
@@ -125,7 +129,7 @@ export function joinTokens<Token extends ShownToken>(
   return claimed ? { ...joined, claimed: { outcome: claimed.outcome, previous: find(claimed.previous) } } : joined
 }
 
-/** The outcome as the caller reads it. If the token is deleted, no details are shown. */
+/** The outcome as the caller reads it. If the token is deleted, no details of its card are shown. */
 export function toResult(record: RecordOutcome): RecordResult {
   const { line, reference, outcome, reason, field, token, claimed } = record
   const result: RecordResult = { line, outcome, code: codeOf(outcome, reason) }

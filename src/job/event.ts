@@ -1,7 +1,10 @@
 // The types of event to which a client can subscribe, their names over HTTP, and the jti of an attempt to deliver an
 // event. Subscriptions and deliveries are handled elsewhere.
 
-/** Each event is delivered once per subscription. A further revision of the same subject is a further event. */
+/**
+ * Each event has one delivery per subscription; a receiver may get it more than once. A further revision of the same
+ * subject is a further event.
+ */
 export const EVENTS = [
   'batch.finished',
   'batch.stalled',

@@ -26,7 +26,7 @@ export const RecordResult = z.object({
   line: z.int(),
   reference: z.string().optional(),
   outcome: z.enum(OUTCOMES),
-  /** The HTTP status that the same request would get over HTTP. */
+  /** 200 if the record took effect, else the status that the same request would get over HTTP. */
   code: z.int(),
   reason: z.string().optional(),
   /** The field of the record that the reason is about. */

@@ -42,8 +42,8 @@ export function nameRefusal({ jti, reference }: Names, numbers: readonly string[
 }
 
 /**
- * The names without card numbers: a `jti` loses its digits (the receipt's id still identifies the job), a `reference`
- * is removed.
+ * The names without card numbers. A `jti` that holds one of `numbers` or, by the rule `checked`, a possible card number
+ * loses its digits; the receipt's id still identifies the job. A `reference` that holds one of `numbers` is removed.
  */
 export function withoutOwnPan<N extends Names>(names: N, numbers: readonly string[], rule: NameRule): N {
   const told = { ...names }

@@ -7,7 +7,7 @@ type Issue = z.core.$ZodRawIssue
 
 const FIELDS_SHOWN_MAX = 50
 
-/** Parses `input`. On failure returns a refusal that names every wrong field under `prefix` (`body`). */
+/** Parses `input`. On failure returns a refusal that names the wrong fields under `prefix` (`body`), at most 50. */
 export function parse<T>(schema: z.ZodType<T>, input: unknown, prefix: string): { value: T } | Refusal {
   const parsed = schema.safeParse(input, { error: reasonOf })
   if (parsed.success) return { value: parsed.data }
@@ -16,7 +16,7 @@ export function parse<T>(schema: z.ZodType<T>, input: unknown, prefix: string): 
   return { refused: true, reason: first?.reason ?? 'field_value', field: first?.field ?? prefix, also }
 }
 
-// Schemas put the reason's word into zod's message.
+// The reason's word of an issue. zod keeps it as the issue's message, where `fieldsOf` reads it.
 function reasonOf(issue: Issue): Reason {
   switch (issue.code) {
     case 'invalid_type':

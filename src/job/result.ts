@@ -35,7 +35,7 @@ export const Result = z.object({
   ]),
   record: z.record(z.string(), z.unknown()).optional(),
   error: Problem.optional(),
-  /** Only of a `transaction-batch`, whose `records` list only the refused lines. */
+  /** Only of a `transaction-batch`, whose `records` list only the lines without effect. */
   counts: z.record(z.enum(OUTCOMES), z.int()).optional(),
   records: z.array(RecordResult).optional(),
   attempt: z.int(),

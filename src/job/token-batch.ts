@@ -22,7 +22,7 @@ export const Policy = z.strictObject({
    * If the card of a known reference has another number, the reference keeps its token, which is linked to that number.
    */
   relink: z.boolean().optional(),
-  /** With `newest`, and only there: when the data of all records was given that have no source time of their own. */
+  /** With `newest`, and only there: when the data of those records was given that have no source time of their own. */
   source_time: sourceTime().optional(),
   /** With `newest`, and only there: a digest of the input, which decides between data of the same time. */
   input_sha256: z
@@ -80,7 +80,8 @@ export function batchLayout(
   }
 }
 
-// Only the types of a clear card's parts are checked here; src/token/card.ts checks their values and gives the reasons.
+// Only the types and lengths of a clear card's parts are checked here; src/token/card.ts checks their values and gives
+// the reasons.
 const cardPart = () => z.union([z.string().max(256), z.number()]).optional()
 const ClearCard = z.strictObject({
   cardNumber: z.union([z.string().max(64), z.number()]),

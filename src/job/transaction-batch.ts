@@ -155,7 +155,7 @@ const DAY = z.regexes.date
 
 const ASCII_TEXT = /^[ -~]*$/
 
-/** Only for ASCII, because the schema doesn't count UTF-16 units. */
+/** Only for ASCII, because the schema counts code points and `length` UTF-16 units. */
 function isText(value: string, least: number, most: number): boolean {
   return value.length >= least && value.length <= most && ASCII_TEXT.test(value)
 }

@@ -1,5 +1,5 @@
-// Checks the parameters of `GET /orders` and `GET /orders/creators`. Each parameter narrows the list; an unknown
-// parameter is refused. The entity that asks isn't a parameter.
+// Checks the parameters of `GET /orders` and `GET /orders/creators`. An unknown parameter is refused. The entity that
+// asks isn't a parameter.
 import { z } from 'zod'
 import { isPrintable, text, uuid } from '../job/envelope/text.ts'
 import { moment, ORDER_STATUSES, ORDER_TYPES } from './order.ts'

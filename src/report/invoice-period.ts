@@ -1,4 +1,4 @@
-// The parameters of reports over a period of days. The period is at most one year, and its end isn't before its
+// The parameters of reports over a period of days. The period is at most 366 days, and its end isn't before its
 // beginning.
 import { z } from 'zod'
 import { date } from '../job/envelope/text.ts'

@@ -1,7 +1,7 @@
 // Money as text: whole minor units, shown with the decimals of their currency. No floating-point numbers are used.
 import { minorUnit } from '../token/currency.ts'
 
-/** `-1234` in EUR: `-12.34`; in JPY: `-1234`. Undefined for a currency without a minor unit. */
+/** `-1234` in EUR: `-12.34`; in JPY: `-1234`. Undefined for an unknown currency or one without a minor unit. */
 export function decimal(minor: bigint, currency: string): string | undefined {
   const digits = minorUnit(currency)
   if (digits === undefined) return undefined

@@ -1,6 +1,6 @@
 // Passes sets of rows as parameters of one statement. The driver escapes every element of an array, which takes longer
-// than the statement itself, so the array literals are built here. A column with the same value in every row is sent as
-// one value.
+// than the statement itself, so the array literals are built here. In a set of more than 64 rows a column with the same
+// value in every row is sent as one value, except the first column.
 
 export interface Column<Row> {
   name: string

@@ -1,5 +1,5 @@
-// Indexes of large tables. PostgreSQL builds one beside running jobs only outside of a transaction, so no migration can.
-// Each upgrade looks whether they are there, and repeats what another one broke off.
+// Indexes of large tables. PostgreSQL builds one beside running jobs only outside of a transaction, so no migration
+// can. Each upgrade looks whether they are there, and builds again those whose build failed.
 import type pg from 'pg'
 
 const INDEXES = [
@@ -18,7 +18,7 @@ export async function ensureAll(pool: pg.Pool, builds: (name: string) => void): 
     for (const index of INDEXES) await ensure(client, index, builds)
     await removeFormer(client)
   } finally {
-    // With its settings.
+    // Closes the connection, whose time limit was changed.
     client.release(true)
   }
 }
@@ -34,12 +34,15 @@ async function ensure(
   )
   if (rows[0]?.valid) return
   builds(name)
-  // A build that broke off leaves an index that is written and never read.
+  // A build that failed leaves an index that is written and never read.
   if (rows[0]) await client.query(`drop index concurrently tokenmill.${name}`)
   await client.query(`create index concurrently ${name} on ${on}`)
 }
 
-/** The scheduler of release 0.3 finds tokens by it. */
+/**
+ * Drops the index by which the scheduler of release 0.3 finds tokens, once no process of that release may run
+ * (`beside_older` is false).
+ */
 async function removeFormer(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ beside: boolean }>(`select beside_older as beside from tokenmill.card_phase`)
   if (!rows[0]?.beside) await client.query('drop index concurrently if exists tokenmill.token_expires')

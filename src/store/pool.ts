@@ -44,7 +44,7 @@ interface StoreOptions {
   connectionsMax: number
   /** The database role with whose rights all statements run. */
   role?: 'tokenmill_reader' | 'tokenmill_gateway'
-  /** The time limit of a statement of a single job, in ms. Long queries set their own. */
+  /** The time limit of each statement, in ms (60,000). */
   statementMsMax?: number
   application?: string
 }
@@ -62,8 +62,8 @@ const ourTypes = {
     parsers[oid] ?? types.getTypeParser(oid, format as 'text'),
 } as unknown as pg.CustomTypesConfig
 
-// A worker only looks rows up by key. PostgreSQL must not keep a plan from the time when the tables were empty and then
-// scan millions of rows, so the other kinds of plan are switched off.
+// The frequent statements of workers look rows up by key. PostgreSQL must not keep a plan from the time when the tables
+// were empty and then scan millions of rows, so the other kinds of plan are switched off.
 const LOOKUPS_ONLY = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -205,7 +205,9 @@ async function run<R>(
   }
 }
 
-/** A statement was refused because one before it, sent without waiting, had failed. That one says why. */
+/**
+ * Whether a statement was refused because one before it, sent without waiting, had failed. The earlier error says why.
+ */
 function isAborted(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '25P02'
 }

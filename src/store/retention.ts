@@ -50,7 +50,8 @@ interface Swept {
 /** Runs everything in this file once. `receiptDays`: at least 8. */
 export async function sweep(store: Store, receiptDays: number, now: number): Promise<Swept> {
   await ensurePartitions(store, now)
-  // An upgrade that was broken off has left it. A week that goes takes its keys along, so all must be there.
+  // An upgrade that was broken off leaves receipts without keys. A week that is dropped takes its keys along, so all
+  // must be there.
   await receiptKeys.fill(store)
   const partitions: string[] = []
   for (const partition of await findEnded(store, now)) {
@@ -88,10 +89,7 @@ async function inPages(erase: (page: number) => Promise<number>): Promise<number
   }
 }
 
-/**
- * Erases old events. Nobody waits for an event as for an answer: an event that is still unpublished then is never
- * published.
- */
+/** Erases old events. Unlike an answer, an event that is still unpublished then is erased, too, and never published. */
 async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
   const untoldEvents = await outbox.eraseUntoldEvents(store, before)
   return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }

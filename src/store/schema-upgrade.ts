@@ -13,7 +13,10 @@ import { hasRoles, makeRoles } from './roles.ts'
 import { MIGRATIONS, PARTITION_LOCK, partitionStatements } from './schema.ts'
 import * as workerRights from './worker-rights.ts'
 
-/** They make roles, but not while another database of the server does: then the roles have to be there before. */
+/**
+ * Migrations that make roles. They fail if another database of the server makes the roles at once, so `makeRoles` runs
+ * before them.
+ */
 const MAKE_ROLES = ['0002-roles', '0004-gateway', '0047-worker-role']
 
 /** A step that takes long on a large store. */

@@ -19,7 +19,7 @@ const isSampled = (name: SealedName): name is ColumnName => SEALED_COLUMNS[name]
 
 export const SAMPLED_NAMES: readonly SampledName[] = [...SEALED_NAMES.filter(isSampled), 'before_image.sealed']
 
-/** What is shown of a card, and has to be its own. */
+/** The columns that show a part of the sealed number: they must belong to it. */
 const SHOWN: { [Name in SampledName]?: readonly string[] } = { 'token.sealed': ['bin', 'last_four'] }
 
 export function sampledPlace(name: SampledName): SealedPlace {

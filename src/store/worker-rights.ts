@@ -25,9 +25,9 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   client: 'select, update (created_at)',
   client_key: 'select',
   cluster: 'select, update (timeline, seen_at)',
-  // A key that has made its share of seals is replaced by the worker that sees it.
   // Retention removes what has expired.
   confirmation: 'select, delete',
+  // A key that has made its share of seals is replaced by the worker that sees it.
   data_key: 'select, insert, update (state, seals, activated_at, retired_at)',
   delivery: ALL,
   dropped_envelope: 'select, insert, update',

@@ -24,7 +24,7 @@ const SCHEMES = {
   MAESTRO: { type: 'maestro' },
   MASTERCARD: { type: 'mastercard' },
   VISA: { type: 'visa', lengths: [13] },
-  // The package's ranges for these brands have gaps.
+  // The package's ranges for UnionPay have gaps.
   UPI: { type: 'unionpay', patterns: [62, 81] },
 } as const satisfies Record<Brand, Scheme | undefined>
 
@@ -80,7 +80,11 @@ export function isPossibleLength(pan: string, brand: Brand | undefined): boolean
 
 const CB_RIDES_ON: ReadonlySet<string | undefined> = new Set(['VISA', 'MASTERCARD', 'MAESTRO', undefined])
 
-/** The effective brand: the stated brand if it is compatible with the detected one, else the detected brand. */
+/**
+ * The effective brand: the stated brand, or the detected one if none is stated. Refuses a stated brand that is unknown
+ * or that contradicts the detected one. A local scheme contradicts none, and CB none of the brands that its cards also
+ * have.
+ */
 export function checkBrand(
   cardBrand: string | undefined,
   detected: string | undefined,

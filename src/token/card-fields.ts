@@ -1,5 +1,5 @@
 // The card fields that a request may give, and how each is stored in the token's row. A card field is a unit that is
-// written as a whole, such as month and year of one date. batch-order.ts decides which of two lines of a batch counts.
+// written as a whole, such as month and year of one date. batch/order.ts decides which of two lines of a batch counts.
 import type { CardFieldName, TokenRow, TokenType } from './token.ts'
 
 /** The fields that a request gave; absent fields stay as they are. */

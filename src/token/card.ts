@@ -1,5 +1,5 @@
-// Parses a card: the plaintext of `encrypted_card`, or the clear `card` of a batch record. It checks only the form, not
-// whether the card is known, expired or of the stated brand. No refusal holds a value.
+// Parses a card: the plaintext of `encrypted_card`, or the clear `card` of a batch record. It checks the form, and of a
+// capture that it is fresh; not whether the card is known, expired or of the stated brand. No refusal holds a value.
 import { type Reason, type Refusal, refuse } from '../errors.ts'
 import { countKeys } from '../json-keys.ts'
 import { Secret } from '../secret.ts'
@@ -104,7 +104,7 @@ function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-// A JSON number above 2^53 has lost digits in the parser.
+// A JSON number above 2^53 may have lost digits in the parser.
 function panOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.length <= PAN_LENGTH.most ? value : undefined
   return Number.isSafeInteger(value) ? String(value) : undefined
@@ -129,7 +129,7 @@ export function monthOf(value: unknown): number | undefined {
   return month >= 1 && month <= 12 ? month : undefined
 }
 
-/** The four-digit year; undefined for anything but two or four digits. */
+/** The four-digit year. Undefined for anything but two digits, four digits from 1900 on, or a number of one digit. */
 export function yearOf(value: unknown): number | undefined {
   const digits = digitsOf(value)
   if (digits === undefined) return undefined

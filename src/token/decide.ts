@@ -89,7 +89,7 @@ export function update(
   return concluded(row, draft, { isChanged: wrote || linked || followed.isChanged, names }, context)
 }
 
-/** A person's new date decides the status that it changes. */
+/** Without `newest`, the request whose new date reactivates the token is the giver of its status. */
 function asRenewed(renewed: boolean) {
   return { isDecisive: renewed, isChanged: renewed }
 }
@@ -109,7 +109,7 @@ function link(row: TokenRow, card: CardFacts): boolean {
   row.binRange = card.binRange
   row.analyticsToken = isAnalytic(row.tokenType) ? analyticsTokenOf(card) : null
   row.sealed = null
-  // A later batch must know that its owners' number was changed, so each row with another number keeps its givers.
+  // A later batch must know that the token's number was changed, so the row keeps its givers from now on.
   const { brand: _, ...givers } = giversOf(row)
   row.givenAt = givers
   return true
@@ -129,7 +129,10 @@ export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment,
   return concluded(row, draft, { isChanged, names: ['status'] }, context)
 }
 
-/** The refusal of a name or e-mail address that holds the number of the token's card: both are stored in clear. */
+/**
+ * The refusal of a name or e-mail address that holds a number with the first and last digits of the token's card: both
+ * are stored in clear.
+ */
 function namedRefusal(given: Given, { bin, lastFour }: Pick<TokenRow, 'bin' | 'lastFour'>): Refusal | undefined {
   if (bin === null || lastFour === null) return undefined
   const holds = (text: string | undefined) => text !== undefined && holdsPanLookalike(text, { bin, lastFour })

@@ -53,7 +53,10 @@ export function follow(
   return { status: transition.to, suspendedReason: transition.to === 'SUSPENDED' ? transition.reason : null }
 }
 
-/** The row of a deleted token: id, scope, type, status and dates stay; everything about the card is removed. */
+/**
+ * The row of a deleted token: everything about the card is removed. Id, scope, type, a third party's token, and the
+ * token's dates stay.
+ */
 export function tombstone<Row extends TokenRow>(row: Row): Row {
   return {
     ...row,

@@ -1,4 +1,4 @@
-// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch-order.ts decides
+// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch/order.ts decides
 // which of several lines counts.
 import { assert } from '../errors.ts'
 import { firstGivers } from './batch/newest.ts'
@@ -92,8 +92,8 @@ export function writeType(row: TokenRow, given: Given, card: CardFacts): boolean
 }
 
 /**
- * Reactivates a token that was suspended because its date had passed, if a new `token_expiry_date` in the future is
- * given.
+ * Reactivates a token that was suspended because its date had passed, if a `token_expiry_date` is given; the caller has
+ * refused a date that has passed. Returns true if the status has changed.
  */
 export function renew(row: TokenRow, given: Given): boolean {
   if (given.tokenExpiryDate === undefined) return false

@@ -106,7 +106,10 @@ export interface JudgedClaim {
   previousToken: string | undefined
 }
 
-/** Whether a later claim of the owner stands. */
+/**
+ * Whether the stored reference comes from a later claim. With `newest` the times decide, else the lines of one batch;
+ * without either no claim is older.
+ */
 export function isOlderClaim(
   stored: SourceReference,
   { mark, newest, now, giver = giverAt(now) }: Pick<ClaimContext, 'mark' | 'newest' | 'now' | 'giver'>,
@@ -116,8 +119,8 @@ export function isOlderClaim(
 }
 
 /**
- * A single job wrote the reference last. After an older claim was compared with it, no reversal takes it back, because then
- * neither of the two would stand.
+ * The reference of a single job after an older claim was compared with it. It keeps nothing to restore: if a reversal
+ * took the job back, neither of the two claims would stand. Undefined if a batch wrote the reference last.
  */
 function compared(stored: SourceReference, { receiptId, mark }: ClaimContext): SourceReference | undefined {
   if (!mark || stored.mark) return undefined
@@ -168,7 +171,10 @@ export function judgeClaim(
   return { outcome, row, previousToken: isMoved ? formerToken : undefined }
 }
 
-/** The result of the single job that was the last to write this row, for a repeated answer. */
+/**
+ * The result of the single job that was the last to write this row, for a repeated answer; undefined if the row doesn't
+ * say it.
+ */
 export function toldAgain({ version, tokenId, onFile, before }: SourceReference): Omit<JudgedClaim, 'row'> | undefined {
   if (version === 1) return { outcome: 'ADDED', previousToken: undefined }
   if (!before) return undefined
@@ -229,7 +235,10 @@ function merge(former: OnFile, given: OnFile): OnFile {
   }
 }
 
-/** The first id is that of the first payment, to which later payments refer. It is kept, and so is the id in use. */
+/**
+ * The first id is that of the first payment, to which later payments refer. If there are too many ids, it is kept, and
+ * so is the id in use.
+ */
 function withinMax(ids: readonly string[], inUse: string | undefined): readonly string[] {
   const [first, ...others] = ids
   if (ids.length <= IDS_MAX || first === undefined) return ids

@@ -27,7 +27,7 @@ export function openPanLookalikes(): PanLookalikes {
   }
 }
 
-/** A fast check that rules out most texts; it runs twice for each row of a file. */
+/** Whether the text has 12 digits or more between letters. It rules out most texts before `isIn`, which is slower. */
 export function couldLookLikeCard(text: string | undefined): text is string {
   return (
     text !== undefined &&

@@ -23,8 +23,9 @@ const LEAST = 13
 export const UUIDS = new RegExp(UUID, 'gi')
 
 /**
- * Whether the text holds 13 to 19 digits, with no digit next to them, that have a network's prefix and length and pass
- * Luhn. UUIDs are left out, and so are hexadecimal strings of 16 or more characters with a letter.
+ * Whether the text holds 13 to 19 digits, together or in the groups that are printed on cards, that have a network's
+ * prefix and length and pass Luhn; no digit may stand next to them. UUIDs are left out, and so are hexadecimal words of
+ * 16 or more characters with a letter. Within a longer word the letter must stand between two digits.
  */
 export function holdsPossiblePan(text: string): boolean {
   if (!couldHoldDigits(text, LEAST)) return false

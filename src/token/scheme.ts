@@ -72,7 +72,7 @@ const STEPS = {
   DELETED: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'stays' },
 } as const satisfies Record<SchemeCondition, Record<SchemeAction, Step>>
 
-/** The call that compensates each call when an operation is reversed. */
+/** What compensates each call when an operation is reversed. */
 export const UNDO = { PROVISION: 'retire', SUSPEND: 'RESUME', RESUME: 'SUSPEND' } as const satisfies Record<
   SchemeCall,
   Step

@@ -16,7 +16,10 @@ export interface TokenRow {
   cards: readonly string[]
   /** Set where a rule gave the row its `cards`: what the store must know to write them. */
   link?: Fingerprints | undefined
-  /** The sealed PAN; null once the token is deleted, and for ANALYTICS. */
+  /**
+   * The sealed PAN; null until it is sealed, once the token is deleted, for ANALYTICS, and if a third party keeps the
+   * card.
+   */
   sealed: Buffer | null
   bin: string | null
   lastFour: string | null
@@ -44,20 +47,20 @@ export interface TokenRow {
   version: number
   /** The receipt of the last operation on this token. */
   lastReceipt: string | null
-  /** The batch that last wrote this row; null after any other write. */
+  /** The batch that last wrote this row; null if a single job has changed the row since. */
   mark: BatchMark | null
   /** Who gave what the row holds; null until a batch with `newest` touches the row, or it gets another number (batch/newest.ts). */
   givenAt: GivenAt | null
 }
 
 /**
- * The fingerprints of one card within one range, as UUIDs (the first 16 bytes of a keyed hash): one per version of their
- * key. Two cards have none in common.
+ * The fingerprints of one card within one scope, as UUIDs (the first 16 bytes of a keyed hash): one per version of
+ * their key. Two cards have none in common.
  */
 export interface Fingerprints {
   /** Those that the row of its token has from now on. The first one stands for the card within a job. */
   kept: readonly string[]
-  /** The key's version of each of them. */
+  /** The key's version of each of `kept`. */
   versions: readonly number[]
   /** All under which its token may be found; `kept` come first. */
   known: readonly string[]
@@ -80,7 +83,7 @@ export interface ThirdPartyName {
   token: string
 }
 
-/** Which line of a batch wrote which field of a row (batch-order.ts). */
+/** Which line of a batch wrote which field of a row (batch/order.ts). */
 export interface BatchMark {
   batchNo: number
   /** This batch made the row. */

@@ -1,5 +1,5 @@
-// Computes the row of a token after one operation on it is reversed. The row alone decides: the caller has checked that
-// the named operation is the one that took effect.
+// Computes the row of a token after one operation on it is reversed. Nothing is looked up here: the caller has checked
+// that the named operation is the one that took effect.
 import { tombstone } from './lifecycle.ts'
 import type { TokenRow } from './token.ts'
 

@@ -1,5 +1,5 @@
-// What the rules have decided on one request about one token: the new row, and what the caller must do with it. Rows
-// are never changed in place; the caller saves the row and seals the PAN.
+// What the rules have decided on one request about one token: the new row, and what the caller must do with it. The
+// rules write into a copy of the stored row; the caller saves the copy and seals the PAN.
 import type { Refusal } from '../errors.ts'
 import { giverAt } from './batch/newest.ts'
 import { isReusable } from './card-fields.ts'
@@ -8,7 +8,10 @@ import type { BatchMark, Giver, TokenRow } from './token.ts'
 export interface Decided {
   outcome: 'CREATED' | 'UPDATED' | 'UNCHANGED' | 'DUPLICATE'
   row: TokenRow
-  /** The token's data have changed, so the row must be saved. Its version is one above the version that was passed. */
+  /**
+   * The token's data have changed, so the row must be saved. Its version is one above that of the stored row; of a new
+   * row, 1.
+   */
   changed: boolean
   /**
    * Only the batch mark, or who gave the data, has changed, so the row must be saved too. A saved mark tells later chunks
@@ -28,7 +31,7 @@ export interface Moment {
   /** ms since the epoch. */
   now: number
   receiptId: string
-  /** Who gives the data; a single job, by the time at which it was sent. Default: the time `now`. */
+  /** Who gives the data; for a single job, the time at which it was sent. Default: the time `now`. */
   giver?: Giver
 }
 
@@ -65,8 +68,8 @@ export function touched(row: TokenRow, receiptId: string): Decided {
 }
 
 /**
- * The verdict on an interactive request that gives the data which the row has already. `row`: a copy that says so; a later
- * batch compares its times with it.
+ * The verdict on an interactive request that gives the data which the row has already. `row`: a copy that notes the
+ * giver, with which a later batch compares its own.
  */
 export function confirmed(row: TokenRow, { receiptId }: Moment): Decided {
   row.version += 1

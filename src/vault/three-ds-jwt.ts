@@ -22,8 +22,8 @@ export function makeJwtKey(): Secret<Buffer> {
 }
 
 /**
- * Reads a key that was made elsewhere: base64, base64url, or hex on one line. Throws `ConfigError` if it has fewer than
- * 32 bytes.
+ * Reads a key that was made elsewhere: base64, base64url, or hex on one line. Throws `ConfigError` for another form, or
+ * fewer than 32 bytes.
  */
 export function readJwtKey(text: Secret): Secret<Buffer> {
   const given = text.reveal().trim()

@@ -1,4 +1,4 @@
-// Where segments go: a folder, or a bucket whose objects nobody can remove.
+// The places of segments: a folder, or a bucket with object lock.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// What the database's owner can do to the audit, and what a verification says of it. Each deed is done in a transaction
-// that is rolled back, so that the next one begins with a sound audit.
+// What the database's owner can change in the audit, and what a verification finds. Each change is rolled back, so that
+// the next test begins with an unchanged audit.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ describe('the owner of the database', () => {
   let place: AuditPlace
   let deps: ChainDeps
   let keys: InstallationKeys
-  /** The numbers of six rows: three that are outside, and three that aren't. */
+  /** The numbers of six rows: three that were sent, and three that weren't. */
   let rows: number[]
   beforeAll(async () => {
     database = await freshDatabase()
@@ -69,13 +69,13 @@ describe('the owner of the database', () => {
   async function addSix(): Promise<void> {
     await add(3)
     await segment()
-    // Rows under two versions of the key: the former one is never destroyed.
+    // The rows have MACs of two versions of the key.
     await turnKey(installation.vault, 'audit')
     await installation.vault.ring.refresh()
     const [fourth = 0] = await add(3)
     rows = Array.from({ length: 6 }, (_, index) => fourth - 3 + index)
   }
-  /** All rows are outside afterwards, also if a segment was due by its time before. */
+  /** Sends all rows, also if a segment was due by its time before. */
   async function segment(): Promise<void> {
     await auditChain.want(deps.store)
     for (let isDue = true; isDue; ) {
@@ -87,7 +87,7 @@ describe('the owner of the database', () => {
   }
   const sources = (now = Date.now()) => ({ ring: installation.vault.ring, place, keys, isComplete: true, now })
   const verify = async (db: Db, now?: number) => (await verifyAudit(db, sources(now))).findings
-  /** What a verification says after the deeds, which are rolled back; `number`: the sequencer's turn. */
+  /** Does the changes, verifies, and rolls back. `number`: the sequencer numbers rows in between. */
   async function afterDeeds(...deeds: string[]): Promise<Finding[]> {
     let findings: Finding[] = []
     const before: Record<string, number> = { 'prune old rows': Date.now() - 400 * DAY_MS, 'prune rows': Date.now() + 1 }
@@ -153,7 +153,7 @@ describe('the owner of the database', () => {
 
   it('is found to have changed a row and its hash', async () => {
     const deed = "update tokenmill.audit set actor = 'nobody', hash = sha256(hash) where seq = $2"
-    // The hash of the row behind it doesn't follow any more, either.
+    // The hash of the next row doesn't fit the changed hash, either.
     expect(named(await afterDeeds(deed))).toEqual([
       ['changed', 2],
       ['changed', 3],
@@ -267,7 +267,7 @@ describe('the owner of the database', () => {
     const findings = await afterDeeds('update tokenmill.audit_chain set seq = seq + 100000000')
     const last = rows[5] ?? 0
     expect(findings).toMatchObject([{ found: 'removed', seq: last + 1, to: last + 100_000_000 }])
-    // The worker that numbers the next row sees it, too, also one that has just begun.
+    // The worker that numbers the next row finds it, too, also a worker that has just started.
     for (const deed of ['seq = seq + 100', 'hash = sha256(hash)']) {
       const noticed = await afterDeeds(`update tokenmill.audit_chain set ${deed}`, 'number')
       expect(noticed.map(({ says }) => says).join()).toMatch(/row \d+ says: the head of the audit was moved/)

@@ -1,4 +1,4 @@
-// Servers that are away for a while: work waits for them, and waiting uses nothing up.
+// Servers that are away for a while: jobs wait for them and use up no attempts.
 import { expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { panOf } from '../../producers/migrate/sample.ts'
@@ -21,7 +21,10 @@ async function makeTokens(client: Client, scope: string): Promise<string[]> {
   return Promise.all(calls)
 }
 
-/** Migrates a file and works single jobs; in the midst of both a server is away. No attempt is used up, nothing lost. */
+/**
+ * Migrates a file and works single jobs while a server goes away and comes back. No attempt is used up, and no job is
+ * lost.
+ */
 async function expectPatience(chaos: Chaos, server: { leave(): Promise<void>; come(): Promise<void> }): Promise<void> {
   const { installation } = chaos
   const workers = await installation.startWorkers({ processes: 1 })

@@ -1,5 +1,5 @@
-// What the suites share that break things on purpose: a PostgreSQL and a Redis of their own, an installation on them,
-// and the ways to see how far it is. What must hold is said by the suites.
+// What the suites share that kill servers and processes: a separate PostgreSQL and Redis, an installation on them, and
+// queries of its state.
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { makeScope } from '../../cli/commands/scope.ts'
@@ -7,7 +7,7 @@ import { ENTITY, type Installation, openInstallation } from '../support/installa
 import { type OwnPostgres, startPostgres } from '../support/own-postgres.ts'
 import { findRedis, type RedisServer, startRedis } from '../support/redis.ts'
 
-/** A vault as a command and a witness see it. */
+/** An installation as a command and a test use it. */
 export interface Place {
   /** For commands. */
   env: NodeJS.ProcessEnv
@@ -23,14 +23,17 @@ export interface Chaos extends Place {
   installation: Installation
 }
 
-/** Locks and repeats are short, so that what was lost is found again within seconds. Errors are expected here. */
+/**
+ * Settings with short locks and repeats, so that lost jobs are sent again within seconds. The log is silent unless
+ * TEST_LOG is set, because errors are expected.
+ */
 export const QUICK = {
   TOKENMILL_LOCK_SECONDS: '3',
   TOKENMILL_RESEND_SECONDS: '2',
   TOKENMILL_LOG_LEVEL: process.env['TEST_LOG'] ?? 'silent',
 }
 
-/** Describes laws over servers of the file's own. `chaos` is filled when they run. */
+/** Describes tests on servers of this file alone. `chaos` is filled when the tests run. */
 export function describeChaos(name: string, engine: Chaos['engine'], laws: (chaos: Chaos) => void): void {
   const skipped = engine === 'redis' && !findRedis()
   describe.skipIf(skipped)(`${name} (${engine})`, () => {
@@ -68,7 +71,7 @@ export function childrenRunning(program: string, parent = process.pid): number[]
   })
 }
 
-/** Those that were there die at once. */
+/** Kills these processes at once. */
 export function kill9(pids: readonly number[]): void {
   for (const pid of pids) process.kill(pid, 'SIGKILL')
 }

@@ -1,4 +1,5 @@
-// A batch that is cancelled in its midst: what was done stays done, nothing more is, and every row says which it was.
+// A batch that is cancelled while it runs: rows that were worked keep their effect, no further row is worked, and
+// results say which is which.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
@@ -7,7 +8,7 @@ import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
 import { CHUNK, migrateAgain, newFile, readResults, slowStoring, startMigrate, untilMiddle } from './migration.ts'
 
-/** So many that a rest is left when two commands have run. */
+/** So many that rows are left after two commands have run. */
 const ROWS = 10_000
 
 describeEngines('a batch that is cancelled in its midst', engine => {
@@ -28,9 +29,9 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const ask = async <R>(text: string, values: unknown[] = []) =>
       (await installation.vault.store.query<R>({ text, values })).rows
     const file = await newFile(installation.dataDir, installation.scope, ROWS)
-    // From now on a command comes at once.
+    // The first command loads the modules, so that later ones run at once.
     await command('batch', 'list')
-    // One chunk at a time, so that there is a rest.
+    // One chunk at a time, so that rows are left.
     await slowStoring({ ask })
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
     await untilMiddle({ ask }, file, run)

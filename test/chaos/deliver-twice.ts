@@ -1,5 +1,5 @@
-// A migration whose every job lies in the queue twice, under two ids: what a repeated send, a lost acknowledgement or a
-// hostile hand could do to it.
+// A migration whose every job is in the queue twice, under two ids, as a repeated send, a lost acknowledgement or an
+// attacker could cause.
 import { PassThrough } from 'node:stream'
 import { expect } from 'vitest'
 import { migrate } from '../../producers/migrate/run.ts'
@@ -8,7 +8,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import type { Chaos } from './bundle.ts'
 import { type CardFile, CHUNK } from './migration.ts'
 
-/** Answers the run's summary in the command's words. */
+/** Returns the run's summary, with the names of the command's summary. */
 export async function deliverTwice(
   { installation }: Chaos,
   { path, scope, rows }: CardFile,
@@ -18,7 +18,7 @@ export async function deliverTwice(
     ...installation.queues,
     async add(queue, job) {
       const copy = { ...job, id: `copy_${job.id}` }
-      // Either may be the first.
+      // The copy comes first for every second job.
       for (const one of doubled++ % 2 === 0 ? [job, copy] : [copy, job]) await installation.queues.add(queue, one)
     },
   }

@@ -1,4 +1,4 @@
-// A migration with no server at all: the command starts its own PostgreSQL and its own workers, and both die.
+// A migration on the embedded engine: the command starts PostgreSQL and workers, and both are killed.
 import { chmodSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -19,7 +19,7 @@ describe('every effect of a migration happens once (embedded)', () => {
   const files: CardFile[] = []
   beforeAll(async () => {
     dir = mkdtempSync(join(inject('runDir'), 'embedded-'))
-    // As root, the server's account has to get through.
+    // If the test runs as root, the server runs under another account, which must be able to enter the directory.
     chmodSync(dir, 0o711)
     const engines = { DATABASE_URL: '', REDIS_URL: '', TOKENMILL_DATA_DIR: dir, TOKENMILL_PROCESSES: '2' }
     const env = { ...process.env, ...QUICK, ...engines }
@@ -37,7 +37,7 @@ describe('every effect of a migration happens once (embedded)', () => {
   }, 240_000)
   afterAll(() => discard(dir))
 
-  /** Attached to for one question: a witness that stayed would start the server again by itself. */
+  /** Attaches for one statement only: a process that stayed attached would start a killed server again. */
   async function ask<R>(text: string, values: unknown[] = []): Promise<R[]> {
     const { url, release } = await attach(dir)
     const client = new Client({ connectionString: url })

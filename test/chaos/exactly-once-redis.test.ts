@@ -1,4 +1,4 @@
-// A migration over Redis, disturbed in its midst.
+// A migration with queues on Redis, disturbed while it runs.
 import { beforeAll, expect, it } from 'vitest'
 import { type Chaos, childrenRunning, describeChaos, kill9, newScope } from './bundle.ts'
 import { deliverTwice } from './deliver-twice.ts'

@@ -1,5 +1,5 @@
-// The store fails over in mid-migration: its primary dies, its standby is promoted, and the old primary comes back and
-// takes writes. DATABASE_URL names both hosts throughout.
+// The store fails over during a migration: its primary is killed, its standby is promoted, and the old primary comes
+// back and takes writes. DATABASE_URL names both hosts throughout.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { openLog } from '../../src/log.ts'
@@ -73,7 +73,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     const refused = await store.query({ text: 'select 1' }).catch(error => error)
     expect(refused).toBeInstanceOf(Fault)
     expect(refused).toMatchObject({ code: 'store_away' })
-    // By its own address, as behind a name that moves with the primary.
+    // Connects to the old primary's own address, to which a name for the primary could lead.
     const alone = openStore(pair.primary.url, { log: openLog('silent'), connectionsMax: 1 })
     const left = await alone.query({ text: 'select 1' }).catch(error => error.cause?.message)
     expect(left).toBe('this server was left behind: its timeline is 1, 2 was seen')
@@ -81,7 +81,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
   })
 
   it('leaves the old primary, though every connection to it is well, once the later timeline is seen', async () => {
-    // A process that knows of no later timeline.
+    // A process that hasn't seen the later timeline.
     const witness = startScript('test/chaos/witness.ts', [pair.url])
     await witness.line(new RegExp(`on ${pair.primary.port}\n`))
     await pair.standby.start()

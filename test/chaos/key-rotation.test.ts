@@ -1,6 +1,7 @@
-// Every kind of rotation while jobs run, and while its command, a worker or PostgreSQL is killed at a random moment. The
-// same command then goes on; at the end nothing names a former key, and every card opens. KEY_CHAOS_SEED repeats a run.
-// Without KEY_CHAOS_ROUNDS it is short: one key, and no worker is killed, for whose end commands wait 30 s.
+// Every kind of rotation while jobs run, and while its command, a worker or PostgreSQL is killed at a random moment.
+// The same command then goes on. At the end no row is under a former key, and every card opens. KEY_CHAOS_SEED repeats
+// a run. Without KEY_CHAOS_ROUNDS the test is short: it rotates one key and kills no worker, because commands wait 30 s
+// for a killed one.
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { countUnder } from '../../src/store/reseal/sealed-rows.ts'
@@ -13,7 +14,7 @@ import { type Chaos, childrenRunning, describeChaos, kill9 } from './bundle.ts'
 const TOKENS = 2_000
 const SEED = Number(process.env['KEY_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const ROUNDS = Number(process.env['KEY_CHAOS_ROUNDS'] ?? 0)
-/** A command may be started this often until it ends well; each but the first two is left alone. */
+/** How often a command may be started until it ends well; only its first two runs are disturbed. */
 const TRIES = 8
 const SEALED = ROUNDS > 0 ? (['seal', 'private-half', 'before-image'] as const) : (['seal'] as const)
 
@@ -42,7 +43,7 @@ describeChaos('keys that turn', 'redis', chaos => {
     await pause(chance() * 2_000)
     const victim = victims[Math.floor(chance() * victims.length)] ?? 'command'
     if (victim === 'command') child.signal('SIGKILL')
-    // Its row counts as alive for 30 s, for which commands wait.
+    // The killed worker's row counts as alive for 30 s, so commands wait that long.
     if (victim === 'worker') kill9(childrenRunning('worker-process').slice(0, 1))
     if (victim === 'postgres') {
       await chaos.postgres.kill9()
@@ -79,7 +80,8 @@ describeChaos('keys that turn', 'redis', chaos => {
       for (const purpose of SEALED.filter(name => name !== 'before-image')) {
         const reseal = insist(['reseal', purpose, '--follow'], ['command', 'postgres']).then(() => true)
         reseal.catch(() => undefined)
-        // No process seals under the former version any more: that may be taken as proved sooner than after 90 s.
+        // No process seals under the former version any more, so the test backdates the pass, which would otherwise
+        // have to last 90 s.
         await until(async () => (await hasEnded(reseal)) || (await letProve(chaos)), { ms: 120_000 })
       }
     }
@@ -121,7 +123,10 @@ async function activeVersions({ ask }: Chaos): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ purpose, version }) => [purpose, version]))
 }
 
-/** Sends jobs, one after the other, and each once more, until it is ended; returns the codes that aren't 200. */
+/**
+ * Sends each job twice, one after the other, until the returned function is called; that returns the codes other than
+ * 200.
+ */
 function startTraffic({ installation }: Chaos): () => Promise<number[]> {
   let isEnded = false
   const others = (async () => {

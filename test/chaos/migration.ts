@@ -1,5 +1,5 @@
-// A file to be migrated, the command that does it, and the law that holds however it was disturbed: each card has one
-// live token, each row one outcome, the sums hold, and the same file again changes nothing.
+// Migrates a file while something disturbs it, and checks the end: each card has one live token, each row one outcome,
+// the sums are right, and the same file again changes nothing.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
@@ -13,7 +13,7 @@ import { type Place, stateOf } from './bundle.ts'
 
 export const ROWS = volume(12_000, 20_000)
 export const CHUNK = 100
-/** How often the same command is given at most. */
+/** How often the same command is run at most. */
 const RUNS_MAX = 4
 
 export interface CardFile {
@@ -22,7 +22,7 @@ export interface CardFile {
   rows: number
   /** Rows of a chunk, where they aren't `CHUNK`. */
   chunk?: number
-  /** What its rows come to, by the names of the command's summary. */
+  /** The expected outcomes of its rows, by the names of the command's summary. */
   created: number
   duplicate: number
   rejected: number
@@ -30,7 +30,7 @@ export interface CardFile {
 
 let seed = 1
 
-/** A file of cards that no other file of this process has. */
+/** Writes a file of cards that no other file of this process has. */
 export async function newFile(dir: string, scope: string, rows = ROWS): Promise<CardFile> {
   const path = join(dir, `cards-${seed}.csv`)
   const { good, expired, duplicate, luhn, length, month, name, broken } = await writeSample(path, {
@@ -43,7 +43,7 @@ export async function newFile(dir: string, scope: string, rows = ROWS): Promise<
 
 export interface Run {
   child: Child
-  /** `json` is empty where the command was killed. */
+  /** `json` is empty if the command was killed. */
   end(): Promise<Exit & { stderr: string; json: Record<string, unknown> }>
 }
 
@@ -55,7 +55,7 @@ export function startMigrate(
 ): Run {
   const given = optionsOf({ clientFile, scope, chunk })
   const child = startCommand(['migrate', path, ...given, ...more], { env: env as Record<string, string> })
-  // One that its test gave up would wait for its servers for ever.
+  // Killed, because a command that a failed test leaves would wait for its servers for ever.
   onTestFinished(() => child.signal('SIGKILL'))
   const end = async () => {
     const exit = await child.exit
@@ -64,7 +64,7 @@ export function startMigrate(
   return { child, end }
 }
 
-/** The same command to its end, which nobody disturbs. */
+/** Runs the same command to its end, undisturbed. */
 export async function migrateAgain(
   { env, clientFile }: Omit<Place, 'ask'>,
   { path, scope, chunk = CHUNK }: Pick<CardFile, 'path' | 'scope' | 'chunk'>,
@@ -79,8 +79,8 @@ function optionsOf({ clientFile, scope, chunk }: { clientFile: string; scope: st
 }
 
 /**
- * From now on each statement that stores tokens takes 50 ms longer, until `untilMiddle` ends: a quick machine was through
- * with a whole file between two looks.
+ * From now on each statement that stores tokens takes 50 ms longer, until `untilMiddle` ends: otherwise a fast machine
+ * could finish the file between two looks.
  */
 export async function slowStoring({ ask }: Pick<Place, 'ask'>): Promise<void> {
   await ask(pauseBody('perform pg_sleep(0.05); return null;'))
@@ -92,9 +92,8 @@ const pauseBody = (body: string) =>
   `create or replace function public.take_longer() returns trigger language plpgsql as 'begin ${body} end'`
 
 /**
- * Once a quarter of the cards have tokens; fails where the run was over before anybody could disturb it (`slowStoring`),
- * and says what the command said. The store is asked, because the command writes its checkpoint once a second, and may
- * be done by then.
+ * Resolves once a quarter of the cards have tokens. Fails with the command's output if the run ended before
+ * (`slowStoring`). It asks the store, because the command writes its checkpoint only once a second.
  */
 export async function untilMiddle(
   { ask }: Pick<Place, 'ask'>,
@@ -126,7 +125,7 @@ export async function untilMiddle(
   expect(seen).toBeLessThan(created)
 }
 
-/** Migrates a file, disturbs that in its midst, and proves the law. Answers how often the command was given. */
+/** Migrates a file, disturbs the run in between, and checks the end. Returns how often the command was run. */
 export async function disturb(
   place: Place,
   file: CardFile,
@@ -140,7 +139,7 @@ export async function disturb(
   let runs = 1
   for (; ended.code !== 3; runs += 1) {
     expect(runs, ended.stderr).toBeLessThan(RUNS_MAX)
-    // Killed, or stopped in a state that can be continued, and nothing else.
+    // The run was killed, or stopped so that it can be continued.
     expect([1, 'SIGKILL'], ended.stderr).toContain(ended.signal ?? ended.code)
     ended = await migrateAgain(place, file)
   }
@@ -167,7 +166,7 @@ function expectSums({ rows, created, duplicate, rejected }: CardFile, summary: R
   expect(summary).toMatchObject({ complete: true, rows, created, duplicate, rejected, ...none })
 }
 
-/** Rows in the file's order, each once; those that made a token name as many different ones as there are cards. */
+/** Expects the rows in the file's order, each once, and one token for each card. */
 async function expectOneOutcomeEach(place: Place, { path, scope, rows, created }: CardFile): Promise<void> {
   const results = await readResults(`${path}.results.csv`)
   expect(results.map(({ line }) => Number(line))).toEqual(Array.from({ length: rows }, (_, index) => index + 2))

@@ -1,4 +1,5 @@
-// Updates with a `sequence`, sent in any order and worked by many at once: the last of them stands in the end.
+// Updates with a `sequence`, sent in any order and worked by several processes at once: in the end the token is as the
+// update with the highest sequence says.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { panOf } from '../../producers/migrate/sample.ts'

@@ -1,4 +1,4 @@
-// Records and jobs that kill the process working them, or find a bug in it: they end alone.
+// Records and jobs that kill the process that works them, or make it throw: only they fail.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ import { QUICK } from './bundle.ts'
 import { migrateAgain, readResults, startMigrate } from './migration.ts'
 
 const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
-/** Each probe that crashes a cell takes the start of another: small chunks are bisected in few. */
+/** After each probe that crashes a cell another cell must start, so chunks are small. */
 const ROWS = 40
 const CHUNK = 20
 const POISON: Record<number, string> = { 5: 'POISON-CRASH', 31: 'POISON-THROW' }
@@ -65,7 +65,7 @@ describeEngines('poison', engine => {
       const request = { token_scope: installation.scope, ...(await client.encryptCard(card)) }
       return { request, answer: client.call('token-create', request, { jti: `job-${index}`, reference }) }
     }
-    // All lie there before the process that dies takes them.
+    // All jobs are queued before the worker takes them.
     const references = Array.from({ length: 10 }, (_, index) => (index === 4 ? 'POISON-CRASH' : `innocent-${index}`))
     references.push('POISON-THROW')
     const calls = await Promise.all(references.map((reference, index) => call(index, reference)))
@@ -77,7 +77,7 @@ describeEngines('poison', engine => {
     const copies = () => failedList(installation.queues, 'token-create')
     await until(async () => (await copies()).length === 2, { what: 'both copies' })
     expect((await copies()).map(({ code }) => code).sort()).toEqual(['crashed', 'defect'])
-    // Whoever finds a copy can tell whose it was, also where the process died that worked it.
+    // A copy names its sender, also if the process that worked the job died.
     expect((await copies()).map(copy => [copy.code, copy.clientId, copy.jti, copy.reference]).sort()).toEqual([
       ['crashed', client.clientId, 'job-4', 'POISON-CRASH'],
       ['defect', client.clientId, 'job-10', 'POISON-THROW'],

@@ -1,4 +1,4 @@
-// A job that comes again: the receipt answers it, whoever sent it twice and however often at once.
+// A job that comes again is answered from its receipt, whoever repeats it, and also if many copies come at once.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
@@ -81,7 +81,7 @@ describeEngines('a job that comes again', engine => {
     const same = { kind: 'token-create' as const, request: await request() }
     const before = await state()
     const envelopes = Array.from({ length: COPIES }, async (_, index) => {
-      // Each is signed anew, a second apart: equal requests, different envelopes.
+      // Each envelope is signed with another time: equal requests, different envelopes.
       const signed = await signAsk(installation.credentials, same, { jti }, Date.now() - index * 1_000)
       if (isRefusal(signed)) throw new Error(signed.reason)
       return { id: `copy_${index}_${signed.id}`, data: signed.data }

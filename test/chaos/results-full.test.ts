@@ -1,5 +1,5 @@
-// A client that doesn't read its results: its queue is bounded, what is beyond waits in the store, and nobody else
-// notices.
+// A client that doesn't read its results: its queue is bounded, further results wait in the store, and other clients
+// are answered as usual.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, connect } from '../../producers/client.ts'
 import type { Credentials } from '../../producers/client-file.ts'
@@ -70,7 +70,7 @@ describeEngines('a client that does not read its results', engine => {
     }
     await until(worked, { ms: 60_000, what: 'every job of the silent client' })
     const waiting = `select count(*)::int as n from tokenmill.outbox where client_id = $1 and state = 'NEW'`
-    // Others are answered meanwhile, again and again; the sweep has its turns in between.
+    // Another client is answered meanwhile, while the sweep runs.
     const began = performance.now()
     const isCrowded = async () => {
       const { code } = await reader.call('token-lifecycle', { id: tokens[0], action: 'ACTIVATE' }, { timeoutMs: 5_000 })
@@ -86,7 +86,7 @@ describeEngines('a client that does not read its results', engine => {
     await until(async () => (await count(waiting)) === 0, { what: 'an empty outbox' })
   }, 240_000)
 
-  /** Now it reads: every result it was owed, told once. */
+  /** The client reads now, and gets every result once. */
   async function expectAllOnce(): Promise<void> {
     const told: string[] = []
     const client = await connect({ queues: installation.queues, credentials: silent })

@@ -1,4 +1,4 @@
-// Single jobs that are written in sets, with their worker killed while it has many in hand.
+// Single jobs that are written in sets, whose worker is killed while it has many of them in progress.
 import { expect, it } from 'vitest'
 import { panOf } from '../../producers/migrate/sample.ts'
 import { until } from '../support/until.ts'
@@ -31,7 +31,7 @@ describeChaos('single jobs', 'redis', chaos => {
       for await (const { item, result } of client.bulk(items, { inFlight: CARDS }))
         answers.set(item.jti, [...((answers.get(item.jti) as unknown[]) ?? []), result.record?.['reuse_token']])
     })()
-    // Nobody can write an outbox row, so all that the worker takes stays in its hand.
+    // The lock keeps every process from writing outbox rows, so all jobs that the worker takes stay in progress.
     await installation.vault.store.transaction(async db => {
       await db.query({ text: 'lock table tokenmill.outbox in access exclusive mode' })
       await until(async () => (await inHand()) === IN_HAND, { what: 'the worker to have its hands full' })

@@ -1,4 +1,4 @@
-// Chance that can be had again: the seed is printed where a law fails.
+// Random orders that can be repeated: a failing test prints the seed.
 
 /** The same items in an order that follows from `seed` (mulberry32, Fisher and Yates). */
 export function shuffle<T>(items: readonly T[], seed: number): T[] {

@@ -1,4 +1,4 @@
-// A process that keeps one connection to the store busy and says on which port it is, whenever that changes.
+// A process that uses one connection to the store again and again, and prints the server's port whenever it changes.
 import { openLog } from '../../src/log.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { until } from '../support/until.ts'

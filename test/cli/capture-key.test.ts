@@ -109,7 +109,7 @@ it('does not add to a line that ended, and never gives its alias again', async (
 })
 
 const COLUMNS = 'entity_id, type, public_key, state, created_at, wrapped_private, kek_id, private_version'
-/** A key of the database's owner, as the second of its line. */
+/** Inserts a key as the database's owner could, as the second key of its line. */
 const copyAs2 = (alias: string) =>
   `insert into tokenmill.capture_key (alias, number, ${COLUMNS})
 select alias, 2, ${COLUMNS.replace('created_at', "now() + interval '1 year'")}

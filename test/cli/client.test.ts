@@ -151,7 +151,7 @@ describe('keys of a client', () => {
     const { json } = await bench.cli(['client', 'key', 'list', 'two-keys', '--json'])
     const [first, second] = json<{ kid: string }[]>().map(({ kid }) => kid)
     const until = '2031-01-31T12:00:00.000Z'
-    // One id of 64 begins with a dash: no option, behind `--`.
+    // One key id in 64 begins with a dash; behind `--` it isn't read as an option.
     const retire = (kid = '', at = until) =>
       bench.cli(['client', 'key', 'retire', '--until', at, '--json', '--', 'two-keys', kid])
     const retired = await retire(first)
@@ -163,7 +163,7 @@ describe('keys of a client', () => {
     expect(keys.json<{ state: string }[]>().map(({ state }) => state)).toEqual(['RETIRED', 'REVOKED'])
     expect(await retire(first, 'soon')).toMatchObject({ status: 64 })
     expect(await bench.cli(['client', 'key', 'revoke', 'two-keys', 'unknown'])).toMatchObject({ status: 1 })
-    // One thumbprint in 64 looks like an option.
+    // One thumbprint in 64 begins with a dash and looks like an option.
     const dashed = `-${'h'.repeat(42)}`
     const late = ['client', 'key', 'retire', 'two-keys', dashed, '--until', until]
     expect((await bench.cli(late)).stderr).toContain('This client has no key with this kid')

@@ -1,5 +1,5 @@
-// What the tests of commands share: a database and a data directory of their own, and a terminal that keeps what was
-// said. Commands run in this process, as `main.ts` runs them.
+// What the tests of commands share: a database, a data directory, and a terminal that records the output. Commands run
+// in this process, as `main.ts` runs them.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ export interface Bench {
   dataDir: string
   env: NodeJS.ProcessEnv
   cli(words: string[], options?: { stdin?: string; env?: NodeJS.ProcessEnv }): Promise<Said>
-  /** Rows of a statement, by the owner or by `role`. */
+  /** Runs a statement as the owner, or as `role`, and returns its rows. */
   rows<R extends pg.QueryResultRow>(text: string, options?: { role?: string; values?: unknown[] }): Promise<R[]>
   close(): Promise<void>
 }

@@ -16,7 +16,7 @@ describe('the embedded default', () => {
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'tokenmill-embedded-'))
     await chmod(dataDir, 0o711)
-    // Attached to for the whole suite, so that no command has to start and stop the server.
+    // The suite stays attached, so that no command has to start and stop the server.
     held = await attach(dataDir)
   })
   afterAll(async () => {

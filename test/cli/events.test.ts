@@ -1,4 +1,4 @@
-// `tokenmill events`, as an operator types it.
+// `tokenmill events`: what the commands print and store.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as deliveries from '../../src/store/event/deliveries.ts'
 import * as endpoints from '../../src/store/event/endpoints.ts'

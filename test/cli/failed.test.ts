@@ -1,4 +1,4 @@
-// `tokenmill failed`, as the person on call types it, over copies that workers could have made.
+// `tokenmill failed`, with copies of failed jobs such as workers make.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ClientKind } from '../../producers/ask.ts'

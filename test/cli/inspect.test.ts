@@ -1,4 +1,4 @@
-// What `tokenmill inspect` writes to a terminal of a file that a stranger made.
+// What `tokenmill inspect` prints about a file with hostile names.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -23,7 +23,7 @@ afterAll(() => bench.close())
 
 const audited = () => bench.rows<{ action: string; subject: string }>('select action, subject from tokenmill.audit')
 
-/** What a worker finds in the blob. */
+/** Decrypts as a worker does. */
 async function decrypt(encrypted: string, alias: string): Promise<Record<string, unknown>> {
   const [row] = await bench.rows<{ type: 'jwe-rsa' | 'jwe-ec' | 'pgp'; private: Buffer; version: number }>(
     'select type, wrapped_private as private, private_version as version from tokenmill.capture_key where alias = $1',

@@ -1,5 +1,5 @@
-// The launcher, as a shell starts it, on each Node that it may be started with: what it starts has its signals, and ends
-// when it ends, be it by kill -9.
+// The launcher on each Node of this machine: the process that it starts gets its signals, and ends when the launcher
+// ends, also by kill -9.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -32,7 +32,7 @@ const NODES = [
 
 /** Help, and command lines that are refused: a name, an option, an argument. */
 const AT_ONCE = [['--help'], ['no-such-command'], ['scope', 'add', '--no-such-option'], ['batch', 'show']]
-/** On a machine that does much else none may be quick for a while. */
+/** On a busy machine many rounds may be slow. */
 const ROUNDS_MAX = 40
 const AT_ONCE_MS = 300
 const AT_ONCE_RATIO = 6
@@ -112,7 +112,7 @@ describe.each(NODES)('help and refusals on $name', ({ node, nodeArgs }) => {
     const nothing: number[] = []
     const mostMs = () => Math.max(AT_ONCE_MS, AT_ONCE_RATIO * Math.min(...nothing))
     const late = () => lines.filter(({ ms }) => ms.length === 0 || Math.min(...ms) > mostMs())
-    // In turns, and the best of each: what else this machine does isn't asked.
+    // Each is started in turns, and only its fastest start counts, because the machine may do other work.
     for (let round = 0; round < ROUNDS_MAX && late().length > 0; round++) {
       nothing.push(await durationMs(node, ['-e', '0']))
       for (const { words, ms } of late()) ms.push(await durationMs(node, [...nodeArgs, 'bin/tokenmill.mjs', ...words]))

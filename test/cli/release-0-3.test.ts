@@ -1,5 +1,5 @@
-// What an installation of release 0.3.0 may have in its compose file, systemd units and scripts is still read: each setting
-// and each option of that release, with the defaults that it had. Whatever is no longer so is named here and in CHANGELOG.
+// Each setting and each command option of release 0.3.0 is still accepted, with the same default. The exceptions are
+// listed here and in CHANGELOG.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { run } from '../../cli/main.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 
-/** As that release's `--help` listed them. */
+/** The options that the `--help` of that release listed. */
 const OPTIONS: Record<string, string[]> = JSON.parse(
   readFileSync(join(import.meta.dirname, 'release-0-3/options.json'), 'utf8'),
 )

@@ -1,4 +1,5 @@
-// `tokenmill schema login`: a user of one database, who can read no card of it, and whom no other database lets in.
+// `tokenmill schema login`: it makes users with the rights of one role, who can connect to one database only. The
+// gateway's user can't read cards.
 import { readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'

@@ -1,5 +1,5 @@
-// The README's chapter on production, line by line as it stands there, on two folders that stand for two hosts: the first
-// works, the second serves HTTP and can read no card. It ends with a report that the other host made.
+// Runs the lines of the README's chapter on production in two folders instead of two hosts: the first runs workers, the
+// second serves HTTP and can't read cards. The last step downloads a report that the first host made.
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
     await rm(place, { recursive: true, force: true })
   }, 90_000)
 
-  /** A folder with the program in it; what belongs to the host alone is in its environment. */
+  /** Makes a folder with the program. The host's own settings are in its environment. */
   const openHost = async (name: string, more: Record<string, string> = {}) => {
     const cwd = join(place, name)
     await mkdir(cwd)
@@ -45,7 +45,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
         expect(code, `${lines}\n${child.stderr()}`).toBe(0)
         return child.stdout()
       },
-      /** In the foreground of a terminal of its own. */
+      /** Starts lines that run on, as in a terminal. */
       start: async (lines: string, says: RegExp) => {
         const child = startShell(lines.replace(/^node/m, 'exec node'), { cwd, env: { ...env, ...more } })
         roles.push(child)
@@ -101,7 +101,7 @@ async function readChapter(): Promise<string> {
   return /^## Run it in production\n([\s\S]*?)^## /m.exec(text)?.[1] ?? ''
 }
 
-/** What the chapter asks of PostgreSQL's administrator, under names that are free here; answers the owner's URL. */
+/** Runs the statements of the chapter for PostgreSQL's administrator, with other names. Returns the owner's URL. */
 async function makeOwner(adminUrl: string, chapter: string): Promise<string> {
   const statements = [...chapter.matchAll(/`(create (?:role|database) [^`]+)`/g)].map(([, text = '']) => text)
   expect(statements).toHaveLength(2)

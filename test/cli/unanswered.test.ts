@@ -1,5 +1,5 @@
-// Commands that nobody answers, as processes: they end at signals, and when they were told to give up. What they end with
-// can be gone on with.
+// Commands whose jobs nobody answers, as processes: they end at signals, and after `--give-up-after`. The same command
+// continues afterwards.
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ describeEngines('a command that nobody answers', engine => {
       env: senderEnv(engine, installation),
       group: true,
     })
-  /** The queues hold nothing then: a job in one is of a command that runs. */
+  /** Empties the queues first, so that a job in one belongs to the command that runs. */
   async function files() {
     for (const queue of ['token-batch', 'token-lifecycle']) await installation.queues.obliterate(queue)
     const csv = join(installation.dataDir, 'cards.csv')

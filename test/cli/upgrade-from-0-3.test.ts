@@ -1,5 +1,5 @@
-// A database that release 0.3.0 wrote, upgraded to this one: what stood in it stands. `release-0-3/` holds its dump,
-// its keys, a client's files, and what that release answered to the work that is sent again here.
+// Upgrades a database of release 0.3.0 and checks that its content still works. `release-0-3/` holds the dump, the
+// keys, a client's files, and the answers of that release to the work that is sent again here.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -49,11 +49,11 @@ describe('an installation of release 0.3.0, upgraded', () => {
       TOKENMILL_KEK_FILE: join(dir, 'kek'),
       TOKENMILL_METRICS_PORT: '0',
       TOKENMILL_HTTP_PORT: '0',
-      // The receipts of this dump grow older than any retention.
+      // Long, because the receipts of the dump get older every day.
       TOKENMILL_RECEIPT_DAYS: '3650',
     }
     const upgrade = await run(['schema', 'upgrade'])
-    // Where it takes long it says at what it is.
+    // A slow upgrade may also say what it is doing.
     expect(upgrade).toEqual({ code: 0, stdout: expect.any(String), stderr: expect.not.stringContaining('tokenmill: ') })
     workers = startCommand(['workers'], { env })
     await workers.line(/"working"/, { ms: 30_000, stream: 'stderr' })
@@ -101,7 +101,7 @@ values ($1, $1, 'ACTIVE', 'REUSE', $2, now(), now(), 1) on conflict on constrain
       expect(await cards()).toEqual([{ fp: expect.stringMatching(shortOf(first)), version: 1 }])
       await client.query('update tokenmill.token set fingerprint = $2 where token_id = $1', [id, other])
       expect(await cards()).toEqual([{ fp: expect.stringMatching(shortOf(other)), version: 1 }])
-      // As this release has written it, and that one changes it after.
+      // The row is as this release writes it; then a worker of release 0.3 changes it.
       await client.query(
         `update tokenmill.token set cards = array(select fp from tokenmill.card where token_id = $1)
 where token_id = $1`,
@@ -187,9 +187,9 @@ select receipt_id, day, revision from tokenmill.receipt order by jti limit (sele
       'UNCHANGED',
       'UNCHANGED',
       'REJECTED',
-      // Its holder's name had been changed by a job since.
+      // A job had changed the holder's name before.
       'UPDATED',
-      // Its token had been deleted since.
+      // The card's token had been deleted before.
       'CREATED',
       'UNCHANGED',
       'DUPLICATE',
@@ -238,13 +238,13 @@ select receipt_id, day, revision from tokenmill.receipt order by jti limit (sele
         await ask<{ name: string }>(`select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
 where indrelid = 'tokenmill.token'::regclass and indisvalid and relname in ('token_due', 'token_expires') order by relname`)
       ).map(({ name }) => name)
-    // The scheduler of that release finds tokens whose date has passed by its own index.
+    // The index of that release stays, because its scheduler needs it.
     expect(await dueIndexes()).toEqual(['token_due', 'token_expires'])
     const turned = await run(['key', 'rotate', 'fingerprint', '--all-upgraded'])
     expect(turned).toMatchObject({ code: 0, stdout: expect.stringContaining('fingerprint/2 stands alone') })
     expect(await isBeside()).toEqual({ beside_older: false })
     expect(await dueIndexes()).toEqual(['token_due'])
-    // Nothing follows its receipts and answers any more.
+    // The triggers for receipts and answers of that release are removed.
     expect(await ask(`select from pg_trigger where tgname in ('receipt_has_its_key', 'answer_is_counted')`)).toEqual([])
   })
 
@@ -258,7 +258,7 @@ values ($1, $1, 'ACTIVE', 'REUSE', now(), now(), 1, ${values})`,
       )
     const refuses = (work: Promise<unknown>) => expect(work).rejects.toThrow(/worker of release 0\.3 wrote here/)
     await refuses(insert('fingerprint', '$2'))
-    // As that release left it, and this one has not written it since.
+    // The row is as release 0.3 wrote it.
     await insert('fingerprint, cards', `$2, '{}'`)
     await refuses(ask('update tokenmill.token set fingerprint = $2 where token_id = $1', [id, randomBytes(32)]))
     await refuses(ask(`update tokenmill.token set status = 'DELETED', fingerprint = null where token_id = $1`, [id]))
@@ -321,7 +321,7 @@ async function restore(url: string, dump: string): Promise<void> {
   }
 }
 
-/** What a caller acts on: how each line ended, and on which token. A later release may tell more about the card. */
+/** The part of the results that must not change: the outcome of each line, and its token. */
 function answersIn(results: string): unknown[] {
   const lines = results
     .trimEnd()

@@ -149,7 +149,7 @@ describe('a schema upgrade that takes long', () => {
     await bench.close()
   })
 
-  /** Begins the upgrade. `lines`: what it has said so far on standard error. */
+  /** Begins the upgrade. `lines`: what it has printed so far on standard error. */
   function begin() {
     const { said, keep } = openSaid()
     const words = ['schema', 'upgrade', '--make-kek', join(bench.dataDir, 'kek'), '--json']
@@ -176,7 +176,7 @@ describe('a schema upgrade that takes long', () => {
     expect(await first()).toBe('Running migration 0001-vault. A run that is stopped here changes nothing.')
     await holder.query('rollback')
     expect(await ended).toBe(0)
-    // A busy machine may take longer: then it names what it does after that.
+    // On a busy machine later steps may be printed, too.
     expect(new Set(lines()).size).toBe(lines().length)
     expect(migrations()).toEqual(MIGRATIONS)
   })

@@ -1,4 +1,5 @@
-// What the suites about waiting commands share: what they send, the environment of a sender, and their end.
+// What the suites about waiting commands share: the jobs, the environment of a sender, and the wait for a command's
+// end.
 import type { Engine } from '../support/engines.ts'
 import type { Installation } from '../support/installation.ts'
 import type { Child, Exit } from '../support/process.ts'
@@ -9,7 +10,7 @@ const ENDS = { ms: 90_000, what: 'the end of the command' }
 
 export const lifecycle = { kind: 'token-lifecycle', request: { id: NOT_FOUND, action: 'SUSPEND' } }
 
-/** A pure producer on Redis; beside the store on PostgreSQL. */
+/** On Redis the sender has no store; on PostgreSQL it has the store. */
 export function senderEnv(engine: Engine, { env }: Installation): Record<string, string | undefined> {
   const producer = engine.redisUrls ? { DATABASE_URL: undefined, TOKENMILL_KEK_FILE: undefined } : {}
   return { ...env, ...producer, TOKENMILL_METRICS_PORT: undefined, TOKENMILL_LOG_LEVEL: undefined }

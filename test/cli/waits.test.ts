@@ -1,4 +1,4 @@
-// Commands that wait for answers, as processes: they end where no answer will come.
+// Commands that wait for answers, as processes: they end if no answer can come.
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -69,7 +69,7 @@ describeEngines('a command that waits for answers', engine => {
   })
 })
 
-/** The file of a client that this installation never heard of; all else in it is right. */
+/** Writes the file of a client that this installation doesn't know; everything else in it is right. */
 async function strangeClient({ clientFile }: Installation): Promise<string> {
   const path = join(dirname(clientFile), 'strange.json')
   const file = JSON.parse(await readFile(clientFile, 'utf8')) as { client_id: string }

@@ -1,5 +1,5 @@
-// A process of the embedded tests: attaches, says so, and leaves when its standard input ends. With a number it attaches
-// and leaves that many times by itself, using the database each time.
+// A process of the embedded tests: it attaches, prints a line, and releases when its standard input ends. With a number
+// it attaches, uses the database and releases so many times.
 import { Client } from 'pg'
 import { attach } from '../../src/embedded/server.ts'
 

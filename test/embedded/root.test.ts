@@ -19,7 +19,7 @@ import { type Child, startScript } from '../support/process.ts'
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
-// PostgreSQL refuses to run as root, and a home of mode 0700 hides from every other account what lies in it.
+// PostgreSQL refuses to run as root, and other accounts can't enter a home of mode 0700.
 describe.skipIf(process.getuid?.() !== 0)('as root', () => {
   let home: string
   let dataDir: string
@@ -72,7 +72,10 @@ describe.skipIf(process.getuid?.() !== 0)('as root', () => {
   })
 })
 
-/** The embedded room with the packages it needs; the server's without the links that its install script makes. */
+/**
+ * Copies src/embedded and the packages that it needs; the server's package lacks the links that its install script
+ * makes.
+ */
 function copyCheckout(home: string): string {
   const checkout = join(home, 'checkout')
   const modules = join(checkout, 'node_modules')

@@ -53,7 +53,7 @@ function serverPid(): number | undefined {
 }
 
 function isAlive(pid: number): boolean {
-  // A killed server that nobody has reaped yet still has a pid, but no command line.
+  // A killed server that its parent hasn't waited for still has a pid, but no command line.
   return existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
 }
 
@@ -187,7 +187,7 @@ describe('the embedded server', () => {
     expect(await holder.exit).toEqual({ code: null, signal: 'SIGINT' })
     const embedded = await attach(dir)
     expect(serverPid()).toBe(pid)
-    // The server sees the end of a process that was killed a little later, and until then we aren't the last.
+    // The server notices the end of a killed process a little later. Until then this process isn't the last one.
     const holding = "select count(*) from pg_stat_activity where application_name = 'tokenmill attached'"
     await until(async () => (await query(embedded.url, holding)) === '1', { what: 'the end of the other connection' })
     await embedded.release()

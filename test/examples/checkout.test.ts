@@ -1,4 +1,4 @@
-// The example shop in a real browser: from the first field to the token, the bank's page included.
+// The example shop in a real browser: from the first field to the token, with the bank's page.
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CODE } from '../../src/simulate/three-ds/cards.ts'
@@ -23,7 +23,7 @@ describeChromium('the example shop', () => {
   let browser: Browser
   let context: BrowserContext
   let page: Page
-  /** All that the browser sent and was sent, headers apart. */
+  /** All that the browser sent and received, without headers. */
   const seen: { url: string; sent: string; got: string }[] = []
   const complaints: string[] = []
 
@@ -41,7 +41,8 @@ describeChromium('the example shop', () => {
     page = await context.newPage()
     page.setDefaultTimeout(10_000)
     page.on('console', message => {
-      // A frame of another origin takes no focus by itself: the page gives it (checkout.js).
+      // A browser reports this if a frame of another origin tries to take the focus; the page gives it the focus
+      // (checkout.js).
       const isOurs = !message.text().startsWith('Blocked autofocusing')
       if (message.type() === 'error' && isOurs) complaints.push(message.text())
     })
@@ -196,7 +197,7 @@ describeChromium('the example shop', () => {
         expect(url).not.toContain(pan)
         if (!url.startsWith(shop.url)) expect(got, url).not.toContain(pan)
       }
-    // With its quotes: three letters alone may stand in the ciphertext by chance.
+    // With its quotes, because ciphertext may hold the three letters by chance.
     for (const { sent } of lookups) expect(sent).not.toContain('"cvv"')
     for (const { got, url } of seen) expect(got, url).not.toContain(shop.apiKey)
     expect(complaints).toEqual([])

@@ -1,5 +1,5 @@
-// The browser that pages are tested in: Debian's Chromium, driven by playwright-core. Where there is none the tests are
-// skipped, loudly; REQUIRE_CHROMIUM=1 makes that a failure.
+// Opens the browser for tests of pages: Chromium, driven by playwright-core. Without one the tests are skipped with a
+// message; with REQUIRE_CHROMIUM=1 they fail.
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 import { describe, it } from 'vitest'
@@ -25,7 +25,7 @@ export function describeChromium(name: string, laws: () => void): void {
 }
 
 export function openBrowser(): Promise<Browser> {
-  // In containers there is neither a sandbox nor much shared memory.
+  // Containers have no sandbox and little shared memory.
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu']
   return chromium.launch({ ...(found ? { executablePath: found } : {}), headless: true, args })
 }

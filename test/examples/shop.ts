@@ -1,5 +1,5 @@
-// The example shop as its README starts it, beside an installation: gateway, 3-D Secure service, workers, simulator, and
-// the shop's own server as a process.
+// Starts the example shop as its README does, with an installation: gateway, 3-D Secure service, workers, simulator,
+// and the shop's server as a process.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Caller, openGatewayFor } from '../producers/gateway/bundle.ts'
@@ -11,7 +11,7 @@ export interface Shop {
   url: string
   bundle: HttpBundle
   gateway: Caller
-  /** Of the merchant: no browser may see it. */
+  /** The merchant's API key, which no browser may see. */
   apiKey: string
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// The packed outcomes of a chunk: what they say is read back, and releases that know fewer members read those that they
+// The packed outcomes of a chunk: unpacking returns what was packed, and older releases read the members that they
 // know.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -26,7 +26,7 @@ it('gives back what was packed, whichever members a record has', () => {
       const wanted = records.map(({ token, claimed, reason, field, ...record }) => ({
         ...record,
         reason,
-        // A field is told of a reason only.
+        // A field is kept only beside a reason or the members after it.
         field: reason !== undefined || claimed || record.presented !== undefined ? field : undefined,
         tokenId: token?.tokenId,
         claimed: claimed && { outcome: claimed.outcome, previous: claimed.previous?.tokenId },
@@ -36,7 +36,7 @@ it('gives back what was packed, whichever members a record has', () => {
   )
 })
 
-/** As release 0.3 reads a record. */
+/** Reads a record as release 0.3 does. */
 function readAsBefore([line, outcome, tokenId, reference, reason, field]: unknown[]) {
   return {
     line,
@@ -53,7 +53,7 @@ it('is read by an older release as far as that knows it', () => {
   const given = { ...record, reference: 'r', token: { tokenId: 'id' } as RecordOutcome['token'] }
   const [plain, presented] = JSON.parse(pack([given, { ...given, presented: '203112Zk3q' }])) as unknown[][]
   expect(readAsBefore(presented ?? [])).toEqual(readAsBefore(plain ?? []))
-  // The report of a batch takes the reason from its place by SQL, where only null is none.
+  // The SQL of the batch report reads the reason from its place and treats only null as none.
   expect(presented?.[4]).toBe(null)
 })
 

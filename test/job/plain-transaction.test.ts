@@ -1,4 +1,4 @@
-// The fast check of transactions against their schema: what it takes, the schema takes and leaves as it is.
+// The fast check of transactions: the schema accepts every transaction that passes it, and leaves it unchanged.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isPlain, TRANSACTION_TYPES, Transaction } from '../../src/job/transaction-batch.ts'
@@ -51,7 +51,7 @@ const name = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom(...Object.keys(sample(0))) },
   { weight: 1, arbitrary: fc.constantFrom('cvv', 'card', 'constructor', '__proto__', 'line') },
 )
-/** A good line, with some of its members changed or left out, as the parser of JSON makes it. */
+/** A valid line with some members changed or left out. */
 const line = fc
   .tuple(fc.nat(1_000), fc.array(fc.tuple(name, fc.oneof(value, fc.constant(undefined))), { maxLength: 3 }))
   .map(([index, changes]) => {

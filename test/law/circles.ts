@@ -1,7 +1,6 @@
-// Circles of imports: sets of files each of which can be reached from each other (Tarjan's algorithm). It knows graphs,
-// not files.
+// Finds circles in a graph: sets of nodes of which each can be reached from every other (Tarjan's algorithm).
 
-/** `edges`: node → the nodes it points to. Each circle is sorted; a node on no circle isn't named. */
+/** `edges`: node → the nodes to which it points. Each circle is sorted. Nodes on no circle are left out. */
 export function circlesIn(edges: ReadonlyMap<string, readonly string[]>): string[][] {
   const order = new Map<string, number>()
   const lowest = new Map<string, number>()

@@ -1,4 +1,4 @@
-// How files look: names, opening paragraphs, lengths, and what is never left behind in them.
+// Rules for files: their names, first comments and lengths, and words that they must not hold.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
@@ -6,7 +6,7 @@ import { code, expectNone, product, readTree, root, tree } from './tree.ts'
 
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|types|shared|misc|index)(\.ts)?$/
 const LINES_MAX = 300
-/** They name what they forbid. */
+/** These tests hold the words that they forbid. */
 const isLaw = ({ path }: { path: string }) => path.startsWith('test/law/')
 
 describe('a file', () => {

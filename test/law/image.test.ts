@@ -1,4 +1,4 @@
-// What the image is made of, read from the Dockerfile and .dockerignore: everything that the command can reach, and no
+// The content of the image, read from the Dockerfile and .dockerignore: every file that the command can reach, and no
 // test. No Docker is needed.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -7,16 +7,16 @@ import { importsOf, isWithin, root } from './tree.ts'
 
 const ENTRY = 'bin/tokenmill.mjs'
 const URL_OF_FILE = /\bnew URL\(\s*['"]([^'"]+)['"]\s*,\s*import\.meta\.url\)/g
-/** A folder of which files are read by name. */
+/** A URL of a file in a folder, where an expression gives the file's name. */
 const URL_IN_FOLDER = /\bnew URL\(\s*`([^`$]+)\/\$\{\w+\}`\s*,\s*import\.meta\.url\)/g
 const LAUNCHED = /\blaunch\('([^']+)'/g
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** It is in another image: ops/pkcs11.Dockerfile. */
+/** This package is in another image: ops/pkcs11.Dockerfile. */
 const ELSEWHERE = 'pkcs11js'
 
-/** Packages and files of ours that a file names: imports, forks, files beside it that it reads. */
+/** The packages and project files that a file names: those that it imports, forks or reads. */
 function namedBy(path: string): { files: string[]; packages: string[] } {
   const text = read(path)
   const imports = importsOf(text)
@@ -59,7 +59,7 @@ function copied(): string[] {
   return captures(stage, /^COPY (?!--from)(.+) \S+$/gm).flatMap(sources => sources.split(' '))
 }
 
-/** Whether the build's context holds a path: the last line of .dockerignore that speaks of it decides. */
+/** Whether the build's context holds a path: the last line of .dockerignore that matches it decides. */
 function isSent(path: string): boolean {
   const lines = read('.dockerignore').split('\n')
   const rules = lines.filter(line => line !== '' && !line.startsWith('#'))

@@ -1,5 +1,5 @@
-// Who may know whom, and where a package is named. Add a row where a new room or package comes; a missing row is a
-// failure.
+// Which folders may import which, and which folders may import a package. Add a row for a new folder or package; a
+// missing row makes the test fail.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -7,8 +7,8 @@ import { circlesIn } from './circles.ts'
 import { code, expectNone, importsOf, isWithin, product, root, targetsOf, tree, withoutComments } from './tree.ts'
 
 /**
- * room → the rooms below it that it may know. Everybody may know the ground and their own room. A folder without a row
- * belongs to the room around it.
+ * Folder → the folders that it may import. Every folder may also import the files directly under src, and its own
+ * files. A folder without a row belongs to the folder around it.
  */
 const ROOMS: Record<string, readonly string[]> = {
   src: [],
@@ -20,7 +20,7 @@ const ROOMS: Record<string, readonly string[]> = {
   'src/embedded': [],
   // OpenTelemetry, and what may be told of a span.
   'src/trace': ['src/token'],
-  // A simulator stands for somebody else: it knows nothing of us.
+  // A simulator acts for another company, so it shares no code with the product.
   'src/simulate': [],
   'src/job': ['src/token'],
   'src/vault': ['src/job', 'src/token'],
@@ -31,7 +31,7 @@ const ROOMS: Record<string, readonly string[]> = {
   'src/queue': ['src/job'],
   // The audit's chain and its segments.
   'src/audit': ['src/job', 'src/vault', 'src/report', 'src/store'],
-  // What operators do: each act decides and records itself in the store.
+  // Acts of operators, which are decided and recorded in the store.
   'src/acts': ['src/job', 'src/vault', 'src/audit', 'src/store', 'src/queue'],
   // Reads files of rows, for whoever sends them.
   'producers/rows': ['src/job', 'src/token', 'src/vault'],
@@ -39,7 +39,7 @@ const ROOMS: Record<string, readonly string[]> = {
   producers: ['producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
   'producers/inspect': ['producers/rows', 'src/token'],
   'producers/migrate': ['producers', 'producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
-  // What a new file would change, compared with the store.
+  // Compares a new file with the store.
   'producers/diff': [
     ...['producers', 'producers/migrate', 'producers/rows'],
     ...['src/job', 'src/token', 'src/queue', 'src/store'],
@@ -63,7 +63,7 @@ const ROOMS: Record<string, readonly string[]> = {
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
     ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts', 'src/trace'],
   ],
-  // What people on call ask and do; commands and pages print it.
+  // What people on call ask and do; commands print it.
   'producers/operate': [
     'producers/schedule',
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/acts'],
@@ -74,7 +74,7 @@ const ROOMS: Record<string, readonly string[]> = {
     ...['src/trace', 'src/acts'],
   ],
 }
-/** Wiring: they open what everybody else is handed. */
+/** They open what other folders get as arguments, so they may import everything. */
 const FREE = ['cli', 'bin', 'test', 'bench']
 const MAIN = /^(workers|producers(\/[a-z-]+)?)\/main\.ts$/
 
@@ -104,7 +104,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   pdfkit: ['src/report'],
   '@aws-sdk/client-s3': ['src/report'],
   '@aws-sdk/client-kms': ['src/vault/kms'],
-  // It stands in a package.json of its own, and is built only where a key-encryption key is in a token.
+  // It has a separate package.json and is built only if a key-encryption key is in a token.
   pkcs11js: ['src/vault/pkcs11'],
   pino: ['src/log.ts'],
   'prom-client': ['src/metrics.ts'],
@@ -120,15 +120,15 @@ const PACKAGES: Record<string, readonly string[]> = {
   zod: ['cli', 'src', 'producers', 'workers'],
 }
 
-/** No clock, chance or I/O: they are told. */
+/** Folders without clock, chance or I/O: these come as arguments. */
 const PURE = ['src/token', 'src/rsql', 'src/three-ds', 'src/orders']
 const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandom(Bytes|UUID|Int)\b|\bprocess\.|\bfetch\(/
 const IMPURE_MODULES = /^node:(?!assert|buffer|util)/
 
-/** More than so many files side by side are a hall: it gets inner rooms. */
+/** A folder with more files than this must be divided. */
 const FILES_MAX = 20
 
-/** The innermost room of a file; a folder directly under src is a room of its own, listed or not. */
+/** The innermost listed folder of a file; a folder directly under src counts also if it isn't listed. */
 function roomOf(path: string): string {
   const known = [...Object.keys(ROOMS), ...FREE].filter(room => room !== 'src' && isWithin(path, room))
   const innermost = known.sort((a, b) => b.length - a.length)[0]

@@ -1,5 +1,4 @@
-// The store is the only room that speaks to our tables, and each table is written by one file. It reads the SQL in the
-// code; what a statement does is not its affair.
+// Only src/store uses tokenmill's tables, and each table is written by one file. The test searches the SQL in the code.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -7,17 +6,17 @@ import { MIGRATIONS as LISTED } from '../../src/store/schema.ts'
 import { expectNone, isWithin, product, root, withoutComments } from './tree.ts'
 
 const MIGRATIONS = join(root, 'src/store/migrations')
-/** The queue speaks to BullMQ's own schema, the embedded server to its server: neither knows a table of ours. */
+/** The queue uses BullMQ's schema, and src/embedded administers its server; neither may name a table of tokenmill. */
 const OTHER_SQL = ['src/queue', 'src/embedded']
 
 const STATEMENT =
   /['"`]\s*(select\b|insert\s+into\b|update\s+\w+(\.\w+)?\s+(as\s+\w+\s+)?set\b|delete\s+from\b|truncate\b|with\s+\w+\s+as\b)/i
-/** A name with a dash behind it is a word of ours, and no table. */
+/** A name that is followed by a dash isn't a table. */
 const OURS = /\btokenmill\.[a-z_]+(?![\w-])/
 const WRITE =
   /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate(?:\s+table)?|merge\s+into)\s+(?:tokenmill\.)?([a-z_]+)/gi
 
-/** A statement that writes a table whose name is put together, and so is seen by no other law. */
+/** A statement that writes a table whose name is composed, which other tests can't find. */
 const COMPOSED_WRITE =
   /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate(?:\s+table)?)\s+(?:tokenmill\.)?\$\{/i
 

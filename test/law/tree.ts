@@ -1,5 +1,5 @@
-// The tree as the laws see it: every file of ours, its text, and the files and packages that it imports. A process that
-// is forked by its path counts as an import.
+// Reads the source tree for these tests: every file, its text, and the files and packages that it imports. A script
+// that is forked by its path counts as an import.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ export interface SourceFile {
   /** Relative to the root of the project, as is every path here. */
   path: string
   text: string
-  /** As they are written: `./pool.ts`, `pg`. */
+  /** The imports as they are written: `./pool.ts`, `pg`. */
   imports: string[]
 }
 
@@ -37,7 +37,7 @@ export function readTree(folder: string): SourceFile[] {
     })
 }
 
-/** The files of ours that a file imports. */
+/** The project files that a file imports. */
 export function targetsOf({ path, imports }: SourceFile): string[] {
   return imports
     .filter(name => name.startsWith('.'))
@@ -55,7 +55,7 @@ export function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
 }
 
-/** `broken` is what is wrong with one file; every file is asked, and all that is wrong is shown at once. */
+/** Expects that `broken` finds nothing wrong with any file; shows all findings at once. */
 export function expectNone(files: readonly SourceFile[], broken: (file: SourceFile) => readonly string[]): void {
   expect(files.flatMap(file => broken(file).map(what => `${file.path}: ${what}`))).toEqual([])
 }

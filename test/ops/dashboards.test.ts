@@ -1,5 +1,5 @@
-// An installation as `start` runs it, scraped by a real Prometheus with the rules that are shipped: every query of every
-// dashboard answers with data, no alert fires while all is well, and every page passes Prometheus' linter.
+// An installation with all roles, scraped by a real Prometheus with the shipped rules: every query of every dashboard
+// returns data, no alert fires, and every page of metrics passes Prometheus' linter.
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,11 +18,11 @@ import { freePorts } from './free-ports.ts'
 import { missingPrometheus, type Prometheus, promtool, startPrometheus } from './prometheus.ts'
 
 const FOLDER = new URL('../../ops/grafana/', import.meta.url).pathname
-/** Rates need requests while it is scraped. */
+/** The pause between requests, which are made because rates need them. */
 const PUT_MS = 200
 const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
 
-/** What has no data here, and why. */
+/** Queries that return no data here, and why. */
 const EMPTY: [RegExp, string][] = [
   [/^sum by \(alertname, severity\) \(ALERTS/, 'no alert fires'],
   [/\b(pg|redis)_/, 'there are no exporters beside PostgreSQL and Redis'],
@@ -108,7 +108,7 @@ describeRedis('an installation that Prometheus scrapes', () => {
     })
     const call = await openCalls(url, await basicOf(installation.clientFile))
     const put = async () => {
-      // Of the network's brand, so that a scheme token is asked for.
+      // A card of the network's brand, so that a scheme token is requested.
       const card = { cardNumber: '5555555555554444', expiryMonth: 12, expiryYear: 2030 }
       const body = { token_scope: tokenScope, ...(await encrypted(card, installation.credentials)) }
       expect((await call('PUT', CARD, { body })).status).toBe(200)

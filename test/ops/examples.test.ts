@@ -1,5 +1,5 @@
-// The examples of ops/ and docker-compose.yml: what they name is there, and ports are those of the roles. No container is
-// started.
+// The examples of ops/ and docker-compose.yml: the files that they name exist, and the ports are those of the roles. No
+// container is started.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

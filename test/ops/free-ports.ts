@@ -1,5 +1,5 @@
-// Ports of this machine, one after the other, that nobody listens on. They are below those that systems give to whoever asks
-// for any port, so that nothing that starts meanwhile is given one of them.
+// Finds consecutive ports of this machine on which no process listens. They are below the range from which systems
+// choose a port for a process that asks for any.
 import { randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
 

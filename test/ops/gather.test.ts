@@ -1,4 +1,4 @@
-// What a supervisor shows of its worker processes: those that work, that ended, and that hang.
+// The metrics that a supervisor shows of worker processes that work, have ended, or hang.
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'

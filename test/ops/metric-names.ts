@@ -1,4 +1,4 @@
-// The names of all metrics that any process of ours shows, but for those of Node.
+// The names of all metrics that the product's processes show, without those of Node.
 import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
 import { openThreeDsMetrics } from '../../producers/gateway/three-ds/metrics.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
@@ -12,7 +12,7 @@ import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
 import { openSupervisorMetrics } from '../../workers/process/supervise.ts'
 
-/** Each set of a registry of its own: those of the HTTP roles are in two. */
+/** Each set is opened in a separate registry, because both HTTP roles have some metrics. */
 const SETS = [
   (registry: ReturnType<typeof openRegistry>) => openWorkerMetrics(registry, KINDS),
   openGatewayMetrics,

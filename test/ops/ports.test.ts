@@ -1,4 +1,4 @@
-// The ports of metrics: one per role and host, and what becomes of a process whose port is taken.
+// The ports of metrics: one per role and host, and the end of a process whose port is in use.
 import { createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'

@@ -1,5 +1,5 @@
-// A Prometheus of a test's own, with the rules of this installation, and promtool. Both are Debian's package `prometheus`;
-// tests that need them are skipped where they are absent, and REQUIRE_PROMETHEUS=1 makes that a failure (test/support/run/setup.ts).
+// Starts a Prometheus with the shipped rules, and runs promtool. Both are in Debian's package `prometheus`. Tests that
+// need them are skipped if they are missing; with REQUIRE_PROMETHEUS=1 the run fails (test/support/run/setup.ts).
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -19,7 +19,7 @@ function find(program: string): string | undefined {
   return paths.map(dir => join(dir, program)).find(path => existsSync(path))
 }
 
-/** What is absent, in words; empty where nothing is. */
+/** What is missing, in words. */
 export function missingPrometheus(): string[] {
   return PROGRAMS.filter(program => find(program) === undefined).map(program => `no ${program} (Debian: prometheus)`)
 }
@@ -47,7 +47,7 @@ export interface Sample {
 
 export interface Prometheus {
   query(expression: string): Promise<Sample[]>
-  /** By address: whether its last scrape went well. */
+  /** The health of each target by its address. */
   targets(): Promise<Record<string, string>>
   stop(): Promise<void>
 }
@@ -58,7 +58,10 @@ interface Answer<T> {
   data: T
 }
 
-/** Scrapes these ports of this machine each second, as ops/prometheus/prometheus.yml says otherwise. */
+/**
+ * Starts a Prometheus that scrapes these ports of this machine each second, otherwise with the settings of
+ * ops/prometheus/prometheus.yml.
+ */
 export async function startPrometheus(ports: readonly number[]): Promise<Prometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'tokenmill-prometheus-'))
   await cp(RULES, folder, { recursive: true })

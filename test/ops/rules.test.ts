@@ -1,5 +1,5 @@
-// The files of ops/prometheus: promtool takes them, each alert is tested firing and not firing and has a section of the
-// page for who is on call, and they name what tokenmill shows.
+// The files of ops/prometheus: promtool accepts them, each alert is tested firing and not firing and has a section in
+// docs/on-call.md, and they use only metrics that tokenmill shows.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,5 +1,5 @@
-// Stands for a worker process: it works on nothing, and answers its supervisor. Its process id is what keeps it from being
-// ready, so that a test can reach it.
+// Acts as a worker process that only replies to its supervisor. It gives its process id as a reason for not being
+// ready, so that a test learns the id.
 
 import { openHealth } from '../../src/health.ts'
 import { endWithParent } from '../../src/lifetime.ts'
@@ -10,7 +10,7 @@ import { readWorkerSettings } from '../../workers/process/worker-settings.ts'
 endWithParent()
 const { name } = readWorkerSettings(process.env)
 const registry = openRegistry({ role: 'worker', process: name })
-// Not a number, which not every message can hold.
+// Not a number, which JSON can't hold.
 registry.gauge('test_ratio', 'Of nothing to nothing.').set(Number.NaN)
 answerSupervisor(openHealth(registry, { others: async () => [String(process.pid)] }))
 process.send?.({ ready: true })

@@ -1,4 +1,4 @@
-// Orders of a small world, so that filters meet one another.
+// Makes orders with few different values, so that filters find several.
 import type { IngestedOrder } from '../../src/orders/order.ts'
 import { ORDER_STATUSES, ORDER_TYPES } from '../../src/orders/order.ts'
 
@@ -7,7 +7,7 @@ export const THEIRS = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 export const uid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const COMPANIES = ['Bäckerei Österreich', 'ACME 100%_\\', "O'Hara & Sons", 'acme north', undefined]
 
-/** The same `n`, the same order. Every tenth is another entity's. */
+/** The same `n` gives the same order. Every tenth belongs to another entity. */
 export function orderOf(n: number): IngestedOrder {
   const created = Date.UTC(2026, 0, 1) + (n % 50) * 3_600_000
   const company = COMPANIES[n % 5]

@@ -1,4 +1,4 @@
-// Orders in the store: the later modification stands, and what a search finds is what a walk through all orders finds.
+// Orders in the store: the latest modification is kept, and a search finds the same orders as a filter over all orders.
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
@@ -13,7 +13,7 @@ const ALL = Array.from({ length: 400 }, (_, n) => orderOf(n))
 
 let database: FreshDatabase
 let store: Store
-/** As the gateway has it. */
+/** A store with the gateway's role. */
 let reader: Store
 beforeAll(async () => {
   database = await freshDatabase()
@@ -47,7 +47,7 @@ describe('an order', () => {
     expect(await mine()).toMatchObject([{ status: 'SUBMITTED' }])
     expect(await orders.saveAll(store, [later(11, { status: 'COMPLETED' })])).toEqual({ created: 0, updated: 1 })
     expect(await mine()).toMatchObject([{ status: 'COMPLETED' }])
-    // Set by several at once, the latest stands.
+    // If several set an order at once, the latest modification is kept.
     const states = Array.from({ length: 20 }, (_, n) => later(20 + n, { modifiedBy: `Writer ${n}` }))
     await Promise.all(
       states.toSorted((a, b) => a.modifiedBy.localeCompare(b.modifiedBy)).map(state => orders.saveAll(store, [state])),
@@ -94,7 +94,7 @@ const queries = fc
   .filter(parsed => parsed.success)
   .map(parsed => parsed.data as OrderQuery)
 
-/** The straightforward way. */
+/** Finds the orders by a filter over all of them. */
 function found(entity: string, query: OrderQuery): IngestedOrder[] {
   const within = (list: readonly string[] | undefined, value: string | undefined) =>
     list === undefined || (value !== undefined && list.includes(value))

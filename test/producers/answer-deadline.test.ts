@@ -1,4 +1,4 @@
-// How long a run waits: told in milliseconds here, in seconds at the command line.
+// How long a run waits for answers.
 import { expect, it } from 'vitest'
 import { openAnswerDeadline } from '../../producers/answer-deadline.ts'
 import { until } from '../support/until.ts'

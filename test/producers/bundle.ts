@@ -1,5 +1,5 @@
-// What the tests of the producers share: a client's and an installation's keys made on the spot, and a scripted worker
-// that checks each envelope as the real one does and answers as it is told.
+// What the tests of producers share: new keys of a client and an installation, and a scripted worker that checks each
+// envelope as a real one does and answers as the test says.
 import {
   createHash,
   createPrivateKey,
@@ -73,7 +73,7 @@ export interface Seen {
 export interface FakeWorker {
   /** Every envelope that was worked, in order. */
   seen: Seen[]
-  /** Jobs that were taken and not yet answered, and the most of them that there ever were. */
+  /** How many jobs were taken and not yet answered, and the highest such number so far. */
   open: () => number
   openMax: () => number
   close(): Promise<void>

@@ -1,5 +1,5 @@
 // The client library against a real queue server and a scripted worker: what it refuses to send, when a job counts as
-// answered, what it takes for a result, and what bounds it.
+// answered, which results it accepts, and its limits.
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import {
@@ -157,7 +157,7 @@ describeRedis('client', () => {
     const { seen } = worker(async ({ claims }, tell) => {
       const times = seen.filter(other => other.claims.jti === claims.jti).length
       if (times === 2) await tell()
-      // Repeats go on until the result is read, under load more than one.
+      // The client repeats the job until it reads the result; under load that is more than once.
       if (times === 1) now += 86_400_000
       return undefined
     })

@@ -1,4 +1,4 @@
-// The client on either queue engine: the same calls, the same counts.
+// The client behaves the same on both queue engines.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Client, connect } from '../../producers/client.ts'
 import { type Opened, openEngine } from '../queue/bundle.ts'

@@ -1,5 +1,5 @@
-// A client hands its trace on only while the list that workers sign says that all of them know it: an older worker refuses
-// a claim that it doesn't know. The lists are laid out by hand, as workers would and as they never would.
+// A client sends its trace only while the list that workers sign says that all of them understand it: an older worker
+// refuses a claim that it doesn't know. The test writes valid and invalid lists.
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ClosedError } from '../../producers/client/errors.ts'

@@ -1,5 +1,5 @@
-// A sender finds out by a signed list that its key isn't live; no other list, and none, makes it conclude anything. The
-// lists are laid out by hand, as workers would and as they never would.
+// A sender finds out from a signed list that its key isn't live. Any other list, or none, leaves it in doubt. The test
+// writes valid and invalid lists.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -56,7 +56,7 @@ describeRedis('a sender', () => {
   const publish = (text: string) => queues.setNotice('live-keys', text, LIVE_KEYS.lifeMs)
   const seal = (over: Partial<LiveKeys> = {}) => sealLiveKeys(listOf(over), parties.installation)
 
-  /** Calls, and counts the looks that were answered. */
+  /** Makes a call, and counts its readings of the list. `ended`: how the call has ended; undefined before that. */
   async function call(url?: string): Promise<{ ended: () => unknown; call: Promise<unknown> }> {
     const own = url === undefined ? queues : await openRedis([url], { prefix, lockMs: 30_000, log: silent })
     const counted: Queues = {

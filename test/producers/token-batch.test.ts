@@ -1,4 +1,4 @@
-// A chunk as the worker will find it: cut alike each time, bound to its envelope, and the same chunk when encrypted anew.
+// The ask of a chunk: its block is bound to client and jti, and a chunk that is encrypted anew counts as the same.
 import { describe, expect, it } from 'vitest'
 import { tokenBatch } from '../../producers/token-batch.ts'
 import { isRefusal } from '../../src/errors.ts'

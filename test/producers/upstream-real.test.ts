@@ -1,4 +1,4 @@
-// The program in docs/upstream.md, as it stands there, against a real installation: real worker, real store.
+// Runs the program in docs/upstream.md unchanged against a real worker and store.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What the tests of the queue room share: queues opened on a suite's engine, and a handler that remembers.
+// What the tests of queues share: queues on a suite's engine, and a handler that records its jobs.
 import { Writable } from 'node:stream'
 import pg from 'pg'
 import { pino } from 'pino'
@@ -66,7 +66,7 @@ export function recorder(answer: (job: ReceivedJob) => Disposition | Promise<Dis
   }
 }
 
-/** Holds until opened. */
+/** A promise and the function that resolves it. */
 export function gate() {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { passed: promise, open: resolve }

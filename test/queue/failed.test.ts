@@ -116,7 +116,7 @@ describeEngines('failed jobs', engine => {
     const seen: string[] = []
     for await (const copy of failedCopies(queues, 'f-pages')) {
       seen.push(copy.jobId)
-      // Housekeeping takes the oldest meanwhile.
+      // The oldest copies are trimmed meanwhile.
       if (seen.length === 1) expect(await trimFailed(queues, 'f-pages', { countMax: 38 })).toBe(7)
     }
     expect(seen).toEqual(Array.from({ length: 38 }, (_, i) => `j_${44 - i}`))

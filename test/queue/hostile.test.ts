@@ -1,5 +1,5 @@
-// What a producer writes beside its data decides nothing: BullMQ lets a job's options beat the worker's, so a worker
-// replaces them before anything reads them.
+// The options that a producer writes into a job have no effect. BullMQ prefers a job's options to the worker's, so a
+// worker replaces them before anything reads them.
 import { createPostgresBackend, FlowProducer, Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ describeEngines('a hostile producer', engine => {
     await opened?.close()
   })
 
-  /** BullMQ as anybody may use it. */
+  /** Opens BullMQ itself, without this project's code. */
   function rawQueue(name: string): Queue {
     const queue = opened.pool
       ? (new Queue(name, { connection: opened.pool as never }, createPostgresBackend as never) as Queue)
@@ -139,7 +139,7 @@ describeEngines('a hostile producer', engine => {
     await worker.close(1_000)
   })
 
-  // What BullMQ can't read or count, it hands out again and again, and on PostgreSQL nothing else any more.
+  // BullMQ fetches a job that it can't read again and again, and on PostgreSQL no other job any more.
   const damages = engine.redisUrls
     ? [
         ['opts', '{"broken'],

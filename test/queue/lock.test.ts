@@ -1,4 +1,5 @@
-// A job is a worker's while its lock holds. Whoever loses it is told, whoever dies is followed.
+// A worker has a job while its lock holds. A worker that loses the lock is told; the job of a worker that dies goes to
+// another.
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../support/engines.ts'

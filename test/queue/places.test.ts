@@ -1,4 +1,4 @@
-// How many jobs a worker may have in hand, depending on what else it has.
+// How many jobs a worker may have in progress, depending on its other jobs.
 import { expect, it } from 'vitest'
 import { openPlaces } from '../../src/queue/places.ts'
 
@@ -18,7 +18,7 @@ it('while other jobs come, background jobs lose a place with each that ends, dow
   const { take, most, wait } = open(64)
   const background = Array.from({ length: 63 }, () => take({ isBackground: true }))
   const leave = take({ isBackground: false })
-  // The place that the other job leaves is fetched for again.
+  // A job is fetched for the place that the other job leaves.
   expect(most()).toBe(64)
   leave()
   expect(most()).toBe(64)

@@ -1,4 +1,4 @@
-// What producers and sweepers may rely on.
+// What the queues do for producers and housekeeping.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../support/engines.ts'
 import { until } from '../support/until.ts'

@@ -1,4 +1,4 @@
-// The end of a worker: no further jobs, those being handled finished or handed back, and never later than said.
+// A worker that closes takes no further jobs, finishes or returns those in progress, and ends by its deadline.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../support/engines.ts'
 import { until } from '../support/until.ts'

@@ -1,4 +1,4 @@
-// The tick: one empty job for the next minute, laid again and again, on both engines.
+// The tick: one empty job for the next minute, however often it is requested, on both engines.
 import { createPostgresBackend, Queue } from 'bullmq'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../support/engines.ts'

@@ -1,4 +1,4 @@
-// What becomes of a job, by its handler's word.
+// What happens to a job, by the disposition that its handler returns.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Disposition, Handler } from '../../src/queue/engine.ts'
 import { describeEngines } from '../support/engines.ts'
@@ -144,7 +144,7 @@ describeEngines('a worker', engine => {
     await worker.ready
     await queues.add('paused', { id: 'j_1', data: {} })
     await until(() => ids().length === 1)
-    // What finishes a job fetches the next: a pause holds for what is fetched after it.
+    // The end of a job fetches the next one, so a pause affects only later fetches.
     await until(async () => Object.values(await queues.depth('paused')).every(count => count === 0))
     await worker.pause()
     await queues.add('paused', { id: 'j_2', data: {} })

@@ -1,4 +1,4 @@
-// Who makes a report, and what becomes of reports and files in time.
+// Which job makes a report, and which reports and files are removed later.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -124,7 +124,7 @@ describe('of those that ask for one report', () => {
     expect(await reports.find(store, lost.reportUid)).toMatchObject({ status: 'FAILED' })
     await reports.progress(store, heir.reportUid, 0)
     await reports.succeed(store, heir.reportUid, made(true))
-    // The lost one comes back: it is answered with what the heir made, and can't end its own any more.
+    // The first job comes back. It gets the report that the other job made, and can't end its own.
     await expect(reports.succeed(store, lost.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
     expect(await reports.claim(store, lost, KEEP)).toMatchObject({
       claim: 'stored',
@@ -142,7 +142,7 @@ describe('of those that ask for one report', () => {
     await reports.succeed(store, mine.reportUid, made(true))
     const told = await eventsOf(mine.reportUid)
     expect(told.map(({ type, revision }) => `${type} ${revision}`)).toEqual(['report.failed 1', 'report.succeeded 2'])
-    // A word: no sums of the report, and no texts.
+    // The event holds a code only: no sums of the report and no texts.
     expect(told[0]?.data).toEqual({
       ...{ report_uid: mine.reportUid, report_type: 'INVOICE', entity_id: ENTITY, revision: 1 },
       ...{ status: 'FAILED', reason: 'report_mismatch' },
@@ -210,7 +210,7 @@ describe('the sweep', () => {
     const now = Date.now()
     const uid = '11111111-1111-4111-8111-111111111111'
     const orphan = storageKey(`INVOICE_2026-01-01_${uid}.csv`, 'a'.repeat(64))
-    // What others keep in the same place is theirs.
+    // Files of others in the same place must stay.
     const foreign = ['payroll-2026.xlsx', 'kek', `INVOICE_2026-01-01_${uid}.csv`]
     for (const name of ['old.csv', 'young.csv', orphan, `part_${uid}`, 'fresh.csv', ...foreign])
       await writeFile(join(folder, name), 'x')

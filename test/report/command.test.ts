@@ -1,4 +1,4 @@
-// `tokenmill report`, as operators and clients type it.
+// `tokenmill report`: requests, lists and downloads.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -39,7 +39,7 @@ describeOnRedis('report', engine => {
     })
   })
 
-  // Only there a command has no store at hand.
+  // Only on Redis can a command run without a store.
   if (engine.name === 'redis')
     it('passes on what a worker refuses: 3, and names the missing role', async () => {
       const noStore = { DATABASE_URL: undefined }

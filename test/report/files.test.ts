@@ -1,4 +1,4 @@
-// Where files lie: one set of laws over the folder and the bucket.
+// The places of files: the same tests for a folder and a bucket.
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// A ledger to report of, written by SQL: how lines get there is the ledger's own test.
+// Writes ledger lines for reports directly by SQL.
 
 import { ensureMonths } from '../../src/store/ledger/ledger-months.ts'
 import type { Store } from '../../src/store/pool.ts'

@@ -1,4 +1,4 @@
-// A ledger in memory, reported of without a store: lines, group sums and totals are worked out in the plainest way.
+// A ledger in memory: computes lines, group sums and totals of a report without a store.
 import fc from 'fast-check'
 import type { Row } from '../../src/report/definition.ts'
 import type { Source } from '../../src/report/tie-out.ts'

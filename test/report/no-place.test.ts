@@ -1,5 +1,4 @@
-// Reports where an installation may have several hosts, and no common place for their files is named: nobody is left to
-// wait for a report that can't be made or can't be had.
+// Reports in an installation without a common place for their files: requests are refused at once instead of waiting.
 import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -53,7 +52,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
     const refused = await client.call('report', REQUEST, { jti, timeoutMs: 25_000 })
     expect(refused.error).toMatchObject({ code: 400, details: { 'body.kind': { code: 'reports_unavailable' } } })
     if (engine.name === 'redis') {
-      // Where there is no store, only the answer says it.
+      // Without a store the command learns it only from the answer.
       const asking = ['report', 'request', '--type', 'BATCH_REPORT', '--parameter', 'batchId=b', '--wait']
       const asked = await runCommand([...asking, '--client', installation.clientFile], {
         env: { ...installation.env, DATABASE_URL: undefined },
@@ -75,7 +74,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
     await Promise.all([end(workers), end(maker)])
   }, 120_000)
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('has no workers for reports alone: 78', async () => {

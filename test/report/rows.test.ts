@@ -1,4 +1,4 @@
-// Reports over a real store: what the SQL says against the plainest evaluation in memory.
+// Reports over a real store: the results of the SQL compared with a computation in memory.
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

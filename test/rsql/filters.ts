@@ -1,5 +1,5 @@
-// Search expressions made by chance, each with what it means said in plain code. It shares nothing with the product's
-// parser but the names of the fields.
+// Random search expressions, each with a function that tells which reports match. Only the names of the fields are
+// shared with the product's parser.
 import fc from 'fast-check'
 
 export interface Shown {
@@ -25,7 +25,7 @@ const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 const written = (text: string, quote: boolean) =>
   quote || text === '' || /["'();&,=!~<>\s]/.test(text) ? quoted(text) : text
 
-/** The first moment of what a text names, and the first after it. */
+/** The first moment of the day or time that a text names, and the first moment after it. */
 function spanOf(text: string): { from: number; to: number } {
   if (text.length === 10)
     return { from: Date.parse(`${text}T00:00:00Z`), to: Date.parse(`${text}T00:00:00Z`) + 86_400_000 }
@@ -120,7 +120,7 @@ export function filters(reports: readonly Shown[]): fc.Arbitrary<Filter> {
       { minLength: 1, maxLength: 5 },
     )
     .map(parts => parts.join(''))
-    // A repetition needs something to repeat; what anchors have is said elsewhere.
+    // A repetition needs something to repeat.
     .filter(text => !/(^|[(|^$*+}])[*+{]/.test(text))
   const moment = (pick: (report: Shown) => number) =>
     fc
@@ -242,7 +242,7 @@ function term(
   })
 }
 
-/** Every part in parentheses of its own but single comparisons: what binds tighter is another test's affair. */
+/** Joins parts, each in parentheses unless it is a single comparison, so that precedence plays no part. */
 function joined(parts: Filter[], sign: string, matches: Filter['matches']): Filter {
   const text = parts.map(part => (/[;,]| and | or /.test(part.text) ? `(${part.text})` : part.text)).join(sign)
   return { text, matches, mentionsEntity: parts.some(part => part.mentionsEntity) }

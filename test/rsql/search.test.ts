@@ -32,7 +32,7 @@ function reportOf(index: number): Shown {
     reportParameter: pick(parameters, 5),
     mimeType: pick(MIME_TYPES, 1),
     reportEntityUid: pick([OWN, OWN, SISTER, STRANGER], 1),
-    // One without a file may have been given its name already.
+    // A report without a file may already have a file name.
     fileName: status === 'SUCCESSFUL' ? `made_${index}.csv` : pick(names, 3),
     createdOn,
     modifiedOn: createdOn + ((index * 1_234_567) % 90_000_000),
@@ -85,7 +85,7 @@ describe('a search of reports', () => {
     await fc.assert(
       fc.asyncProperty(filters(REPORTS), async filter => {
         const page = await search(store, query({ search: filter.text }))
-        // The bounds on size are their own tests' affair.
+        // Expressions beyond the bounds are refused; other tests test the bounds.
         if (isParseError(page)) {
           expect(page.message).toMatch(/more than|deeper than/)
           return
@@ -155,7 +155,7 @@ describe('a search of reports', () => {
       { numRuns: 4_000 },
     )
     expect(taken).toBeGreaterThan(100)
-    // The worst of what is taken, over the longest text that a name has.
+    // The slowest expressions that are accepted, with the longest file name.
     const worst = [
       '(a|b)*a(a|b){30}c',
       '((a*)*)*c',
@@ -199,7 +199,10 @@ select gen_random_uuid(), ($2::text[])[1 + i % 7], jsonb_build_object('clearingD
     await database?.drop()
   })
 
-  /** The least time of five turns each of a search and of a pass over every row, in alternation: both bear the same load. */
+  /**
+   * The shortest of five times of a search, and of a pass over every row. They alternate, so that other load affects
+   * both.
+   */
   async function compare(text: string): Promise<{ found: number; passed: number }> {
     const pass = `select count(*) from tokenmill.report where file_name ~ '_9[0-9]*5[.]csv$' and md5(file_name) <> ''`
     const least = { found: Number.POSITIVE_INFINITY, passed: Number.POSITIVE_INFINITY }

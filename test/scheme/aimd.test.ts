@@ -9,13 +9,13 @@ interface Run {
   granted: number
   allowed: number
   latencyMs: number
-  /** An interactive call so often, ms. */
+  /** The pause between two interactive calls, in ms. */
   interactiveEveryMs: number
   /** Timers of the process are late by up to that much. */
   jitterMs?: number
 }
 
-/** Works `cards` bulk calls to their end, called again when turned away. */
+/** Makes `cards` bulk calls; a call that is turned away is repeated. */
 function work({ cards, granted, allowed, latencyMs, interactiveEveryMs, jitterMs = 0 }: Run) {
   const limits = { ratePerSecond: granted, inFlightMax: 64 }
   let now = 0

@@ -1,4 +1,4 @@
-// A simulated network of a test's own and a connector to it, over HTTP on this machine.
+// Starts a simulated network and a connector to it, over HTTP on this machine.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ export interface SchemeBundle {
   schemes: Schemes
   mdes: SchemeProvider
   stats(): Promise<Stats>
-  /** What the issuer does on its own. */
+  /** Does something as the issuer. */
   control(reference: string, deed: Record<string, unknown>): Promise<number>
   close(): Promise<void>
 }
@@ -32,14 +32,14 @@ export interface SchemeBundle {
 export interface SchemeBundleOptions {
   ratePerSecond?: number
   latencyMs?: number
-  /** For every answer (10,000). */
+  /** How long an answer is awaited, in ms (10,000). */
   timeoutMs?: number
   /** Changes to the scheme file's `mdes`. */
   mdes?: Record<string, unknown>
   notifyUrl?: string
 }
 
-/** For tests of lost answers: long enough for a busy machine, short enough to be waited for. */
+/** The time-out in tests of lost answers, in ms. */
 export const SHORT_MS = 800
 
 export async function openSchemeBundle(options: SchemeBundleOptions = {}): Promise<SchemeBundle> {

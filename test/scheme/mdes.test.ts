@@ -66,10 +66,10 @@ describe('an answer that is lost', () => {
     expect(await hasty.mdes.provision(id, card(pan), 'interactive')).toEqual({ answer: 'unknown' })
     const found = tokenOf(await hasty.mdes.find(id, nothingTaken(pan), 'interactive'))
     expect(found).toMatchObject({ state: 'ACTIVE', suspendedBy: [] })
-    // One that has been there for longer is somebody else's.
+    // A token that is older than `since` doesn't belong to this provisioning.
     const later = { ...nothingTaken(pan), since: Date.now() + 60_000 }
     expect(await hasty.mdes.find(id, later, 'interactive')).toEqual({ answer: 'done', value: undefined })
-    // The same again: the network refuses the second task, and we are none the wiser and none the worse.
+    // The network refuses the repeated task, so the answer stays unknown and no second token is made.
     expect(await hasty.mdes.provision(id, card(pan), 'interactive')).toEqual({ answer: 'unknown' })
     expect(tokenOf(await hasty.mdes.find(id, nothingTaken(pan), 'interactive')).reference).toBe(found.reference)
     expect((await hasty.stats()).cardsWithSeveralLiveTokens).toBe(0)
@@ -106,7 +106,7 @@ describe('an answer that is lost', () => {
     const found = tokenOf(await hasty.mdes.find(id, { card: card(pan), taken }, 'interactive'))
     expect(taken).not.toContain(found.reference)
     for (const reference of [...taken, found.reference]) await hasty.mdes.delete(newId(), reference, 'interactive')
-    // Deleted since: there is nothing left to find.
+    // All tokens are deleted, so none is found.
     expect(await hasty.mdes.find(id, { card: card(pan), taken: [] }, 'interactive')).toEqual({
       answer: 'done',
       value: undefined,

@@ -1,4 +1,4 @@
-// Lifecycle notifications, as the simulated network sends them and as nobody should.
+// Lifecycle notifications of the simulated network, and invalid ones.
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,5 +1,5 @@
-// Shares of a granted rate against a model: processes that come, want, renew, lose answers, stall and die, each with a
-// steady clock of its own. What all of them may use together is never more than what is granted.
+// Shares of a granted rate, tested with a model of processes that start, ask for shares, renew them, lose answers,
+// stall and die, each with a separate clock. Together they may never use more than the granted rate.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -19,20 +19,20 @@ const NOTHING = { interactive: 0, bulk: 0 }
 interface Process {
   name: string
   interactive: boolean
-  /** Of its clock, to that of the model. */
+  /** The difference of its clock from the model's. */
   offsetMs: number
   speed: number
   wants: Claim['wants']
   beat: number
   share: number
-  /** By its own clock: until when the share may be used. */
+  /** Until when the share may be used, by its own clock. */
   until: number
   seen: Seen
   asked: { sentAt: number; holds: number } | undefined
   answer: { sentAt: number; share: number } | undefined
 }
 
-/** The store, which knows no time, and everybody who uses it. */
+/** Opens the model: the store, which has no clock, and the processes that use it. */
 function openModel(granted: number) {
   const rates = new Map([[PROVIDER, granted]])
   let now = 0
@@ -60,13 +60,13 @@ function openModel(granted: number) {
         ...{ until: Number.NEGATIVE_INFINITY, seen: new Map(), asked: undefined, answer: undefined },
       })
     },
-    /** Whoever asks again has given the answer before up. */
+    /** Begins an exchange; an earlier answer that didn't arrive is lost. */
     ask: (process: Process) => {
       process.beat += 1
       process.answer = undefined
       process.asked = { sentAt: clockOf(process), holds: usedBy(process) }
     },
-    /** The transaction, in one piece. */
+    /** Runs the transaction of the exchange. */
     commit: (process: Process) => {
       if (!process.asked) return
       const { sentAt, holds } = process.asked
@@ -92,7 +92,7 @@ function openModel(granted: number) {
       model.die(process)
       lines = lines.filter(line => line.process !== process.name)
     },
-    /** Another one in its place. */
+    /** Starts another process in the place of this one. */
     restart: (process: Process) => {
       Object.assign(process, { beat: process.beat + 1_000, share: 0, until: Number.NEGATIVE_INFINITY, seen: new Map() })
       Object.assign(process, { asked: undefined, answer: undefined })
@@ -175,7 +175,8 @@ describe('shares of a granted rate', () => {
           while (model.processes.length > all.length) model.processes.pop()
           while (model.processes.length < all.length) model.arrive(model.processes.length === 0, 0, 1)
           for (const [index, process] of model.processes.entries()) process.wants = all[index] ?? NOTHING
-          // By then the dead are known to be dead, and then all renew three times: to be seen, to give back, to take.
+          // Long enough that dead processes are known to be dead, and that all others renew three times: to be seen, to
+          // give back, to take.
           for (let second = 0; second < 12; second += 1) {
             model.pass(1_000)
             for (const process of model.processes) model.renew(process)

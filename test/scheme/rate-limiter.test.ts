@@ -1,4 +1,4 @@
-// The queues before a network: bounded, interactive first, and nobody is left waiting for ever.
+// The queues in front of a network are bounded, interactive calls come first, and no call waits for ever.
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { openRateLimiter, type RateLimiter, type RateLimiterOptions } from '../../src/scheme/rate-limiter.ts'
 

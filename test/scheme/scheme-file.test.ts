@@ -120,7 +120,7 @@ describe('the settings', () => {
     expect(ours).toMatchObject({ contract: CONTRACT, provider: { name: `third-party ${CONTRACT}` } })
     expect(schemes.named(`third-party ${CONTRACT}`)).toBe(ours?.provider)
     expect(schemes.thirdParty({ type, contract: undefined, entityId })).toEqual(ours)
-    // Whoever knows a contract's name has no right to it by that.
+    // The name of a contract alone gives no right to it.
     expect(schemes.thirdParty({ type, contract: CONTRACT, entityId: CONTRACT })).toBeUndefined()
     expect(schemes.thirdParty({ type: 'THIRD_PARTY_2', contract: CONTRACT, entityId })).toBeUndefined()
     // A contract that isn't there isn't replaced by the entity's.

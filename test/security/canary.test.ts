@@ -1,5 +1,5 @@
-// Cards go in by every way there is, good and bad; then everything that could have kept one is searched. PCI DSS 3.3.1,
-// 3.5.1: no card number and no security code is found anywhere in clear, in base64 or in hex.
+// Cards are sent in every way that there is, valid and invalid; then every place that could hold one is searched. PCI
+// DSS 3.3.1, 3.5.1: no card number and no security code is found anywhere in clear, in base64 or in hex.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -426,14 +426,14 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     for (const worker of ['interactive-0', 'bulk-0'])
       expect(metrics).toMatch(new RegExp(`^tokenmill_jobs_total\\{[^}]*process="${worker}"`, 'm'))
     places.push({ name: 'metrics', text: metrics })
-    // What waits and what failed lies in the queues at this moment.
+    // Waiting and failed jobs are in the queues at this moment.
     if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
     places.push(...(await readDatabase(engine.databaseUrl)))
     places.push(...(await readFiles(installation.dataDir)))
     places.push(
       ...(await readFiles(inputs, path => !/\/(cards|abort|named|header-\d|keys|jobs)\.(csv|ndjson)$/.test(path))),
     )
-    // Of the server that this file uses: the directory of the run holds those of other files beside it.
+    // The log of the server that this file uses; the directory of the run also holds the logs of other servers.
     const { serverLog } = await findClusterLocation(join(inject('runDir'), 'postgres'))
     const log = await readFile(serverLog, 'utf8')
     expect(log).toContain('ready to accept connections')

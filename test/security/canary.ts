@@ -1,5 +1,5 @@
-// Card numbers made to be searched for, and the search: in plain digits, with anything between them, in base64 at each
-// of its three alignments, in hex. It doesn't know where to look.
+// Makes card numbers to search for, and searches texts for them: as plain digits, with other characters between the
+// digits, in base64 at each of its three alignments, and in hex.
 import { createHash } from 'node:crypto'
 
 export interface Canary {
@@ -7,18 +7,18 @@ export interface Canary {
   pan: string
 }
 
-/** A number of a well-known test BIN; the digits behind it follow from `name`, and its last one is Luhn's. */
+/** A number of a test BIN; its further digits follow from `name`, and its last one is the check digit. */
 export function canary(name: string, bin = '40000073', length = 16): Canary {
   const body = `${bin}${digitsOf(name)}`.slice(0, length - 1)
   return { name, pan: body + checkDigit(body) }
 }
 
-/** The same card with a check digit that is none. */
+/** The same card with a wrong check digit. */
 export function misspelt({ name, pan }: Canary): Canary {
   return { name: `${name}, misspelt`, pan: `${pan.slice(0, -1)}${(Number(pan.slice(-1)) + 5) % 10}` }
 }
 
-/** Cards of the same BIN and last four, as somebody who guesses would try them. */
+/** Card numbers with the same BIN and last four, as somebody who guesses would try them. */
 export function guesses(bin: string, lastFour: string, count: number): string[] {
   const found: string[] = []
   for (let middle = 0; found.length < count; middle += 1) {
@@ -42,7 +42,7 @@ export function checkDigit(body: string): string {
   return String((10 - (sum % 10)) % 10)
 }
 
-/** Somewhere to look: what was written there, as text. */
+/** A place to search: its content as text. */
 export interface Place {
   name: string
   text: string
@@ -52,11 +52,13 @@ export interface Hit {
   canary: string
   place: string
   as: string
-  /** What stands around it, its digits masked. */
+  /** The text around it, with masked digits. */
   near: string
 }
 
-/** Every trace of these cards. The first and the last digits may be shown, so the middle is what is looked for. */
+/**
+ * Every trace of these cards. The first and the last digits may be shown, so only the middle digits are searched for.
+ */
 export function findTraces(canaries: readonly Canary[], places: readonly Place[]): Hit[] {
   const needles = canaries.flatMap(({ name, pan }) =>
     formsOf(pan.slice(4, -2)).map(form => ({ ...form, canary: name })),
@@ -72,7 +74,10 @@ export function findTraces(canaries: readonly Canary[], places: readonly Place[]
   })
 }
 
-/** A security code that a number is never written as: with a zero in front. Hits are counted where it stands alone. */
+/**
+ * Finds security codes: as the value of "cvv" in every form, or where no digit, letter or similar character is beside
+ * the code. The codes begin with a zero, so no number is written like one.
+ */
 export function findCodes(codes: readonly string[], places: readonly Place[]): Hit[] {
   return places.flatMap(({ name: place, text }) =>
     codes.flatMap(code => {
@@ -91,7 +96,7 @@ function formsOf(plain: string): { as: string; needle: string }[] {
   const base64 = (['base64', 'base64url'] as const).flatMap(encoding =>
     [0, 1, 2].map(shift => {
       const bytes = Buffer.from(' '.repeat(shift) + plain)
-      // What the neighbours' bits have a part in is cut off.
+      // Characters that also depend on neighbouring bytes are cut off.
       const needle = bytes.toString(encoding).slice(Math.ceil((shift * 4) / 3), Math.floor((bytes.length * 4) / 3))
       return { as: `${encoding} at ${shift}`, needle }
     }),

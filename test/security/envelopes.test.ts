@@ -1,5 +1,5 @@
-// Envelopes that are forged, broken, stale or presumptuous. CONTRACT 4: what no registered key has signed for us gets
-// nothing done and leaves nothing but a count; what a client signed and may not have is answered.
+// Envelopes that are forged, broken, stale or not permitted. CONTRACT 4: an envelope that no registered key has signed
+// has no effect and is only counted; one that a client signed without permission gets a refusal.
 
 import { createHmac } from 'node:crypto'
 import { createPostgresBackend, FlowProducer, Queue } from 'bullmq'
@@ -54,7 +54,7 @@ describeEngines('an envelope', engine => {
     await installation?.close()
   })
 
-  /** What is in the store, and in every queue but the results. */
+  /** The counts of rows in the store, and of jobs in every queue but results queues. */
   const traces = async () => {
     const { rows } = await installation.vault.store.query<
       Record<'receipts' | 'told' | 'tokens' | 'reply_queues', number>
@@ -72,9 +72,9 @@ describeEngines('an envelope', engine => {
     return depths.reduce((sum, { waiting, active, delayed }) => sum + waiting + active + delayed, 0)
   }
   const drops = () => counters.by('tokenmill_envelopes_refused_total', 'reason')
-  /** Runs `act`; what it put must be dropped for these reasons, once each, and leave nothing. */
+  /** Runs `act`. Expects that its jobs are dropped for these reasons, as often as given, and leave nothing else. */
   const expectDropped = async (reasons: Record<string, number>, act: () => Promise<unknown>) => {
-    // A job is taken off its queue after it was answered: none of an earlier test is to be counted.
+    // Waits until earlier jobs have left their queues: a job leaves its queue only after its answer.
     await until(async () => (await underWay()) === 0, { ms: 20_000 })
     const before = await traces()
     const counted = await drops()
@@ -96,7 +96,7 @@ describeEngines('an envelope', engine => {
     })
     expect(await since()).toEqual(reasons)
     await until(async () => (await traces()).queued === before.queued, { ms: 20_000 })
-    // An answer would have been published by now: this one, asked for later, is.
+    // An answer to them would have been published before this one, which was requested later.
     const later = await send(installation.queues, own)
     expect(await desk.answer(later)).toMatchObject({ code: 404 })
     // A job is taken off its queue after it was answered.
@@ -238,7 +238,7 @@ describeEngines('an envelope', engine => {
     )
   })
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('of another form than ours leaves nothing', async () => {
@@ -310,7 +310,7 @@ describeEngines('an envelope', engine => {
     }
     const counts = Object.fromEntries(Object.entries(forgeries).map(([reason, some]) => [reason, some.length]))
     await expectDropped(counts, () => sendAll(Object.values(forgeries).flat()))
-    // Nor does the other client hear of it.
+    // The other client gets no result either.
     expect(await installation.queues.depth(`results-${other.credentials.signingKey.clientId}`)).toMatchObject({
       waiting: 0,
       active: 0,
@@ -346,7 +346,7 @@ describeEngines('an envelope', engine => {
       expect(await desk.answer(jti)).toMatchObject({ code: 400, error: { details: { [field]: { code } } } })
     }
     expect(await traces()).toMatchObject({ receipts: before.receipts, tokens: before.tokens })
-    // What is corrected may come under the same jti.
+    // The corrected job may have the same jti.
     const jti = await send(installation.queues, own, { claims: { exp: iat - 1 } })
     await desk.answer(jti)
     await send(installation.queues, own, { claims: { jti } })
@@ -444,7 +444,7 @@ describeEngines('an envelope', engine => {
     const end = Date.now() + 6_500
     expect(await clients.retireKey(installation.vault.store, clientId, kid, end)).toBe(true)
     await grantAll(installation.vault.store, installation.vault.ring)
-    // Every worker has read that by then, and believes it for some seconds more.
+    // Every worker has read the row by then, and caches it for some seconds.
     await until(() => Date.now() > end - 1_500, { ms: 8_000 })
     expect(await theirs.answer(await send(installation.queues, credentials), { ms: 1_400 })).toMatchObject({
       code: 404,
@@ -454,7 +454,7 @@ describeEngines('an envelope', engine => {
   })
 })
 
-/** The same bytes, spelt with other last bits. */
+/** Base64url text with other unused last bits, which decodes to the same bytes. */
 function nonCanonical(own: Credentials): string {
   for (let padding = ''; ; padding += ' ') {
     const text = base64url(JSON.stringify(claimsOf(own)) + padding)
@@ -465,7 +465,7 @@ function nonCanonical(own: Credentials): string {
   }
 }
 
-/** Signed with what everybody knows: the public key, as bytes, as JSON, as text. */
+/** Envelopes signed by HMAC with the public key: as bytes, as JSON and as text. */
 function hmacOver(own: Credentials, publicJwk: Json): string[] {
   const head = { alg: 'HS256', kid: own.signingKey.kid, typ: 'tokenmill-job+jwt' }
   const signed = `${base64url(JSON.stringify(head))}.${base64url(JSON.stringify(claimsOf(own)))}`

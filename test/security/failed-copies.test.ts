@@ -1,5 +1,4 @@
-// A failed job is kept for people to look at, its card data for a quarter of an hour: whatever may hold a card is
-// emptied then, and no copy, however it is made, is in the way of the others.
+// Card data are removed from a failed copy after 15 minutes. A copy of any form must not stop this for other copies.
 import { describe, expect, it } from 'vitest'
 import { JOB_TYP } from '../../src/job/envelope/envelope.ts'
 import type { FailedCopy } from '../../src/queue/failed.ts'

@@ -1,5 +1,5 @@
-// Every field of every kind, wrong in every way: always answered 400 by the field's name, without its value, and the
-// worker goes on. INTERFACE 2.8, CONTRACT 3 and 4.
+// Every field of every kind, wrong in many ways: the answer is always 400 with the field's name and without its value,
+// and the worker goes on. INTERFACE 2.8, CONTRACT 3 and 4.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
@@ -15,7 +15,7 @@ import { type Counters, openCounters } from './metrics.ts'
 import { laid, MARK, RIGHT_RECORDS, type Right, rightRequests, TOKEN, textOf, wrongWays } from './wrong.ts'
 
 const WINDOW = 250
-/** Stands where the digest of a job's own block goes. */
+/** Stands for the digest of the job's own block. */
 const UNNAMED = '0'.repeat(64)
 
 describeEngines('a field that is wrong', engine => {
@@ -82,7 +82,7 @@ describeEngines('a field that is wrong', engine => {
     }
     return found
   }
-  /** One line for each answer that breaks the law. */
+  /** One line for each answer that isn't as expected. */
   const broken = (answers: { sent: Sent; answer: Result }[]) =>
     answers.flatMap(({ sent, answer }) => {
       const fields = Object.keys(answer.error?.details ?? {})
@@ -120,7 +120,7 @@ describeEngines('a field that is wrong', engine => {
       }),
     )
     expect(all.length).toBeGreaterThan(700)
-    // The shapes are the same on both engines; what differs is how a text lies in the queue.
+    // The schemas are the same on both engines; only the storage of texts in the queue differs.
     const some = engine.name === 'redis' ? all : all.filter((_, index) => index % 4 === 0)
     expect(broken(await answersOf(some))).toEqual([])
     await isAlive()
@@ -146,7 +146,7 @@ describeEngines('a field that is wrong', engine => {
       .map((wrong, index) => {
         const jti = `claims-${index}`
         const { reply_to: _, ...unaddressed } = wrong.request as Json
-        // What is addressed elsewhere isn't found at this desk.
+        // The answer to a job with another reply queue wouldn't arrive here.
         const claims = { iss, aud, ...(wrong.path[0] === 'reply_to' ? (wrong.request as Json) : unaddressed), jti }
         return {
           name: `${wrong.path.join('.')} ${wrong.what}`,
@@ -161,7 +161,7 @@ describeEngines('a field that is wrong', engine => {
     await isAlive()
   })
 
-  // The queue holds nothing of a record but ciphertext, and nothing more of what is made up.
+  // The queue holds only ciphertext of a record, so one engine is enough.
   if (engine.name === 'postgres') return
 
   it('of a record rejects that record by name, and no other', async () => {
@@ -241,7 +241,7 @@ describeEngines('a field that is wrong', engine => {
       const named = wrong.map(({ path }, index) => {
         const { field = '', reason } = rejected.find(({ line }) => line === index + 2) ?? {}
         const wanted = path.at(-1) === '__proto__' ? 'body' : ['body', ...path].join('.')
-        // What a card itself deserves names the card.
+        // A refusal of the card's content names the card.
         const ok = wanted.startsWith(field) || field.startsWith(wanted)
         return ok ? '' : `${path.join('.')}: ${reason} ${field}`
       })

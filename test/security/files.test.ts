@@ -1,5 +1,5 @@
-// Files as they come from elsewhere, through the real `migrate` command: each bad row is told by its line, each file
-// that can't be used by what is wrong with it, and neither by what it holds. The reader's own laws are in test/migrate.
+// Wrong files through the real `migrate` command: it names the line of each bad row, and the error of a file that can't
+// be used, but never their content.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -167,7 +167,7 @@ describe('a file through the command', () => {
       expect(done).toMatchObject({ code: status, json: undefined })
       expect(done.stderr.split('\n')).toHaveLength(1)
       expect(done.stderr.replaceAll(inputs, '')).not.toMatch(/\d{7}/)
-      // Nothing is left beside it that a later run would trip over.
+      // No file is left beside it that would disturb a later run.
       expect((await readdir(inputs)).filter(file => file.startsWith(`${basename(name)}.`))).toEqual([])
     },
     30_000,

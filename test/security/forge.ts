@@ -1,5 +1,5 @@
-// Jobs as a client library would never make them: any header, any payload, any signature, put straight into a queue.
-// And the desk at which their answers, if any, are found.
+// Makes jobs with any header, payload and signature, and puts them straight into a queue. A desk collects their
+// answers.
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,9 +16,9 @@ export type Json = Record<string, unknown>
 
 export interface Forged {
   header?: Json
-  /** Laid over the claims of a good job; undefined leaves one out. */
+  /** Replace claims of a good job; undefined leaves a claim out. */
   claims?: Json
-  /** In place of everything above. */
+  /** The payload, instead of claims. */
   payload?: string | Buffer
   key?: KeyObject
   block?: string
@@ -26,7 +26,7 @@ export interface Forged {
   queue?: string
 }
 
-/** The claims of a good job of this client, over which a test lays what is wrong. */
+/** The claims of a good job of this client; `over` replaces some of them. */
 export function claimsOf({ signingKey, userId, entityId, audience }: Credentials, over: Json = {}): Json {
   const iat = Math.floor(Date.now() / 1000)
   const claims: Json = {
@@ -71,13 +71,16 @@ export async function systemCredentials(dataDir: string, name: string, like: Cre
 export interface Desk {
   /** Every answer so far to this jti. */
   answersTo(jti: string): Result[]
-  /** The next answer beyond the first `after` of them. */
+  /** Waits for the answer that follows the first `after` answers. */
   answer(jti: string, options?: { after?: number; ms?: number }): Promise<Result>
-  /** Everything that came. */
+  /** All answers that have arrived. */
   all(): Result[]
 }
 
-/** Takes all results of this client's default queue, verified as any caller does it. `forWhom`: whose receipts they are of. */
+/**
+ * Takes all results of this client's default queue, which the client library verifies. `forWhom`: the client that the
+ * receipts belong to.
+ */
 export function openDesk(client: Client, forWhom = client.clientId): Desk {
   const found = new Map<string, Result[]>()
   client.results(delivery => {

@@ -1,5 +1,5 @@
-// BIN, last four and Luhn leave a thousand candidates for a card number: whoever tries them is stopped after ten, one
-// by one, many at once or a chunk of them, and a dry run is no way around. CONTRACT 6.
+// For a known BIN and last four about a thousand card numbers pass Luhn. A client that tries them is stopped after ten:
+// one by one, many at once, in a chunk, and in a dry run. Dry runs also have a daily limit of rows. CONTRACT 6.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ describe('guessing card numbers', () => {
       expect(answer).toMatchObject({ code: 403 })
       expect(isStopped(answer)).toBe(true)
     }
-    // Other cards may be used, and others may use these.
+    // The client may use other cards, and another client may use these.
     expect(await create(guesses('40000071', '4243', 1)[0] as string)).toMatchObject({ code: 200 })
     const other = await installation.addClient('other')
     const theirs = await installation.connect({ credentials: other.credentials, replyTo: 'other' })
@@ -78,7 +78,7 @@ describe('guessing card numbers', () => {
       expect(await client.call('token-update', { id, ...(await card(pan)) })).toMatchObject({ code: 200 })
     const answer = await client.call('token-update', { id, ...(await card(pans[MOST] as string)) })
     expect(isStopped(answer)).toBe(true)
-    // Nor may the card that the token stands for now be confirmed.
+    // An update with the token's own card is refused, too.
     const own = await client.call('token-update', { id, ...(await card(pans[MOST - 1] as string)) })
     expect(isStopped(own)).toBe(true)
     expect(isStopped(await create(pans[MOST] as string))).toBe(true)

@@ -6,9 +6,9 @@ import { until } from '../support/until.ts'
 export interface Counters {
   /** The sum of a counter over its series with these labels, or over all. */
   read(name: string, labels?: Record<string, string>): Promise<number>
-  /** Value by label of a counter that has one; what is zero is left out. */
+  /** The values of a counter by this label, without zeros. */
   by(name: string, label: string): Promise<Record<string, number>>
-  /** When the processes began: another one means that one of them died. */
+  /** When the processes began. It changes if one of them dies. */
   began(): Promise<string>
 }
 
@@ -16,7 +16,7 @@ export interface Counters {
 const PROCESSES = 2
 
 export function openCounters(workers: Pick<Supervised, 'snapshots'>): Counters {
-  /** Of all: one that is busy may answer too late for once. */
+  /** Asks again until all processes reply, because a busy one may reply too late. */
   const snapshots = () =>
     until(
       async () => {

@@ -1,5 +1,5 @@
-// Names that senders choose are stored as they are: none may be a possible card number (PCI DSS 3.5.1), on any way in,
-// and none that was taken before such names were refused is lost.
+// Names that senders choose are stored in clear, so a possible card number is refused as a name (PCI DSS 3.5.1) on
+// every way in. Names that were accepted before this rule still work.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -135,7 +135,7 @@ describeOnRedis('a name that could be a card number', engine => {
     const { clientId } = credentials.signingKey
     expect(await clients.setNames(installation.vault.store, clientId, 'checked')).toBe(true)
     await grantAll(installation.vault.store, installation.vault.ring)
-    // Workers believe what they read of a client for some seconds.
+    // Workers cache a client's row for some seconds.
     await until(
       async () => {
         const answer = await renamed.call('token-lifecycle', suspend, { jti: pan() })
@@ -197,7 +197,7 @@ describeOnRedis('a name that could be a card number', engine => {
   })
 
   it('is taken over HTTP from a client whose names are numbers, and answered again when its rule has changed', async () => {
-    // A client of its own: workers remember a client's rule for a while.
+    // A new client, because workers cache a client's rule for some seconds.
     const turned = await installation.addClient('turned', { names: 'numeric' })
     const headers = { 'idempotency-key': pan() }
     const options = { authorization: await basicOf(turned.clientFile), headers }

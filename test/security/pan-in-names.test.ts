@@ -1,5 +1,5 @@
-// Names are kept and told: none may give away the card of its own job, nor let anybody find out by trying what of that
-// card is hidden.
+// Names are stored and answered: a name must not show the card of its job, and must not let a client find out hidden
+// digits by trying.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { clearNumbersOf, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'

@@ -1,5 +1,5 @@
-// Where a card could have been left: every table of every schema, every key of Redis, every file under a directory.
-// Each is read whole and as text; nothing is judged here.
+// Reads every place that could hold a card as text: every table of every schema, every key of Redis, every file under a
+// directory.
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { Redis } from 'ioredis'
@@ -32,7 +32,7 @@ async function textOf(client: pg.Client, table: string): Promise<string> {
   return rows.map(({ row }) => row).join('\n')
 }
 
-/** Every key of this prefix with all that it holds. */
+/** Every key of this prefix with its value. */
 export async function readRedis(url: string, prefix: string): Promise<Place[]> {
   const redis = new Redis(url, { maxRetriesPerRequest: 1 })
   try {

@@ -1,5 +1,5 @@
-// What a database role may see and do, asked of PostgreSQL itself, column by column: a table or a secret that comes
-// later is closed to both roles until it stands here. DESIGN 4.
+// What a database role may read and write, column by column, as PostgreSQL says. A new table or secret must be added
+// here before a role may use it. DESIGN 4.
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { upgradePostgres } from '../../src/queue/postgres.ts'

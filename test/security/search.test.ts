@@ -1,4 +1,4 @@
-// The search itself: one that finds nothing must be one that would have found it.
+// Tests the search itself: it must find every form of a card that is there.
 import { describe, expect, it } from 'vitest'
 import { canary, findCodes, findTraces, guesses, misspelt } from './canary.ts'
 import { forge, otherKey } from './forge.ts'

@@ -1,5 +1,5 @@
-// Whoever reads the queues gets ciphertext and signed texts. Neither is worth anything to another client: not a block,
-// not an encrypted card, not a job sent again, not somebody else's result.
+// A thief who reads the queues gets ciphertext and signed texts. Another client can't use any of them: not a block, not
+// an encrypted card, not a job that is sent again, not a result.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
@@ -77,7 +77,7 @@ describeEngines('what is stolen from the queues', engine => {
     })
     const request = batchOf(victim, 'theft', block, jwe.alias)
     await send(installation.queues, victim.credentials, { claims: { kind: 'token-batch', jti, request }, block })
-    // Nobody works yet: this is what lies in the queue.
+    // No worker runs yet, so the job is in the queue.
     const [waiting] = await installation.queues.list('token-batch', ['waiting'], 0, 9)
     const stolen = waiting?.data as { jws: string; block: string }
     expect(stolen.block).toBe(block)
@@ -96,7 +96,7 @@ describeEngines('what is stolen from the queues', engine => {
       await put(installation.queues, 'token-batch', { jws, block })
     }
     await until(async () => (await dropped()) === jobs.length, { ms: 10_000 })
-    // With a header of the thief's it isn't the block any more.
+    // With the thief's header the block can't be decrypted.
     const named = batchOf(thief, 'theft', rewrapped, jwe.alias)
     await send(installation.queues, thief.credentials, {
       claims: { kind: 'token-batch', jti, request: named },
@@ -181,14 +181,14 @@ describeEngines('what is stolen from the queues', engine => {
     const before = await tokens()
     for (const copy of [1, 2, 3]) {
       await put(installation.queues, 'token-create', { jws: first }, `j_copy-${copy}`)
-      // In another kind's queue, it is still the job that was signed.
+      // In another kind's queue it is still worked as the signed kind.
       await put(installation.queues, 'token-update', { jws: first }, `j_copy-${copy}`)
     }
     await until(async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0))
     await until(async () => Object.values(await installation.queues.depth('token-update')).every(n => n === 0))
     await desk.answer(await send(installation.queues, victim.credentials))
     expect(await tokens()).toEqual({ ...before, receipts: Number(before?.receipts) + 1 })
-    // A repeat of the stored answer, which whoever has seen it passes over.
+    // The stored answer is repeated with the same id, so a reader skips it.
     expect(new Set(desk.answersTo('again').map(({ result_id }) => result_id)).size).toBe(1)
   })
 
@@ -228,7 +228,7 @@ describeEngines('what is stolen from the queues', engine => {
       ms: 10_000,
       what: 'the end of all forgeries',
     })
-    // This may be a key that isn't known yet: neither believed nor acknowledged.
+    // A result by an unknown key is neither believed nor acknowledged.
     const unknown = sealResult(better, about, { ...forger, kid: 'mine' })
     await put(installation.queues, resultsQueue(client.clientId), unknown, 'r_unknown')
     await until(
@@ -236,7 +236,7 @@ describeEngines('what is stolen from the queues', engine => {
     )
     expect(client.counts().forged).toBe(forged + forgeries.length)
     expect(desk.all().some(({ receipt_id }) => receipt_id === genuine.receipt_id)).toBe(false)
-    // The genuine one is believed where it belongs, and nowhere else.
+    // Another client doesn't believe the genuine result.
     const stolen = thiefs.counts().forged
     await put(installation.queues, resultsQueue(thiefs.clientId), one, 'r_stolen')
     await until(() => thiefs.counts().forged === stolen + 1)

@@ -1,5 +1,5 @@
-// A worker process in which records misbehave by name: `ABORT…` ends the process at once, `DEFECT…` breaks a law of
-// ours, and both have seen the card by then.
+// A worker process that misbehaves at certain references, after it has decrypted the card: at `ABORT…` it ends at once,
+// at `DEFECT…` it throws an error.
 import { fileURLToPath } from 'node:url'
 import { runWorkerProcess } from '../../cli/process/worker-process.ts'
 

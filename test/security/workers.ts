@@ -1,4 +1,4 @@
-// Workers as `tokenmill workers` runs them, but misbehaving (worker.ts), for a test that reads all that they print and show.
+// Runs misbehaving workers (worker.ts) under a supervisor, for a test that reads their output and metrics.
 import { fileURLToPath } from 'node:url'
 import { untilSignal } from '../../src/lifetime.ts'
 import { openLog } from '../../src/log.ts'

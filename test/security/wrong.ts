@@ -1,11 +1,10 @@
-// Requests that are right, and every way in which one of their fields can be wrong. What an answer to them must look
-// like is the test's to say.
+// Makes requests with one wrong field, from correct ones.
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { Json } from './forge.ts'
 
-/** Stands in every wrong text: no answer may hold it. */
+/** A part of every wrong text, which no answer may hold. */
 export const MARK = 'qzmarkedvalue'
-/** Made into nesting by `textOf`, which no serialiser would write. */
+/** `textOf` replaces this by deep nesting, which JSON.stringify can't write. */
 const DEEP = '@@deep@@'
 const DEPTH = 100_000
 
@@ -38,7 +37,7 @@ const VALUES: Record<string, unknown> = {
   'is nested without end': DEEP,
 }
 
-/** Values that happen to be right for these fields; everything else is wrong everywhere. */
+/** The fields for which such a value is correct. */
 const RIGHT: Record<string, readonly string[]> = {
   'is true': ['dry_run', 'refresh'],
   'is an object': ['parameters', 'policy', 'transaction'],

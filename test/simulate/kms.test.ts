@@ -25,7 +25,7 @@ it('prints the settings to start tokenmill with, keeps what its keys wrapped ove
   expect(await running?.exit).toMatchObject({ code: 0 })
   const again = await start()
   Object.assign(process.env, { AWS_ENDPOINT_URL_KMS: again['AWS_ENDPOINT_URL_KMS'] })
-  // Another limit: a client of its own, for the new endpoint.
+  // Another limit makes a separate client, for the new endpoint.
   const kek = await openKms(again['TOKENMILL_KEK'] ?? '', { wholeMs: 14_000 })
   expect((await kek.unwrap(wrapped, 'p')).toString()).toBe('a key')
 })

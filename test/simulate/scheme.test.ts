@@ -1,4 +1,5 @@
-// The simulator as a process: two commands rehearse, kill -9 loses and doubles nothing, and the page lists every card.
+// The simulator as a process: it prints settings, kill -9 loses and doubles no token, its rate is used, and the page
+// lists every card.
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,7 +69,7 @@ describe('tokenmill simulate scheme', () => {
 
   it('keeps tokens and keys over kill -9: no card is lost, none is provisioned twice', async () => {
     const data = join(folder, 'kept')
-    // Slowly, so that it is killed in the middle.
+    // A low rate, so that it is killed while calls are made.
     let simulator = await start(data, '--rate', '60')
     editSchemeFile(simulator.schemeFile, { mdes: { tokenNumbers: false } })
     let mdes = connect(simulator)
@@ -85,7 +86,7 @@ describe('tokenmill simulate scheme', () => {
     expect(done.size).toBeLessThan(cards.length)
     simulator = await start(data, '--rate', '2000')
     mdes = connect(simulator)
-    // What the saga does: ask first, and call again only what has no effect.
+    // Asks for the result first, and calls again only if there was no effect, as a worker does.
     const resolve = async ({ id, pan }: { id: string; pan: string }) => {
       const found = await mdes.find(id, { card: card(pan), taken: [] }, 'bulk')
       if (found.answer !== 'done') throw new Error(`${id}: ${found.answer}`)
@@ -141,8 +142,8 @@ describe('tokenmill simulate scheme', () => {
     const { counts, tokens } = await statsOf(simulator.url)
     expect(tokens.live).toBe(cards.length)
     const throttled = counts['throttled'] ?? 0
-    // Wide, because other tests use the cores too: a simulator that stalls finds what piled up to be too much. The exact
-    // law is in test/scheme/aimd.test.ts, in virtual time; bench/scheme.ts shows the figures.
+    // Wide limits, because other tests use the cores, too: after a stall the simulator refuses the calls that have
+    // accumulated. The exact law is in test/scheme/aimd.test.ts, in virtual time; bench/scheme.ts shows the figures.
     expect(throttled / (counts['calls'] ?? 1)).toBeLessThan(0.2)
     expect(((counts['calls'] ?? 0) - throttled) / (seconds * 40)).toBeGreaterThan(0.7)
     expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.9)]).toBeLessThan(1_000)

@@ -125,7 +125,7 @@ describe('retention', () => {
     const weekEnd = (Math.floor((now / DAY_MS - 4) / 7) * 7 + 4 + 7) * DAY_MS
     const inAWeek = weekEnd + retention.RETENTION.outboxDays * DAY_MS
     const first = await retention.sweep(store, 90, inAWeek)
-    // Last week's is empty and goes; this week's holds a result that nobody has found yet.
+    // Last week's partition is empty and is dropped; this week's holds a result that isn't published.
     expect(first.partitions.filter(name => name.startsWith('receipt'))).toEqual([])
     expect(first.partitions).toHaveLength(1)
     const told = await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })

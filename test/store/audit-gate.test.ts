@@ -1,4 +1,4 @@
-// Which acts are refused while the outside place of the audit is away.
+// The acts that are refused while the place of the audit is away.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -59,7 +59,7 @@ const NEVER = [
     'events.enable',
   ],
   ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry', 'grants.begin'],
-  // A key is restored when something is broken: perhaps also the place of the audit.
+  // Restoring a key isn't refused: the place of the audit may be lost, too.
   ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
   ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
 ]

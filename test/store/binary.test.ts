@@ -33,7 +33,7 @@ describe('an array in its binary form', () => {
     await database?.drop()
   })
 
-  /** What the server reads, as texts. */
+  /** The values that the server reads, as texts. */
   const read = async (type: string, array: Buffer, shown = 'v::text') => {
     const { rows } = await store.query<{ v: string | null }>({
       text: `select ${shown} as v from unnest($1::${type}[]) with ordinality as a(v, place) order by place`,

@@ -113,7 +113,7 @@ where token_expiry_date is not null and expiry_is_done is null and token_expiry_
     await change(deleted, 'DELETE')
     expect(await due(10)).toEqual([active])
     expect(await passed()).toBe(1)
-    // As a worker of release 0.3 does it, which doesn't know the column.
+    // Changed as by a worker of release 0.3, which doesn't know the column.
     await store.query({
       text: `update tokenmill.token set status = 'ACTIVE', suspended_reason = null where token_id = $1`,
       values: [first],

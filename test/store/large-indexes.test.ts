@@ -1,4 +1,4 @@
-// Indexes that are built outside of the migrations: beside work that goes on, and again if a build broke off.
+// Indexes that are built outside of the migrations: while transactions write, and again after a build that failed.
 
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -25,7 +25,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
     await database?.drop()
   })
 
-  /** Runs `use` on a store that explains what it is asked; answers the plans. */
+  /** Runs `use` on a store that explains each statement. Returns the plans. */
   async function plansOf(use: (db: Db) => Promise<unknown>): Promise<string> {
     const plans: string[] = []
     const explaining: Db = {

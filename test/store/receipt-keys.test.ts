@@ -175,7 +175,7 @@ describe('the key of a receipt', () => {
 })
 
 describe('retention', () => {
-  /** A receipt of a week that is over for so long, as a worker of that week left it. */
+  /** Inserts a receipt of a week that ended so many days ago. */
   async function oldReceipt(days: number): Promise<string> {
     const id = randomUUID()
     await makeWeek(days)
@@ -203,7 +203,7 @@ describe('retention', () => {
     const ids: string[] = []
     for (let n = 0; n < 7; n += 1) ids.push(await oldReceipt(120))
     const other = await oldReceipt(30)
-    // Somebody reads the week, so that it can't be dropped: as after a crash between the two.
+    // Another transaction reads the week's partition, so it can't be dropped.
     await client.query('begin')
     await client.query(`select from tokenmill.receipt where day = $1`, [dayAgo(120)])
     const sweep = await retention.sweep(store, 90, Date.now())
@@ -293,7 +293,7 @@ drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follo
 
   const state = async () =>
     (await rowsOf<{ is_filled: boolean }>('select is_filled from tokenmill.receipt_fill'))[0]?.is_filled
-  /** A store that is lost after so many transactions. */
+  /** A store whose transactions fail after so many. */
   function dying(transactions: number): Store {
     let left = transactions
     return {
@@ -305,7 +305,7 @@ drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follo
     }
   }
 
-  /** What holds before the fill, in the midst of it and after it. */
+  /** Checks what must hold before, during and after the fill. */
   async function expectLaws(): Promise<void> {
     expect((await receipts.findAll(store, old)).map(({ receiptId }) => receiptId).sort()).toEqual([...old].sort())
     for (const id of [...old, both]) {
@@ -317,7 +317,7 @@ drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follo
       expect(await answer(id)).toBe(0)
     }
     expect(await receipts.find(store, both)).toMatchObject({ revision: 2 })
-    // The release beside: what one has written, the other finds; what both write is written once.
+    // Workers of both releases: each finds the receipts of the other, and of two that write the same one only one does.
     const [ours, theirs, raced, told, mixed] = Array.from({ length: 5 }, () => randomUUID()) as [string, ...string[]]
     await claim(ours)
     expect(await formerReceipt(ours)).toBeUndefined()

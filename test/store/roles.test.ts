@@ -1,4 +1,4 @@
-// Roles belong to the whole server: databases that are set up at once make them together.
+// Roles belong to the whole server: databases that are set up at the same time may make them at the same time.
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

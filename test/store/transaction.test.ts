@@ -1,4 +1,4 @@
-// A transaction whose statements are sent without waiting for each other: what its caller learns of the one that failed.
+// A transaction whose statements are sent without waiting: its caller gets the error of the statement that failed.
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
@@ -11,7 +11,7 @@ describe('a transaction', () => {
   beforeAll(async () => {
     database = await freshDatabase()
     store = openStore(database.url, { log: openLog('silent'), connectionsMax: 1 })
-    // A rule that two transactions may break together: breaking it is a race.
+    // A constraint that two transactions at the same time may violate; a violation counts as a lost race.
     await store.query({ text: 'create table public.card (a int constraint one_live_token_per_card unique)' })
     await store.query({ text: 'insert into public.card values (1)' })
   })

@@ -1,5 +1,6 @@
-// What the database user of workers may do: each table says so, and neither the audit nor what grants rights can be
-// rewritten with it. That it suffices shows in the other tests: their workers run with these rights (support/workers.ts).
+// What the database user of workers may do: its rights on each table are listed, and it can't rewrite the audit or rows
+// that grant rights. Other tests show that these rights suffice, because their workers have no others
+// (support/workers.ts).
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
@@ -25,7 +26,7 @@ describe('the database user of workers', () => {
     const log = openLog('silent')
     owner = openStore(database.url, { log, connectionsMax: 2 })
     name = new URL(database.url).pathname.slice(1)
-    // A user of its own, because what holds for workers doesn't hold for whoever may act as the owner.
+    // A separate user, because the rights of a session that may act as the owner aren't limited.
     login = `tokenmill_worker_${name}`
     const made = { name: login, database: name, exists: false }
     for (const text of statementsFor(made, 'worker', { verifier: 'a-password', more: [] })) await owner.query({ text })
@@ -163,7 +164,7 @@ from pg_proc where pronamespace = 'tokenmill'::regnamespace and (prosecdef or pr
     expect(rows).toHaveLength(7)
     for (const { settings, rights } of rows) {
       expect(settings).toBe('search_path=pg_catalog, pg_temp')
-      // Rights of everybody have no name before the sign.
+      // Rights that everybody has are shown without a name before the sign.
       expect(rights).not.toMatch(/(^|,)=|everybody/)
     }
   })

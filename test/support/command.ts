@@ -1,5 +1,6 @@
-// The tokenmill command for tests that ask what it does, not how its process lives: one process per test file runs all
-// of them (scripts/command-server.ts). Signals, killing, a standard input that goes on: `startCommand` (process.ts).
+// Runs the tokenmill command for tests of what it does. One process per test file runs all these commands
+// (scripts/command-server.ts). Tests of signals, of killing, or of a standard input that goes on use `startCommand`
+// (process.ts).
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
@@ -18,7 +19,7 @@ export interface Ended {
 }
 
 export interface RunOptions {
-  /** Added to our own environment; undefined removes a variable. */
+  /** Added to the environment of the test; undefined removes a variable. */
   env?: Record<string, string | undefined>
   cwd?: string
   stdin?: string
@@ -27,7 +28,7 @@ export interface RunOptions {
 let server: ChildProcess | undefined
 let last: Promise<unknown> = Promise.resolve()
 
-/** Runs one command to its end, after those that were asked for before. */
+/** Runs one command to its end, after the commands of earlier calls. */
 export function runCommand(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const ended = last.then(() => ask(words, options))
   last = ended.catch(() => undefined)

@@ -1,7 +1,6 @@
-// The engines that suites run on: queues on Redis, or on PostgreSQL. Each suite has a database and a key prefix of its
-// own, so that test files can run beside one another on the same servers. A suite runs on both engines only for what the
-// queues decide or hold: delivery, order, loss, locks, waiting, the bytes that lie there. All else (answers over HTTP,
-// rules on cards and credentials, files, reports) runs on one, and about as many suites on the one as on the other.
+// The engines on which suites run: queues on Redis, or on PostgreSQL. Each suite has its own database and key prefix,
+// so that test files can run at the same time on the same servers. A suite runs on both engines only if it tests what
+// the queues decide or hold: delivery, order, loss, locks, waiting, stored bytes. Other suites run on one engine.
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, inject } from 'vitest'
@@ -13,7 +12,7 @@ export interface Engine {
   readonly prefix: string
   /** Undefined on PostgreSQL. */
   readonly redisUrls: string[] | undefined
-  /** The suite's database, on either engine. Known once the suite runs, not while it is being described. */
+  /** The suite's database, on either engine. It is known once the suite runs, not while the suite is described. */
   readonly databaseUrl: string
 }
 
@@ -22,21 +21,21 @@ export function redisUrl(): string | undefined {
   return inject('redisUrl') || undefined
 }
 
-/** A suite that needs the shared Redis, skipped (loudly, see run/setup.ts) where there is none. */
+/** A suite that needs the shared Redis. It is skipped if there is none; run/setup.ts says so. */
 export const describeRedis = describe.skipIf(!redisUrl())
 
-/** Describes the same laws once per engine: laws on what the queues decide or hold. */
+/** Describes the same tests once per engine. */
 export function describeEngines(name: string, laws: (engine: Engine) => void): void {
   for (const engine of ['redis', 'postgres'] as const)
     (engine === 'redis' ? describeRedis : describe)(`${name} (${engine})`, () => laws(openEngine(engine)))
 }
 
-/** Laws in which the queues have no part, with these on PostgreSQL. */
+/** For tests that the queues don't affect; the queues are on PostgreSQL. */
 export function describeStore(name: string, laws: (engine: Engine) => void): void {
   describe(name, () => laws(openEngine('postgres')))
 }
 
-/** Laws in which the queues have no part, with these on Redis, or on PostgreSQL where there is no Redis. */
+/** For tests that the queues don't affect; the queues are on Redis, or on PostgreSQL if there is no Redis. */
 export function describeOnRedis(name: string, laws: (engine: Engine) => void): void {
   describe(name, () => laws(openEngine(redisUrl() ? 'redis' : 'postgres')))
 }

@@ -1,5 +1,5 @@
-// A whole installation for a test: a database that was upgraded, its keys, a client and a scope, queues on either
-// engine, and workers, in this process or as processes. Everything is a temporary folder's and goes with it.
+// A whole installation for a test: an upgraded database, its keys, a client and a scope, queues on either engine, and
+// workers in this process or in processes. Its files are in a temporary folder.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ const ROLES: Role[] = [
   'REPORT_READ',
   'REPORT_REQUEST',
 ]
-/** What tests seal themselves, in place of processes and commands. */
+/** The purposes under which tests seal values themselves. */
 const SEALED = ['seal', 'before-image', 'network-token', 'three-ds', 'webhook', 'manifest'] as const
 const WORKER_SCRIPT = fileURLToPath(new URL('../../cli/process/worker-process.ts', import.meta.url))
 
@@ -51,9 +51,9 @@ export interface Installation {
     name: string,
     options?: { entity?: string; roles?: Role[]; names?: NameRule },
   ): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
-  /** As processes of their own. */
+  /** Starts workers in separate processes. */
   startWorkers(options?: WorkerOptions): Promise<Supervised>
-  /** In this process (workers.ts). */
+  /** Opens workers in this process (workers.ts). */
   openWorkers(options?: Pick<WorkerOptions, 'roles'>): Promise<OpenedWorkers>
   connect(options?: Partial<Parameters<typeof connect>[0]>): Promise<Client>
   close(): Promise<void>
@@ -155,8 +155,8 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
 }
 
 /**
- * Upgrades the database. A clone of the run's template has the schema that `upgrade` would make: only what the template lacks
- * is made, which takes half of the time.
+ * Upgrades the database. A clone of the run's template already has the schema that `upgrade` would make, so only what
+ * the template lacks is made, which is faster.
  */
 async function install(url: string, dataDir: string): Promise<void> {
   const kekFile = join(dataDir, 'kek')

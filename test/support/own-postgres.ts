@@ -1,5 +1,5 @@
-// A PostgreSQL server of one test file's own, to be stopped, killed and started again on the same port. Nobody is
-// attached to it, so nothing starts it behind the test's back: that the embedded one mends itself is tested elsewhere.
+// A PostgreSQL server for one test file, which stops, kills and starts it again on the same port. No process attaches
+// to it as to the embedded server, so only the test starts it again.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -10,11 +10,11 @@ import { discard, findClusterLocation } from '../../src/embedded/cluster-locatio
 import { until } from './until.ts'
 
 export interface OwnPostgres {
-  /** Of an empty database. */
+  /** The URL of an empty database. */
   url: string
-  /** The server and everything it was doing die at once; what it committed survives. */
+  /** Kills the server at once; what it committed survives. */
   kill9(): Promise<void>
-  /** Ends it in order, rolling back what is open. */
+  /** Ends the server; open transactions are rolled back. */
   stop(): Promise<void>
   /** Starts it again on the same port, after `kill9` or `stop`. */
   start(): Promise<void>
@@ -23,12 +23,12 @@ export interface OwnPostgres {
 }
 
 const DATABASE = 'chaos'
-/** A killed server's children end by themselves; until they have, its shared memory is in use. */
+/** How long a start is tried again: until the children of a killed server have ended, its shared memory is in use. */
 const RESTART_MS_MAX = 60_000
 
 export async function startPostgres(): Promise<OwnPostgres> {
   const dir = mkdtempSync(join(inject('runDir'), 'own-'))
-  // As root, the server's account has to get through.
+  // If the test runs as root, the server runs under another account, which must be able to enter the directory.
   chmodSync(dir, 0o711)
   const place = await findClusterLocation(dir)
   const binaries = await findBinaries(place)

@@ -1,4 +1,4 @@
-// A pgbouncer of one test file's own, before the PostgreSQL of a URL, with nothing set but what a test asks for.
+// A pgbouncer for one test file, in front of the PostgreSQL of a URL. A test gives its settings.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -10,7 +10,7 @@ import { freePort } from './redis.ts'
 import { until } from './until.ts'
 
 export interface Pgbouncer {
-  /** The same database by way of the pooler. */
+  /** The same database through the pooler. */
   url: string
   /** Starts it again on the same port with other settings. */
   restart(settings: Record<string, string>): Promise<void>

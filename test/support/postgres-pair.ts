@@ -1,5 +1,5 @@
-// A primary and a standby that streams from it, as an operator has them: the primary waits for the standby at each
-// commit. To be killed, promoted and brought back by its test.
+// A primary and a standby that streams from it. The primary waits for the standby at each commit. A test kills,
+// promotes and restarts them.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -14,11 +14,11 @@ import { until } from './until.ts'
 
 export interface Server {
   port: number
-  /** Of this server alone. */
+  /** The URL of this server alone. */
   url: string
   start(): Promise<void>
   kill9(): Promise<void>
-  /** Ends it in order. */
+  /** Ends the server without killing it. */
   stop(): Promise<void>
   ask<R>(text: string): Promise<R[]>
 }
@@ -26,7 +26,7 @@ export interface Server {
 export interface PostgresPair {
   primary: Server
   standby: Server
-  /** Of both. */
+  /** The URL that names both servers. */
   url: string
   /** The standby becomes a primary, on a new timeline. */
   promote(): Promise<void>
@@ -40,7 +40,7 @@ export async function startPair(): Promise<PostgresPair> {
   const bin = findServer() ?? ''
   const binaries = { initdb: join(bin, 'initdb'), pgCtl: join(bin, 'pg_ctl') }
   const dirs = [0, 1].map(() => mkdtempSync(join(inject('runDir'), 'pair-')))
-  // As root, the servers' account has to get through.
+  // If the test runs as root, the servers run under another account, which must be able to enter the directories.
   for (const dir of dirs) chmodSync(dir, 0o711)
   const [first, second] = await Promise.all(dirs.map(findClusterLocation))
   if (!first || !second) throw new Error('two places')

@@ -1,5 +1,5 @@
-// Programs that the embedded PostgreSQL doesn't bring: a server release with pg_basebackup, and pgbouncer. Tests that
-// need them are skipped where they are absent; REQUIRE_POSTGRES_TOOLS=1 makes that a failure (run/setup.ts).
+// Finds programs that don't come with the embedded PostgreSQL: a server release with pg_basebackup, and pgbouncer.
+// Tests that need them are skipped if they are missing; with REQUIRE_POSTGRES_TOOLS=1 the run fails (run/setup.ts).
 import { existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path'
 const DEBIAN = '/usr/lib/postgresql'
 const PATHS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
 
-/** The folder of one release that has all it takes to make a standby. */
+/** The folder of a release with all programs that a standby needs; undefined if there is none. */
 export function findServer(): string | undefined {
   const releases = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : []
   const folders = [...releases.map(release => join(DEBIAN, release, 'bin')), ...PATHS]
@@ -20,7 +20,7 @@ export function findPgbouncer(): string | undefined {
   return PATHS.map(dir => join(dir, 'pgbouncer')).find(path => existsSync(path))
 }
 
-/** What is absent of them, in words; empty where nothing is. */
+/** The missing programs, in words. */
 export function missingTools(): string[] {
   return [
     ...(findServer() ? [] : ['no PostgreSQL with pg_basebackup (Debian: postgresql)']),

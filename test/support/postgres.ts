@@ -1,5 +1,4 @@
-// A database per suite, cloned from a template on the one PostgreSQL of the run. The server is the embedded one, so
-// every run tests that too.
+// A database per suite, cloned from a template on the one PostgreSQL of the run, which is the embedded server.
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +13,10 @@ import { until } from './until.ts'
 
 export interface FreshDatabase {
   url: string
-  /** Throws if connections to it were left open. `force` is for tests that kill the processes which held them. */
+  /**
+   * Throws if connections to it were left open. `force`: doesn't throw, for tests that kill the processes which held
+   * connections.
+   */
   drop(options?: { force?: boolean }): Promise<void>
 }
 
@@ -31,7 +33,7 @@ const clones = new Set<string>()
 /** Whether `freshDatabase` made it with the schema in place. */
 export const isCloned = (url: string): boolean => clones.has(url)
 
-/** A database of its own with the schema in place, or an empty one. */
+/** Makes a database with the schema in place, or an empty one. */
 export async function freshDatabase(options: { empty?: boolean } = {}): Promise<FreshDatabase> {
   started ??= startServer()
   const server = await started
@@ -52,16 +54,17 @@ export async function freshDatabase(options: { empty?: boolean } = {}): Promise<
 }
 
 /**
- * The files of a run share it: room for the pools of all of them, and no waiting for the disk. Nobody kills it, and the
- * suites that kill a PostgreSQL start their own with the settings of the product.
+ * All files of a run share the server, so it admits many connections and doesn't wait for the disk. No test kills it:
+ * suites that kill a PostgreSQL start their own.
  */
 const SHARED = { max_connections: '400', fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
-/** Attached to until this process ends, and never released: the run stops the server, not one of its files. */
+/** This process stays attached to the server until it ends, because the run stops the server. */
 async function startServer(): Promise<string> {
   const dir = join(inject('runDir'), 'postgres')
   const ready = `${dir}.ready`
-  // The first file that asks starts it with our settings; whoever attached before that would start it with its own.
+  // The first file that asks starts the server with these settings: attaching to a stopped server would start it with
+  // others.
   if (makeDirectory(dir)) {
     const place = await findClusterLocation(dir)
     const binaries = await findBinaries(place)
@@ -76,7 +79,7 @@ async function startServer(): Promise<string> {
   return (await attach(dir)).url
 }
 
-/** A run logs in thousands of times, and a client hashes the password 4,096 times for each, as the server asks it to. */
+/** Reduces the hashing of the password to one iteration from 4,096: a run logs in thousands of times. */
 async function quickenLogins(client: Client): Promise<void> {
   const { user, password } = client
   await client.query('set scram_iterations = 1')
@@ -85,7 +88,7 @@ async function quickenLogins(client: Client): Promise<void> {
   )
 }
 
-/** False where another file made it. */
+/** Makes the directory; false if another file made it. */
 function makeDirectory(dir: string): boolean {
   try {
     mkdirSync(dir)
@@ -93,13 +96,13 @@ function makeDirectory(dir: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // As root, the server's account has to get through.
+  // If the test runs as root, the server runs under another account, which must be able to enter the directory.
   chmodSync(dir, 0o711)
   return true
 }
 
 async function ensureTemplate(client: Client, url: string): Promise<void> {
-  // Test files run in processes of their own: one makes it, the others wait here.
+  // Test files run in separate processes: one of them makes the template, the others wait for the lock.
   await client.query('select pg_advisory_lock($1)', [LOCK])
   const { rows } = await client.query('select datistemplate as ready from pg_database where datname = $1', [TEMPLATE])
   if (rows[0]?.ready) return
@@ -116,7 +119,7 @@ async function drop(client: Client, name: string, force: boolean): Promise<void>
     ])
     return rows.map(row => row.name as string)
   }
-  // A pool's end is told before the server's side of it is gone.
+  // A pool ends before the server has ended its connections.
   const isClosed = async () => (await open()).length === 0
   const left = force || (await until(isClosed, { ms: LEFT_OPEN_MS_MAX }).catch(() => false)) ? [] : await open()
   await client.query(`drop database if exists ${name} with (force)`)

@@ -1,5 +1,5 @@
-// A child process of a test: a script of ours or the tokenmill command, its streams collected, to be spoken to,
-// waited for and killed. Children that a test leaves behind are killed with the test's own process.
+// A child process of a test: a script of the project or the tokenmill command. Its output is collected. Children that
+// still run are killed when the test's process exits.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,10 +9,10 @@ import { until } from './until.ts'
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
 export interface StartOptions {
-  /** Added to our own environment; undefined removes a variable. */
+  /** Added to the environment of the test; undefined removes a variable. */
   env?: Record<string, string | undefined>
   cwd?: string
-  /** In a process group of its own, so that `signalGroup` reaches the child and not us. */
+  /** Starts the child in a separate process group, so that `signalGroup` doesn't reach the test. */
   group?: boolean
   nodeArgs?: string[]
   /** The Node that runs it; this process's own. */
@@ -28,9 +28,12 @@ export interface Child {
   pid: number
   stdout(): string
   stderr(): string
-  /** The first match of `pattern` in standard output. Throws at the deadline and when the child ends without it. */
+  /**
+   * The first match of `pattern` in standard output, or in `stream`. Throws at the deadline, or if the child ends
+   * without a match.
+   */
   line(pattern: RegExp, options?: { ms?: number; stream?: 'stdout' | 'stderr' }): Promise<RegExpExecArray>
-  /** Writes to standard input; without text, ends it. */
+  /** Writes to standard input; without a text it ends standard input. */
   write(text?: string): void
   signal(name: NodeJS.Signals): void
   signalGroup(name: NodeJS.Signals): void
@@ -43,7 +46,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Kills the child when our own process ends, if it still runs then. One listener does it for all. */
+/** Kills the child if it still runs when this process exits. */
 export function killAtExit(child: ChildProcess): void {
   running.add(child)
   child.once('exit', () => running.delete(child))
@@ -66,13 +69,13 @@ export function startCommand(args: string[], options: StartOptions = {}): Child 
   return startScript(join(root, 'cli/main.ts'), args, { nodeArgs: HEAP_FLAGS, ...options })
 }
 
-/** Runs lines of a shell as one types them; it ends at the first that fails. */
+/** Runs lines of a shell; it ends at the first that fails. */
 export function startShell(lines: string, options: Pick<StartOptions, 'env' | 'cwd'> = {}): Child {
   const { env = {}, cwd = root } = options
   return watch(spawn('bash', ['-ec', lines], { cwd, env: childEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }))
 }
 
-/** Vitest's own variables would make the child believe that it is a test. */
+/** The environment of a child, without the variables of Vitest, with which the child would behave like a test. */
 export function childEnvironment(added: Record<string, string | undefined>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, ...added }
   for (const name of Object.keys(env))
@@ -88,7 +91,7 @@ function watch(child: ChildProcess): Child {
     child[stream]?.setEncoding('utf8').on('data', chunk => {
       text[stream] += chunk
     })
-  // A child that ends without reading is seen by its exit.
+  // An error of standard input is ignored: a child that ends without reading is noticed by its exit.
   child.stdin?.on('error', () => undefined)
   let ended = false
   const exit = new Promise<Exit>((done, fail) => {

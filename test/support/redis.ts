@@ -1,5 +1,5 @@
-// A real Redis (or Valkey) server for tests, with the settings that production asks for: AOF and noeviction. Tests
-// that need one to kill, restart or flush start their own; the others share the one of the run (engines.ts).
+// A real Redis (or Valkey) server for tests, with the settings that production needs: AOF and noeviction. Tests that
+// kill, restart or flush a server start their own; the others share the server of the run (engines.ts).
 import { spawn } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -12,9 +12,9 @@ export interface RedisServer {
   url: string
   port: number
   pid(): number
-  /** The server dies at once; what its AOF holds survives. */
+  /** Kills the server at once; what its AOF holds survives. */
   kill9(): Promise<void>
-  /** Starts it again on the same port and files, after `kill9` or in place of the running one. */
+  /** Starts the server again on the same port and files, after `kill9` or after it has ended the running one. */
   restart(): Promise<void>
   flush(): Promise<void>
   /** Ends it and removes its files. */
@@ -55,7 +55,7 @@ export async function startRedis(options: { parent?: string; args?: string[] } =
         ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--maxmemory-policy', 'noeviction'],
         args,
       ].flat(),
-      // A Ctrl-C of the run is ours to answer; the run ends its servers itself.
+      // Detached, so that a Ctrl-C doesn't reach the server: the run ends its servers itself.
       { stdio: 'ignore', detached: true },
     )
     killAtExit(child)
@@ -92,13 +92,13 @@ export async function startRedis(options: { parent?: string; args?: string[] } =
   }
 }
 
-/** Answering, and done with reading its AOF. */
+/** Resolves when the server answers and has read its AOF. */
 async function ready(port: number): Promise<void> {
   const isUp = async () => (await ask(port, 'PING').catch(() => '')).startsWith('+PONG')
   await until(isUp, { ms: 15_000, what: `Redis on port ${port}` })
 }
 
-/** One inline command on a connection of its own; the first line of the answer. */
+/** Sends one inline command on a new connection. Returns the first piece of the answer. */
 function ask(port: number, command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))

@@ -1,6 +1,6 @@
-// A bucket over HTTP, as far as reports and the audit ask for it: PutObject, with object lock too, GetObject with ranges,
-// DeleteObject, ListObjectsV2, GetObjectLockConfiguration. It
-// checks the digest that comes with an object; signatures are present or refused, and not verified.
+// A bucket over HTTP with the requests that reports and the audit make: PutObject, also with object lock, GetObject
+// with ranges, DeleteObject, ListObjectsV2, GetObjectLockConfiguration. It checks the digest that comes with an object.
+// It refuses a request without a signature, and doesn't verify signatures.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

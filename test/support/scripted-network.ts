@@ -1,6 +1,5 @@
-// A scheme token network in memory that does as it is told: it loses answers before or after their effect, refuses, is
-// away, and counts what it made. It stands for any network in tests that crash and shuffle; the real shapes are spoken
-// to the simulator over HTTP.
+// A network for scheme tokens, in memory. A test tells it which calls to lose before or after their effect, or to
+// refuse. It records the calls and what it made. Tests of the real messages use the simulator over HTTP.
 import { createHash } from 'node:crypto'
 import type {
   LookupKey,
@@ -13,12 +12,12 @@ import type {
 } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
 
-/** What befalls one call. */
+/** What happens to one call. */
 export type Mishap = 'none' | 'lost-before' | 'lost-after' | 'again' | 'again-once' | { refused: ProviderRefusal }
 
 export interface NetworkToken {
   reference: string
-  /** Of the provisioning that made it. */
+  /** The id of the provisioning that made it. */
   id: string
   pan: string
   state: ProviderState
@@ -30,18 +29,21 @@ export interface NetworkToken {
 export interface ScriptedNetwork {
   provider: SchemeProvider
   tokens: Map<string, NetworkToken>
-  /** Mishaps of the next calls, in order; then `otherwise`. */
+  /** What happens to the next calls, in order; further calls get `otherwise`. */
   script: Mishap[]
   otherwise: () => Mishap
   /** LeasedUpdate before and after each call has its effect. */
   onCall: (name: string, moment: 'before' | 'after') => Promise<void> | void
   calls: string[]
   live(): NetworkToken[]
-  /** What others than we do to a token. */
+  /** Changes a token as the issuer or the cardholder would. */
   befall(reference: string, what: 'suspend' | 'resume' | 'delete' | 'expiry'): void
 }
 
-/** `name`: of a third party's, then its tokens are found by our ids, and known by `referenceOf` the provisioning. */
+/**
+ * `thirdParty`: makes a third party instead of a network. Its tokens are found by the id of the provisioning, and
+ * `referenceOf` names them.
+ */
 export function openNetwork(thirdParty?: {
   name: string
   referenceOf(id: string, pan: string): string
@@ -61,7 +63,7 @@ export function openNetwork(thirdParty?: {
     await network.onCall(name, 'after')
     return mishap === 'lost-after' ? (read ? { answer: 'again', once: false } : lost(name)) : answer
   }
-  // A deletion alone may simply be repeated: nobody takes it back.
+  // Only a deletion may be repeated without asking.
   const lost = (name: string): ProviderAnswer<never> =>
     name === 'delete' ? { answer: 'again', once: false } : { answer: 'unknown' }
 
@@ -108,7 +110,7 @@ export function openNetwork(thirdParty?: {
     close: async () => {},
   }
 
-  /** As MDES does: by the task that it was done, by the card which token it may be. */
+  /** Finds as MDES does: the id shows whether a token was made, and the card which one it may be. */
   function find(id: string, { card, taken }: LookupKey): ProviderAnswer<ProviderToken | undefined> {
     const known = byId.get(id)
     if (!known || (thirdParty && known.state === 'DEACTIVATED')) return { answer: 'done', value: undefined }

@@ -1,5 +1,5 @@
-// A system client as a test plays it: it signs on a client's behalf, puts the job into its queue, and takes the answer
-// off its own results queue.
+// Acts as a system client for a test: signs on a client's behalf, puts the job into its queue, and takes the answer off
+// the system client's results queue.
 import { randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { openInbox } from '../../producers/results.ts'
@@ -15,7 +15,7 @@ import { until } from './until.ts'
 export interface Sent {
   jti: string
   receiptId: string
-  /** As a reversal names it. */
+  /** The envelope's digest, as a reversal names it. */
   envelope: string
 }
 
@@ -27,10 +27,10 @@ export interface SystemDesk {
     options?: { jti?: string; now?: number },
   ): Sent & { post(): Promise<void> }
   send(kind: Kind, request: Record<string, unknown>, options?: { jti?: string; now?: number }): Promise<Sent>
-  /** The next answer beyond the first `after`. */
+  /** Waits for the answer that follows the first `after` answers. */
   answer(sent: Sent, after?: number): Promise<Result>
   ask(kind: Kind, request: Record<string, unknown>, options?: { jti?: string }): Promise<Result>
-  /** Undoes what was sent; answers with its reversal_status. */
+  /** Reverses the job. Returns the `reversal_status` of the answer. */
   reverse(sent: Sent): Promise<unknown>
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
-// What a fresh database holds: both schemas as an operator gets them. Done once per run; tests clone the result.
+// Makes both schemas in the template, as `schema upgrade` makes them for an operator. This is done once per run; tests
+// clone the result.
 import { upgradePostgres } from '../../src/queue/postgres.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
 import { upgradeSchema } from '../../src/store/schema-upgrade.ts'

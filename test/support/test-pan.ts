@@ -1,5 +1,5 @@
-// Card numbers of the test ranges 411111 (Visa) and 378282 (American Express, 15 digits), as many as a test needs, each with
-// its Luhn digit.
+// Makes card numbers that begin with 411111 (Visa, 16 digits) or 378282 (American Express, 15 digits), each with its
+// Luhn digit.
 
 export const testPan = (index: number): string => withLuhn(`411111${String(index).padStart(9, '0')}`)
 

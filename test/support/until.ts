@@ -1,14 +1,17 @@
-// Waiting for a condition with a deadline: what tests do in place of sleeping.
+// Waits for a condition with a deadline. Tests use it instead of sleeping.
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface UntilOptions {
-  /** The deadline (60,000): costs nothing where all is well. */
+  /** The deadline in ms (60,000). */
   ms?: number
   /** What is awaited, for the error. */
   what?: string
 }
 
-/** Between two looks, and four times as long as a look took: one that asks a server doesn't keep it from its work. */
+/**
+ * The pause between two looks: `looks` times as long as a look took, within these limits, so that looks don't load a
+ * server.
+ */
 const PAUSE_MS = { least: 10, most: 100, looks: 4 }
 
 /** The first truthy answer of `condition`. Throws at the deadline, or as `condition` throws. */

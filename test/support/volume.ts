@@ -1,5 +1,4 @@
-// How much a suite works through where more only makes it longer: `npm test` takes the first number, `npm run soak` the
-// second.
+// How much a suite does: `npm test` takes the first number, `npm run soak` the larger second one.
 export const SOAK = 'TOKENMILL_SOAK'
 
 export function volume(usual: number, soaked: number): number {

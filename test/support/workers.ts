@@ -1,6 +1,6 @@
-// Workers in the test's own process, for tests that need workers and ask nothing of their processes: to start a worker
-// process takes about a second of processor time. Tests that kill workers, count their processes, make them misbehave or
-// let several race start processes (`startWorkers` in installation.ts).
+// Runs workers in the test's own process, because a worker process needs about a second of processor time to start.
+// Tests that kill workers, count processes, make workers misbehave or let several compete start processes
+// (`startWorkers` in installation.ts).
 import { randomUUID } from 'node:crypto'
 import { openSession } from '../../cli/open/open.ts'
 import { WORKER_SCRIPT } from '../../cli/process/local-workers.ts'
@@ -11,8 +11,8 @@ import type { Supervised } from '../../workers/process/supervise.ts'
 import { readWorkerSettings, type WorkerRole, workerEnv } from '../../workers/process/worker-settings.ts'
 
 /**
- * The URL of a session with the rights of a worker's database user: so every test of workers shows that these suffice. A
- * user for each test would stay on the server.
+ * The URL of a session with the rights of a worker's database user: so every test of workers shows that these rights
+ * suffice. No user is made for each test, because users belong to the whole server.
  */
 export function asWorker(url: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}options=-c%20role%3Dtokenmill_worker`
@@ -20,7 +20,7 @@ export function asWorker(url: string): string {
 
 export type OpenedWorkers = Pick<Supervised, 'snapshots' | 'close'>
 
-/** What the processes of these roles do between their start and their end. */
+/** Opens one worker process's work for each of these roles. */
 export async function openWorkers(env: NodeJS.ProcessEnv, roles: readonly WorkerRole[]): Promise<OpenedWorkers> {
   const opened: OpenedWorker[] = []
   const close = async () => {
@@ -35,7 +35,7 @@ export async function openWorkers(env: NodeJS.ProcessEnv, roles: readonly Worker
   return { snapshots: () => Promise.all(opened.map(one => one.snapshot())), close }
 }
 
-/** Tests that turn keys wait for these. */
+/** Short intervals, in ms, because tests that replace keys wait for them. */
 const TIMES: Required<KeyTimes> = { watchMs: 500, followMs: 500, beatMs: 500 }
 
 interface OpenedWorker {

@@ -1,4 +1,4 @@
-// A batch of one chunk of clear cards, encrypted and sent as any client's: what became of each.
+// Encrypts clear cards as a batch of one chunk and sends it as a client. Returns the outcome of each.
 import { randomUUID } from 'node:crypto'
 import type { Client } from '../../producers/client.ts'
 import { tokenBatch } from '../../producers/token-batch.ts'

@@ -1,5 +1,5 @@
-// The 3-D Secure service without its HTTP face: real store, real ring, the connector, the simulator, and the one
-// endpoint that directory servers send results to.
+// The 3-D Secure service without HTTP for callers: a real store, key ring and connector, the simulator, and the
+// endpoint for results of directory servers.
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -30,7 +30,7 @@ export interface Bundle {
   simulator: ThreeDsSimulator
   contract: Contract
   addContract(more?: Partial<Contract>): Promise<Contract>
-  /** Lets the clock of the service go ahead. */
+  /** Puts the clock of the service forward. */
   advance(ms: number): void
   close(): Promise<void>
 }
@@ -125,7 +125,10 @@ export async function listen(
 
 export const randomKey = () => new Secret(randomBytes(32))
 
-/** A browser at the challenge: posts the CReq, then the code or the cancel button; answers the form it is sent back with. */
+/**
+ * Acts as a browser at the challenge: posts the CReq, then the code or the cancellation. Returns the form that brings
+ * the browser back.
+ */
 export async function challenge(
   answer: Readonly<Record<string, string>>,
   fields: Record<string, string>,

@@ -51,7 +51,7 @@ describe('the key of a contract', () => {
     expect(formerKey?.reveal().equals(contract.key.reveal())).toBe(true)
     const created = await createJwt(bundle.ports, CALLER, { threeds_contract_id: contract.contractId })
     if (isProblem(created)) throw new Error('problem')
-    // It has no audience, so only its signature is looked at.
+    // The JWT has no audience, so a right key gives the fault `malformed`, another one `signature`.
     expect(await verify(contract.key, created.jwt, Date.now())).toEqual({ fault: 'signature' })
     expect(await verify(anew, created.jwt, Date.now())).toEqual({ fault: 'malformed' })
     expect(await audited()).toMatchObject([

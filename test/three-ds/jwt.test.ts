@@ -29,7 +29,7 @@ async function begin(contract: Contract = bundle.contract): Promise<string> {
   return claimsOf(created.jwt)['jti'] ?? ''
 }
 
-/** A challenge under way, begun with a JWT of ours. */
+/** Begins a challenge with a JWT that the service made. */
 async function pending(
   contract: Contract = bundle.contract,
 ): Promise<{ jti: string; record: Authentication; answer: Record<string, string> }> {
@@ -42,7 +42,7 @@ async function pending(
 
 const now = () => Math.floor(bundle.ports.clock() / 1000)
 
-/** As the authentication network would sign it. */
+/** Signs a JWT as the authentication network would. */
 function signed(
   { jti, record }: { jti: string; record: Authentication },
   {
@@ -159,7 +159,7 @@ describe('a JWT that the browser brings back', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => validate(session.record, jwt)))
     expect(answers.filter(answer => !isProblem(answer))).toHaveLength(1)
     expect(answers.filter(isProblem).map(({ problem }) => problem)).toEqual([405, 405, 405, 405])
-    // Another JWT for the same jti finds that used too.
+    // Another JWT for the same jti is refused as used, too.
     expect(await validate(session.record, await signed(session))).toMatchObject({ problem: 405 })
   })
 
@@ -207,7 +207,7 @@ describe('a JWT that the browser brings back', () => {
     ] as const)
       expect(await validate(session.record, wrong), wrong).toMatchObject({ problem })
     expect(await validate(session.record, 'a\nb')).toMatchObject({ problem: 101 })
-    // None of them used it up.
+    // No refused one has used it up.
     expect(isProblem(await validate(session.record, jwt))).toBe(false)
   })
 
@@ -236,7 +236,7 @@ describe('a JWT that the browser brings back', () => {
       const theirs = await pending(foreign)
       const jwt = await signed({ ...session, jti: theirs.jti }, { key })
       expect(await validate(session.record, jwt)).toMatchObject({ problem: 406 })
-      // An authentication of the one contract isn't there for the other.
+      // The authentication of one contract isn't found with the other.
       expect(await validate(session.record, jwt, foreign)).toMatchObject({ problem: 204 })
     }
   })

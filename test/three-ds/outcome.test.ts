@@ -10,7 +10,7 @@ import {
 } from '../../src/three-ds/outcome.ts'
 import { detectBrand } from '../../src/token/brand.ts'
 
-// Written down from the facts, cell by cell: network → ECI of each case, of a payment and without one.
+// The expected ECI for each network and case, with a payment and without one.
 const MOST = ['05', '06', '07', '07', '07', '07', '07', '05']
 const MASTERCARD = ['02', '01', '00', '00', '00', '04', '06', '07']
 const MASTERCARD_OTHER = ['N2', 'N0', 'N0', 'N0', 'N0', 'N0', 'N0', 'N2']

@@ -118,7 +118,7 @@ describe('a lookup', () => {
     expect(wrong({ authentication_indicator: '03' })).toEqual({ ...often, ...many })
     expect(wrong(merchant('01'))).toEqual(often)
     expect(wrong(merchant('02'))).toEqual({ ...often, ...many })
-    // In 3RI the indicator of a cardholder's request says nothing.
+    // In 3RI the indicator of a request by the cardholder isn't used.
     expect(wrong({ ...merchant('11'), authentication_indicator: '03' })).toEqual({})
     expect(wrong({ ...merchant('02'), recurring_frequency: 30, installment: 6 })).toEqual({})
   })

@@ -10,7 +10,7 @@ export const OTHER_ENTITY = '7b2f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5c'
 export const CALLER: Caller = { clientId: `c${'a'.repeat(25)}`, entities: [ENTITY] }
 export const STRANGER: Caller = { clientId: `c${'b'.repeat(25)}`, entities: [OTHER_ENTITY] }
 
-/** Published test cards, by what the simulator makes of them. */
+/** Published test cards, by the outcome that the simulator gives them. */
 export const CARD = {
   Y: '4000000000001000',
   A: '4000000000002719',
@@ -28,7 +28,7 @@ export const CARD = {
   failure: '4000000000009029',
 } as const
 
-/** In the tests the token of a card is its number behind a letter; the real ones are found by the gateway. */
+/** In these tests the token of a card is the letter t and its number. */
 export const tokenOf = (pan: string) => `t${pan}`
 
 export function lookupBody(contractId: string, pan: string, more: Record<string, unknown> = {}) {

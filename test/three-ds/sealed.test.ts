@@ -1,4 +1,4 @@
-// What lies in the store in clear: never a card number, a proof or a challenge; and what the reader role may see of it.
+// The store holds no card number, proof or challenge in clear. The reader role can't read the sealed ones.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import { CODE } from '../../src/simulate/three-ds/cards.ts'

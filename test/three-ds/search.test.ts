@@ -1,4 +1,4 @@
-// Every search is answered by PostgreSQL as it is by looking at each record in memory: same records, same order.
+// Every search by PostgreSQL finds the same records in the same order as a search in memory.
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -148,7 +148,7 @@ describe('a search', () => {
   })
 })
 
-/** The same by looking at what callers see. */
+/** The same search over the records as callers get them. */
 function inMemory(entities: readonly string[], { conditions, sort, limit, skip }: Search) {
   const shown = records.map(shownRecord).filter(({ entity_id }) => entities.includes(entity_id))
   const fitting = shown.filter(record =>
@@ -187,7 +187,7 @@ function fieldValue(record: ShownRecord, field: FieldName): string | number | un
 const sortable = fieldValue
 const cardOf = (tokenId: string) => shownRecord(makeRecord({ tokenId })).card
 
-/** What is absent comes after everything. */
+/** An absent value sorts last. */
 function compare(a: string | number | undefined, b: string | number | undefined): number {
   if (a === b) return 0
   if (a === undefined) return 1

@@ -115,7 +115,7 @@ describe('an authentication', () => {
   })
 })
 
-/** What the network makes of 21 bytes: 28 characters without padding. */
+/** Mastercard's form of 21 bytes: 28 characters without padding. */
 const SPA2 = `k${'A'.repeat(27)}`
 const VALUES = [undefined, CAVV, SPA2, '', 'short', '!', 'ü'.repeat(40), 'f'.repeat(40), 'x'.repeat(4_000)]
 const ends = { Y: 'Y', A: 'A', N: 'N', U: 'U', R: 'R', I: 'U' } as const
@@ -226,7 +226,7 @@ function rreqOf(record: Authentication) {
   return { messageType: 'RReq', messageVersion: '2.2.0', ...ids }
 }
 
-/** As a message on the wire is read and settled. */
+/** Parses a message as it is received, and applies it to the record. */
 function settled(record: Authentication, more: Record<string, unknown>, facts = {}): Authentication {
   const message = { ...aresOf(record, 'Y'), authenticationValue: undefined, messageType: 'ARes', ...more }
   const ares = ARes.parse(JSON.parse(JSON.stringify(message)))
@@ -235,7 +235,7 @@ function settled(record: Authentication, more: Record<string, unknown>, facts = 
   return found
 }
 
-/** The row's own constraints, and what the outcome means. */
+/** Checks the constraints of the row, and that the findings fit the outcome. */
 function expectSound({ state, findings, secrets, network }: Authentication): void {
   const { cavv, payload } = secrets.reveal()
   expect(payload !== undefined).toBe(state === 'C')

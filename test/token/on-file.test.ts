@@ -1,4 +1,4 @@
-// The rules of source references: what a claim comes to, what stays of it, and what a reversal puts back.
+// The rules of source references: the outcome of a claim, what it changes, and what a reversal restores.
 import { describe, expect, it } from 'vitest'
 import { judgeClaim, ownerKey, type SourceReference, takeBack, toldAgain } from '../../src/token/on-file.ts'
 

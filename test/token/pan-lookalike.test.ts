@@ -1,4 +1,4 @@
-// References and echoed columns may be long numbers, and may not look like any card of their chunk.
+// References and echoed columns may be long numbers, but must not look like a card of their chunk.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { refusePanLookalikes } from '../../producers/rows/pan-lookalikes.ts'
@@ -81,7 +81,7 @@ describe('rows of a file', () => {
     const rows = [row(2, CARD), row(3, '5555555555554444', { reference: CARD })]
     const refused = { reference: undefined, rejected: 'reference_pan', echo: undefined }
     expect(told(refusePanLookalikes(rows, { stored: true }))[1]).toEqual(refused)
-    // The worker says so of a file's, whose chunks stay what they were.
+    // For rows that aren't stored yet the worker decides, so that the chunks of a file stay the same.
     expect(refusePanLookalikes(rows, { stored: false })).toEqual(rows)
     const unseen = [rejectRow(2, 'expiry_format', 'r2', undefined, CARD), rows[1] as Row]
     expect(told(refusePanLookalikes(unseen, { stored: false }))[1]).toEqual(refused)

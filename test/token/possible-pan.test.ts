@@ -1,4 +1,4 @@
-// Names may not be card numbers (PCI DSS 3.5.1), and names that only look random must never be taken for one.
+// Names may not be card numbers (PCI DSS 3.5.1), but random names such as UUIDs must not count as one.
 import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

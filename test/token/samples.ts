@@ -46,7 +46,7 @@ export function reasonOf(value: unknown): Reason | undefined {
   return isRefusal(value) ? value.reason : undefined
 }
 
-/** A row as the store would give it back: sealed where it is to be. */
+/** A row as the store would return it: sealed if the token keeps a number. */
 export function stored(row: TokenRow): TokenRow {
   return { ...row, sealed: row.tokenType === 'ANALYTICS' ? null : Buffer.from('sealed') }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { formatReuseToken, parseReuseToken } from '../../src/token/token.ts'
 import { TOKEN_ID } from './samples.ts'
 
-/** The same text, slowly: 128 bits as one number in base 32. */
+/** Computes the text in another way: 128 bits as one number in base 32. */
 function slowly(uuid: string): string {
   let rest = BigInt(`0x${uuid.replaceAll('-', '')}`)
   let text = ''

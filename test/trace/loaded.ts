@@ -1,5 +1,5 @@
-// Run as a process of its own: loads what every role and command loads at its start, and prints the packages of
-// OpenTelemetry that came with it; with an argument it loads the tracer, too.
+// A script that loads what every role and command loads at its start, and prints the packages of OpenTelemetry that
+// were loaded. With an argument it loads the tracer, too.
 import { registerHooks } from 'node:module'
 
 const found = new Set<string>()

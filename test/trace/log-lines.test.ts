@@ -1,4 +1,5 @@
-// Log lines of a job name what a person on call searches for: the receipt, a chunk's batch, and the trace; never a reference.
+// Log lines of a job name the receipt, a chunk's batch and the trace, for people on call, but never the job's
+// reference.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'

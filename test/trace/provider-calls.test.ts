@@ -1,5 +1,5 @@
-// Calls to a card network and to a third party are in the trace of the job that needs them, by what was asked and how it
-// was answered. The network is scripted; the receiver is real.
+// Calls to a card network and to a third party are in the trace of the job that needs them, with the call and its
+// answer.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTracing } from '../../cli/open/tracing.ts'
 import { openRegistry } from '../../src/metrics.ts'

@@ -1,5 +1,4 @@
-// An OTLP/HTTP receiver as a collector is one: it reads the protobuf that was really sent, and keeps the bytes too, so that
-// a test can look for what must never be in them.
+// An OTLP/HTTP receiver like a collector: it decodes the protobuf, and keeps the bytes so that a test can search them.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
@@ -17,7 +16,7 @@ export interface ReceivedSpan {
   events: number
   attributes: Record<string, string | number>
   links: { traceId: string; spanId: string }[]
-  /** Of the process. */
+  /** The attributes of the process. */
   resource: Record<string, string | number>
 }
 
@@ -27,9 +26,9 @@ export interface Receiver {
   /** All bodies, one after the other. */
   bytes(): Buffer
   headers: IncomingHttpHeaders[]
-  /** What the next requests are answered with; undefined: nothing at all. */
+  /** The answer to further requests; undefined: they get no answer. */
   answer: { status: number } | undefined
-  /** The first span for which `is` holds, once it has come. */
+  /** Waits for the first span for which `is` holds. */
   span(what: string, is: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>
   close(): Promise<void>
 }

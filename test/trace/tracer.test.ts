@@ -1,5 +1,5 @@
-// The tracer by itself, against a receiver that takes what is sent, refuses it or never answers: what is told and what
-// never is, which traces are recorded, and that nobody waits for a collector.
+// The tracer alone, with a receiver that accepts, refuses or never answers: what spans may hold, which traces are
+// recorded, and that no caller waits for a collector.
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
@@ -108,7 +108,7 @@ describe('a tracer', () => {
     const tracer = open({ TOKENMILL_TRACES_PER_SECOND: '100000' })
     const spans = 5 * EXPORT.queueMax
     for (let n = 0; n < spans; n += 1) tracer.start('job').end()
-    // One batch is on its way, and as many wait as may.
+    // One batch is being sent, and the queue is full.
     expect(await dropped('queue_full')).toBe(spans - EXPORT.queueMax - EXPORT.batchMax)
     for (let n = 0; n < spans; n += 1) tracer.start('job').end()
     expect(await dropped('queue_full')).toBe(2 * spans - EXPORT.queueMax - EXPORT.batchMax)
@@ -143,7 +143,7 @@ describe('an attribute', () => {
           const names = ['job.kind', 'job.outcome', 'batch.id', 'http.route', 'provider.name', 'report.type'] as const
           for (const name of names) {
             expect(allowed({ [name]: text })).toEqual({})
-            // The same text without the number has the form.
+            // Without the number the same text is allowed.
             expect(allowed({ [name]: `${name === 'http.route' ? '/' : 'a'}${before}${after}` })).not.toEqual({})
           }
           expect(allowed({ 'http.route': `/${text}` })).toEqual({})
@@ -219,7 +219,7 @@ describe('the settings of OpenTelemetry', () => {
         expect(of({ ...endpoint, [name]: value }), value).toBeUndefined()
         expect(flaws).toEqual([expect.stringMatching(`^${name}: `)])
         expect(flaws[0]).not.toContain(value)
-        // What other programs on the host are told is no flaw where there are no traces.
+        // If traces are off, settings for other programs on the host aren't errors.
         expect(of({ ...endpoint, [name]: value, OTEL_SDK_DISABLED: 'true' })).toBeUndefined()
         expect(flaws).toHaveLength(1)
       }

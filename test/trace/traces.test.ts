@@ -1,5 +1,5 @@
 // Traces as a collector gets them: of a PUT through gateway and worker to its answer, of a chunk with its link to the
-// batch, of a report; and nothing of a card in any byte. Real processes, a real receiver.
+// batch, and of a report. No byte of them holds card data.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
@@ -52,14 +52,14 @@ describeOnRedis('traces', engine => {
     return names
   }
 
-  /** A PUT in a trace of its own: the PUT's, and the job's. */
+  /** Makes a PUT in a new trace. Returns the spans of the PUT and of the job. */
   async function putTraced(headers: Record<string, string> = {}) {
     const before = new Set(receiver.spans)
     expect((await caller.put(CARD, {}, { headers })).status).toBe(200)
     const fresh = (name: string) => receiver.span(name, span => span.name === name && !before.has(span))
     return { request: await fresh('PUT /oidc/api/v2/card'), job: await fresh('job') }
   }
-  /** A gateway believes what workers say once they have said it for a while. */
+  /** A gateway uses a feature of workers only after they have named it for a while. */
   const untilJoined = () =>
     until(
       async () => {
@@ -72,7 +72,7 @@ describeOnRedis('traces', engine => {
   it('show a PUT as one, from the request over the queue to the answer, in the trace of its caller', async () => {
     await untilJoined()
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-    // Its flag says that the trace is not recorded; that is ours to decide.
+    // The caller's flag says that the trace isn't recorded, but the gateway decides that itself.
     const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-00` }
     const answer = await caller.put(CARD, {}, { headers })
     expect(answer.status).toBe(200)
@@ -149,7 +149,7 @@ describeOnRedis('traces', engine => {
     )
     expect(job.links).toEqual([])
     for (const name of ['batch.id', 'batch.chunk', 'job.receipt']) expect(job.attributes).not.toHaveProperty(name)
-    // A batch that is told is told after it: what was summed later than this one has come.
+    // Waits for the trace of a later batch: a trace of this batch would have arrived before it.
     const last = randomUUID()
     await sendChunk(client, numbered.scope, last)
     await receiver.span('a later batch', ({ name, attributes }) => name === 'batch' && attributes['batch.id'] === last)
@@ -197,7 +197,7 @@ describeOnRedis('traces', engine => {
   it('end a request whose caller hung up while it waited for the answer', async () => {
     const { vault, queues } = installation
     await vault.store.transaction(async db => {
-      // No worker can answer.
+      // The lock keeps workers from answering.
       await db.query({ text: 'lock table tokenmill.token in access exclusive mode' })
       const hangUp = new AbortController()
       const answer = caller.put(CARD, {}, { signal: hangUp.signal })

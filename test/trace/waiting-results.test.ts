@@ -1,5 +1,5 @@
-// A result that could not be published at once is published later by whoever sweeps: that has a link to the trace in which
-// the result was made. The queue fails here on purpose.
+// A sweep publishes a result that couldn't be published at once. Its span has a link to the trace in which the result
+// was made. The test makes the queue fail.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../cli/open/installation-key.ts'
@@ -75,10 +75,10 @@ describeStore('a result that waited', engine => {
       { ...unrecorded, outboxId: await outbox.insert(vault.store, unrecorded) },
       { log: session.log, span: tracer.start('job', { parent, isOurs: true }) },
     )
-    // Nobody has that trace.
+    // The trace isn't recorded, so it isn't stored.
     expect((await outbox.listOf(vault.store, unrecorded.receiptId))[0]?.traceparent).toBeNull()
     expect(await announcer.sweep(-1_000)).toBe(0)
-    // A sweep that publishes nothing takes no place of the second.
+    // A sweep that publishes nothing gets no span.
     expect(begun).toEqual([])
     isAway = false
     expect(await announcer.sweep(-1_000)).toBe(3)

@@ -1,5 +1,4 @@
-// What the vault’s tests start from: a key-encryption key in a token or a file of its own, and one capture key of each
-// type.
+// What the vault’s tests share: a key-encryption key in a token or a file, and one capture key of each type.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,13 +28,13 @@ export const PAN = '4111111111111111'
 export const CARD = { cardNumber: PAN, expiryMonth: '12', expiryYear: '2030', captureTime: '2026-01-01T00:00:00Z' }
 export const CARD_TEXT = JSON.stringify(CARD)
 
-/** A folder under the system's own, removed by `close`. */
+/** Makes a temporary folder, which `close` removes. */
 export async function openFolder(): Promise<{ path: string; close: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'tokenmill-vault-'))
   return { path, close: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** In a token where there can be one (SoftHSM), else in a file. */
+/** Makes a key-encryption key in a token if SoftHSM is installed, else in a file. */
 export function openKek(): Promise<KeyProvider> {
   return missingSoftHsm().length === 0 ? openTokenKek() : openFileKek()
 }
@@ -50,7 +49,7 @@ async function openFileKek(): Promise<KeyProvider> {
   }
 }
 
-/** Private halves under a ring of their own. */
+/** Opens private halves with a new key ring. */
 export async function openHalves(kek: KeyProvider): Promise<PrivateHalves> {
   const keks = keksOf(kek)
   return openPrivateHalves(await openKeyRing(keks, await makeDataKeys(kek, PURPOSES)), keks)

@@ -1,4 +1,4 @@
-// The keys of one alias: which of them decrypts, how many are tried, and what the installation says about one.
+// The keys of one alias: which of them decrypts, how many are tried, and the installation's statements about them.
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { createMessage, encrypt, readKey } from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -164,7 +164,7 @@ describe('the statement about a key', () => {
       })
       expect((await readPublicCaptureKey(ALIAS, stated, trust)).kid).toBe(await kidOf(publicKey))
       expect((await readPublicCaptureKey(ALIAS, stated)).kid).toBeUndefined()
-      // Of a release before 0.4: believed as the file is.
+      // A key file of a release before 0.4 has no statement and is trusted as it is.
       expect((await readPublicCaptureKey(ALIAS, publicKey, trust)).kid).toBeUndefined()
     },
   )

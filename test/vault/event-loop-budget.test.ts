@@ -1,4 +1,4 @@
-// Who decrypts first when many wait: jobs for which somebody waits.
+// If many decryptions wait, those of jobs for which somebody waits come first.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { withinEventLoopBudget } from '../../src/vault/event-loop-budget.ts'
@@ -24,7 +24,7 @@ it('work for which somebody waits runs before background work that came earlier'
   await Promise.all([...background, ...urgent])
   const [first, second] = [order.indexOf('urgent 0'), order.indexOf('urgent 1')]
   expect(order).toHaveLength(22)
-  // What runs in the turn that has begun isn't taken back.
+  // Decryptions of the turn that has begun still run first.
   expect(first).toBeLessThan(before + 3)
   expect(second).toBe(first + 1)
 })

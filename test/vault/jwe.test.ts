@@ -98,7 +98,7 @@ describe('an encrypted card as JWE', () => {
     expect(await open(await seal(ec, { alg: 'ECDH-ES+A256KW', enc: 'A256GCM' }), ec)).toEqual(REFUSED)
     expect(await open(await symmetric('dir', randomBytes(32)), rsa)).toEqual(REFUSED)
     expect(await open(await symmetric('PBES2-HS256+A128KW', randomBytes(32)), rsa)).toEqual(REFUSED)
-    // What has no key at all: an unsecured token has its five parts and its dots too.
+    // A token with `alg: none` is refused, although it has five parts, too.
     expect(await open(`${b64({ alg: 'none', enc: 'A256GCM' })}....`, rsa)).toEqual(REFUSED)
   })
 
@@ -144,7 +144,7 @@ describe('an encrypted card as JWE', () => {
         expect(await open(withPart(good, i, `${part}AAAA`), pair)).toEqual(REFUSED)
         if (part !== '') expect(await open(withPart(good, i, ''), pair)).toEqual(REFUSED)
       }
-      // A tag of 12 bytes is one that GCM knows and an attacker has it easier with.
+      // GCM also knows tags of 12 bytes, which are easier to forge.
       expect(await open(withPart(good, 4, tag.slice(0, 16)), pair)).toEqual(REFUSED)
     }
   })
@@ -171,7 +171,7 @@ describe('an encrypted card as JWE', () => {
       `${header.slice(0, 4)}\n${good.slice(4)}`,
     ]
     for (const spelling of spellings) expect(await open(spelling, rsa)).toEqual(REFUSED)
-    // 16 bytes leave four bits over in the last character; the decoder drops them.
+    // 16 bytes leave four bits unused in the last character; the decoder ignores them.
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const last = alphabet.indexOf(tag.slice(-1))
     const twin = `${tag.slice(0, -1)}${alphabet[last + 1]}`
@@ -253,7 +253,7 @@ describe('an encrypted card as JWE', () => {
     done = true
     await others
     expect(new Set(opened)).toEqual(new Set([CARD_TEXT]))
-    // 300 RSA operations take 45 ms on the fastest machine, a run 5.
+    // 300 RSA operations take at least 45 ms, and one turn 5 ms.
     expect(turns).toBeGreaterThan(5)
   })
 })

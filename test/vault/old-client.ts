@@ -1,5 +1,5 @@
-// What a client of old leaves behind, made once with GnuPG: a key of which every part lies on secp256k1, and two messages
-// to it. The key was made for these tests and opens nothing else.
+// Made once with GnuPG, as old clients do: a key on the curve secp256k1, and two messages to it. The key was made for
+// these tests and opens nothing else.
 
 export const OLD_KEY = `-----BEGIN PGP PRIVATE KEY BLOCK-----
 

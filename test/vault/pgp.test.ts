@@ -177,7 +177,7 @@ describe('an encrypted card as OpenPGP message', () => {
       format: 'binary',
     })
     const message = await createMessage({ text: CARD_TEXT })
-    // Nothing public writes such a packet any more; the library still can.
+    // No public function writes such a packet any more; the library's classes can.
     const sealed = new SymmetricallyEncryptedDataPacket() as unknown as {
       packets: unknown
       encrypted: Uint8Array
@@ -209,7 +209,7 @@ describe('an encrypted card as OpenPGP message', () => {
       expect(performance.now() - started).toBeLessThan(1000)
     }
     expect(await open(base64(await write('0'.repeat(PGP_PLAIN_BYTES_MAX + 1))))).toEqual(REFUSED)
-    // Compressed outside of the encryption it is no encrypted message, and isn't unpacked at all.
+    // A message that is compressed outside of the encryption is refused without being unpacked.
     const outside = packet(8, Buffer.concat([Buffer.from([1]), deflateRawSync(Buffer.alloc(20_000_000))]))
     expect(await open(base64(outside))).toEqual(REFUSED)
   })

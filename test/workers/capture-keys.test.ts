@@ -1,5 +1,5 @@
-// Capture keys while they turn: senders with a key from before go on, a key that somebody put in the place of another is
-// refused, and the keys of an entity turn by themselves once an operator has said so.
+// Capture keys are replaced: senders with a former key go on, a key that somebody else put into the database is
+// refused, and workers replace the keys of an entity if an operator switched that on.
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -35,7 +35,7 @@ describeStore('a capture key that turns', engine => {
   let caller: Caller
   let client: Client
   let workers: OpenedWorkers
-  /** As the client file said before any rotation. */
+  /** The credentials before any rotation. */
   let before: Credentials
   let jwe: PublicCaptureKey
   let pgp: PublicCaptureKey
@@ -66,7 +66,7 @@ describeStore('a capture key that turns', engine => {
     const card = { encrypted_card: await encryptCard(freshCard(), to), public_key_alias: to.alias }
     return (await client.call('token-create', { token_scope: installation.scope, ...card })).status
   }
-  /** A further key is handed out 10 s after it was made. */
+  /** Backdates keys, because a further key is handed out only 10 s after it was made. */
   const settle = () =>
     store().query({ text: `update tokenmill.capture_key set created_at = created_at - interval '11 seconds'` })
   const published = async () =>
@@ -130,7 +130,7 @@ describeStore('a capture key that turns', engine => {
   })
 
   it('shows when each key was last used, and by whom', async () => {
-    // A worker writes within a minute, and at its end.
+    // A worker writes uses once a minute, and when it ends.
     await workers.close()
     workers = await installation.openWorkers()
     const listed = (await run('list', '--json')).json<Record<string, unknown>[]>()
@@ -172,7 +172,8 @@ describeStore('a capture key that turns', engine => {
     await expect(other.takeCaptureKeys({ ...rest, keys: [ways[0], genuine] })).rejects.toThrow(ConfigError)
     expect((await other.encryptCard(freshCard())).public_key_alias).toBe(jwe.alias)
 
-    // In the store: the gateway hands it out, the library refuses it, workers and commands take the row for absent.
+    // The key is changed in the store: the gateway hands it out, the library refuses it, and workers and commands treat
+    // the row as absent.
     const [newest] = await lineOf(jwe.alias)
     await store().query({
       text: 'update tokenmill.capture_key set public_key = $2 where key_id = $1',
@@ -239,7 +240,7 @@ describeStore('a capture key that turns', engine => {
     await tend(Date.now() + 91 * DAY_MS)
     expect(await numbers()).toEqual(['2 ACTIVE', '1 ACTIVE'])
 
-    // Used within 14 days: not retired; its clients are told, once a week.
+    // A key that was used within 14 days isn't retired; its clients are told once a week.
     const spare = await installation.addClient('spare', { entity: OTHER })
     const { clientId } = spare.credentials.signingKey
     const [, former] = await lineOf(alias)
@@ -255,7 +256,7 @@ describeStore('a capture key that turns', engine => {
       { client: clientId, subject: `${alias}/1`, data: expect.objectContaining({ alias, number: 1 }) },
     ])
 
-    // A week later they are told again, under a later revision, though the former event was erased meanwhile.
+    // A week later they are told again with a later revision, although the former event was erased.
     const revision = async () => {
       const told = await store().query<{ revision: number }>({
         text: `select revision from tokenmill.event where type = 'capture-key.in-use'`,
@@ -268,7 +269,7 @@ describeStore('a capture key that turns', engine => {
     await tend(now + 8 * DAY_MS)
     expect(await revision()).toEqual([first + 8])
 
-    // No key was used for days, as after a restored backup: nobody knows whether uses were noted.
+    // If no key was used for days, as after a restored backup, uses may not have been noted, so no key is retired.
     await tend(now + IDLE_MS)
     expect(await numbers()).toEqual(['2 ACTIVE', '1 ACTIVE'])
     const keyId = (await lineOf(alias))[0]?.keyId ?? ''

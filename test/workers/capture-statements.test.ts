@@ -1,5 +1,5 @@
-// Capture keys that a client fetches, while the installation's signing key turns, and from somebody who owns what lies
-// between the installation and the client.
+// Capture keys that a client fetches while the installation's signing key is replaced, and from an attacker between the
+// installation and the client.
 import { createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../cli/open/installation-key.ts'

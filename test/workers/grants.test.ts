@@ -1,4 +1,5 @@
-// What whoever owns the database can't do: rows that grant rights are absent to a worker unless tokenmill wrote them.
+// The database's owner can't grant rights: a worker treats a row that grants rights as absent unless tokenmill wrote
+// it.
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { grantAll, listUngranted } from '../../src/acts/grants.ts'
@@ -20,12 +21,12 @@ describeStore('to a worker', engine => {
   }, 60_000)
   afterAll(() => installation?.close())
 
-  /** As the owner of the database. */
+  /** Runs a statement as the owner of the database. */
   const own = async (text: string, ...values: unknown[]) => {
     const { rows } = await installation.vault.store.query<Record<string, string>>({ text, values })
     return rows
   }
-  /** What a worker that has just started knows, and which rows it names. */
+  /** What the directory of a new worker returns, and which rows it reports. */
   const look = async () => {
     const named: string[] = []
     const directory = await openDirectory(

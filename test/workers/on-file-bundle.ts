@@ -1,4 +1,4 @@
-// Cards on file as tests give them: single jobs and chunks that name owners, worked by the real line in the test's process.
+// Makes single jobs and chunks that name owners, and works them on the real line in the test's process.
 import { randomUUID } from 'node:crypto'
 import { tokenBatch } from '../../producers/token-batch.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
@@ -31,7 +31,7 @@ export interface OnFileWorld {
   world: World
   scope: string
   chunkJob(requests: readonly Record<string, unknown>[], options?: ChunkOptions): Promise<Job>
-  /** What became of each record. */
+  /** Works a chunk. Returns the result of each record. */
   chunk(requests: readonly Record<string, unknown>[], options?: ChunkOptions): Promise<RecordResult[]>
   createJob(pan: number, onFile?: Record<string, unknown>): Promise<Job>
   /** A single job. */
@@ -41,7 +41,7 @@ export interface OnFileWorld {
   token(reuseToken: unknown): Promise<StoredToken | undefined>
 }
 
-/** A record of a card; `pan`: which test number. */
+/** Makes a record of a card. `pan`: the index of the test number. */
 export function record(pan: number, onFile?: Record<string, unknown>, more: Record<string, unknown> = {}) {
   const card = { cardNumber: testPan(pan), expiryMonth: 12, expiryYear: 2031, cardholderName: 'ANNA MEYER' }
   return { card, ...more, ...(onFile ? { on_file: onFile } : {}) }

@@ -69,7 +69,7 @@ describeEngines('the report worker', engine => {
     expect(answers.map(({ status }) => status)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED'])
   })
 
-  // Who makes it dies: on one engine the process that makes the report, on the other the worker that asked it to.
+  // On one engine the process that makes the report is killed, on the other the worker that forked it.
   it('makes a report once more after a kill in its midst: one record, no half file', async () => {
     const entity = randomUUID()
     const { credentials } = await installation.addClient('crash', { entity })
@@ -93,7 +93,7 @@ describeEngines('the report worker', engine => {
     expect(fresh().filter(name => name.startsWith('MERCHANT'))).toHaveLength(1)
   })
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('answers a jti that comes again from its receipt, whichever report that named', async () => {
@@ -219,7 +219,7 @@ function makerOf(dataDir: string): { pid: number; parent: number } | undefined {
       if (read('environ').includes(dataDir))
         return { pid: Number(name), parent: Number(/^PPid:\s+(\d+)/m.exec(read('status'))?.[1]) }
     } catch {
-      // It ended while it was looked at.
+      // The process ended meanwhile.
     }
   }
   return undefined

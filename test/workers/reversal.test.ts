@@ -1,5 +1,5 @@
-// CONTRACT 5: what an operation left behind is undone, once, by the very envelope that did it, and only while nobody
-// has built on it.
+// CONTRACT 5: a reversal undoes an operation once, only if it names the envelope that took effect, and only while no
+// other job has built on it.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
@@ -64,7 +64,7 @@ describeOnRedis('a reversal', engine => {
       code: 500,
       error: { code: 500, reversal_status: 'COMPLETED' },
     })
-    // The jti is spent: the same request under it does nothing and is told the end of it.
+    // The jti is used up: the same request under it has no effect and gets the reversed answer.
     const receipt = await receipts.find(installation.vault.store, sent.receiptId)
     expect(receipt).toMatchObject({ status: 'CANCELLED', revision: 2 })
     const again = await desk.ask('token-create', await cardOf(index))
@@ -128,7 +128,7 @@ describeOnRedis('a reversal', engine => {
     expect(count).toBe(0)
     expect(await desk.reverse(deleted)).toBe('COMPLETED')
     expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
-    // The truth about it stays: it was deleted.
+    // The receipt still says that the token was deleted.
     expect(await receipts.find(installation.vault.store, deleted.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
@@ -163,7 +163,7 @@ describeOnRedis('a reversal', engine => {
       code: 500,
       error: { reversal_status: 'COMPLETED' },
     })
-    // Another envelope under that jti is told the same.
+    // Another envelope under that jti gets the same answer.
     await desk.send('token-create', await cardOf(index), { jti: signed.jti, now: Date.now() - 5_000 })
     expect(await desk.answer(signed, 1)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
     expect((await desk.ask('token-create', await cardOf(index))).record?.['created_at']).toBeDefined()
@@ -180,14 +180,14 @@ describeOnRedis('a reversal', engine => {
     const request = await cardOf(nextCard())
     const sent = await desk.send('token-create', request)
     const id = String((await desk.answer(sent)).record?.['reuse_token'])
-    // A job that is just leaving the queue swallows its own repeat.
+    // The queue ignores a repeat of a job that hasn't left it yet.
     const isIdle = async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0)
     await until(isIdle)
     const repeated = await desk.send('token-create', request, { jti: sent.jti, now: Date.now() + 2_000 })
     expect(await desk.answer(repeated, 1)).toMatchObject({ code: 200, record: { reuse_token: id } })
     expect(await desk.reverse(sent)).toBe('NONE')
     expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
-    // An older one that comes late takes nothing back.
+    // An older envelope that comes late changes nothing.
     await until(isIdle)
     await desk.send('token-create', request, { jti: sent.jti, now: Date.now() - 60_000 })
     expect(await desk.answer(repeated, 2)).toMatchObject({ code: 200 })

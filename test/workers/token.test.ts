@@ -1,4 +1,4 @@
-// One job at a time, from the client library through queue, worker and store to the results queue.
+// Single jobs from the client library through queue, worker and store to the results queue.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { describeEngines } from '../support/engines.ts'

@@ -1,4 +1,4 @@
-// Chunks of the ledger through queue and workers: each line once, whoever sends it how often at the same time.
+// Chunks of the ledger through queue and workers: each line is stored once, also if many send it at the same time.
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
@@ -174,7 +174,7 @@ describe('a transaction-batch', () => {
 
   it('stores each line once and tells one CREATED for it, when many chunks with the same lines run at once', async () => {
     const lines = made('race', 300)
-    // Shuffled, overlapping, and of several months that nobody has made yet; one in four says something else.
+    // Chunks are shuffled, overlap, and hold lines of several months without partitions; one line in four differs.
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, copy) => {
         const order = lines.map((line, index) => ({ line, key: (index * 7_919 + copy * 104_729) % 1_009 }))
@@ -258,7 +258,7 @@ describe('a transaction-batch', () => {
   })
 
   it('stores, answers and keeps the same for lines that only the schema checks, for any values', async () => {
-    // An entity in capitals leaves the line to the schema, and means the same entity.
+    // The fast check doesn't accept an entity in capitals, so the schema checks the line; the entity is the same.
     const twinOf = (lines: Record<string, unknown>[], seed: string) =>
       lines.map((line, index) => ({
         ...line,
@@ -290,7 +290,7 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
         const plain = await seen(lines)
         const twin = await seen(twinOf(lines, `twin-${runs}`))
         expect(twin.text).toBe(plain.text)
-        // The rows are those that the server reads from the given texts.
+        // The stored rows equal what the server reads from the given texts.
         const stored = new Set(plain.stored.map(({ row }) => row['transaction_uid']))
         const taken = lines.filter(line => stored.has(line.transaction_uid))
         const read = await ask<{ row: unknown }>(

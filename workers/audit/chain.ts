@@ -98,7 +98,7 @@ async function cut(
   await auditChain.cut(db, { segment, from, seq: to, hash, head: signed, wanted })
 }
 
-/** The hash of a row; nothing but a hash if the row was removed, which the segment then shows. */
+/** The hash of a row; `NO_HASH` if the row is missing, so that a reader of the segment finds the gap. */
 async function hashOf(db: Db, seq: number): Promise<Buffer> {
   const [row] = await audits.listChained(db, { after: seq - 1, to: seq, limit: 1 })
   return row?.hash ?? NO_HASH

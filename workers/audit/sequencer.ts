@@ -1,5 +1,5 @@
-// Runs the audit's chain in a worker process: any process may take the lease. One loop numbers rows, so that a row has
-// its number a second later; the other sends segments, and may wait for a place that is away.
+// Runs the audit's chain in a worker process: any process may take the lease. One loop numbers rows, about once a
+// second; the other sends segments, and may wait for a place that is away.
 import { randomUUID } from 'node:crypto'
 import type { Head } from '../../src/audit/numbers.ts'
 import type { AuditPlace } from '../../src/audit/place.ts'
@@ -81,7 +81,7 @@ export async function sendSegment({ store, place }: Pick<SequencerDeps, 'store' 
 }
 
 /**
- * Removes rows that are older than `before` and outside; a row of the audit says so. If one of them isn't as it was
+ * Removes rows that are older than `before` and were sent; a row of the audit says so. If one of them isn't as it was
  * written, all stay: its time may be forged. `misfit`: its number.
  */
 export function pruneRows(

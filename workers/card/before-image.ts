@@ -29,7 +29,10 @@ export function beforeImageOf(
   return { receiptId, tokenId: row.tokenId, ...sealed, sealVersion: row.sealVersion }
 }
 
-/** The key's versions of a row's fingerprints. A number gives others, so they are asked for where there is none. */
+/**
+ * The key's versions of a row's fingerprints. They are looked up only for a row without a number: fingerprints can be
+ * computed again from a number.
+ */
 export async function versionsOf(db: Db, { sealed, storedCards = [] }: StoredToken): Promise<number[] | undefined> {
   if (sealed !== null) return undefined
   const versions = await cards.findVersions(db, storedCards)

@@ -1,5 +1,4 @@
-// Computes from a checked card what the rules need to know: keyed hashes, the brand, the BIN and its issuer data. Only
-// this file and seal-row.ts see the PAN.
+// Computes from a checked card what the rules need to know: keyed hashes, the brand, the BIN and its issuer data.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'

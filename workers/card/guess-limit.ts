@@ -1,6 +1,6 @@
 // A client that creates token after token for the same BIN and last four may be guessing PANs. A single job is refused
-// beyond a limit that the store counts. A batch only increases a metric, so its misses are counted in the memory of
-// this process, approximately and per client.
+// beyond a limit that the store counts. A batch only increases a metric. Its misses are counted approximately, in the
+// memory of this process, for the clients that were seen last.
 import { openCache } from '../../src/cache.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type * as guesses from '../../src/store/token/guesses.ts'
@@ -49,7 +49,7 @@ export function countMisses(
   }
   let beyond = 0
   for (const { bin, lastFour } of created) {
-    // Different digits may share a cell. Then the metric increases too early, never too late.
+    // Different digits may share a cell. Then the metric increases too early.
     const cell = (Number(bin) * 10_007 + Number(lastFour)) % CELLS
     const misses = Math.min((sketch.cells[cell] ?? 0) + 1, 65_535)
     sketch.cells[cell] = misses

@@ -1,5 +1,5 @@
-// Which fingerprints a row gets when a reversal puts it back: those that count now, whatever counted when its copy was
-// made.
+// Decides which fingerprints a row gets when a reversal puts it back: those of the versions that are written now, not
+// those of its copy.
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type Fingerprints, isSameCard } from '../../src/token/token.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'

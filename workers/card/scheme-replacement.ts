@@ -1,6 +1,7 @@
 // Decides what happens to a token's scheme token when the token is linked to another card. The former card's scheme
-// token is retired. The new card gets one if the former was in use, was about to be, or if the request says so. The
-// line writes the decision; the provider is called after the commit.
+// token is retired. The new card gets one if the former was in use or about to be, or if the request activates one; not
+// if the request deletes it, or no network is set up for the card. The line writes the decision; the provider is called
+// after the commit.
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as scopes from '../../src/store/access/scopes.ts'

@@ -73,8 +73,8 @@ interface Room {
 
 const ROOM_MS = 500
 /**
- * A measurement allows this share of the free places, so that many processes may measure at the same time without
- * publishing too much.
+ * A measurement allows this share of the free places, so that up to sixteen processes may measure at the same time
+ * without publishing too much.
  */
 const SHARE = 1 / 16
 const ROOMS_MAX = 1_000

@@ -22,7 +22,10 @@ export interface Identified {
   work: Work<unknown>
 }
 
-/** Runs one attempt. Throws a Fault. Calls `onIdentified` as soon as the job's client and kind are known. */
+/**
+ * Runs one attempt. Throws if the attempt fails; `toFault` turns the error into a Fault. Calls `onIdentified` as soon
+ * as the job's client and kind are known.
+ */
 export async function attempt(
   job: ReceivedJob,
   deps: Deps,

@@ -1,6 +1,6 @@
 // The first step of the line: checks that a job comes from a known client, is signed by a live key and is meant for
-// this installation. Any other job is dropped: no row, no result, only a counter. Roles and times are checked later,
-// and refused with an answer.
+// this installation. Any other job is dropped: it gets no receipt and no result, and is only counted. Roles and times
+// are checked later, and refused with an answer.
 import { createHash } from 'node:crypto'
 import { CATALOGUE, isKind, isSystemClient } from '../../src/job/catalogue.ts'
 import { clientId, type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'

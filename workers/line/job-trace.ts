@@ -25,7 +25,7 @@ export function namesOf({ claims, receiptId: receipt, trace }: Work<unknown>): R
 const ChunkName = z.object({ batch_id: TokenBatch.shape.batch_id, chunk: TokenBatch.shape.chunk })
 
 /**
- * The batch and chunk of a job. The batch's id is left out if it could be a card number. The request may not have been
+ * The batch and chunk of a job. Undefined also if the batch's id could be a card number. The request may not have been
  * parsed, so only well-formed members are used.
  */
 function batchOf({ kind, request }: Claims): { id: string; chunk: number } | undefined {

@@ -12,7 +12,7 @@ const COMPENSATING_MS = 1_000
 
 /**
  * Answers the receipt again, on the reply_to of the current envelope, or refuses if the receipt belongs to another
- * request (`isSame`: it doesn't). Undefined if the receipt has changed since it was read.
+ * request. `isSame`: whether it belongs to this one. Undefined if the receipt has changed since it was read.
  */
 export async function recallReceipt(
   stored: receipts.StoredReceipt,

@@ -16,7 +16,10 @@ export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps
   return { end: 'done', outcome: 'FAILED' }
 }
 
-/** Answers 500 after a defect, or after a fault used up the attempts. It leaves no receipt. */
+/**
+ * Answers 500 after a defect, or after a fault used up the attempts. It leaves no receipt, unless provider calls must
+ * be compensated.
+ */
 export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void> {
   await answerRefusal(work, refuse('internal', 'body'), deps)
 }

@@ -19,7 +19,7 @@ import type { End, Selection, Work } from './work.ts'
 
 export const RETRY = { attemptsMax: 8, firstMs: 500, mostMs: 300_000 } as const
 
-/** Full jitter: a random delay from zero to the doubled delay. */
+/** Full jitter: a random delay from zero up to a delay that doubles with each attempt, at most `mostMs`. */
 export function backoffMs(attemptNo: number): number {
   return Math.round(Math.random() * Math.min(RETRY.firstMs * 2 ** (attemptNo - 1), RETRY.mostMs))
 }

@@ -1,5 +1,5 @@
-// Makes the content of a result again, from the receipt. A receipt holds no card details: they are read from the tokens
-// as they are now; a deleted token has none.
+// Makes the content of a result again, from the receipt. Card details that an answer shows are read from the tokens as
+// they are now; a deleted token has none.
 import { Fault } from '../../src/errors.ts'
 import { answerFrom } from '../../src/job/answer/receipt-answer.ts'
 import { tokensNamed, toResultAgain, unpack } from '../../src/job/chunk-outcomes.ts'

@@ -37,7 +37,7 @@ interface Line {
   again: readonly Step[]
 }
 
-/** A caller waits, so cryptography runs while the receipt is looked up. */
+/** A caller may wait, so cryptography runs while the receipt is looked up. */
 const INTERACTIVE: Line = {
   first: [open],
   again: [

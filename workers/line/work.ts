@@ -148,7 +148,7 @@ export function complete(handler: Handler<unknown, unknown, unknown>): Complete<
 }
 
 interface Opening<Request, Opened> {
-  /** Reads what the digest of the request needs; only a chunk with a block has such data. */
+  /** Reads what the digest of the request needs beside the request, such as the block of a chunk. */
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
   /** The text by which two requests count as the same; default: everything that was sent. */
   digestText(work: Work<Request>, opened: Opened): string

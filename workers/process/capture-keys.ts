@@ -1,5 +1,6 @@
-// Capture keys, looked after by every worker: it signs the statements by which senders believe them, and turns the keys of
-// entities that an operator switched on. Locks of the acts make sure that only one worker does each.
+// Every worker process looks after capture keys: it signs the statements by which senders trust them, and replaces the
+// keys of those entities for which an operator switched that on. The acts take locks, so that only one process does
+// each.
 import { hostname } from 'node:os'
 import type { By } from '../../src/acts/act.ts'
 import { retireKey, rotateLine, STATED, type Stating, state } from '../../src/acts/capture-keys.ts'
@@ -21,7 +22,7 @@ import type { PrivateHalves } from '../../src/vault/private-half.ts'
 const LOOK_MS = 60_000
 const SET = 100
 const DAY_MS = 86_400_000
-/** Clients are told again of a key that stays in use. */
+/** After this time clients are told again of a replaced key that is still in use. */
 const TELL_MS = 7 * DAY_MS
 
 export interface Tending {
@@ -47,7 +48,7 @@ export async function tendCaptureKeys(tending: Tending): Promise<void> {
   for (const key of due.inUse) await alone(captureKeys.captureKeyName(key), log, () => tellInUse(tending, key))
 }
 
-/** One key that fails doesn't stop the others. */
+/** Logs an error and goes on with the next key. */
 async function alone(key: string, log: Logger, work: () => Promise<void>): Promise<void> {
   await work().catch(error => log.error({ key, error: describeError(error) }, 'a capture key was not looked after'))
 }
@@ -58,13 +59,14 @@ function isOurs(key: captureKeys.CaptureKeyInfo, ring: Stating['ring'], log: Log
     if (isCaptureKeyGranted(ring, key)) return true
     log.error({ key: name }, 'a capture key was not written by tokenmill, or was changed since: it is left alone')
   } catch (error) {
-    // The code is of a newer version than this process has: another process looks after the key.
+    // This process may lack the version of the key that made the code. A process that holds it looks after the capture
+    // key.
     log.warn({ key: name, error: describeError(error) }, 'the code of a capture key cannot be checked here')
   }
   return false
 }
 
-/** Signs what has no statement of the key that signs now, or one that ends soon. */
+/** Signs statements for keys that have none by the key that signs now, or one that ends soon. */
 async function stateKeys({ store, stating, clock, log }: Tending): Promise<void> {
   const by = stating()
   const now = clock()

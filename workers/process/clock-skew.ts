@@ -1,5 +1,5 @@
-// Compares this host's clock with the store's. Times of envelopes and cards are judged by this clock, so a worker whose
-// clock is wrong takes no jobs until it is right again.
+// Compares this host's clock with the store's. Times of envelopes and cards are judged by this clock. If it differs by
+// more than 5 s, the workers that are given here take no jobs until a later check finds it right.
 import type { Worker } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as storeServer from '../../src/store/server.ts'
@@ -15,7 +15,7 @@ async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'>): Pro
   return (before + clock()) / 2 - now
 }
 
-/** Watches the clock. The first check ends before this resolves, so that no job is worked by a wrong clock. */
+/** Watches the clock. The first check ends before this resolves, so that no worker begins with a wrong clock. */
 export async function watchClock(
   deps: Deps,
   workers: readonly Worker[],

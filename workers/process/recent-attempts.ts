@@ -4,9 +4,9 @@ import type { Kind } from '../../src/job/catalogue.ts'
 
 const CARD_KINDS: readonly Kind[] = ['token-create', 'token-update', 'token-lifecycle']
 const WINDOW_MS = 10_000
-/** Beyond these the oldest are forgotten. */
+/** The newest attempts that are kept; each further one replaces the oldest. */
 const KEPT_MAX = 4_096
-/** Of fewer attempts one alone would decide. */
+/** With fewer attempts a single slow one would decide. */
 const COUNT_MIN = 20
 
 export interface RecentAttempts {

@@ -1,5 +1,5 @@
-// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. Their results
-// are still in the store, but aren't published again from here.
+// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. This doesn't
+// remove their results from the store, and doesn't publish them again.
 import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
@@ -13,7 +13,10 @@ interface ReplyQueueDeps {
 const MINUTE_MS = 60_000
 const UNREAD_MS_MAX = 7 * 24 * 60 * MINUTE_MS
 
-/** For a client without free places: removes the queues that are empty, or whose process is gone. */
+/**
+ * For a client without free places: removes the queues that are empty, and queues of a system client whose process is
+ * gone.
+ */
 export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: string, now: number): Promise<void> {
   for (const { replyTo, createdAt } of await replyQueues.list(store, clientId)) {
     // A newer queue may be about to get its first result.
@@ -28,8 +31,8 @@ export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: s
 }
 
 /**
- * Removes queues whose results nobody has acknowledged for seven days, or whose process is gone. Returns the removed
- * queues.
+ * Removes queues whose results nobody has acknowledged for seven days, and queues of system clients whose process is
+ * gone. Returns the removed queues.
  */
 export async function removeUnread({ store, queues }: ReplyQueueDeps): Promise<string[]> {
   const removed: string[] = []

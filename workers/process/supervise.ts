@@ -1,5 +1,6 @@
 // Keeps a set of worker processes running: one for interactive kinds, one per core for bulk kinds. A process that dies
-// is started again. The supervisor works no jobs itself; it collects the metrics and health of its processes.
+// is started again, unless its exit status says that another start wouldn't help. The supervisor works no jobs itself;
+// it collects the metrics and health of its processes.
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -30,9 +31,12 @@ export interface SuperviseOptions {
 }
 
 export interface Supervised {
-  /** Resolves once every process is working; rejects if one can't start. */
+  /**
+   * Resolves once every process is working. Rejects if one can't be started or ends by itself before that; one that is
+   * killed is started again.
+   */
   ready: Promise<void>
-  /** Resolves if a process that had to be restarted can't be: with its exit status. */
+  /** Resolves with the exit status of a process that ends after `ready` and wouldn't be helped by another start. */
   ended: Promise<number>
   /** The reasons of all processes; a process that isn't ready, or doesn't reply, is a reason. */
   reasons: Health['reasons']
@@ -77,7 +81,7 @@ export function supervise(options: SuperviseOptions): Supervised {
   let served = false
   let closing = false
 
-  /** Resolves once the process works. */
+  /** Starts the process again after a pause. Resolves once it works. */
   function beginAgain(one: Wanted): Promise<void> {
     return pause(RESTART_MS)
       .then(() => {
@@ -182,7 +186,7 @@ export function supervise(options: SuperviseOptions): Supervised {
 interface Wanted {
   role: WorkerRole
   name: string
-  /** The UUID that a process passes on to its successor. */
+  /** A UUID that the process and those that replace it get. */
   place: string
 }
 
@@ -194,7 +198,9 @@ export function openSupervisorMetrics({ gauge, counter }: MetricsRegistry, names
   }
 }
 
-/** A worker process couldn't start; it has written the reason to standard error. */
+/**
+ * A worker process ended before it worked, wouldn't be helped by another start, or ended while the supervisor closes.
+ */
 export class WorkerEnded extends Error {
   override name = 'WorkerEnded'
   readonly code: number

@@ -15,7 +15,10 @@ export interface WorkerSettings {
   concurrency: number
   /** The process's name in metrics: `bulk-0`. */
   name: string
-  /** A UUID that a process passes on to its successor; undefined in a cell, which runs beside its worker. */
+  /**
+   * A UUID that the supervisor gives to a process and to those that replace it; undefined in a cell, which runs beside
+   * its worker.
+   */
   place: string | undefined
   /** The process is a cell: it replies to its worker and takes nothing from a queue. */
   cell: boolean

@@ -1,5 +1,5 @@
-// Calls a provider about one leased row. If the result of a provisioning isn't known, it asks the provider by our id,
-// and never just repeats the call. It writes nothing; interpret-answer.ts decides what an answer means for the row.
+// Calls a provider about one leased row. If the answer to a provisioning was lost, it asks the provider for the result
+// by our id. It writes nothing; interpret-answer.ts decides what an answer means for the row.
 import { assert, toFault } from '../../src/errors.ts'
 import type {
   ProviderAnswer,
@@ -34,7 +34,7 @@ export type CallAnswer =
 /** More references than a card can have at a network. */
 const REFERENCES_MAX = 50
 
-/** A network's clock and ours may differ by this much. */
+/** By how much a network's clock and ours are assumed to differ at most. */
 const SKEW_MS = 3_600_000
 
 /** How long to wait before a row is tried again whose provider isn't set up any more. */

@@ -23,7 +23,7 @@ export function storedCard(token: StoredToken, ring: KeyRing): ProvisionCard | u
   return cardOf(ring.open(token.sealed, token.sealVersion, token.tokenId, token.tokenScope), token)
 }
 
-/** The row. `background`: the loop makes the call, as soon as possible; otherwise the job makes it. */
+/** Makes the row. `background`: the loop makes the call as soon as possible; otherwise the job makes it. */
 export function pendingRow(
   token: Pick<StoredToken, 'tokenId' | 'tokenScope'>,
   card: ProvisionCard,

@@ -23,11 +23,11 @@ export interface ReleaseDeps extends Pick<Deps, 'clock'> {
 export interface Release {
   reference: RemovedReference
   token: Pick<StoredToken, 'tokenId' | 'thirdParty'>
-  /** Of the job that removed it. */
+  /** The receipt of the job that removed it. */
   receiptId: string
 }
 
-/** Of tokens that are deleted in this transaction: nobody owns them any more. */
+/** Removes the references to tokens that this transaction deletes, and notes their releases. */
 export async function releaseOwnersOf(db: Db, deleted: readonly StoredToken[], deps: ReleaseDeps): Promise<void> {
   const removed = await references.removeOf(
     db,
@@ -45,7 +45,7 @@ export async function releaseOwnersOf(db: Db, deleted: readonly StoredToken[], d
 /** A card may have very many owners. */
 const AT_ONCE = 1_000
 
-/** In the transaction that removes the references. */
+/** Notes releases in the transaction that removes the references. */
 export async function noteReleases(
   db: Db,
   releases: readonly Release[],

@@ -1,5 +1,6 @@
-// Releases owners: their references go, what stays of them is noted, and a token that is left without owner becomes what its
-// last owner's release says. All of it under the locks of the tokens' rows, so that no owner is counted twice or forgotten.
+// Releases owners: removes their references, notes their releases, and keeps, suspends or deletes a token that has no
+// owner left, as its last owner's release says. It holds the locks of the tokens' rows meanwhile, so that no owner is
+// counted twice or forgotten.
 import { assert, type Refusal, refuse } from '../../src/errors.ts'
 import type { OnOrphan } from '../../src/job/choices.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -84,7 +85,7 @@ function tokenOf({ tokenId }: StoredReference, held: ReadonlyMap<string, StoredT
   return token
 }
 
-/** The last one asked of each token, by token id. */
+/** What the last of these releases says of each token, by token id. */
 function lastReleases(asked: readonly AskedRelease[], found: Seen['found']): Map<string, OnOrphan> {
   return new Map(
     asked.flatMap(({ owner, onOrphan }) => {
@@ -94,7 +95,7 @@ function lastReleases(asked: readonly AskedRelease[], found: Seen['found']): Map
   )
 }
 
-/** Of two that ask for the same owner, the second finds that it is released. */
+/** The end of each release. If two ask for the same owner, the second finds that owner released. */
 function endsOf(
   asked: readonly AskedRelease[],
   found: Seen['found'],

@@ -18,7 +18,10 @@ export function areReportsMade({ store }: Pick<Deps, 'store'>): Promise<boolean>
   return installation.areReportsMade(store, AWAY_MS_MAX)
 }
 
-/** Watches. `worker`: the worker on the queue of reports. Returns a function that stops the watch. */
+/**
+ * A process with a place records that regularly. Another process pauses its worker while others make reports, and
+ * resumes it otherwise. `worker`: the worker on the queue of reports. Returns a function that stops the watch.
+ */
 export async function watchReportMakers(
   worker: Pick<Worker, 'pause' | 'resume'>,
   deps: Pick<Deps, 'store' | 'settings' | 'log'>,

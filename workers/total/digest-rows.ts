@@ -22,7 +22,7 @@ export interface DigestedRows {
   withoutExpiry: number
 }
 
-/** Each has up to a thousand records. */
+/** How many chunks are read at a time; each has up to a thousand records. */
 const CHUNKS_AT_ONCE = 4
 
 export async function digestRows(
@@ -94,7 +94,7 @@ function judge(
 function isGiven({ check, keyVersion }: PresentedCard, token: StoredToken, ring: KeyRing): boolean {
   const { sealed, sealVersion, tokenId, tokenScope, cards } = token
   if (cards.some(fp => checkOf(fp) === check)) return true
-  // A row without a number is left out all the same.
+  // A fingerprint of the other turn can't be computed without a number; such a row is left out later.
   if (sealed === null || sealVersion === null) return keyVersion !== 1 || ring.cardPhase().writes[0] !== 1
   const number = ring.open(sealed, sealVersion, tokenId, tokenScope)
   return checkOf(ring.fingerprintBy(number, tokenScope, keyVersion)) === check

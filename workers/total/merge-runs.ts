@@ -1,5 +1,5 @@
-// Merges the runs of a total and hashes them, first byte by first byte, so that memory stays flat however many rows there
-// are: of ten million rows one byte has about forty thousand.
+// Merges the runs of a total and hashes them, first byte by first byte, so that memory holds only the digests of one
+// first byte: of ten million rows about forty thousand.
 import { createHash, type Hash } from 'node:crypto'
 import { BRAND_ROWS_MIN, type TotalSum, type TotalSums } from '../../src/job/system/manifest-total.ts'
 import type { Db } from '../../src/store/pool.ts'

@@ -15,7 +15,10 @@ type SendDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log' | 'settings'>
 const LOOK_MS = 1_000
 /** After this time a job that hasn't ended is sent again; while it waits in the queue, that does nothing. */
 const LEASE_MS = 60_000
-/** Whoever waits for a total says so every few seconds. */
+/**
+ * Parts of a total are sent only for this long after a command last said that it waits; a command says so every few
+ * seconds.
+ */
 const WANTED_MS = 600_000
 const UNWANTED_MS = 3_600_000
 const PAGE = 100
@@ -32,7 +35,7 @@ export function sendParts(deps: SendDeps, signingKey: SigningKey): () => Promise
     }
     userId ??= (await clients.find(store, signingKey.clientId))?.userId
     const sub = userId
-    // Without it no job can be sent; nor is a part marked as sent.
+    // Without the client no job can be sent, so no part is claimed.
     if (sub === undefined) return
     const due = await parts.claim(store, { leaseMs: LEASE_MS, wantedMs: WANTED_MS, limit: PAGE })
     if (due.length === 0) return

@@ -3,7 +3,7 @@
 import type { Tried } from '../../src/store/event/deliveries.ts'
 
 export interface WebhookSchedule {
-  /** The delay before each attempt, in ms: the example of Standard Webhooks, three days in total. */
+  /** The delay before each attempt, in ms: the example of Standard Webhooks, about three days in total. */
   delaysMs: readonly number[]
   /** A random part of up to this share is added to each delay. */
   jitter: number

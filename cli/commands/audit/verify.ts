@@ -19,7 +19,7 @@ interface VerifyOptions extends JsonOption {
   segments?: string
 }
 
-/** A worker numbers a row within a second. */
+/** A row without a number is late after this time; a worker numbers rows about once a second. */
 const LATE_MS = 60_000
 const SHOWN_MAX = 1_000
 

@@ -1,4 +1,5 @@
-// `tokenmill key destroy PURPOSE VERSION`: erases one version of a data key, after it is proved that nothing needs it.
+// `tokenmill key destroy PURPOSE VERSION`: erases one version of a data key, after it is proved that nothing in the
+// store needs it.
 import { DESTROY, destroyKey, type Hindrance } from '../../../src/acts/key/destroy-key.ts'
 import { sealingPurpose } from '../../../src/store/reseal/sealed-columns.ts'
 import type { JsonOption } from '../../command.ts'

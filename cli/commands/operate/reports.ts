@@ -26,10 +26,7 @@ interface ListOptions extends JsonOption {
   client?: string
 }
 
-/**
- * The entities whose reports are searched. With a client: its own entity, or those of its entities that the expression
- * names. Without a client: all.
- */
+/** The entities in which the search may look: those of the client; without a client all. */
 async function entitiesOf(db: Db, client: string | undefined): Promise<readonly string[] | 'all'> {
   if (client === undefined) return 'all'
   const file = client.endsWith('.json') ? await readClientFile(client) : undefined

@@ -15,7 +15,7 @@ import { openDatabase, type Session, withSession } from '../../open/open.ts'
 import { print, type Terminal } from '../../terminal.ts'
 import { checksText } from './look.ts'
 
-/** A version of a key that no chosen page holds is looked for in the whole table. */
+/** Long, because a version of a key that no sampled page holds is looked for in the whole table. */
 const STATEMENT_MS_MAX = 30 * 60_000
 
 export function showDrill(terminal: Terminal, options: JsonOption): Promise<void> {

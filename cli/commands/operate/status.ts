@@ -1,5 +1,5 @@
-// `tokenmill status`: shows whether all is well, as a list and by the exit status. It changes nothing, and answers
-// within two seconds whichever servers are away.
+// `tokenmill status`: shows whether all is well, as a list and by the exit status. It changes nothing. If a server is
+// away it answers within about two seconds; slow checks of other things are awaited for up to four.
 import type { Check, State } from '../../../producers/operate/check.ts'
 import { readStatus, type Status } from '../../../producers/operate/status.ts'
 import { readRedisInfo } from '../../../src/queue/redis-info.ts'

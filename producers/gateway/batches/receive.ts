@@ -1,6 +1,6 @@
 // Turns a body that streams in into an accepted batch: rows become records, records become chunks, and each chunk is
-// encrypted, signed and stored before the next one is read. Cards in the clear are only in memory, and never more than
-// one chunk of them. No record is worked before the whole body has arrived.
+// encrypted, signed and stored before the next one is read. Cards in the clear are only in memory, and only about one
+// chunk of them at a time. No record is worked before the whole body has arrived.
 
 import { timingSafeEqual } from 'node:crypto'
 import { assert, Fault, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'

@@ -9,7 +9,7 @@ import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import { headerOf, textOf } from '../../rows/outcome/result-row.ts'
 
-/** Number of chunks per page: up to 8,000 records in memory. */
+/** Number of chunks per page: their records are in memory. */
 const PAGE = 8
 
 export type ResultsFormat = 'csv' | 'ndjson'

@@ -80,7 +80,7 @@ function lifeOf(intake: Intake, now: number): BatchLife {
   }
 }
 
-/** The shown state. A batch of which nothing is done, or that may still grow, is shown as ACCEPTED. */
+/** The shown state. A running batch of which nothing is done, or that may still grow, is shown as ACCEPTED. */
 export function shownState(life: BatchLife, now: number): BatchStatus['state'] {
   const state = stateOf(life, now)
   return state === 'OPEN' || (state === 'RUNNING' && life.chunksDone === 0) ? 'ACCEPTED' : state

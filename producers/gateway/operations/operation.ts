@@ -23,7 +23,10 @@ export interface Operation {
   readonly receiptId: string
   /** SHA-256 of the JWS. */
   readonly envelopeDigest: Buffer
-  /** The answer; undefined if none came before the deadline. A later answer is ignored. */
+  /**
+   * The answer; undefined if none came before the deadline, if the queue refused the job's data, or if all operations
+   * were given up. A later answer is ignored.
+   */
   readonly answer: Promise<Result | undefined>
   /** Takes a result with this operation's receipt. */
   resolve(result: Result): void

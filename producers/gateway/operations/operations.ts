@@ -176,8 +176,9 @@ export async function recordAnswers(
 }
 
 /**
- * Ends an operation whose answer can't be read; otherwise it would be sent again until it expires. Nobody knows what it
- * has done, so `reversal_status` is `REQUIRED`. Its revision is above 0, so that a receipt outranks it.
+ * The end of an operation that was answered without a receipt. An answer that can't be read becomes a 500, because the
+ * job would otherwise be sent again until it expires. Its effect isn't known, so `reversal_status` is `REQUIRED`; with
+ * revision 1 a receipt outranks it.
  */
 function endByBody(receipt: string, body: string, now: number, log: Logger): operations.Refused {
   try {

@@ -39,7 +39,10 @@ export interface RequestReply {
    * operation.
    */
   ask(caller: Caller, kind: Kind, request: Record<string, unknown>, options?: AskOptions): Promise<End>
-  /** Signs an envelope as `ask` does, for the caller's client. Its result comes to this process. */
+  /**
+   * Signs an envelope as `ask` does, for the caller's client. Its result comes to this process, unless `listens` is
+   * false.
+   */
   sign: Sign
   /** The number of operations that wait for an answer, or for their reversal to be queued. */
   inFlight(): number

@@ -21,8 +21,8 @@ import type { Sign } from './sign.ts'
 
 export interface TimeoutReversals {
   /**
-   * Reverses an operation. Returns `REQUIRED` if the operation may have had an effect: its reversal is queued, or
-   * stored until it is. Returns `NONE` if the job never left this process, so that there is nothing to undo.
+   * Reverses an operation. Returns `REQUIRED` if the operation may have had an effect: its reversal is queued or
+   * stored, or will be soon. Returns `NONE` if the job never left this process, so that there is nothing to undo.
    */
   reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
   /** Takes a result, which may be the answer to a reversal. */

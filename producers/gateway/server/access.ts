@@ -1,5 +1,5 @@
-// Decides who may call a route: credentials are checked before anything of the request is read, roles after its form.
-// Each route sets its access in `config.access`; a server with a route without it does not start.
+// Decides who may call a route: credentials are checked before the body is read, roles after the request's form. Each
+// route sets its access in `config.access`; a server with a route without it does not start.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
 import type { Access, GatewayApp } from '../app.ts'

@@ -1,5 +1,6 @@
 // Checks the credentials of a request: HTTP Basic (user id and API key) or a Bearer JWT. Whatever is wrong with them,
-// the error body is the same, and the check takes the same time. access.ts decides what the caller may do.
+// the error body is the same, and an unknown user takes as long as a wrong API key. access.ts decides what the caller
+// may do.
 import { Secret } from '../../../src/secret.ts'
 import { type ApiKeyRing, apiKeyMatches } from '../../../src/vault/api-key.ts'
 import type { Bearer } from '../../../src/vault/bearer.ts'

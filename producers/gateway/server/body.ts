@@ -19,7 +19,7 @@ const BODY_MS_MAX = 10_000
 export function takeJson(app: GatewayApp): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(/^application\/json\b/i, async (request: FastifyRequest, stream: IncomingMessage) => {
-    // A body that broke off isn't an object either; its sender is gone.
+    // The connection ended before the whole body arrived. The body is then refused like one that isn't an object.
     const bytesMax = request.routeOptions.bodyLimit ?? BODY_BYTES_MAX
     const body = await readBody(stream, bytesMax).catch(() => Buffer.from('{'))
     if (!body) throw wrongBody(declineFor('body_too_large', 'body'))

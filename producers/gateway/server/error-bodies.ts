@@ -15,7 +15,7 @@ export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503
 
 export interface Decline {
   status: DeclineStatus
-  /** The wrong fields, under `body`, `query` or `params`; empty with 401, 429 and 500. */
+  /** The wrong fields, under `body`, `query` or `params`; empty with 401, 429, 500 and 503. */
   fields: FieldReason[]
   reversalStatus: ReversalStatus
   /**

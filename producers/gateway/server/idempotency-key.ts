@@ -1,6 +1,6 @@
 // An idempotency key is stored in the clear: as the jti of a job, or with an authentication. A key that could be a card
 // number is therefore refused before anything is signed or stored (PCI DSS 3.5.1). A key that was accepted in the past
-// is still accepted.
+// is still accepted, and so is any key of a client whose names are `numeric`.
 import { createHash } from 'node:crypto'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'

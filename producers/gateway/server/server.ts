@@ -95,8 +95,8 @@ export async function openServer<D extends ServerDeps>(
 }
 
 /**
- * Limits the rate per client, whichever user or credentials it uses. Requests without valid credentials are counted by
- * address.
+ * Limits the rate per client in this process, whichever credentials it uses. Requests without valid credentials are
+ * counted by address.
  */
 async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnauthenticated> {
   await app.register(rateLimit, {

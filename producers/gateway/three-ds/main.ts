@@ -69,7 +69,7 @@ const DOCUMENT = {
   notes: THREE_DS_NOTES,
 }
 
-/** Opens the service and listens. Throws a `ConfigError` if the port is in use. */
+/** Opens the service and listens. Throws `PortInUse` if the port is in use. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { config, log, registry, lifetime, store, halves, ring, outbound, tls, tracer } = opened
   const clock = systemClock

@@ -11,7 +11,7 @@ export interface AuditSources {
   auditUrl: string | undefined
 }
 
-/** A segment leaves once a minute. */
+/** A segment with rows leaves about once a minute. */
 const LATE_MS = 5 * 60_000
 
 export async function askAudit({ store, embedded, auditUrl }: AuditSources): Promise<Verdict> {

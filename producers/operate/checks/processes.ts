@@ -7,7 +7,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { critical, unknown, type Verdict, warning, well } from '../check.ts'
 import { count, duration } from '../units.ts'
 
-/** Every process that makes reports records that at least twice a minute. */
+/** Every process that makes reports records that about once a minute. */
 const REPORTS_MADE_MS = 90_000
 const UPGRADE = 'end the upgrade on every host'
 

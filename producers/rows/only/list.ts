@@ -12,7 +12,7 @@ export type Entry = Partial<Record<Member, string>>
 export interface OnlyList {
   /** The entries by the members that they have. */
   shapes: readonly Shape[]
-  /** Rows are wanted by whose cards they are. */
+  /** The list names customers or accounts, so a row is compared by its owner, too. */
   namesOwners: boolean
   /** The digest of the file for which the list was made; undefined for a list that fits any file. */
   inputSha256: string | undefined

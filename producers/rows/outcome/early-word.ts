@@ -1,5 +1,5 @@
-// Warns once during a run if every row so far ended for the same reason: then the file or the options are wrong rather
-// than the rows.
+// Warns once during a run if every row so far was rejected, or every row failed, for the same reason: then the file or
+// the options are wrong rather than the rows.
 import { REASONS, type Reason } from '../../../src/errors.ts'
 import type { ReasonCounts } from '../../../src/job/chunk-outcomes.ts'
 import { type Counts, sumOf } from '../../../src/job/outcome.ts'

@@ -53,7 +53,10 @@ function isUnsplit(reason: string): boolean {
   return reason.startsWith('row_') || reason === 'element_too_large'
 }
 
-/** As results show it. Where the row's number is none, columns may have gone astray, and nobody knows the card. */
+/**
+ * As results show it. Empty if the row's number isn't a card number and the reference could be one: the columns may be
+ * shifted.
+ */
 function referenceOf(reference: string | undefined, number: string): string {
   if (reference === undefined) return ''
   return isWholeNumber(number) || !couldLookLikeCard(reference) ? reference : ''

@@ -87,7 +87,7 @@ function moreOf(row: MayBeSkipped, { profile, owners, tokenStatus, failedFacet, 
   if (owners) text += `,${row.reference_outcome ?? ''},${guarded(row.previous_token)}`
   if (tokenStatus) text += `,${row.token_status ?? ''}`
   if (failedFacet) text += `,${facetOf(row)}`
-  // A rejected row repeats no values, but has (empty) cells in these columns.
+  // A row whose values must not be repeated has empty cells in these columns.
   if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
   return text
 }

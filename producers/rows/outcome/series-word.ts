@@ -7,7 +7,7 @@ import type { FileRow } from './result-row.ts'
 
 /** Fewer rejected rows in succession may be chance. */
 const SERIES_MIN = 1_000
-/** A file that changes to and fro is told of so often. */
+/** The most warnings about one file. */
 const TOLD_MAX = 5
 
 export interface SeriesWord {

@@ -1,5 +1,5 @@
-// Converts the bytes of a file in a declared encoding to UTF-8, as a stream. Bytes that stand for no character become
-// bytes that aren't UTF-8, so that the row is rejected; nothing is replaced by a substitute.
+// Converts the bytes of a file in a declared encoding to UTF-8, as a stream. Bytes that aren't a character of the
+// encoding become bytes that aren't UTF-8, so that the row is rejected; no substitute character is written.
 
 import { isAscii } from 'node:buffer'
 import { FileError } from '../file-error.ts'

@@ -14,7 +14,10 @@ export interface Expiry {
   year: number
 }
 
-/** The year of two digits: 20xx below `pivot`, 19xx from `pivot` on. */
+/**
+ * The year: of four digits from 1900 to 2999; of two digits 20xx below `pivot`, 19xx from `pivot` on. 0 for any other
+ * text.
+ */
 export function readDeclaredYear(text: string, pivot = 100): number {
   if (!/^(\d{2}|\d{4})$/.test(text)) return 0
   const year = Number(text)

@@ -34,7 +34,7 @@ export interface ProfiledRow {
   repairs: readonly Repair[]
   /** Whose card it is, where the profile says so and the row has an id of its card. */
   onFile: OnFileText | undefined
-  /** Undefined if nobody asks for owners. */
+  /** Undefined unless `owners` is set. */
   owner: RowOwner | undefined
   /** The texts of the kept fields as they stand in the file, long ones cut; undefined if none are kept, or the record can't be read. */
   kept: readonly string[] | undefined
@@ -123,7 +123,7 @@ interface Plan {
   skipCardless: boolean
   /** The profile may skip rows. */
   canSkip: boolean
-  /** The file was converted from a one-byte encoding in which every byte stands for the declared character. */
+  /** The file has a one-byte encoding: characters beyond ASCII were converted, which counts as a repair. */
   isConverted: boolean
   blank: readonly string[]
 }

@@ -7,7 +7,7 @@ import { EXPIRY_FORMS } from './expiry-form.ts'
 import { delimiter, field } from './format.ts'
 import type { KeptField } from './records.ts'
 
-/** What a column may tell of a row's end. */
+/** The values of a row and its outcome that a column may show. */
 const VALUES = [
   ...(['reference', 'outcome', 'reason', 'reuse_token', 'analytics_token', 'bin', 'last_four', 'brand'] as const),
   ...(['expiry_month', 'expiry_year', 'expiry'] as const),
@@ -72,7 +72,7 @@ export type ReturnShape = z.infer<typeof ReturnShape>
 
 const MEMBER = 'return.'
 
-/** Does the member of the profile, named by its path, belong to the file that goes back? */
+/** Whether the member of the profile at this path belongs to the file that goes back. */
 export function isOfReturn(path: string): boolean {
   return path.startsWith(MEMBER)
 }

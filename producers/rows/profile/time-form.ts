@@ -14,7 +14,7 @@ export interface TimeForm {
 export type ReadTime = (text: string) => number | undefined
 
 const OFFSET = /^([+-])([01]\d|2[0-3]):([0-5]\d)$/
-/** Of years long ago, with seconds. */
+/** Offsets of years long ago may have seconds. */
 const FORMER_OFFSET = /^([+-])(\d{2}):(\d{2})(?::(\d{2}))?$/
 const CLOCK = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(\.\d{1,9})?)?$/
 const SECONDS = /^\d{1,11}$/

@@ -11,8 +11,8 @@ export const DIGEST_BYTES = 16
 /** One partition per first byte of a digest: with a hundred million digests each file has 6 MB. */
 export const PARTITIONS = 256
 /**
- * An inspection keeps up to seven sets of digests. Each spill appends to 256 files, which takes some 10 ms: twice a
- * million rows.
+ * An inspection keeps up to seven sets of digests. Each spill appends to 256 files, which takes some 10 ms; of a
+ * million rows there are about two.
  */
 const MEMORY_BYTES_MAX = 4 * 1024 * 1024
 /** The first size of a partition's buffer, in records; it then grows by a quarter at a time. */

@@ -56,7 +56,7 @@ export function textsOfCreated(created: readonly CreatedRecord[]): CreatedRecord
   }
 }
 
-/** The texts of the other records. `lost`: records that made no token after all. */
+/** The texts without those of `lost`: records that made no token after all. */
 export function withoutLost(records: CreatedRecords, lost: readonly { line: number }[]): CreatedRecords {
   if (lost.length === 0) return records
   const { lines, results, packed } = records

@@ -1,5 +1,6 @@
-// The answer to a repeated single job, made from its receipt: the token's current record, or the reason why there is
-// none. The caller reads receipt and token. Chunks have their own file: chunk-outcomes.ts.
+// The answer to a repeated single job, made from its receipt: the token's current record, a record that the outcome
+// alone gives, or the reason why there is none. The caller reads receipt and token. Chunks have their own file:
+// chunk-outcomes.ts.
 
 import { assert } from '../../errors.ts'
 import type { BinRange } from '../../token/bin.ts'

@@ -9,7 +9,9 @@ import { z } from 'zod'
 /** The form of a block: rows, of which each line is a record, or columns. */
 export type BlockForm = 'rows' | 'columns'
 
-/** The first line of a block in columns. Values of the same place belong to the same record. */
+/**
+ * The first line of a block in columns. Values of the same place in the first six members belong to the same record.
+ */
 export const RecordColumns = z.strictObject({
   /** As in a record. */
   line: z.array(z.int().min(1)),
@@ -20,7 +22,7 @@ export const RecordColumns = z.strictObject({
   expiryYear: z.array(z.int()),
   /** '' for none. */
   cardholderName: z.array(z.string()),
-  /** The places in the chunk, from 0, of the records on the lines behind this one; they grow. */
+  /** The places in the chunk, from 0, of the records on the following lines, in ascending order. */
   others: z.array(z.int().min(0)),
 })
 export type RecordColumns = z.infer<typeof RecordColumns>
@@ -74,7 +76,10 @@ export interface ReadColumns {
 const NEWLINE = 0x0a
 const NAMES = Object.keys(RecordColumns.shape) as (keyof RecordColumns)[]
 
-/** Undefined for a text of another form, and unless it holds so many records: no more is read than these need. */
+/**
+ * Undefined for a text of another form, or with another number of records than `records`. At most `records` + 1 lines
+ * are read.
+ */
 export function readColumns(plaintext: Buffer, records: number): ReadColumns | undefined {
   const lines = linesOf(plaintext, records + 1)
   const [first, ...others] = lines ?? []

@@ -24,8 +24,8 @@ export function chunkText(request: Record<string, unknown>, records: Buffer): st
 }
 
 /**
- * The text of a chunk of transactions. Each line is replaced by the digest of its text: canonicalising a thousand
- * records takes longer than storing them.
+ * The text of a chunk of transactions. The transactions are replaced by one digest of their JSON, in which the order of
+ * members counts: canonicalising a thousand records takes longer than storing them.
  */
 export function ledgerText(request: Record<string, unknown>): string {
   const { transactions, ...rest } = withoutExtent(request)

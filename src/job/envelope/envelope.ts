@@ -58,7 +58,7 @@ export const Claims = z.strictObject({
 })
 export type Claims = z.infer<typeof Claims>
 
-/** A job's `data`, as it lies in the queue. */
+/** A job's `data`, as it is in the queue. */
 export const JobData = z.strictObject({ jws: z.string(), block: z.string().optional() })
 export type JobData = z.infer<typeof JobData>
 
@@ -154,7 +154,10 @@ export const Identity = z.object({
   jti: jti(),
 })
 
-/** `iat`, `exp` and the longest lifetime that this job may have, in ms. */
+/**
+ * `iat` and `exp`, ms since the epoch, and the longest lifetime that this job may have, ms. An absent `exp` gets its
+ * default.
+ */
 export function lifetimeOf(claims: Claims, holdsCard: boolean): { iat: number; exp: number; lifetimeMsMax: number } {
   const iat = claims.iat * 1000
   const fallback = holdsCard ? ENVELOPE.cardLifetimeMsDefault : ENVELOPE.lifetimeMsDefault

@@ -37,10 +37,11 @@ export const SPEAKING = {
 } as const
 
 /**
- * The features that every live worker understands: those that all announce. None, unless each queue has exactly as many
- * listeners as announced processes. More listeners mean that a worker of an older release, which announces nothing, is
- * among them. Fewer listeners mean that a process announces itself without listening, which could hide such a worker.
- * `workers`: the processes that announced themselves within `SPEAKING.countedMs` and didn't announce their end.
+ * The features that every live worker understands: those that all announce. None if one of them was silent for longer
+ * than `SPEAKING.freshMs`, and none unless each queue has exactly as many listeners as announced processes. More
+ * listeners mean that a worker of an older release, which announces nothing, is among them. Fewer listeners mean that a
+ * process announces itself without listening, which could hide such a worker. `workers`: the processes that announced
+ * themselves within `SPEAKING.countedMs` and didn't announce their end.
  */
 export async function commonFeatures(
   queues: { workersOfAll(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined> },

@@ -45,12 +45,12 @@ export function deliveryId(result: string, outboxId: number): string {
   return `r_${result}_${outboxId}`
 }
 
-/** The id of one job's call to a network for one token. `line`: the record's line in a chunk, 0 for a single job. */
+/** The id of one job's call to a provider for one token. `line`: the record's line in a chunk, 0 for a single job. */
 export function schemeIntentId(receipt: string, line: number): string {
   return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)
 }
 
-/** The id of a provisioning at a network; `ordinal` distinguishes provisionings with the same token and receipt. */
+/** The id of a provisioning at a provider; `ordinal` distinguishes provisionings with the same token and receipt. */
 export function provisionId(receipt: string, token: string, ordinal: number): string {
   return uuidV5(SCHEME_NAMESPACE, `provision\n${receipt}\n${token}\n${ordinal}`)
 }

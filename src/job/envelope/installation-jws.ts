@@ -15,13 +15,16 @@ export interface Unverified {
   payload: Record<string, unknown>
 }
 
-/** The payload; undefined unless one of `keys` signed it with this `typ`. Throws for a payload that isn't JSON. */
+/** The payload; undefined unless one of `keys` signed it with this `typ`. Throws if header or payload isn't JSON. */
 export function openSigned(jws: string, typ: string, keys: InstallationKeys): Record<string, unknown> | undefined {
   const unverified = readUnverified(jws, typ)
   return unverified && isSigned(unverified, keys) ? unverified.payload : undefined
 }
 
-/** The parts of a JWS with this `typ`, before its signature is verified. Throws for parts that aren't JSON. */
+/**
+ * The parts of a JWS, before its signature is verified; undefined for another `typ` or further members of the header.
+ * Throws if header or payload isn't JSON.
+ */
 export function readUnverified(jws: string, typ: string): Unverified | undefined {
   const [head = '', payload = '', ...rest] = jws.split('.')
   if (rest.length !== 1) return undefined

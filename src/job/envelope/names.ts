@@ -6,7 +6,7 @@ import { holdsPossiblePan } from '../../token/possible-pan.ts'
 
 /**
  * `numeric`: the client uses long numbers as names, some of which look like card numbers by chance, so none of its
- * names is refused.
+ * names is refused here.
  */
 export const NAME_RULES = ['checked', 'numeric'] as const
 export type NameRule = (typeof NAME_RULES)[number]
@@ -17,7 +17,8 @@ interface Named {
 }
 
 /**
- * The first refusal; undefined if every name is allowed. The batch's id is checked before the jti, which contains it.
+ * The first refusal; undefined if every name is allowed. The batch's id is checked before the jti, which may contain
+ * it.
  */
 export function panNameRefusal({ jti, request }: Named, rule: NameRule): Refusal | undefined {
   if (rule === 'numeric') return undefined

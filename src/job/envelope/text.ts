@@ -1,5 +1,5 @@
-// The basic schemas of request fields. Every text is well-formed Unicode without control characters, so that no text
-// can put a line break into a log, a CSV file or a terminal.
+// The basic schemas of request fields. Every text but an encrypted card is well-formed Unicode without control
+// characters, so that it can't put a line break into a log, a CSV file or a terminal.
 import { z } from 'zod'
 import { parseUtc } from '../../token/capture-time.ts'
 import { numbersIn, panFault } from '../../token/pan.ts'
@@ -11,7 +11,7 @@ export function isPrintable(text: string): boolean {
   return text.isWellFormed() && !CONTROLS.test(text)
 }
 
-/** A text of `least` to `most` UTF-16 code units. */
+/** A text of `least` to `most` Unicode code points. */
 export const text = (least: number, most: number) =>
   z
     .string()

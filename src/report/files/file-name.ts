@@ -27,7 +27,7 @@ export function storageKey(name: string, sha256: string): string {
 
 const KEY = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,250}$/
 
-/** Whether `storageKey` could have made this key. No other key reaches a file system. */
+/** Whether the key is a plain name, without slashes and `..`. No other key reaches a file system. */
 export function isKey(key: string): boolean {
   return KEY.test(key) && !key.includes('..')
 }

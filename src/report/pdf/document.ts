@@ -1,4 +1,4 @@
-// A PDF document in the style of the house: how it is opened, its paragraphs, its heading, the footer of each page. The
+// A PDF document in tokenmill's style: opens it, and draws its heading, its paragraphs and the footer of each page. The
 // same content gives the same bytes.
 import PDFDocument from 'pdfkit'
 import { FONT, INK, printable, type Sheet, setText } from './page.ts'

@@ -1,6 +1,6 @@
-// The page of a report: A4, the standard fonts of every PDF reader, one dark colour and two greys. It sets a line
-// of text in a box: the size shrinks a little, then the text is cut with "…", but a number never is. Others decide what goes
-// where.
+// The page of a report: A4, the standard fonts of every PDF reader, one dark colour and two greys. It sets a line of
+// text in a box: the size shrinks to 80 %, then the text is cut with "…". A number shrinks until it fits and is never
+// cut. Other files decide what goes where.
 import type { Definition } from '../definition.ts'
 
 export const INK = {

@@ -115,7 +115,7 @@ export async function markAway(db: Db): Promise<void> {
   })
 }
 
-/** The outside place is gone from the settings. */
+/** Clears the mark that the place is away, because the settings name no place any more. */
 export async function clearAway(db: Db): Promise<void> {
   await db.query({ text: 'update tokenmill.audit_chain set away_since = null where away_since is not null' })
 }
@@ -125,7 +125,7 @@ export async function want(db: Db): Promise<void> {
   await db.query({ text: 'update tokenmill.audit_chain set wanted = true where not wanted' })
 }
 
-/** Acts on keys, and exports: refused while their rows can't leave. */
+/** Acts on keys, and exports: they are refused if the place of the audit has been away for too long. */
 const NEEDS_OUTSIDE =
   /^(data-key|private-half|kek(?!\.restore$)|capture-key|signing-key|role-key|client\.key|client\.api-key|threeds-contract|manifest\.key|references|report\.download)\b/
 

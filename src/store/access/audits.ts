@@ -1,5 +1,6 @@
-// Audit rows: one per act of an administrator, written in the act's transaction, and one per access to card data for a
-// person. Token work isn't recorded here; it has receipts. audit-chain.ts holds the head of their chain.
+// Audit rows: one per act of an administrator or of tokenmill itself, and one per access to card data for a person. The
+// row of an act that is done is written in the act's transaction. Token work isn't recorded here; it has receipts.
+// audit-chain.ts holds the head of their chain.
 import { hostname } from 'node:os'
 import type { Db } from '../pool.ts'
 import * as auditChain from './audit-chain.ts'
@@ -77,7 +78,10 @@ export async function listUnnumbered(db: Db, limit: number): Promise<AuditRow[]>
   return rows
 }
 
-/** Gives rows their numbers; returns how many had none. A worker's user can't write numbered rows but by this function. */
+/**
+ * Gives rows their numbers; returns how many had none. A worker's user can write numbered rows only by the function
+ * `number_audit`.
+ */
 export async function number(db: Db, rows: readonly (Pick<AuditRow, 'auditId'> & Sequenced)[]): Promise<number> {
   const { rows: found } = await db.query<{ count: number }>({
     name: 'audit-number',
@@ -93,7 +97,7 @@ export async function number(db: Db, rows: readonly (Pick<AuditRow, 'auditId'> &
   return found[0]?.count ?? 0
 }
 
-/** The reason that was given with an act; undefined if none was. */
+/** The reason that was given with the first such act; undefined if none was. */
 export async function findReason(db: Db, action: string, subject: string): Promise<string | undefined> {
   const { rows } = await db.query<{ reason: string | null }>({
     text: `select detail->>'reason' as reason from tokenmill.audit where action = $1 and subject = $2

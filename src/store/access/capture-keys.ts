@@ -27,7 +27,7 @@ export interface CaptureKeyInfo {
   mac: Buffer | null
   /** The version of the data key `grant`. */
   macVersion: number | null
-  /** What the installation signed about the key (JWS); null if no worker has yet. */
+  /** What the installation signed about the key (JWS); null if nothing was signed yet. */
   statement: string | null
   /** The signing key of the statement, by its `kid`. */
   statedBy: string | null
@@ -69,7 +69,7 @@ export async function findLine(db: Db, alias: string): Promise<CaptureKeyRecord[
   return rows
 }
 
-/** As `findLine`; nobody else changes the line until the transaction ends. */
+/** As `findLine`; nobody else changes these keys until the transaction ends. */
 export async function lockLine(db: Db, alias: string): Promise<CaptureKeyRecord[]> {
   // In the order in which `noteUses` locks. A key that is added while this waits is seen only by the next statement.
   await db.query({
@@ -100,7 +100,7 @@ order by created_at, alias, number`,
  */
 export const SETTLED_MS = 10_000
 
-/** The key of each line that senders are to encrypt to, newest first: the newest active one that is settled. */
+/** For each line the key to encrypt to: the newest active one that is settled, or else the newest active one. */
 export async function listHandedOut(db: Db, entityId: string): Promise<CaptureKeyInfo[]> {
   const { rows } = await db.query<CaptureKeyInfo & { settled: boolean }>({
     name: 'capture-keys-handed-out',
@@ -145,7 +145,7 @@ on conflict (alias, number) do nothing`,
   return count === 1
 }
 
-/** Sets the code of the row as it is now. */
+/** Sets the code of the row. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(
   db: Db,
   keyId: string,
@@ -206,7 +206,8 @@ export async function retire(db: Db, keyId: string, until: number): Promise<bool
 
 /**
  * Destroys the private halves of keys whose last permitted use was before `before` (ms since the epoch). After that
- * nobody can decrypt a card that was encrypted to them, wherever a copy lies. Returns the number of keys.
+ * this store can't decrypt a card that was encrypted to them; a backup may still hold the private half. Returns the
+ * number of keys.
  */
 export async function destroyRetired(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
@@ -246,7 +247,7 @@ where k.key_id = locked.key_id and (k.last_used_at is null or k.last_used_at < v
   })
 }
 
-/** Notes that clients were told of a key. False if they were after `after`: another process told them. */
+/** Notes that clients were told of a key. False if another process told them after `after`. */
 export async function noteTold(db: Db, keyId: string, { at, after }: { at: number; after: number }): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.capture_key set told_at = $3 where key_id = $1 and (told_at is null or told_at <= $2)`,

@@ -1,5 +1,5 @@
-// Clients as users of HTTP Basic, and what becomes old of a client: its last key, and the key that hashed its API key. It
-// only reads; clients.ts writes.
+// Clients as users of HTTP Basic, and clients whose last signing key ends, or whose API key was hashed by a former key.
+// It only reads; clients.ts writes.
 import type { Db } from '../pool.ts'
 import { type ApiKeyHash, type Client, COLUMNS, clientOf, type Row } from './clients.ts'
 

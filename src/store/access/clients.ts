@@ -1,5 +1,5 @@
 // Clients and their signing keys: who may send jobs, for which entities, and with which signature. Envelopes are
-// verified elsewhere; `state` and `validUntil` of a key say whether it is live.
+// verified elsewhere. `state` and `validUntil` of a key, and `revokedAt` of its client, say whether it is live.
 import type { Role } from '../../job/catalogue.ts'
 import type { NameRule } from '../../job/envelope/names.ts'
 import type { Algorithm } from '../../job/envelope/signature.ts'

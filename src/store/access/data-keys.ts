@@ -1,8 +1,8 @@
-// The vault's data keys, each wrapped by the key-encryption key (KEK). The reader role may not select them. A purpose has
-// one ACTIVE key and at most one PENDING key; constraints say so.
+// The vault's data keys, each wrapped by the key-encryption key (KEK). The reader role may not select them. A purpose
+// has at most one ACTIVE key and one PENDING key; constraints say so.
 import type { Db } from '../pool.ts'
 
-/** PENDING → ACTIVE → DECRYPT_ONLY → DESTROYED. */
+/** PENDING → ACTIVE → DECRYPT_ONLY → DESTROYED; a PENDING key that is dropped becomes DESTROYED at once. */
 export type DataKeyState = 'PENDING' | 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
 
 interface DataKey {
@@ -65,7 +65,7 @@ export async function lockPurpose(db: Db, purpose: string): Promise<DataKeyLife[
   return rows
 }
 
-/** One key, locked until the end of the transaction unless it seals; undefined if there is none. */
+/** One key, locked until the end of the transaction if it is DECRYPT_ONLY; undefined if there is none. */
 export async function lock(db: Db, purpose: string, version: number): Promise<DataKeyLife | undefined> {
   const of = {
     text: `select ${LIFE} from tokenmill.data_key where purpose = $1 and version = $2`,
@@ -171,7 +171,10 @@ export async function findActiveVersion(db: Db, purpose: string): Promise<number
   return rows[0]?.version
 }
 
-/** The steps of a compromise, in their order. A step that was done before keeps its time. */
+/**
+ * Notes a step of a compromise, and those before it. A step that was noted before keeps its time; only `ended` gets the
+ * time of the last call.
+ */
 export async function markCompromise(
   db: Db,
   { purpose, version }: Pick<DataKey, 'purpose' | 'version'>,
@@ -196,7 +199,10 @@ where purpose = $1 and version = $2 and activated_at is not null`,
   return rows[0]?.passed === true
 }
 
-/** Erases the key. What it sealed can't be opened any more, and the old version of the row stays on disk until VACUUM. */
+/**
+ * Erases the key: this store can't open any more what it sealed. The old version of the row stays on disk until VACUUM,
+ * and in backups.
+ */
 export async function destroy(db: Db, purpose: string, version: number): Promise<void> {
   await db.query({
     text: `update tokenmill.data_key set state = 'DESTROYED', wrapped = null

@@ -66,7 +66,7 @@ export async function insert(
   return count === 1
 }
 
-/** Retires the current key. False if it has no row. */
+/** Retires the current key. False if this key isn't the current one. */
 export async function retire(db: Db, kekId: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.kek set state = 'RETIRED', retired_at = now() where kek_id = $1 and state = 'ACTIVE'`,

@@ -104,9 +104,7 @@ export async function sessionUser(db: Db): Promise<string> {
   return rows[0]?.name ?? ''
 }
 
-/**
- * The URL `setting` with another user and password. Only that part is parsed, because the rest may name several hosts.
- */
+/** The URL `setting` with another user and password. The hosts aren't parsed, because there may be several. */
 export function urlAs(setting: string, user: string, password: string): string {
   // The user part ends at the last @, as in the driver: a password may hold an @.
   const found = /^(postgres(?:ql)?:\/\/)(?:[^/?#]*@)?([^?#]*)\??([^#]*)/i.exec(urlOf(setting))

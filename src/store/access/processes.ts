@@ -84,7 +84,7 @@ where ended_at is not null or seen_at < now() - make_interval(secs => $1 / 1000.
   return count
 }
 
-/** Workers that were silent for less than `ms`. */
+/** Workers that were silent for less than `ms` and haven't ended. */
 export async function listWorkers(db: Db, ms: number): Promise<LiveWorker[]> {
   const { rows } = await db.query<{ kinds: string[]; features: string[]; silent_ms: number }>({
     name: 'live-workers',

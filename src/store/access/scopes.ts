@@ -11,7 +11,7 @@ export interface Scope {
   par: boolean
   networkTokens: boolean
   requestor: Requestor
-  /** Each new token of the scope gets a scheme token. */
+  /** Each new token of the scope gets a scheme token if a network makes one for its card. */
   autoProvision: boolean
   /** How many digits of the BIN are kept and shown. */
   binDigits: 6 | 8
@@ -78,7 +78,7 @@ export async function list(db: Db, entityId: string | null = null): Promise<Scop
   return rows.map(scopeOf)
 }
 
-/** Sets the code of the row as it is now. */
+/** Sets the code of the row as it is now. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(
   db: Db,
   tokenScope: string,

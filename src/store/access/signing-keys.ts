@@ -75,7 +75,7 @@ export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
   return rows.map(publicOf)
 }
 
-/** `former`: only in place of this code. False if the row wasn't changed. */
+/** Sets the code over the public half. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(db: Db, kid: string, mac: Buffer, version: number, former?: Buffer): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.signing_key set mac = $2, mac_version = $3

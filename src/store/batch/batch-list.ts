@@ -67,8 +67,8 @@ export async function findById(db: Db, batchId: string): Promise<Batch[]> {
 }
 
 /**
- * Batches whose sums a crash may have left outdated, longest ago first. Batches that know their extent and batches that
- * don't take turns.
+ * Batches whose sums a crash may have left outdated: up to `limit` that know their extent and up to `limit` that don't,
+ * those that were summed longest ago. Batches that were abandoned by `now` (ms since the epoch) are left out.
  */
 export async function findUnsettled(db: Db, limit: number, now: number): Promise<number[]> {
   const { rows } = await db.query<{ batch_no: number }>({

@@ -5,7 +5,10 @@ export const BATCH_STATES = ['CANCELLED', 'FINISHED', 'PAUSED', 'ABANDONED', 'ST
 export type BatchState = (typeof BATCH_STATES)[number]
 
 export const BATCH_LIFE = {
-  /** A batch without an answered chunk for this long is abandoned: none of its envelopes can still be valid. */
+  /**
+   * A batch that isn't cancelled, finished or paused is abandoned after this time without an answered chunk: none of
+   * its envelopes can still be valid.
+   */
   abandonedMs: 8 * 86_400_000,
   /** A batch with outstanding rows and no answered chunk for this long is stalled. */
   stalledMs: 60_000,
@@ -43,8 +46,9 @@ export interface Sums {
 }
 
 /**
- * What new sums do to a batch. `ignore`: receipts are already missing, or nothing has changed. `finish`: all chunks are
- * answered. `revise`: the batch was finished, and fewer of its records are failed now. `progress`: anything else.
+ * What new sums do to a batch. `ignore`: receipts are already missing, or the batch is finished and not fewer of its
+ * records are failed. `finish`: all chunks are answered. `revise`: the batch was finished, and fewer of its records are
+ * failed now. `progress`: anything else.
  */
 export function judgeSums(
   row: Pick<BatchLife, 'extentChunks' | 'chunksDone' | 'cancelledAt' | 'finishedAt'> & { failed: number },

@@ -1,6 +1,6 @@
 // Batches. Each has one row, which its first chunk inserts; it holds what the batch is, its progress, and whether it
-// may go on. Other chunks only read the row; if they wrote to it, they would wait for one another. Another process sums
-// their outcomes into the row later. Lists for people are in batch-list.ts.
+// may go on. Other chunks only read the row, unless they set its extent or limit; if they wrote to it, they would wait
+// for one another. Their outcomes are summed into the row later. Lists for people are in batch-list.ts.
 import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
 import type * as events from '../event/events.ts'
 import { tell } from '../event/tell.ts'
@@ -113,9 +113,9 @@ export function resume(db: Db, batchNo: number): Promise<Batch> {
 const SUM_MS_MIN = 1_000
 
 /**
- * Sums the outcomes of a batch's chunks into its row, at most once a second. If all chunks are answered, the same
- * transaction finishes the batch: it writes totals and event. Returns `later` if the last sum is less than a second
- * ago; else `finished`: the batch, if this call finished it for the first time.
+ * Sums the outcomes of a batch's chunks into its row: at most once a second, after the first chunk is in the sum. If
+ * all chunks are answered, the same transaction finishes the batch: it writes totals and event. Returns `later` if the
+ * last sum is less than a second ago; else `finished`: the batch, if this call finished it for the first time.
  */
 export function sum(store: Store, batchNo: number): Promise<'later' | { finished: Batch | undefined }> {
   return store.transaction(async db => {

@@ -13,7 +13,7 @@ on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows r
   return result.rows[0]?.rows ?? 0
 }
 
-/** A token's row without its card. */
+/** A token's row without its number and fingerprints. */
 export type ScratchRow = Omit<StoredToken, 'cards' | 'storedCards' | 'link' | 'fingerprint' | 'sealed'>
 
 /** The literal of a bytea array with these fingerprints. */

@@ -1,5 +1,5 @@
 // Chunks of batches that came over HTTP: envelope and block are stored before the 202, and erased when the chunk is
-// answered. Each step is one statement that also adds the answered chunks to the batch's counts, so that nothing is
+// answered. Each step that ends chunks is one statement that also adds them to the batch's counts, so that nothing is
 // counted twice.
 import type { Outcome } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'

@@ -27,7 +27,7 @@ export interface Intake {
   /** No chunk starts after this time. */
   expiresAt: number
   finishedAt: number | null
-  /** What the workers' row of the batch says; null for a dry run, which has no such row. */
+  /** What the workers' row of the batch says; null if there is none, as for a dry run. */
   batch: { pausedAt: number | null; cancelledAt: number | null; activeAt: number } | null
 }
 
@@ -151,8 +151,8 @@ export async function discard(db: Db, intakeNo: number): Promise<void> {
 }
 
 /**
- * Removes batches whose body has not grown since `before` (ms since the epoch), because their receiver died. Returns
- * how many.
+ * Removes batches whose body has not grown since `before` (ms since the epoch), because their receiver died. Up to 10
+ * at once; returns how many.
  */
 export async function discardStale(db: Db, before: number): Promise<number> {
   const { count } = await db.query({

@@ -1,5 +1,5 @@
-// The entities whose capture keys turn by themselves. An operator switches it on: pages out there may hold a key in
-// their code, and nobody but the operator knows.
+// The entities whose capture keys turn by themselves. An operator switches it on: pages of a merchant may hold a key in
+// their code, which only the operator can find out.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 

@@ -1,5 +1,6 @@
 // The row that names the PostgreSQL server (system id) of this store and the highest timeline that was seen. `schema
-// upgrade` writes it, and so does whoever finds a later timeline. Every copy of the store contains it.
+// upgrade` writes it, and so does a process that finds a later timeline, if its user may. Every copy of the store
+// contains it.
 import type pg from 'pg'
 import type { Recorded, ServerState } from './server-state.ts'
 

@@ -17,8 +17,8 @@ export interface Watched {
 export interface Finder {
   address: Address
   /**
-   * The host to use; undefined if the URL has only one, which the driver knows. Throws `Unfit`, or the error that most
-   * hosts gave.
+   * The host to use; undefined if the URL has only one, which the driver knows. Throws `Unfit`, or the error of a host
+   * (`reasonOf`).
    */
   find(): Promise<Host | undefined>
   /**
@@ -44,7 +44,9 @@ export interface Finder {
 
 const KEEP_MS = 1_000
 const ASK_MS = 2_000
-/** What a process waits that has not worked on the store yet: on a busy host its own first steps may take seconds. */
+/**
+ * How long a process waits that has not worked on the store yet: on a busy host its own first steps may take seconds.
+ */
 const FIRST_ASK_MS = 10_000
 /** How often open connections are checked: a primary that was left behind, or hangs, may never close them. */
 const WATCH_MS = 5_000
@@ -150,8 +152,8 @@ function openFinder(address: Address): Finder {
 }
 
 /**
- * Asks all hosts at the same time. After `ASK_MS` the hosts that have answered must do, and if none of them may be used,
- * the others have until `mostMs`.
+ * Asks all hosts at the same time. After `ASK_MS` it chooses among the hosts that have answered. If none of them may be
+ * used, it waits for the others until `mostMs`.
  */
 async function askAll(
   address: Address,
@@ -207,8 +209,8 @@ async function askOne(host: Host, client: PlacedClient): Promise<Answer> {
 }
 
 /**
- * The error to report. An error of one host may concern that host alone, so it is reported only if no host was merely
- * away.
+ * The error to report. A refusal (a wrong password, no such database, no right) may concern one host alone, so it is
+ * reported only if every host refused.
  */
 function reasonOf(reasons: readonly unknown[]): unknown {
   const isRefusal = (reason: unknown) =>

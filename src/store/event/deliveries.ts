@@ -97,7 +97,7 @@ const CLAIM_LOCK = '5c0e7f31-9a42-4d86-b1f7-e2a8c6d40913'
 
 /**
  * Takes due deliveries, for each endpoint at most as many as it may get at once. Also takes deliveries that were taken
- * `leaseMs` ago without a result: their job is lost; if it still waits in the queue, sending it again does nothing.
+ * `leaseMs` ago without a result: their job may be lost. If it still waits in the queue, sending it again does nothing.
  */
 export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit: number }): Promise<Attempt[]> {
   return store.transaction(

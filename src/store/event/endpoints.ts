@@ -149,7 +149,10 @@ where $1 = any(c.roles) and e.removed_at is null and $2 = any(e.events) and c.re
   return rows.map(subscribedOf)
 }
 
-/** Who is told of such an event in these token scopes: all clients of their entities. */
+/**
+ * The endpoints that are subscribed to such an event in these token scopes: those of all clients that act for the
+ * scope's entity.
+ */
 export async function findSubscribedIn(
   db: Db,
   tokenScopes: readonly string[],

@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Event>[] = [
   { name: 'data', type: 'jsonb', text: event => JSON.stringify(event.data), plain: false },
 ]
 
-/** In the order given. */
+/** Inserts events, of which no two may have the same client and subject. Returns them in the order given. */
 export async function insertAll(db: Db, events: readonly Event[]): Promise<StoredEvent[]> {
   if (events.length === 0) return []
   const { shape, source, values } = rowSet(COLUMNS, events)
@@ -59,8 +59,8 @@ export async function nextRevision(db: Db, clientId: string, subject: string): P
 }
 
 /**
- * Erases up to `limit` events from before `before` (ms), with their deliveries: a delivery that is still open then is
- * never sent.
+ * Erases up to `limit` events from before `before` (ms), with their deliveries: no further attempt of an open delivery
+ * begins.
  */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({

@@ -24,7 +24,10 @@ export async function tellUrls(db: Db, event: events.Event): Promise<void> {
   if (subscribed.length > 0) await tellAll(db, [event], subscribed)
 }
 
-/** Events of one type, each of another subject or client; `subscribed` of their clients. One statement a table. */
+/**
+ * Writes events of one type, of which no two may have the same client and subject. `subscribed`: endpoints of their
+ * clients.
+ */
 export async function tellAll(
   db: Db,
   told: readonly events.Event[],

@@ -210,7 +210,10 @@ export async function measure(db: Db): Promise<{ rows: number; oldest: number | 
   return rows[0] ?? { rows: 0, oldest: null }
 }
 
-/** Removes operations whose receipts are gone. Up to `limit` at once; returns how many. */
+/**
+ * Removes operations that have ended and are from before `before` (ms since the epoch). Up to `limit` at once; returns
+ * how many.
+ */
 export async function removeOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.operation where receipt_id in (select receipt_id from tokenmill.operation

@@ -182,8 +182,8 @@ export async function pendingOf(db: Db, clientId: string, replyTo: string | null
 }
 
 /**
- * Marks what was published since `since` (ms) to be published again, on the default queue or on one reply queue.
- * Returns how many rows.
+ * Marks published rows that were written since `since` (ms) to be published again, on the default queue or on one reply
+ * queue. Returns how many rows.
  */
 export async function replay(db: Db, clientId: string, replyTo: string | null, since: number): Promise<number> {
   const { count } = await db.query({

@@ -29,7 +29,10 @@ cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = 
 const FIND_IN_ALL_WEEKS = `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
 cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id limit 1) as found`
 
-/** The receipts of these ids; missing ones are left out. One statement finds none, two find any number. */
+/**
+ * The receipts of these ids; missing ones are left out. One statement is enough if no id has a key; a second one reads
+ * the receipts of the keys.
+ */
 export async function findAll(db: Db, receiptIds: readonly string[]): Promise<StoredReceipt[]> {
   if (receiptIds.length === 0) return []
   const { days, unknown } = await receiptKeys.findDays(db, receiptIds)
@@ -47,7 +50,7 @@ export async function find(db: Db, receiptId: string): Promise<StoredReceipt | u
   return (await findAll(db, [receiptId]))[0]
 }
 
-/** A key may be left of a receipt that retention has dropped. */
+/** Reads the receipts of these keys. A key whose receipt retention has dropped gives none. */
 async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise<StoredReceipt[]> {
   const [first] = days
   const { rows } = await db.query<Row>(

@@ -19,8 +19,9 @@ interface Card {
 }
 
 /**
- * Writes the cards of new provisionings. Returns the provisionings without those whose card has got another one meanwhile:
- * of these no row is left. Throws `CardPhaseChanged`.
+ * Writes the cards of new provisionings. Returns the provisionings without those whose card has got another one
+ * meanwhile: of these no row is left. Throws `CardPhaseChanged` if the fingerprints were made in another turn than the
+ * stored one.
  */
 export async function insertMissing<Row extends ProvisioningCard>(db: Db, rows: readonly Row[]): Promise<Row[]> {
   const cards = rows.flatMap(({ provisionId, link }) =>

@@ -67,7 +67,7 @@ export function findByReceipt(db: Db, receiptId: string): Promise<SchemeIntent[]
 
 export type NewIntent = Pick<SchemeIntent, 'intentId' | 'receiptId' | 'tokenId' | 'provisionId' | 'action'>
 
-/** Inserts intents; of an intent that exists, updates provisioning and action. */
+/** Inserts intents as INTENDED. An intent that exists gets this provisioning and action, and is INTENDED again. */
 export async function intendAll(db: Db, intents: readonly NewIntent[], now: number): Promise<void> {
   if (intents.length === 0) return
   await db.query({

@@ -69,7 +69,7 @@ and provision_id in (select provision_id from tokenmill.scheme_intent where rece
   })
 }
 
-/** Retires third parties' tokens without a token row since `before`: their jobs were given up. Returns how many. */
+/** Retires third parties' tokens from before `before` that no token row has taken up. Returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
@@ -84,8 +84,8 @@ where provision_id in (
 }
 
 /**
- * Retires provisionings, and makes their tokens no longer show them. With `intentId`: only provisionings whose last
- * change came from that intent. Returns how many.
+ * Retires those of these provisionings that haven't ended, and makes tokens no longer show them. With `intentId`: only
+ * provisionings whose last change came from that intent. Returns how many.
  */
 export async function withdrawAll(
   db: Db,
@@ -290,7 +290,7 @@ select ${COLUMNS} from told`,
   return row && schemeOf(row)
 }
 
-/** Erases ended provisionings that no token shows. Returns how many. */
+/** Erases ended provisionings that no token shows and that were last changed before `before`. Returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.scheme_token where state in ('DELETED', 'VOID') and not current and updated_at < $1`,

@@ -90,7 +90,7 @@ export async function hold(db: Db, provisionId: string): Promise<StoredScheme | 
   return row && schemeOf(row)
 }
 
-/** Provisionings for which the provider must still be called, oldest first. */
+/** Provisionings for which the provider must still be called, longest unchanged first. */
 export async function listOpen(db: Db, limit: number): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.scheme_token where due_at is not null or state = 'PENDING'

@@ -55,8 +55,8 @@ export interface SoughtHashes {
 }
 
 /**
- * When and why each owner was released last, by `key`. Throws `Fault('key_unavailable')` if a version of the key is not
- * among `versions`: rows under it would be missed.
+ * When and why each owner was released last, by `key`. Throws `Fault('key_unavailable')` if the store has a newer
+ * version of the key than `versions`: rows under it would be missed.
  */
 export function find(db: Db, sought: readonly SoughtHashes[], versions: readonly number[]) {
   return findLast(db, 'owner_hash', sought, versions)

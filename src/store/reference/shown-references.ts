@@ -54,7 +54,7 @@ export interface TokenPage {
   limit: number
 }
 
-/** Of one token, oldest first. */
+/** A page of the references of one token, oldest first. */
 export async function findByToken(
   db: Db,
   { tokenId, after, limit }: TokenPage,
@@ -69,7 +69,7 @@ ${WITH_TOKEN} order by r.reference_no`,
   return rows.map(row => ({ ...referenceOf(row), referenceNo: row.reference_no }))
 }
 
-/** Those of these owners that are there, by `ownerKey`. */
+/** The references of these owners, by `ownerKey`; missing ones are left out. */
 export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<Map<string, ShownReference>> {
   if (owners.length === 0) return new Map()
   const { shape, from, isWanted, values } = wantedOwners(owners)
@@ -91,7 +91,7 @@ export interface ListedReferences {
 /** How many references of all scopes one statement reads: few enough for milliseconds. */
 const PAGE = 5_000
 
-/** Oldest first. Pages of few references, or of none, aren't the last. */
+/** These references in pages, oldest first. A page of few references needn't be the last. */
 export async function* pagesOf(db: Db, listed: ListedReferences): AsyncGenerator<ShownReference[]> {
   for (let after = 0; ; ) {
     const { page, last } = await listAfter(db, listed, after)

@@ -130,7 +130,7 @@ const CLAIMS_MAX = 2 * CHUNK.recordsMax + 2
 
 /**
  * As `countOwners`, but also counts owners who left the token after `since` (ms): a reversal could bring them back, and
- * they must find their card there. Counts to `max`; by default so far that a chunk can't leave one of more than that.
+ * they must find their card there. Stops counting at `max`; by default that is more than one chunk can take away.
  */
 export async function countClaims(
   db: Db,
@@ -211,8 +211,8 @@ export async function eraseFormer(db: Db, before: number, limit: number): Promis
 export type RemovedReference = OwnerId & Pick<StoredReference, 'referenceNo' | 'tokenId'>
 
 /**
- * Removes all references of these tokens, and returns whose they were. Erases what was kept at the tokens for owners who
- * have moved away. Whoever asks holds the tokens' rows, and deletes the tokens.
+ * Removes all references of these tokens, and returns whose they were. Erases what was kept at the tokens for owners
+ * who have moved away. The caller holds the tokens' rows, and deletes the tokens.
  */
 export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<RemovedReference[]> {
   if (tokenIds.length === 0) return []

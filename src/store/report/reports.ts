@@ -105,7 +105,7 @@ interface Claim {
 
 /**
  * Decides which job makes this report. Of several jobs with the same request one gets it; a job that gave no sign of
- * life for `staleMs` loses it. With `refresh` a stored report doesn't count.
+ * life for `staleMs` loses it. With `refresh` a stored report counts only if this job made it.
  */
 export function claim(
   store: Store,
@@ -205,7 +205,10 @@ where report_uid = $1 and status <> 'SUCCESSFUL' returning ${COLUMNS}`,
   return reportOf(rows[0])
 }
 
-/** Records that `lines` rows were read. This is also the sign of life that keeps other jobs from taking over. */
+/**
+ * Records that `lines` rows were read; null: nothing new. Each call is also the sign of life that keeps other jobs from
+ * taking over.
+ */
 export async function progress(db: Db, reportUid: string, lines: number | null): Promise<void> {
   await db.query({
     text: `update tokenmill.report set modified_on = now(), status = case when $2::bigint is null then status else 'PROCESSING_STARTED' end,

@@ -228,7 +228,10 @@ export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undef
   return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
 }
 
-/** Open runs that were due by `dueBefore`, and runs that failed since `failedSince` (ms); oldest first. */
+/**
+ * Open runs that were due by `dueBefore`, and runs that failed since `failedSince` (ms) without a later success of the
+ * same schedule and entity; oldest first. Removed schedules are left out.
+ */
 export async function listTroubled(
   db: Db,
   { dueBefore, failedSince, limit }: { dueBefore: number; failedSince: number; limit: number },

@@ -13,7 +13,10 @@ export interface SharedVersion {
   jwe: string | null
 }
 
-/** The undestroyed versions of these purposes. `kid`: the role's key; null: of a host without one. */
+/**
+ * The undestroyed versions of these purposes. `kid`: the role's key; null for a host without one, which gets no
+ * encrypted keys.
+ */
 export async function findAll(db: Db, purposes: readonly string[], kid: string | null): Promise<SharedVersion[]> {
   const { rows } = await db.query<SharedVersion>({
     name: 'shared-keys',

@@ -102,7 +102,10 @@ export interface KeyRotation {
   formerMs: number
 }
 
-/** Locks a contract until the transaction ends. `formerUntil`: of a former key that is valid, ms since the epoch. */
+/**
+ * Locks a contract until the transaction ends. `formerUntil`: until when a former key is valid, ms since the epoch;
+ * null if none is.
+ */
 export async function lock(db: Db, contractId: string): Promise<{ formerUntil: number | null } | undefined> {
   const { rows } = await db.query<{ formerUntil: number | null }>({
     text: `select case when former_until > now() then former_until end as "formerUntil"
@@ -112,7 +115,7 @@ from tokenmill.threeds_contract where contract_id = $1 for update`,
   return rows[0]
 }
 
-/** Puts another key in place. Returns until when the former one is valid, ms since the epoch. */
+/** Replaces the key. Returns until when the former one is valid, ms since the epoch; null if it ends at once. */
 export async function rotateKey(
   db: Db,
   sealer: Sealer,

@@ -6,7 +6,7 @@ import * as clients from '../access/clients.ts'
 import * as outbox from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 
-/** Inserts the row. Does nothing if no client is to be notified. */
+/** Inserts the row. Does nothing if the client is unknown or revoked. */
 export async function insert(db: Db, record: Authentication): Promise<void> {
   const client = await clients.find(db, record.clientId)
   if (!client || client.revokedAt !== null) return

@@ -73,7 +73,7 @@ export async function find(db: Db, totalId: string): Promise<Total | undefined> 
   return rows[0] && totalOf(rows[0])
 }
 
-/** Says that somebody still waits for it, and reads it. */
+/** Notes that somebody still waits for the total, and reads it. */
 export async function want(db: Db, totalId: string): Promise<Total | undefined> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.manifest_total set wanted_at = now() where total_id = $1 returning ${COLUMNS}`,

@@ -65,7 +65,7 @@ function differs(row: TokenRow, given: Given, card: CardFacts): boolean {
   return CARD_FIELD_NAMES.some(name => {
     const field = CARD_FIELDS[name]
     if (!field.given(given) || field.same(row, given)) return false
-    // A stated brand that equals the detected brand counts as no difference.
+    // Another stated brand counts as a difference only if the effective brand differs, too.
     return name !== 'brand' || row.brand !== card.brand
   })
 }
@@ -77,7 +77,7 @@ function keepHighestRank(row: TokenRow, { given, card, context, batch }: Line): 
   const draft = { ...row }
   let isNew = false
   let isRanked = mark === undefined
-  // latest-expiry: a line changes nothing unless its expiry is later than that of the stored card.
+  // latest-expiry: a line changes nothing unless its expiry is later than the card's expiry before the batch.
   if (lines.before === undefined || expiryRank(given) > lines.before) {
     const rank = rankOf(given, batch.line, batch.onConflict)
     isNew = writeFields(draft, given, card.brand, name => {

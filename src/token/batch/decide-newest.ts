@@ -14,8 +14,8 @@ interface Line {
 }
 
 /**
- * A line that changes nothing is noted as well: it has been compared with the row, so no reversal may take back what it was
- * compared with.
+ * The batch's first line for a row is noted even if it changes nothing: it has been compared with the row, so no
+ * reversal may take back what it was compared with.
  */
 export function decideNewest(row: TokenRow, { given, card, context, batch }: Line): Verdict {
   const { batchNo, line } = batch
@@ -50,8 +50,8 @@ interface WonDates {
 }
 
 /**
- * Writes the status that follows from the dates that count. The line whose expiry date stands decides whether the token is
- * suspended for it (`isDecisive`).
+ * Writes the status that follows from the dates that count. The line whose expiry date stands decides whether the token
+ * is suspended as `CARD_EXPIRED` (`isDecisive`).
  */
 export function followDates(
   row: TokenRow,
@@ -65,7 +65,7 @@ export function followDates(
   return { isDecisive, isChanged: renewed || followed }
 }
 
-/** What else suspends the token stays. */
+/** Suspends the token as `CARD_EXPIRED`, or lifts that. Any other suspension stays. */
 function followExpiry(row: TokenRow, batch: ExpiryPolicy): boolean {
   const isOpen = row.status === 'ACTIVE' || row.suspendedReason === 'CARD_EXPIRED'
   const { expiryMonth, expiryYear } = row

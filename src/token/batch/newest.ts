@@ -19,8 +19,8 @@ export function giverAt(time: number): Giver {
 }
 
 /**
- * A copy of the row's givers. If the row has none, all that it holds was given when the row was last changed, and it has its
- * first number.
+ * A copy of the row's givers. If the row has none, all that it holds counts as given when the row was last changed, and
+ * its number as its first.
  */
 export function giversOf(row: TokenRow): { -readonly [name in DatedName]?: Giver } {
   if (row.givenAt) return { ...row.givenAt }

@@ -1,12 +1,12 @@
-// Records of one card within one batch end as if they were applied in file order, whatever the order in which their
-// chunks commit. The row's batch mark therefore says which line of its last batch gave which field. Nothing here reads
-// or writes a token's data.
+// Records of one card within one batch end as the batch's policy says, whatever the order in which their chunks commit.
+// The row's batch mark therefore says which line of its last batch gave which field. Nothing here reads or writes a
+// token's data.
 //
-//   policy          of two lines that give a field, this one counts  the row's mark
-//   update          the later line's                                 a rank per field
-//   latest-expiry   the one with the later expiry, else the earlier  a rank per field
-//   keep, reject    the earlier line's, the other one wholly absent  the earliest line
-//   newest          the one with the later source time (newest.ts)   its last line, for DUPLICATE only
+//   policy of two lines that give a field, this one counts the row's mark
+//   update the later line's a rank per field
+//   latest-expiry the one with the later expiry, else the earlier a rank per field
+//   keep, reject the earlier line's, the other one wholly absent the earliest line
+//   newest the one with the later source time (newest.ts) its last line, for DUPLICATE only
 //
 // Each of these is a maximum, and a maximum doesn't depend on the order in which it is taken.
 import { assert } from '../../errors.ts'
@@ -55,7 +55,7 @@ export function markOf(row: TokenRow, batch: BatchLine): BatchMark | undefined {
   return row.mark?.batchNo === batch.batchNo ? row.mark : undefined
 }
 
-/** DUPLICATE if another line of this batch has written the card before, else `otherwise`. */
+/** DUPLICATE if another line of this batch is in the row's mark, else `otherwise`. */
 export function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwise: Else): 'DUPLICATE' | Else {
   return mark !== undefined && mark.line !== batch.line ? 'DUPLICATE' : otherwise
 }

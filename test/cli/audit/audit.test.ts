@@ -1,4 +1,4 @@
-// `tokenmill audit`: what a person reads of the audit while a worker numbers its rows.
+// `tokenmill audit`: what the commands print while a worker numbers rows.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -97,7 +97,7 @@ describe('audit', () => {
     const said = await cli('audit', 'verify')
     expect(said).toMatchObject({ status: 1, stderr: expect.stringContaining('the audit is not sound: 1 finding') })
     expect(said.stdout).toMatch(/^row 3 was changed \(/)
-    // A public key that can't be read keeps it from nothing.
+    // A public key that can't be read doesn't stop the verification.
     await store.query({ text: `update tokenmill.signing_key set public_jwk = '{"kty":"none"}'` })
     expect((await cli('audit', 'verify')).stdout).toMatch(/^row 3 was changed \(/m)
   })

@@ -1,4 +1,4 @@
-// The documents that follow from the code are as the code has them, and say what the code does.
+// The generated documents are up to date, and other pages agree with the code where that can be compared.
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'

@@ -1,5 +1,4 @@
-// The operator's pages name every setting, metric, exit status and fault, and links lead somewhere. Whether a page
-// describes them well is not judged here.
+// The operator's pages name every setting, metric, exit status and fault, and links lead somewhere.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { EXIT } from '../../../cli/exit.ts'

@@ -1,5 +1,5 @@
-// `tokenmill key compromise fingerprint`: it turns the key in its phases, lists whose cards the former version exposed before
-// the workers remove it, and goes on where it stopped.
+// `tokenmill key compromise fingerprint`: it replaces the key in phases, lists the cards that the former version
+// exposed before the workers remove its fingerprints, and goes on where it stopped.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -54,7 +54,7 @@ describeOnRedis('key compromise fingerprint', engine => {
       expect(await beginRotation({ store, kek: keks.current }, 'fingerprint', by)).toMatchObject({ version: 2 })
       await killedAfter(['compromise', 'fingerprint', '--yes'], /Cards are written under fingerprint\/3, too/)
       expect(await states()).toEqual(['1 ACTIVE', '2 DESTROYED', '3 PENDING'])
-      // The list can't be written, so the former fingerprints stay until it is.
+      // The list can't be written to an existing file, so the former fingerprints stay.
       const taken = join(installation.dataDir, 'taken.csv')
       await writeFile(taken, '')
       const stopped = await run('compromise', 'fingerprint', '--yes', '--out', taken)

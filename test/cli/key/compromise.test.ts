@@ -1,5 +1,5 @@
-// `tokenmill key compromise`: what was exposed is listed, the key is replaced, and what can be made anew is; killed at any
-// step, it goes on.
+// `tokenmill key compromise`: it lists the exposed rows, replaces the key, and seals or codes anew; after a stop at any
+// step it goes on.
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -1,4 +1,5 @@
-// Acts on keys that take two operators: who may confirm, for how long, and what whoever owns the database can't do.
+// Acts on keys that take two operators: who may confirm, for how long, and that the database's owner can't forge a
+// confirmation.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'

@@ -30,7 +30,7 @@ describeStore('key-encryption keys', engine => {
 
   const run = (words: string[], env: Record<string, string> = {}) =>
     cli(words, { env: { ...installation.env, TOKENMILL_KEK_FILE: '', TOKENMILL_KEK: list, ...env } })
-  /** Confirmed by the second operator first. */
+  /** Runs the command after the second operator has confirmed it. */
   const runConfirmed = async (words: string[], env: Record<string, string> = {}) => {
     const own = { ...installation.env, TOKENMILL_KEK_FILE: '', TOKENMILL_KEK: list, ...env }
     await operators.confirm(words, own)
@@ -192,7 +192,7 @@ describeStore('key-encryption keys', engine => {
 
     it('may be forgotten by days alone where no backups are kept', async () => {
       await name(`file:${files.first}`, `file:${files.second}`)
-      // Two runs at once come to the same.
+      // Two runs at the same time both end well.
       const rotate = ['key', 'rotate', 'kek', '--to', ids.first]
       await operators.confirm(rotate, { ...installation.env, TOKENMILL_KEK_FILE: '', TOKENMILL_KEK: list })
       const both = await Promise.all([1, 2].map(() => run([...rotate, ...operators.signed])))

@@ -62,7 +62,7 @@ describeOnRedis('a key-encryption key in KMS', engine => {
     const before = await live()
     expect(before).toHaveLength(2)
     const { signed, others } = await openTwoOperators(installation)
-    /** By processes of their own: only their environment has the credentials. */
+    /** Runs the command in a separate process, whose environment has the credentials. */
     const rotate = async (to: string) => {
       const words = ['key', 'rotate', 'kek', '--to', to, '--json', ...signed]
       const asked = startCommand(words, { env })
@@ -86,7 +86,7 @@ describeOnRedis('a key-encryption key in KMS', engine => {
     await starting.line(/KMS can not be used now \(ThrottlingException.*waiting for the key/, { stream: 'stderr' })
     kms.setTrouble(undefined)
     await until(async () => (await live()).length === before.length + 1, { ms: 30_000, what: 'a worker that starts' })
-    // One that leaves is not waited for by the rotation.
+    // The rotation doesn't wait for a process that ends.
     starting.signal('SIGTERM')
     await starting.exit
 

@@ -1,4 +1,4 @@
-// `tokenmill key reseal` and `key destroy`, as an operator meets them: what they print, and what they refuse.
+// `tokenmill key reseal` and `key destroy`: what they print, and what they refuse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
@@ -14,7 +14,7 @@ import { type TurnedVault, turnKey } from '../../workers/reseal/turn-key.ts'
 import { openTwoOperators, type TwoOperators } from './two-operators.ts'
 
 const TOKENS = 1_200
-/** A statement that waits to count copies. */
+/** Finds a statement that waits for a lock to count copies. */
 const COUNTING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
 and query like '%count(*)%before_image%'`
 const PACE = {
@@ -29,7 +29,7 @@ describeStore('the keys of a vault', engine => {
   let installation: Installation
   let turned: TurnedVault
   let operators: TwoOperators
-  /** The ring of a process that doesn't hear of the next key. */
+  /** The ring of a process that doesn't read the next key. */
   let late: LiveRing
   beforeAll(async () => {
     installation = await openInstallation(engine)
@@ -76,7 +76,8 @@ values (gen_random_uuid(), 'bulk', 'late-host', '0.3.0', 1, '{seal/1}')`)
       const again = await cli('reseal', 'seal', '--json', '--reason', 'the night is quiet')
       expect(again.stderr).toContain('It goes on where it was cancelled')
       expect(JSON.parse(again.stdout)).toMatchObject({ purpose: 'seal', version: 2, state: 'RUNNING', rows_done: 500 })
-      // Nothing is left, but a process that heard of the key late may still write under the former one, and one does.
+      // No row is left, but a process that reads the new key late may still write under the former one. The test does
+      // so.
       await workReseal(deps(), { ...PACE, writersMs: 60_000 })
       expect(await reseals.find(store, 'seal')).toMatchObject({ state: 'RUNNING', pass: 1, rowsDone: TOKENS })
       await insertTokens(store, late, installation.scope, 1, TOKENS)

@@ -1,4 +1,5 @@
-// `key rotate fingerprint` and `key retire fingerprint` beside a dump of the database, and in a directory of many pages.
+// `key rotate fingerprint` and `key retire fingerprint` during a dump of the database, and with more fingerprints than
+// one page of the removal.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import * as cardPhases from '../../../src/store/token/card-phases.ts'
@@ -10,7 +11,7 @@ import { insertTokens } from '../../workers/reseal/tokens.ts'
 import { cli } from '../command-bench.ts'
 
 const KEPT = 60
-/** Two whole pages of the removal, and a half. */
+/** Two and a half pages of the removal. */
 const FORGOTTEN = 2_500
 const WAITS = /Waiting for transactions that hold the tables of cards, .* Now: .*pid \d+ \(pg_dump\)/
 
@@ -31,7 +32,7 @@ describeStore('the fingerprint key', engine => {
     ask<{ version: number; rows: number }>('select version, count(*) as rows from tokenmill.card group by 1 order by 1')
   const start = (...words: string[]) =>
     startCommand(['key', ...words], { env: installation.env as Record<string, string> })
-  /** Another session, which is in a transaction until `end`. */
+  /** Opens another session with a transaction that ends at `end`. */
   async function open(name: string, statement: string, values: unknown[] = []): Promise<{ end(): Promise<void> }> {
     const client = new pg.Client({ connectionString: installation.env['DATABASE_URL'], application_name: name })
     await client.connect()
@@ -44,7 +45,7 @@ describeStore('the fingerprint key', engine => {
       },
     }
   }
-  /** What pg_dump does to a table that it has read or will read. */
+  /** Takes the lock that pg_dump holds on each table. */
   const dump = () => open('pg_dump', 'lock table tokenmill.card_phase in access share mode')
 
   it('waits with its phases for a dump, says so, and lets cards be written meanwhile', async () => {
@@ -61,7 +62,7 @@ describeStore('the fingerprint key', engine => {
   it('is retired after a dump, page after page, and a run that was killed goes on', async () => {
     await installation.vault.ring.refresh()
     const forgotten = await insert(FORGOTTEN, KEPT)
-    // As the rotation leaves tokens that keep no number.
+    // Changes the tokens to ones without a number, whose fingerprints the rotation can't replace.
     await ask(
       `update tokenmill.token set sealed = null, seal_version = null, token_type = 'ANALYTICS' where token_id = any($1::uuid[])`,
       [forgotten],

@@ -1,5 +1,5 @@
-// `tokenmill key rotate fingerprint` and `key retire`, as an operator meets them: beside jobs, killed in the middle, and
-// with tokens that keep no number.
+// `tokenmill key rotate fingerprint` and `key retire`: while jobs run, after a kill, and with tokens that keep no
+// number.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
@@ -40,7 +40,7 @@ describeOnRedis('the fingerprint key', engine => {
   }
 
   it('turns beside jobs, and each card keeps its token; a run that was killed goes on', async () => {
-    // A row that lost its place in the directory gets it back.
+    // A token without a row in the directory of cards gets one again.
     await rows(`delete from tokenmill.card where token_id =
 (select token_id from tokenmill.token where last_four <> '${testPan(0).slice(-4)}' limit 1)`)
     const first = await put(TOKENS)

@@ -1,4 +1,4 @@
-// The keys of keyed hashes under running workers: repeats while the key turns, codes of rows that grant rights, and the end
+// The keys of keyed hashes are replaced while workers run: repeated jobs, codes of rows that grant rights, and the end
 // of a former version.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listUngranted } from '../../../src/acts/grants.ts'

@@ -1,5 +1,5 @@
-// `tokenmill key rotate kek` under two running worker processes that jobs keep busy: there and back, killed in its midst,
-// without a restart or a failed job.
+// `tokenmill key rotate kek` while two worker processes work jobs: to another key and back, with a command that is
+// killed, without a restart or a failed job.
 import { randomUUID } from 'node:crypto'
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ const QUICK_WORKER = fileURLToPath(new URL('./quick-worker.ts', import.meta.url)
 
 describeOnRedis('key rotate kek', engine => {
   let installation: Installation
-  /** The list of the workers' hosts, and that of the host of the command. */
+  /** The key list of the workers' hosts, and that of the command's host. */
   let list: string
   let ownList: string
   let env: Record<string, string>
@@ -81,7 +81,7 @@ describeOnRedis('key rotate kek', engine => {
   const under = async (kekId: string) => (await db.query(KEYS_UNDER, [kekId])).rows[0]
   const rotate = (to: string): Child => startCommand(['key', 'rotate', 'kek', '--to', to, ...operators.signed], { env })
 
-  /** Sends jobs, one after the other, until it is ended; returns their codes. */
+  /** Sends jobs, one after the other, until the returned function is called; that returns their codes. */
   function startTraffic(): () => Promise<number[]> {
     let ended = false
     const codes = (async () => {
@@ -140,12 +140,12 @@ describeOnRedis('key rotate kek', engine => {
     await appendFile(list, `file:${join(installation.dataDir, 'second-kek')}\n`)
     expect(await under(first)).toMatchObject({ current: true, signing_keys: 0, capture_keys: 1 })
 
-    // Holds the command up in the midst of its transaction.
+    // Makes the command wait inside its transaction.
     await db.query('begin')
     await db.query('select from tokenmill.kek for update')
     const held = rotate(`file:${join(installation.dataDir, 'second-kek')}`)
     await until(async () => {
-      // By another connection: in one transaction the view shows the same rows each time it is read.
+      // Asked over another connection, because within one transaction the view shows the same rows each time.
       const { rows } = await installation.vault.store.query({
         text: `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
           and query like 'update tokenmill.kek %'`,
@@ -173,7 +173,7 @@ describeOnRedis('key rotate kek', engine => {
     expect(back.json()).toMatchObject({ kek_id: first, former_kek_id: second })
     expect(await under(second)).toEqual({ data_keys: 0, capture_keys: 0, signing_keys: 0, current: false })
 
-    // A process that read the former key's id leaves no key behind that only the former key opens.
+    // A process that read the former key's id before can't store a data key that only the former key opens.
     const { store } = installation.vault
     const late = {
       purpose: 'seal',

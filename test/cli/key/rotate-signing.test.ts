@@ -59,7 +59,7 @@ describeEngines('key rotate signing', engine => {
     jobs += 1
     await client.call('token-lifecycle', LIFECYCLE)
   }
-  /** The time of the announced key comes. */
+  /** Makes the announced key due. */
   const makeDue = () =>
     installation.vault.store.query({
       text: "update tokenmill.signing_key set active_at = now() where state = 'ANNOUNCED'",
@@ -108,7 +108,7 @@ describeEngines('key rotate signing', engine => {
     await until(() => ask().then(() => existsSync(file)))
     expect(await states()).toEqual({ [first?.kid ?? '']: 'ACTIVE', [kid]: 'ANNOUNCED' })
     expect(await leave('unread')).toBe(first?.kid)
-    // A client that is registered now has both keys.
+    // A client file that is made now holds both keys.
     const added = await installation.addClient('added')
     expect([...added.credentials.installationKeys.keys()]).toEqual([kid, first?.kid])
     expect(jwksOf(await keys()).keys).toMatchObject([
@@ -165,12 +165,12 @@ describeEngines('key rotate signing', engine => {
       { action: 'signing-key.announce', detail: { reason: 'yearly' } },
       { action: 'signing-key.begin', detail: { retired: retired?.kid } },
     ])
-    // A reader that was away all the time reads what lies there by both keys, and what is published again.
+    // A reader that wasn't connected before reads results by both keys, and results that are published again.
     const late = await open({ credentials: before, replyTo: 'unread' })
     const unread = (await installation.queues.depth(queueOf('unread'))).waiting
     await readAll(late, unread)
     expect(late.counts()).toEqual({ ...NOTHING_ACKNOWLEDGED, taken: unread })
-    // Replays don't depend on the engine, and take the time of a sweep.
+    // Replays are tested on Redis only: they don't depend on the engine, and wait for a sweep.
     if (engine.redisUrls) await replay(late, unread)
     await late.close()
   }, 60_000)

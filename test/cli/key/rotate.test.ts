@@ -1,4 +1,4 @@
-// Data keys that are replaced while workers work: what becomes of the jobs of that time, and what the rows name after it.
+// Data keys that are replaced while workers run: every job ends well, and rows name the new version afterwards.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -45,7 +45,7 @@ describeOnRedis('tokenmill key', engine => {
     return rows
   }
 
-  /** A live worker that holds these keys. */
+  /** Adds the row of a live worker that holds these keys. */
   const addProcess = async (keys: readonly string[]) => {
     const process = {
       ...{ processId: randomUUID(), role: 'bulk' as const, host: 'old-host', version: '0.3.0' },
@@ -187,7 +187,7 @@ where purpose = 'seal'`,
     const card = await other.encryptCard({ cardNumber: '5555555555554444', expiryMonth: 12, expiryYear: 2031 })
     const made = await other.call('token-create', { token_scope: installation.scope, ...card })
     expect(made.status).toBe('SUCCEEDED')
-    // It would take results that the other connection waits for, and hand them back late.
+    // Closed, because it would take results that the other client waits for.
     await other.close()
     const page = await pageOf(await workers.snapshots())
     const retried = page.split('\n').filter(line => line.includes('_retries_total{') && !line.endsWith(' 0'))

@@ -1,5 +1,5 @@
-// A signing key that whoever owns the database has added, or changed, is given to nobody: not in a client's file, not in the
-// JWKS of the workers, and not to the verification of the audit.
+// A signing key that whoever owns the database has added, or changed, isn't used: not in a client's file, not in the
+// JWKS of the workers, and not in the verification of the audit.
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { grantSigningKeys, listUngranted } from '../../../src/acts/grants.ts'

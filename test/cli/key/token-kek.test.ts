@@ -84,7 +84,7 @@ describeOnRedis('a key-encryption key in a token', engine => {
       expect(status.stdout).toMatch(/vault keys +critical +no process can start: .*the module does not start/)
       await rename(`${hsm.tokens}-away`, hsm.tokens)
 
-      // This process believes for a second that the token is away.
+      // For a second this process doesn't look for the token again.
       const back = await until(async () => {
         const rotated = await cli([...toFile, ...operators.signed], { env })
         if (rotated.status === 5) {

@@ -6,11 +6,11 @@ import { cli } from '../command-bench.ts'
 export interface TwoOperators {
   /** The client of the first one. */
   clientId: string
-  /** What the first one adds to a command. */
+  /** The options that the first operator adds to a command. */
   signed: string[]
-  /** What the second one adds. */
+  /** The options that the second operator adds. */
   others: string[]
-  /** Asks for the command and confirms it, so that the first one may run it until it is done. */
+  /** Runs the command as the first operator, who is asked for a confirmation, and confirms it as the second one. */
   confirm(words: readonly string[], env: NodeJS.ProcessEnv): Promise<void>
 }
 

@@ -1,5 +1,5 @@
-// `tokenmill schema login worker`: everything that workers and the scheduler do, by a database user that can't rewrite the
-// audit, with the queues in the same database.
+// `tokenmill schema login worker`: workers and the scheduler do all their work as a database user that can't rewrite
+// the audit. The queues are in the same database.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'

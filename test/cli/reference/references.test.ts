@@ -1,4 +1,4 @@
-// `tokenmill references`, and releases from a file: what a person sees who moves cards on, and what is missing of them.
+// `tokenmill references`, and releases from a file: what is exported, and which cards are missing.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ describeStore('references', engine => {
 
   const cli = async (...words: string[]): Promise<Said> => {
     const said = await runCli(words, { env: installation.env })
-    // A command sets the status of its process, which here is the test's.
+    // A command sets the exit status of this process.
     const status = said.status || Number(process.exitCode ?? 0)
     process.exitCode = undefined
     return { ...said, status }
@@ -40,7 +40,7 @@ describeStore('references', engine => {
     return path
   }
   let last = 0
-  /** A token of its own for one owner, or nobody. */
+  /** Makes a new token for one owner, or for none. */
   async function made(onFile?: OwnerRequest & Record<string, unknown>, scope = installation.scope): Promise<string> {
     last += 1
     const card = await client.encryptCard({ cardNumber: testPan(last), expiryMonth: 12, expiryYear: 2031 })

@@ -1,4 +1,4 @@
-// The text of a chunk in columns: one text for the same records, in every release, and the same records as in rows.
+// The text of a chunk in columns: the same records give the same text in every release, and are read as from rows.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'

@@ -83,7 +83,7 @@ describeEngines('results by a new key', engine => {
     const later = await put(next.key)
     await until(() => again.seen.includes(later))
     await again.client.close()
-    // It never saw the announcement; the result itself brings it.
+    // This client didn't see the announcement; the result carries it.
     const late = await listen(join(dir, 'late.new-keys.json'))
     const own = await put(next.key, [next.statement])
     await until(() => late.seen.includes(own))

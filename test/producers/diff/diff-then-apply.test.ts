@@ -1,5 +1,5 @@
-// The law of a diff: from any stored state, the diff of a new file and then what it lists ends as a migration of the whole
-// file does, with the release of every owner whom the file doesn't name.
+// From any stored state, a diff of a new file and a migration of what it lists end as a migration of the whole file and
+// a release of every owner whom the file doesn't name.
 import { writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -29,7 +29,7 @@ const anyRow: fc.Arbitrary<ShopRow> = fc.record(
 )
 const anyFile = fc.array(anyRow, { minLength: 1, maxLength: 7 })
 const KEYS = ['id', 'customer', 'card', 'year', 'nti'] as const
-/** Which rows of the former file the new one has, and how; and rows of its own. */
+/** How the new file differs from the former one. */
 const anyEdit = fc.record({
   what: fc.constantFrom('keep', 'keep', 'keep', 'drop', 'change', 'add', 'repeat'),
   key: fc.constantFrom(...KEYS),
@@ -62,7 +62,7 @@ describeStore('a diff and what it lists', engine => {
   }, 60_000)
   afterAll(() => installation?.close())
 
-  /** The releases of all owners of `before` whom `after` doesn't name, where it names their account. */
+  /** Releases all owners of `before` whom `after` doesn't name, at accounts that it names. */
   async function release(before: readonly ShopRow[], after: readonly ShopRow[], scope: string, onOrphan?: string) {
     const keyOf = ({ account, customer, id }: ShopRow) => [account, customer, id].join('/')
     const isOwner = ({ id }: ShopRow) => id !== ''

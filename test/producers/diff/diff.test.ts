@@ -1,4 +1,4 @@
-// What a diff lists, when it stops, and what is on the disk: with a real vault and small files.
+// What a diff lists, when it stops, and which files it leaves: with a real vault and small files.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ describeStore('migrate diff', engine => {
       .split('\n')
       .map(line => JSON.parse(line) as unknown)
   const of = (n: number, more: Partial<ShopRow> = {}): ShopRow => ({ id: `k${n}`, customer: `c${n}`, card: n, ...more })
-  /** A scope that holds these rows. */
+  /** Makes a scope and migrates these rows into it. */
   const holding = async (rows: readonly ShopRow[]) => {
     const scope = await waves.newScope()
     await waves.migrate(await waves.put(rows), { scope })
@@ -60,7 +60,7 @@ describeStore('migrate diff', engine => {
     ])
     for (const path of [found.plan, found.releases])
       expect(await readFile(path ?? '', 'utf8')).not.toMatch(/411111|MEYER|2035/)
-    // Nothing of a dry run stands beside the file.
+    // The dry run leaves no files beside the file.
     expect((await readdir(dirname(file))).filter(name => name.startsWith(`${basename(file)}.`)).sort()).toEqual([
       `${basename(file)}.plan.ndjson`,
       `${basename(file)}.releases.ndjson`,
@@ -121,7 +121,7 @@ describeStore('migrate diff', engine => {
     ])
     await waves.apply(unnamed, plain, { scope })
     expect(await waves.state(scope, 8)).toHaveProperty('card 7')
-    // The plan is of that file only.
+    // The plan fits only the file for which it was made.
     await expect(waves.apply(await waves.put([{ card: 6 }, of(1)]), plain, { scope })).rejects.toThrow(
       /names lines of another file/,
     )

@@ -1,4 +1,4 @@
-// Migrations and diffs of small files in the test's process, each into a scope of its own, and what the vault holds after.
+// Runs migrations and diffs of small files in the test's process, and reads what the vault holds afterwards.
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -58,9 +58,9 @@ export interface Waves {
   put(rows: readonly (ShopRow | string)[]): Promise<string>
   migrate(file: string, options?: Partial<MigrateOptions>): Promise<Summary>
   diff(file: string, options?: Partial<MigrateOptions>, removedMax?: RejectedMax | 'partial'): Promise<DiffSummary>
-  /** Runs what the diff says. */
+  /** Migrates the plan and the releases of a diff. */
   apply(file: string, found: DiffSummary, options?: Partial<MigrateOptions>): Promise<void>
-  /** Of each test card below `cards` its token, and of each owner its card; without ids of tokens. */
+  /** The token of each test card below `cards`, and the card of each owner, without ids of tokens. */
   state(scope: string, cards: number): Promise<Record<string, unknown>>
   newScope(): Promise<string>
 }

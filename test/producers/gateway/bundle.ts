@@ -1,5 +1,5 @@
-// A real gateway over HTTP beside an installation, and a caller of it. Every answer of the whole suite is held against
-// the OpenAPI document that the gateway itself serves.
+// Opens a real gateway for an installation, and calls it over HTTP. Every answer is checked against the OpenAPI
+// document that the gateway serves.
 import { readFile } from 'node:fs/promises'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { openSession } from '../../../cli/open/open.ts'
@@ -18,7 +18,7 @@ export interface Answer {
 }
 
 export interface CallOptions {
-  /** Default: the installation's first client by Basic; null: none. */
+  /** Default: the Basic credentials of the installation's first client; null: no credentials. */
   authorization?: string | null
   headers?: Record<string, string>
   /** JSON, unless it is a text. */
@@ -30,7 +30,7 @@ export interface Caller {
   gateway: Gateway
   url: string
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  /** PUT of a card, encrypted now. */
+  /** Encrypts a card and makes a PUT with it. */
   put(card: Record<string, unknown>, fields?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
   authorization: string
   close(): Promise<void>
@@ -39,7 +39,7 @@ export interface Caller {
 export const CARD = '/oidc/api/v2/card'
 export const BATCHES = '/oidc/api/v2/batches'
 
-/** `Basic …` of a client made by the installation. */
+/** The Basic credentials in a client's file. */
 export async function basicOf(clientFile: string): Promise<string> {
   const file = JSON.parse(await readFile(clientFile, 'utf8')) as { user_id: string; api_key: string }
   return `Basic ${Buffer.from(`${file.user_id}:${file.api_key}`).toString('base64')}`
@@ -78,7 +78,7 @@ export async function openGatewayFor(
   }
 }
 
-/** Calls of an HTTP process, each answer held against the document that it serves itself. */
+/** Makes calls to an HTTP process; each answer is checked against the document that the process serves. */
 export async function openCalls(url: string, authorization: string): Promise<Caller['call']> {
   const judge = judgeOf((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi)
 
@@ -109,7 +109,10 @@ interface OpenApi {
   >
 }
 
-/** Throws where an answer isn't as the document says. What the document doesn't know must be a 404 of our shape. */
+/**
+ * Returns a function that throws if an answer isn't as the document says. A path that isn't in the document must give a
+ * 404 with an error body.
+ */
 function judgeOf(document: OpenApi): (method: string, path: string, status: number, body: unknown) => void {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
   const compiled = new Map<object, ValidateFunction>()

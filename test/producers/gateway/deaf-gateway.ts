@@ -1,4 +1,4 @@
-// A gateway whose queue never takes anything, so that it can be killed between a 202 and the queueing.
+// A gateway whose queue never takes a job, so that a test can kill it after a 202 and before the job is queued.
 
 import { openSession } from '../../../cli/open/open.ts'
 import { serveGateway } from '../../../cli/process/gateway.ts'

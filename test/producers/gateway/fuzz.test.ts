@@ -1,5 +1,5 @@
-// Thousands of requests of all kinds, most of them wrong, against a gateway as production runs it: never a 5xx but the
-// time-out's, never the end of the process, never a value of a card in an answer or in the log.
+// Thousands of requests, most of them wrong, to a gateway process: no 5xx but that of the time-out, no end of the
+// process, and no value of a card in an answer or in the log.
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -13,7 +13,7 @@ import { type KeepAlive, openKeepAlive, type Sent } from './keep-alive.ts'
 
 const REQUESTS = volume(5_000, 20_000)
 const AT_ONCE = 50
-/** Stands for whatever must not come back: a published test number. */
+/** A published test number, which no answer may hold. */
 const CANARY = '4000056655665556'
 const CVV = 'cvv9x7y5v3z1'
 const STATUSES = [200, 202, 204, 400, 401, 403, 404, 429]
@@ -104,7 +104,7 @@ const fields = fc.oneof(
   fc.dictionary(fc.oneof(fc.constantFrom(...names), awkward), value, { maxKeys: 4 }),
 )
 
-/** A body: a good one with some fields replaced, or bytes that may be no JSON at all. */
+/** A valid body with some fields replaced, or bytes that may not be JSON. */
 const body = fc.oneof(
   { weight: 5, arbitrary: fc.record({ good: fc.boolean(), fields }).map(({ good, fields: f }) => ({ json: f, good })) },
   {
@@ -121,7 +121,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 100 }).map(bytes => ({ bytes })) },
   { weight: 1, arbitrary: fc.constant({ none: true as const }) },
 )
-/** Stands for a token that there is. */
+/** Stands for an existing token. */
 const KNOWN = 'KNOWN'
 const id = fc.oneof(
   fc.constant(KNOWN),
@@ -227,7 +227,7 @@ it(`answers ${REQUESTS.toLocaleString('en')} requests of all kinds as the interf
     }),
     { numRuns: REQUESTS / AT_ONCE, endOnFailure: true, includeErrorInReport: true },
   )
-  // It wasn't all refused for one reason.
+  // Each of these statuses occurs often.
   for (const status of [200, 400, 401, 404])
     expect(seen.get(status) ?? 0, JSON.stringify([...seen])).toBeGreaterThan(REQUESTS / 400)
   const log = child.stderr()

@@ -1,4 +1,4 @@
-// An HTTP client for many requests: connections of its own that stay open, and answers as they are.
+// An HTTP client for many requests, whose connections stay open.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 
 export interface Sent {
@@ -24,7 +24,8 @@ export function openKeepAlive(port: number, connections: number): KeepAlive {
   return {
     send: ({ method, path, headers = {}, body }) =>
       new Promise((resolve, reject) => {
-        // Node frames no body of a GET or DELETE by itself: its bytes would be taken for the next request.
+        // Node sends no length for the body of a GET or DELETE by itself, so the server would read the body as the next
+        // request.
         const framed = body === undefined ? headers : { ...headers, 'content-length': `${Buffer.byteLength(body)}` }
         const asked = request({ host: '127.0.0.1', port, method, path, headers: framed, agent }, answer => {
           const chunks: Buffer[] = []

@@ -1,5 +1,5 @@
-// More than can be taken: a thousand connections at once. What is taken is done once, what isn't is refused at once, and who
-// comes again is served.
+// More requests than the gateway admits, on a thousand connections at once. Admitted requests are done once, others are
+// refused at once, and repeats of these succeed later.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -14,7 +14,7 @@ import { type KeepAlive, openKeepAlive } from './keep-alive.ts'
 
 const CALLERS = volume(1_000, 2_000)
 const IN_FLIGHT = CALLERS / 4
-/** A refusal waits for nobody, but all requests have to be read on a core that others use. */
+/** A refusal doesn't wait for other requests, but reading all requests takes time on a busy core. */
 const REFUSED_MS_MAX = 15_000
 
 let database: FreshDatabase
@@ -39,7 +39,7 @@ beforeAll(async () => {
       TOKENMILL_HTTP_PORT: '0',
       TOKENMILL_LOG_LEVEL: 'info',
       TOKENMILL_GATEWAY_INFLIGHT: String(IN_FLIGHT),
-      // What was taken is answered, however slow this machine is.
+      // Long, so that admitted requests are answered on a slow machine, too.
       TOKENMILL_GATEWAY_TIMEOUT_SECONDS: '200',
     },
   })
@@ -62,7 +62,7 @@ it('loses nothing and does nothing twice', async () => {
       return JSON.stringify({ token_scope: installation.scope, ...(await encrypted(card, installation.credentials)) })
     }),
   )
-  // Every connection is open before the first of them asks for work.
+  // Every connection is opened before the first write.
   await Promise.all(bodies.map(() => http.send({ method: 'GET', path: '/healthz' })))
   const refusedMs: number[] = []
   const call = async (body: string, index: number) => {

@@ -1,4 +1,5 @@
-// The listing of orders over HTTP: every answer is held against the document, and nobody sees another entity's.
+// The listing of orders over HTTP: every answer is checked against the document, and a client doesn't see another
+// entity's orders.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as orders from '../../../src/store/ledger/orders.ts'
 import { MINE, orderOf, THEIRS, uid } from '../../orders/sample.ts'

@@ -1,4 +1,4 @@
-// What a caller is told while the queue server is away, and what is mended once it is back.
+// The answers while the queue server is away, and the work that is done once it is back.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { describeRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'

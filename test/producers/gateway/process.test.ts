@@ -1,5 +1,5 @@
-// A gateway as production runs it: a process of its own, its log, its end, its settings, TLS, and the database role that
-// it acts as. One engine is enough: none of this asks the queue.
+// A gateway in a separate process: its log, its end, its settings, TLS, and its database role. One engine is enough,
+// because the queue plays no part.
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -40,7 +40,7 @@ describe('a gateway process', () => {
     await database?.drop()
   })
 
-  /** A gateway as production runs it; its log is on standard error. */
+  /** Starts a gateway as a process; its log is on standard error. */
   const startProcess = (env: Record<string, string | undefined> = {}) =>
     startScript('cli/main.ts', ['gateway'], {
       env: {

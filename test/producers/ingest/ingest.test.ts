@@ -39,7 +39,7 @@ from tokenmill.transaction group by currency order by currency`,
       // The same again, and the same uid with another amount.
       first,
       csvRowOf({ ...transactionOf(0, { entity: ENTITY }), amount: '999' }),
-      // Not the client's, no currency, too many decimals, a sale below zero, a whole card, not enough fields.
+      // Another entity, an unknown currency, too many decimals, a negative sale, a whole card number, too few fields.
       csvRowOf({ ...transactionOf(ROWS + 1, { entity: randomUUID() }) }),
       csvRowOf(transactionOf(ROWS + 2, { entity: ENTITY })).replace(/,(EUR|JPY|KWD|CLF),/, ',XTS,'),
       csvRowOf({ ...transactionOf(ROWS + 3, { entity: ENTITY }), currency: 'JPY', amount: '1' }).replace(
@@ -92,7 +92,7 @@ from tokenmill.transaction group by currency order by currency`,
       }))
     expect(before).toEqual(expected)
 
-    // Answered from the receipts; and, cut otherwise, by the ledger itself.
+    // The repeat is answered from the receipts; with chunks of another size it is compared with the ledger.
     const again = await ingest(file)
     expect(again.told).toMatchObject({
       batch_id: run.told.batch_id,

@@ -1,4 +1,4 @@
-// `tokenmill ingest orders FILE.ndjson`, as its user types it.
+// `tokenmill ingest orders FILE.ndjson`: what it stores and prints.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -46,7 +46,7 @@ it('takes orders in, the later state of each, and names every line that it refus
   ])
   const stored = await bench.rows<{ status: string }>(`select status from tokenmill.order where order_id = 'order-3'`)
   expect(stored).toEqual([{ status: 'COMPLETED' }])
-  // The same once more, compressed: nothing changes.
+  // The same orders again, compressed, change nothing.
   const again = await ingest('orders.ndjson.gz', gzipSync(lines(orders)))
   expect(again).toMatchObject({
     status: 0,

@@ -6,7 +6,7 @@ export interface SampleOptions {
   entity: string
   /** Changes every uid. */
   seed?: string
-  /** The first moment, and the days over which they lie. */
+  /** The time of the first transaction, and over how many days they are spread. */
   from?: string
   days?: number
 }

@@ -1,4 +1,4 @@
-// A worker of an older release that starts in the midst of a run takes chunks before the gate can know of it.
+// A worker of an older release that starts during a run may take chunks before the sender knows of it.
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -40,7 +40,7 @@ describeRedis('a worker that does not know on_file', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  /** The third chunk is taken by the older worker. */
+  /** The older worker refuses the third chunk. */
   const outcomeOf = (chunk: number): NonNullable<Result['records']>[number] => ({
     ...{ line: chunk + 2, reference: `c_${chunk}` },
     ...(chunk === 2

@@ -18,7 +18,7 @@ import { until } from '../../support/until.ts'
 import { rejected } from '../rows/outcome/ended-rows.ts'
 import { SAMPLES } from '../rows/profile/samples.ts'
 
-/** A file that says all it can: a column that is dropped, a code under another name, free text. */
+/** A profile for a file with a dropped column, a security code under another name, and free text. */
 const PROFILE = {
   profile: 1,
   name: 'club',
@@ -55,7 +55,10 @@ function wordsOf(good: string, bad: string): Record<string, string> {
   return Object.fromEntries([...took, ...['REJECTED', 'FAILED', 'CANCELLED', 'SKIPPED'].map(name => [name, bad])])
 }
 
-/** What comes back of the samples: {T1} and {A1} are the reuse token and the analytics token of the first row. */
+/**
+ * The expected files that go back, by profile. {T1} and {A1} stand for the reuse token and the analytics token of the
+ * first row.
+ */
 const SHAPES: Record<string, readonly string[]> = {
   'stripe-csv': [
     'customer_id_old,source_id_old,customer_id_new,source_id_new',

@@ -1,5 +1,5 @@
-// A provider's file, as it is, through queue, workers, store and results queue: by a profile, in waves, with rows that are
-// never sent.
+// Provider's files through queue, workers, store and results queue: read by a profile, several files one after the
+// other, with rows that are never sent.
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -204,7 +204,7 @@ describeOnRedis('a file of a provider', engine => {
       options: { provider_account: 'acct_1' },
     })
 
-    // Ids of another account name other owners.
+    // The same ids at another account are other owners.
     const elsewhere = await customersFile('elsewhere.json', { card_1: 61 })
     const added = await migrate([elsewhere, '--from', 'stripe-json', '--provider-account', 'acct_2'])
     expect(added, added.stderr).toMatchObject({ code: 0, json: { unchanged: 1, references: { ADDED: 1 } } })

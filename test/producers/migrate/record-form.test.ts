@@ -1,5 +1,5 @@
-// In which form the records of a batch travel: one form for all of its chunks, columns only where all live workers read
-// them, and results that don't show the form.
+// The form in which the records of a batch are sent: one form for all its chunks, columns only if all live workers read
+// them, and the same results with each form.
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-// Who writes a results file: one run, until it ends or its process is gone.
+// One run at a time writes a results file, until it ends or its process has ended.
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ describe('the lock of a run', () => {
   })
 
   it('is taken from one that is gone, by one of all who try', async () => {
-    // A number that nobody has, one that another has by now, and what is no lock.
+    // A process id that no process has, one that another process has now, and a text that is no lock.
     for (const left of [
       { host: hostname(), pid: 2 ** 22 - 1, began: '1' },
       { host: hostname(), pid: 1, began: 'x' },

@@ -40,7 +40,7 @@ describeEngines('migrate', engine => {
     expect(done, done.stderr).toMatchObject({ code: 0, json: { rows: 400, updated: 400, unchanged: 0 } })
   })
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('gives every row of a file exactly one outcome, and changes nothing the second time', async () => {
@@ -71,7 +71,7 @@ describeEngines('migrate', engine => {
     const done = await migrate([file, '--scope', '11111111-2222-4333-8444-555555555555'])
     expect(done).toMatchObject({ code: 1 })
     expect(done.stderr).toMatch(/token scope is unknown, or not open/)
-    // It can be mended: nothing of the first try is in the way.
+    // After the correction the same file can be migrated.
     expect(await migrate([file])).toMatchObject({ code: 0, json: { rows: 1 } })
   })
 
@@ -126,7 +126,7 @@ describeEngines('migrate', engine => {
     expect(stopped, stopped.stderr).toMatchObject({ code: 1, json: { complete: false, stopped: 'rejected' } })
     expect(stopped.json).toMatchObject({ rejected: 150, reasons: { REJECTED: { pan_luhn: 150 } } })
     const share = await migrate([...options, '--max-rejected', '1%'])
-    // A share says nothing before 1,000 rows.
+    // A share is checked only from 1,000 rows on.
     expect(share, share.stderr).toMatchObject({ code: 3, json: { complete: true, rejected: 400 } })
   })
 

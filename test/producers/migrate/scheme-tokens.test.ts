@@ -45,7 +45,7 @@ it('asks for the scheme tokens of a file in a batch whose name no other file has
   const long = 'from-the-bank-of-somewhere-all-the-cards-of-the-year-2026-part-'
   const both = (id: string) => asked(id, CREATED, [taken], 12).then(({ ids }) => ids)
   expect(await both('short')).toEqual(['short-s1', 'short-s2-12'])
-  // As release 0.3.0 named it.
+  // The id is the same as in release 0.3.0.
   const sixty = long.slice(0, 59).padEnd(60, 'x')
   expect((await both(sixty))[0]).toBe(`${sixty}-s1`)
   const names = [...(await both(`${long}1`)), ...(await both(`${long}2`)), ...(await both(sixty))]
@@ -68,7 +68,7 @@ it('tells that the batch cannot end where the row for a chunk without tokens is 
   expect((await asked('file', REJECTED, [refusedFor('role_missing')])).lines).toEqual([
     expect.stringMatching(/file-s1 .*role_missing/),
   ])
-  // Another run has asked for its tokens: the chunk is there.
+  // Another run has sent the chunk.
   expect((await asked('file', REJECTED, [taken])).lines).toEqual([])
   expect((await asked('file', REJECTED, [])).lines).toEqual([])
 })

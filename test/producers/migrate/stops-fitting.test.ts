@@ -54,7 +54,7 @@ describeStore('a file that stops fitting', engine => {
     const { code } = await child.exit
     return { code, stderr: child.stderr(), json: child.stdout() === '' ? undefined : JSON.parse(child.stdout()) }
   }
-  /** Each test has numbers of its own: `block` is thousands of cards. */
+  /** Rows with card numbers that no other `block` has. */
   const rows = (block: number, first: number, count: number, valid = '1230') =>
     Array.from({ length: count }, (_, index) => {
       const n = block * 10_000 + first + index

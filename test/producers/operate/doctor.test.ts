@@ -1,4 +1,4 @@
-// Settings that will hurt, each set for real: doctor names it and ends 1.
+// Each setting that causes trouble is really set; `doctor` names it and exits with 1.
 import { randomUUID } from 'node:crypto'
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ describeStore('doctor', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    // The bench writes it for itself.
+    // The installation of a test writes this file with another mode.
     await chmod(installation.clientFile, 0o600)
   }, 60_000)
   afterAll(() => installation?.close())

@@ -160,7 +160,7 @@ where purpose = 'seal' and version = 1`,
     await bench.rows('create table public.kept as select * from tokenmill.data_key where purpose = any($1)', {
       values: [missing],
     })
-    // Those of gateways are not restored: the next upgrade encrypts them anew.
+    // The keys for gateways are left out: the next upgrade encrypts them anew.
     await bench.rows('delete from tokenmill.shared_key where purpose = any($1)', { values: [missing] })
     await bench.rows('delete from tokenmill.data_key where purpose = any($1)', { values: [missing] })
     const { opens, checks } = await runDrill()

@@ -1,4 +1,4 @@
-// What became of a job, asked by each thing that a person on call may have in hand.
+// `explain` for a job, by each name that it accepts.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
@@ -29,7 +29,7 @@ describeEngines('explain', engine => {
   const ask = (what: string, more: Partial<Question> = {}): Promise<Explanation> =>
     explain({ what, ...more }, { store: installation.vault.store, queues: installation.queues, now: Date.now() })
 
-  /** Two chunks: one card, a line that is no card and one more card; then one card. */
+  /** Sends a batch of two chunks: a card, a row that is no card and another card; then one card. */
   async function sendBatch(): Promise<string> {
     const { credentials, scope } = installation
     const id = randomUUID()

@@ -1,4 +1,4 @@
-// Whether everything is well: each fault is put in for real, and `status` names it with its exit status.
+// Each fault is really caused; `status` names it and exits with its status.
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
@@ -51,7 +51,7 @@ describeEngines('status', engine => {
     return { ...status, named: Object.fromEntries(status.checks.map(check => [check.name, check])) }
   }
 
-  /** A run of a new schedule, which was due an hour ago. */
+  /** Inserts a schedule with a run that was due an hour ago. */
   async function lateRun() {
     const { store } = installation.vault
     const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
@@ -106,7 +106,7 @@ describeEngines('status', engine => {
 where process_id = $1`,
         values: [processId, ms / 1000],
       })
-    // Whoever has been silent for so long is named, though it counts as dead only later.
+    // A process that has been silent for this long is named, although it counts as dead only later.
     await silence(BEAT.lateMs + 1_000)
     const late = await look()
     expect(late.named['processes']).toMatchObject({ says: expect.stringContaining('gateway on far (1') })
@@ -238,7 +238,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     silent.close()
   }, 30_000)
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('is critical where the KEK file is absent or another one', async () => {
@@ -331,7 +331,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     await child.line(/the store is away/, { ms: 25_000 })
     const began = performance.now()
     expect((await child.exit).code).toBe(2)
-    // The connection itself is tried for ten seconds.
+    // The connection would be tried for ten seconds, but the command doesn't wait for it.
     expect(performance.now() - began).toBeLessThan(5_000)
     expect(child.stdout()).toContain('the store is away')
     expect(child.stderr()).toContain('tokenmill: critical: store')
@@ -446,7 +446,7 @@ describe('a check', () => {
   })
 })
 
-/** A server that accepts connections and never says a word. */
+/** Opens a server that accepts connections and never answers. */
 async function openSilent(): Promise<{ port: number; close: () => void }> {
   const sockets: { destroy(): void }[] = []
   const server: Server = createServer(socket => {

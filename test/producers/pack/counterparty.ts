@@ -1,5 +1,5 @@
-// The other side of a migration: its OpenPGP key and its signature over a pack, made by the program that people use, or by
-// the library where that isn't installed.
+// The other side of a migration: its OpenPGP key and its signature over a pack, made by gpg, or by the library if gpg
+// isn't installed.
 import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ export interface Counterparty {
 
 export const hasGpg = spawnSync('gpg', ['--version']).status === 0
 
-/** With gpg's own key and agent in a folder of its own: the path of a socket must be short. */
+/** Opens gpg with its key and agent in a new folder, whose path is short because the path of a socket must be. */
 export async function openGpg(name: string): Promise<Counterparty> {
   const home = await mkdtemp(join(tmpdir(), 'gpg-'))
   await chmod(home, 0o700)

@@ -114,7 +114,7 @@ describeStore('the rows that both sides leave out', engine => {
     await promisify(execFile)('sh', ['-c', documented], { cwd: installation.dataDir })
     const made = await pack('--their-total', 'their-total.json')
     expect(made, made.stderr).toMatchObject({ code: 3, json: { total: { rows: 8, equal: true } } })
-    // Without what tells rows apart nothing is computed.
+    // Without the columns that tell rows apart the program refuses.
     for (const [column, told] of [
       [0, 'add the column batch_id'],
       [1, 'add the column item'],

@@ -1,4 +1,5 @@
-// A pack of what an older release migrated: its manifest stays readable, and what it didn't record is told as such.
+// A pack of a migration by an older release: its manifest is readable, and the pack says what that release didn't
+// record.
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

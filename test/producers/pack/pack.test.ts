@@ -86,7 +86,7 @@ describeStore('a sign-off pack', engine => {
     )
     const dry = await migrate('first.csv.pgp', ['--dry-run'])
     expect(dry.code, dry.stderr).toBe(3)
-    // What the store learns between dry run and real run changes what the real run does.
+    // A migration between the dry run and the real run changes the outcomes of the real run.
     await encrypted('before.csv.pgp', [rowOf(3)])
     for (const args of [['before.csv.pgp'], ['first.csv.pgp', '--rejects', 'rejects.csv'], ['second.csv.pgp']]) {
       const [name = '', ...more] = args

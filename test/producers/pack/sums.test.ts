@@ -1,4 +1,4 @@
-// What a pack says twice must be the same: the counterparty often has no results by which to count anew.
+// Figures that a pack states twice must agree: the counterparty often has no results to count again.
 import { describe, expect, it } from 'vitest'
 import type { Pack } from '../../../producers/pack/pack.ts'
 import { contradictionOf } from '../../../producers/pack/sums.ts'

@@ -1,4 +1,4 @@
-// How a command waits for a total. No worker runs here: the test does in the store what jobs would do, when it wants it.
+// How a command waits for a total. No worker runs here: the test writes to the store what jobs would write.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { computeTotal, type TotalDeps } from '../../../producers/pack/total.ts'
@@ -56,7 +56,7 @@ where batch_id = $1 and ended_at is null`,
     return rows.map(row => row.total_id)
   }
 
-  /** The id of the one total that is open. */
+  /** Waits for an open total and returns its id. */
   async function opened(other?: string): Promise<string> {
     const isOpen = async () => (await openTotals()).some(totalId => totalId !== other)
     await until(isOpen, { what: 'a total that somebody asks for' })
@@ -65,7 +65,7 @@ where batch_id = $1 and ended_at is null`,
     return totalId
   }
 
-  /** When somebody last said that the total is wanted. */
+  /** When a command last said that it waits for the total. */
   async function wantedAt(totalId: string): Promise<number> {
     const { rows } = await installation.vault.store.query<{ at: number }>({
       text: 'select wanted_at as at from tokenmill.manifest_total where total_id = $1',

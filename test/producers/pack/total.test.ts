@@ -104,7 +104,7 @@ describeEngines('the total of a migration', engine => {
       ...Array.from({ length: 60 }, (_, index) => row(index)),
       ...Array.from({ length: 20 }, (_, index) => ({ ...row(index), number: '4111111111111112' })),
       { ...row(0), number: '5555555555554444', reference: '' },
-      // The later line gives the card another date: then the earlier line isn't as the vault has it.
+      // The later line gives the card another date, so the earlier line differs from the vault.
       row(7, ['01', '32']),
     ]
     const second = [
@@ -194,7 +194,7 @@ describeEngines('the total of a migration', engine => {
     'comes out the same after a worker was killed in the middle of a part',
     async () => {
       const { store } = installation.vault
-      // In an object: a promise alone would be awaited before the lock is given back.
+      // In an object, because a promise alone would be awaited before the lock is released.
       const { again } = await store.transaction(async db => {
         await db.query({ text: 'lock table tokenmill.manifest_run in exclusive mode' })
         const again = compute()
@@ -265,7 +265,7 @@ where batch_no = (select batch_no from tokenmill.batch where batch_id = $1) and 
       ...(await readFiles(installation.dataDir, name => !/(one|two)\.csv$/.test(name))),
     ]
     expect(places.length).toBeGreaterThan(30)
-    // The middle digits of these numbers are zeros, as are those of many counters: what is looked for is the whole number.
+    // The middle digits of these numbers are zeros, as in many counters, so only the whole number is searched for.
     expect(places.flatMap(({ name, text }) => cards.filter(({ pan }) => text.includes(pan)).map(() => name))).toEqual(
       [],
     )

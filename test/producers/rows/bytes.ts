@@ -1,4 +1,4 @@
-// Byte streams for tests: whole, or cut wherever a test likes.
+// Byte streams for tests, cut at chosen places.
 
 /** The bytes in pieces of the given sizes, repeated to the end. */
 export async function* inPieces(bytes: Buffer | string, sizes: readonly number[] = [65_536]): AsyncGenerator<Buffer> {

@@ -233,7 +233,7 @@ describe('OpenPGP', () => {
         // The key id of an AEAD message may be changed without harm: what it protects comes out whole or not at all.
         expect([at, outcome]).toEqual([at, true])
       }
-      // Now and then a flip makes the library wait for ever, until the watch ends it.
+      // The long limit is needed because a changed byte may make the library wait until its watch ends it.
     },
     90_000,
   )
@@ -316,7 +316,7 @@ describe('OpenPGP', () => {
       const file = await put('unsigned.csv.pgp', await encryptTo('v1', ROWS, signer))
       expect((await failure({ path: file, ...options })).message).toMatch(/bears no valid signature/)
     }
-    // Nobody asked: a signature by whomever is no reason to refuse.
+    // No key was given to check the signature, so a signature by any key is accepted.
     expect((await readTwice({ path: signed, decryptKeyFile: key('v1').file })).toString()).toBe(ROWS)
   })
 

@@ -1,4 +1,4 @@
-// Schedules beside an installation, as scheduler processes have them, and what a test wants to know of their runs.
+// Opens schedules for an installation, as scheduler processes do, and reads their runs.
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
@@ -61,7 +61,7 @@ export async function openScheduleFor(
   return { ...schedule, metrics, lines, counted }
 }
 
-/** As if it had been made so many days ago. */
+/** Changes a schedule as if it had been made so many days ago. */
 export async function backdate({ vault }: Installation, scheduleId: string, days: number): Promise<void> {
   await vault.store.query({
     text: `update tokenmill.schedule set created_at = now() - make_interval(days => $2) where schedule_id = $1`,
@@ -72,5 +72,5 @@ export async function backdate({ vault }: Installation, scheduleId: string, days
 /** The dates of a schedule's runs, the latest first. */
 export const runsOf = ({ vault }: Installation, scheduleId: string) => runs.listOf(vault.store, scheduleId, 100)
 
-/** The row that every installation has. */
+/** The schedule of the token sweep, which every installation has. */
 export const EXPIRY = '7e1f0c2a-5b3d-4c6e-8f90-a1b2c3d4e5f6'

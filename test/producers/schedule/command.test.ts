@@ -1,4 +1,4 @@
-// `tokenmill schedule`, as its user types it.
+// `tokenmill schedule`: what it stores and prints.
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Bench, openBench } from '../../cli/command-bench.ts'
@@ -135,7 +135,7 @@ it('makes up for nights that no scheduler saw before a later one is run by hand'
   const date = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
   expect((await bench.cli(['schedule', 'run', id, date])).status).toBe(0)
   const runs = (await bench.cli(['schedule', 'runs', id, '--json'])).json<{ date: string }[]>()
-  // Seven nights are made up for; before 02:00 in Berlin the night that is run by hand is not among them.
+  // The runs of seven missed nights are made. Before 02:00 in Berlin the date that is run by hand is an additional one.
   expect(runs[0]?.date).toBe(date)
   expect(new Set(runs.map(run => run.date)).size).toBe(runs.length)
   expect(runs.length).toBeGreaterThanOrEqual(7)

@@ -46,7 +46,7 @@ describeOnRedis('a token whose date has passed', engine => {
     const made = await client.call('token-create', { token_scope: installation.scope, ...encrypted })
     return String(made.record?.['reuse_token'])
   }
-  /** No request may give a date that has passed: time does. */
+  /** Sets a date in the store, because no request may give a date that has passed. */
   const setDate = (id: string, date: string) =>
     installation.vault.store.query({
       text: 'update tokenmill.token set token_expiry_date = $2 where token_id = $1',
@@ -59,7 +59,7 @@ describeOnRedis('a token whose date has passed', engine => {
     })
     return `${rows[0]?.status} ${rows[0]?.reason}`
   }
-  /** As anybody who holds a key may sign it. */
+  /** Sends a job that is signed with the key of a system client, or of the client. */
   async function ask(name: 'gateway' | 'scheduler' | undefined, request: Record<string, unknown>, jti = randomUUID()) {
     const { credentials, dataDir, queues } = installation
     const signingKey = name ? await readSystemKey(dataDir, name) : credentials.signingKey
@@ -138,7 +138,7 @@ describeOnRedis('a token whose date has passed', engine => {
     const scheduler = await openSystemDesk(installation, 'scheduler')
     for (const action of ['SUSPEND', 'ACTIVATE', 'DELETE'])
       expect(await scheduler.ask('token-lifecycle', { id, action })).toMatchObject(unknown)
-    // The date may have been put off since the scheduler looked.
+    // The date may have been changed to a later one since the scheduler looked.
     expect(await scheduler.ask('token-lifecycle', { id: lastsToday, action: 'EXPIRE' })).toMatchObject({
       code: 204,
       record: { token_status: 'ACTIVE' },

@@ -1,4 +1,5 @@
-// Nightly reports through scheduler, queue, worker and store, on both engines: one report for a date, whatever fires.
+// Nightly reports through scheduler, queue, worker and store, on both engines: one report for a date, whichever process
+// sends its job.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -108,7 +109,7 @@ describeEngines('a schedule', engine => {
     expect((late[0] ?? 0) + (late[1] ?? 0)).toBeGreaterThanOrEqual(said.length)
     expect(said.length).toBeGreaterThanOrEqual(6)
     expect(said.length).toBe(found.filter(run => run.lateAt !== null).length)
-    // Nothing piles up where system clients are answered, and the forged ticks are gone.
+    // The results queues of the system clients are empty, and the forged ticks are gone.
     for (const queue of ['results-scheduler', 'results-worker'])
       await until(async () => Object.values(await installation.queues.depth(queue)).every(n => n === 0))
     const ticks = await until(async () => {
@@ -120,7 +121,7 @@ describeEngines('a schedule', engine => {
     await remove(scheduleId)
   })
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('of all entities makes one report for each that the client has', async () => {
@@ -158,7 +159,7 @@ describeEngines('a schedule', engine => {
     await grantAll(store, installation.vault.ring)
     expect(await rerun()).toEqual({ done: { runs: 1 } })
     expect(await rerun()).toEqual({ refused: 'stands' })
-    // Workers believe what they read of a client for some seconds: until then they refuse it once more.
+    // Workers cache a client for some seconds and refuse the report until then.
     const made = await until(
       async () => {
         await schedule.dispatchNow()
@@ -234,7 +235,7 @@ describeEngines('a schedule', engine => {
     expect(await claim(now + 3_599_000, false)).toEqual([])
     expect(await claim(now + 3_601_000, false)).toMatchObject([{ ...key, attempts: 2 }])
     expect(await runs.applyAnswer(store, receiptId, faulted)).toMatchObject({ state: 'FAILED', faults: 2 })
-    // An answer that comes late, yet says that it was made.
+    // A late answer says that the report was made.
     const made = { state: 'SUCCEEDED', reportUid: receiptId } as const
     expect(await runs.applyAnswer(store, receiptId, made)).toMatchObject({ state: 'SUCCEEDED', reportUid: receiptId })
     expect(await runs.applyAnswer(store, receiptId, { state: 'FAILED', reason: 'x' })).toBeUndefined()

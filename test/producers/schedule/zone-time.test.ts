@@ -1,4 +1,4 @@
-// The clock on a zone's wall, held against the zone's own changes of 2026 to 2030, which are found by another way.
+// Local times of zones, compared with the zones' changes of 2026 to 2030, which the test finds in another way.
 import { describe, expect, it } from 'vitest'
 import { dueAt, dueDates, nextDue } from '../../../producers/schedule/business-dates.ts'
 import { firstMoment, isZone } from '../../../producers/schedule/zone-time.ts'
@@ -70,7 +70,7 @@ function changesOf(zone: string): Change[] {
 
 const textOf = (ms: number) => new Date(ms).toISOString()
 
-/** Every minute in turn, until the clock shows `wall` or later. */
+/** Tries every minute until the zone's clock shows `wall` or later. */
 function searched(wall: number, { at, before, after }: Change): number {
   for (let ms = wall - 15 * HOUR_MS; ; ms += MINUTE_MS) if (ms + (ms < at ? before : after) >= wall) return ms
 }

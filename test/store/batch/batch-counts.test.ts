@@ -1,4 +1,4 @@
-// What metrics count of open batches is what the rule says of each.
+// The metrics of open batches agree with the rule for each batch.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
 import { countOpen } from '../../../src/store/batch/batch-counts.ts'

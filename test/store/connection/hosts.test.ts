@@ -1,5 +1,5 @@
-// The hosts of DATABASE_URL: what its forms mean, and that the one that can be worked on is found among those that are
-// dead, silent or somebody else's.
+// The hosts of DATABASE_URL: what its forms mean, and that the right server is found among servers that are dead,
+// silent or foreign.
 import { connect, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../../src/config.ts'

@@ -1,5 +1,5 @@
-// A pooler between us and PostgreSQL: one that keeps sessions is as good as none, any other is refused in one line, and
-// under no setting of it does the gateway act as anybody but its role.
+// A pooler in front of PostgreSQL: one in session mode works, any other is refused with one line, and the gateway acts
+// as its own role under every setting.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { openLog } from '../../../src/log.ts'
@@ -87,7 +87,7 @@ describe.skipIf(!findPgbouncer())('behind pgbouncer', () => {
     async pool_mode => {
       await pooler.restart({ pool_mode })
       for (const words of [['client', 'list'], ['gateway'], ['schema', 'upgrade'], ['results', 'follow']]) {
-        // Another spelling of the same URL: what this process proved of the pooler before, a new one hasn't.
+        // Another text of the same URL, because this process remembers what it proved about a URL.
         const env = {
           DATABASE_URL: `${pooler.url}?${new URLSearchParams({ sslmode: 'disable', try: pool_mode + words })}`,
         }

@@ -1,4 +1,4 @@
-// Which of several servers is worked on: by what they say of themselves, whatever takes writes.
+// Which of several servers is used, by what the servers report.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Answer, choose, Unfit } from '../../../src/store/connection/server-state.ts'

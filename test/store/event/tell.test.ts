@@ -1,4 +1,4 @@
-// Who is told of what happened, and for how long. The store alone: what is sent is tested where it is sent.
+// Which clients get an event, and how long events are kept, without sending any.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addEndpoint, redeliver, removeEndpoint } from '../../../src/acts/events.ts'
@@ -120,7 +120,7 @@ describeStore('an event', engine => {
 
   it('is not posted any more once its client is revoked, nor due, nor redelivered', async () => {
     const claim = () => deliveries.claim(store, { leaseMs: 0, limit: 100 })
-    // Of other tests.
+    // Claims the deliveries of other tests.
     await claim()
     const before = await deliveries.measure(store)
     const clientId = await newClient()
@@ -134,7 +134,7 @@ describeStore('an event', engine => {
     expect((await deliveries.measure(store)).rows).toBe(before.rows + 2)
 
     await clients.revoke(store, clientId)
-    // The first one's lease is over: its job counts as lost.
+    // The lease of the first claim has ended, so its job counts as lost.
     expect(await ids()).not.toContain(delivery.deliveryId)
     expect(await deliveries.findOutgoing(store, delivery.deliveryId, 1)).toBeUndefined()
     expect((await deliveries.measure(store)).rows).toBe(before.rows)
@@ -162,14 +162,14 @@ describeStore('an event', engine => {
     for (const step of [0, 1]) await failAt(step)
     expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
     await failAt(0)
-    // An endpoint that ended puts its deliveries off, which is no failure of theirs.
+    // A delivery to an endpoint that answers 410 waits, which doesn't count as a failure.
     await answer(410, { state: 'WAITING', inMs: 0, step: 1 })
     expect(await isFailing()).toBe(false)
     await failAt(1)
     expect(await isFailing()).toBe(true)
     expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
     expect(await isFailing()).toBe(true)
-    // While it is tried, too.
+    // It also counts as failing while an attempt is made.
     expect(await failAt(0)).toBe(true)
     expect(await isFailing()).toBe(true)
     await answer(204, { state: 'DELIVERED' })
@@ -220,7 +220,7 @@ describeStore('an event', engine => {
     expect(await typesOf(clientId)).toEqual([])
     for (let n = 0; n < 3; n += 1) await look(BATCH_LIFE.stalledMs + n)
     expect(await typesOf(clientId)).toEqual(['batch.stalled'])
-    // A chunk was answered: its next silence is another one.
+    // A chunk was answered, so the next stall is a new one.
     const active = `update tokenmill.batch set active_at = now() + interval '1 minute' where batch_no = $1`
     await store.query({ text: active, values: [batchNo] })
     await look(BATCH_LIFE.stalledMs)

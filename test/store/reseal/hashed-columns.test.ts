@@ -1,5 +1,5 @@
-// The catalogue of keyed hashes against the schema: a column that names a version of a data key is in it, or among the
-// sealed ones, or stands here with the reason why not. And what looks a hash up that was made under several versions.
+// The catalogue of keyed hashes against the schema: a column that names a version of a data key is in it, among the
+// sealed columns, or listed here with a reason. It also tests look-ups of hashes under several versions.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'

@@ -1,5 +1,5 @@
-// The catalogue of sealed columns against the schema: a column that holds bytes is either re-encrypted, or stands here
-// with the reason why not. A migration that adds one fails here until it says which.
+// The catalogue of sealed columns against the schema: a column that holds bytes is either in the catalogue, or listed
+// here with the reason why not. A migration that adds such a column fails here until it is listed.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'

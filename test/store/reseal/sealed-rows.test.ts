@@ -1,4 +1,5 @@
-// What a set of re-encryption may change: only bytes that are still the ones that were read, in rows that nobody holds.
+// A set of a re-encryption changes only rows that no other transaction locks and whose bytes are still the ones that
+// were read.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'

@@ -1,4 +1,4 @@
-// What a re-encryption measures, on a real server: WAL, dead rows, and what workers say of their jobs.
+// What a re-encryption measures, on a real server: WAL, dead rows, and the durations of jobs that workers report.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'

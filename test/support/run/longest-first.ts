@@ -1,9 +1,9 @@
-// The order of test files: the longest first, so that no worker is left alone with one at the end. A file that isn't
-// named comes after those, in the order of its path.
+// The order of test files: the longest first, so that none of them starts when the others are almost done. Files that
+// aren't named follow in the order of their paths.
 import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Those that take 12 seconds and more. */
+/** Files that took 12 seconds or more when this list was made. */
 export const LONGEST: readonly string[] = [
   'test/chaos/key-rotation.test.ts',
   'test/cli/unanswered.test.ts',

@@ -1,5 +1,5 @@
-// Prints what ran: each file with its tests and durations, failures with their reasons, all failures once more where a
-// cut log still shows them, and as the last line of all output `N passed, N failed`. A run in which nothing ran is red.
+// Prints each file with its tests and durations, failures with their reasons, all failures again at the end, and as the
+// last line `N passed, N failed`. A run in which no test ran counts as failed.
 import { relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
@@ -10,7 +10,7 @@ interface Problem {
   diff?: string
 }
 
-/** Counts from the moment it is made; the closing line is written when this process exits, after every teardown. */
+/** The last line is written when this process exits, after every teardown. */
 export function openReporter(write: (text: string) => void = text => process.stdout.write(text)): Reporter {
   const counts = { passed: 0, failed: 0, skipped: 0 }
   const failures: string[] = []
@@ -23,7 +23,7 @@ export function openReporter(write: (text: string) => void = text => process.std
   }
 
   process.once('exit', code => {
-    // Whatever made the run red counts, so that the line never reads "0 failed" over a failure.
+    // A run that failed for another reason than a test counts as one failure.
     if (code !== 0 && counts.failed === 0) counts.failed = 1
     if (counts.passed + counts.failed === 0) {
       print('\nno test ran: that is a failure')
@@ -65,7 +65,7 @@ export function closingLine(counts: { passed: number; failed: number; skipped: n
   return `${counts.passed} passed, ${counts.failed} failed${skipped}`
 }
 
-/** Of hooks: no test bears them. */
+/** Errors of hooks, which belong to no test. */
 function suiteErrors(module: TestModule): Problem[] {
   return [...module.children.allSuites()].flatMap(suite => suite.errors() as Problem[])
 }

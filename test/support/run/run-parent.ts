@@ -1,22 +1,25 @@
-// Where the directory of a run is made: in memory where there is room. A database per suite is some 300 files made and
-// removed again, for which a disk's file system needs ten times the processor time.
+// Chooses where the directory of a run is made: in memory if there is room, because each suite makes and removes a
+// database of some 300 files.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const MEMORY = '/dev/shm'
-/** A whole run takes less than half of it. */
+/** A whole run needs less than half of this. */
 const BYTES_MIN = 4 * 1024 ** 3
 
-/** Wherever a run may have left its directory. */
+/** Every folder in which a run may have left its directory. */
 export const PARENTS: readonly string[] = [...new Set([MEMORY, tmpdir()])]
 
 export function runParent(): string {
   return isFit(MEMORY) ? MEMORY : tmpdir()
 }
 
-/** Room in it and in the machine's memory, and leave to write and to run programs: copies of PostgreSQL's may lie there. */
+/**
+ * Whether there is room in the folder and in memory, and this process may write files and run programs there: copies of
+ * PostgreSQL's programs may be put there.
+ */
 function isFit(dir: string): boolean {
   if (!existsSync(dir)) return false
   const { bavail, bsize } = statfsSync(dir)

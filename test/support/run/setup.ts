@@ -1,6 +1,6 @@
-// Once per run, around all test files: a directory for what they start, and one Redis. The PostgreSQL of the run is
-// started by the first test file that asks for a database (../postgres.ts), so that pure tests don't wait for it; it is
-// stopped here.
+// Runs once per run, before and after all test files: makes the directory of the run and starts one Redis. The first
+// test file that asks for a database starts the PostgreSQL of the run (../postgres.ts), so that other tests don't wait
+// for it; it is stopped here.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -26,9 +26,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   sweep()
   askForTools()
   const dir = mkdtempSync(join(runParent(), `${RUN}${process.pid}-`))
-  // As root, the server's account has to get through.
+  // If the run is started by root, the server runs under another account, which must be able to enter the directory.
   chmodSync(dir, 0o711)
-  // What tests and the processes that they start put aside is gone with the run.
+  // Temporary files of tests and of the processes that they start are removed with the run.
   process.env['TMPDIR'] = join(dir, 'tmp')
   mkdirSync(process.env['TMPDIR'])
   chmodSync(process.env['TMPDIR'], 0o1777)
@@ -57,14 +57,17 @@ function askForTools(): void {
   askFor('REQUIRE_SOFTHSM', 'KEYS IN A TOKEN', missingSoftHsm())
 }
 
-/** `setting`=1 makes an error of what is missing. */
+/** Says what is missing; throws if the environment variable `setting` is 1. */
 function askFor(setting: string, what: string, missing: readonly string[]): void {
   if (missing.length === 0) return
   if (process.env[setting] === '1') throw new Error(`${setting}=1: ${missing.join(', ')}`)
   process.stderr.write(`\n*** TESTS OF ${what} ARE SKIPPED: ${missing.join(', ')} ***\n\n`)
 }
 
-/** What runs that were killed left behind: their servers (known by their working directory) and their files. */
+/**
+ * Kills the servers that killed runs left behind, which it finds by their working directory, and removes the files of
+ * these runs.
+ */
 function sweep(): void {
   for (const dir of PARENTS.flatMap(runsIn)) {
     for (const pid of serversIn(dir)) process.kill(pid, 'SIGKILL')

@@ -1,11 +1,11 @@
-// Runs tokenmill commands one after the other in one process, for `runCommand` (../command.ts): Node's start and the
-// loading of modules are most of what a command of its own takes. A command here has its own environment, folder,
-// standard streams and exit status; only its end isn't the end of a process.
+// Runs tokenmill commands one after the other in one process, for `runCommand` (../command.ts): In a separate process
+// most of a command's time is Node's start and the loading of modules. Each command gets its own environment, folder,
+// standard input and exit status.
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import { Readable } from 'node:stream'
 
-// `migrate` lowers the priority of its process for good. The commands after it shall not have it.
+// `migrate` lowers the priority of its process for good, which would also slow the commands after it.
 os.setPriority = () => {}
 syncBuiltinESMExports()
 const { run } = await import('../../../cli/main.ts')
@@ -16,7 +16,7 @@ export interface CommandRequest {
   cwd: string
   /** All of standard input. */
   stdin: string
-  /** Written to both streams once the command has ended. */
+  /** Written to standard output and standard error once the command has ended. */
   mark: string
 }
 
@@ -24,7 +24,10 @@ export interface CommandEnd {
   code: number
 }
 
-/** Commands wait for one another: the working directory, the exit status and the streams are the process's. */
+/**
+ * Commands run one after the other, because they share the working directory, the exit status and the streams of this
+ * process.
+ */
 let last = Promise.resolve()
 
 process.on('message', (request: CommandRequest) => {
@@ -39,7 +42,7 @@ async function serve({ words, env, cwd, stdin, mark }: CommandRequest): Promise<
   const status = await run(words, { env, stdin: Readable.from([stdin]), stdout, stderr })
   const code = status === 0 ? Number(process.exitCode ?? 0) : status
   process.exitCode = undefined
-  // Pipes are written at once, what the log wrote included: nothing of this command comes after its mark.
+  // Writes to pipes are synchronous, also those of the log, so nothing of this command comes after its mark.
   stdout.write(mark)
   stderr.write(mark)
   process.send?.({ code } satisfies CommandEnd)

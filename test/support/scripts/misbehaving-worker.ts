@@ -1,5 +1,5 @@
-// A worker process that does as it is told by a record's reference: it dies of POISON-CRASH, and POISON-THROW finds a
-// bug in it. All else it works as any worker does.
+// A worker process that misbehaves at certain references: at POISON-CRASH it kills itself, at POISON-THROW it throws an
+// error. It works other records as any worker does.
 import { fileURLToPath } from 'node:url'
 import { runWorkerProcess } from '../../../cli/process/worker-process.ts'
 

@@ -1,5 +1,5 @@
-// A worker process that is overtaken: at the first record with the reference OVERTAKEN it stands still until the file in
-// OVERTAKEN_FILE is there, and then finds a bug. All else it works as any worker does.
+// A worker process that is overtaken: at the first record with the reference OVERTAKEN it blocks until the file in
+// OVERTAKEN_FILE exists, and then throws an error. It works other records as any worker does.
 import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runWorkerProcess } from '../../../cli/process/worker-process.ts'

@@ -1,5 +1,5 @@
-// Whatever lookup is admitted, its AReq is one that the table allows, and one that a directory server takes: the
-// simulator's has rules of its own, written from the same standard and of none of our code.
+// For every accepted lookup, the AReq fits the table and the simulator's directory server accepts it. The simulator's
+// rules follow the same standard and share no code.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isRefusal } from '../../../src/errors.ts'
@@ -34,7 +34,7 @@ const words = (maxLength: number) =>
 const country = maybe(fc.constantFrom('GB', 'US', 'FRA'))
 const email = fc.constantFrom('a@b', '.a@example.com', 'sales&info@example.com', 'a..b@example.xn--p1ai')
 
-/** Bodies that are mostly of good form: what is in doubt is what goes with what. */
+/** Bodies whose fields are mostly well-formed, in arbitrary combinations. */
 const lookups = fc.record({
   device_channel: maybe(fc.constantFrom('Browser', '3RI')),
   message_category: maybe(fc.constantFrom('01', '02')),

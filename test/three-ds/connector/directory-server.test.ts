@@ -258,7 +258,7 @@ describe('a directory server that does not answer', () => {
 })
 
 describe('a directory server', () => {
-  /** Takes connections and lets `react` deal with them. */
+  /** Starts a server that passes its connections to `react`. */
   async function raw(react: (socket: Socket) => void): Promise<{ server: Server; url: string }> {
     const server = createServer(react)
     await new Promise<void>(done => server.listen(0, '127.0.0.1', done))

@@ -15,7 +15,7 @@ interface Line {
 
 type Policy = { onConflict: OnConflict; onExpired: OnExpired }
 
-/** Applies lines in the order given, each over the row as it was saved, mark and all. */
+/** Applies lines in the given order, each to the row as it was saved, with its mark. */
 function apply(lines: readonly Line[], policy: Policy, row: TokenRow | undefined) {
   const outcomes: string[] = []
   for (const { line, given } of lines) {
@@ -125,7 +125,7 @@ describe('records of one card within one batch', () => {
   })
 })
 
-/** What plain creates make of a card that isn't on file. */
+/** The data that a single create would store for a card without a token. */
 const made = (data: Given) =>
   dataOf(stored(decided(create(undefined, data, facts({ brand: data.cardBrand ?? 'VISA' }), context())).row))
 

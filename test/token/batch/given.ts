@@ -1,4 +1,4 @@
-// What a line of a batch may give: few values, so that lines often give the same.
+// The fields that a line of a batch may give: few values, so that lines often give the same.
 import fc from 'fast-check'
 import type { Given } from '../../../src/token/decide.ts'
 

@@ -14,7 +14,7 @@ interface Line {
   given: Given
 }
 
-/** Applies lines in the order given, each over the row as it was saved. */
+/** Applies lines in the given order, each to the row as it was saved. */
 function apply(lines: readonly Line[], onExpired: OnExpired, row: TokenRow | undefined) {
   const outcomes: string[] = []
   for (const [index, { batchNo, giver, given: data }] of lines.entries()) {

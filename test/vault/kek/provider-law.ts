@@ -1,4 +1,4 @@
-// The law of every provider of key-encryption keys, whatever keeps the key.
+// Tests that every provider of key-encryption keys must pass.
 import { expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { makeProbe, prove } from '../../../src/vault/kek/probe.ts'
@@ -55,7 +55,7 @@ export function itKeepsTheLawOfProviders(
   })
 }
 
-/** The code of the fault by which the attempt ended. */
+/** The code of the fault by which the attempt ended; another error as a text. */
 export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   const error = await attempt.then(
     () => undefined,

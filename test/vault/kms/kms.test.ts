@@ -107,7 +107,7 @@ describe('a key in KMS that a person has to correct', () => {
     expect(error).toBeInstanceOf(ConfigError)
     expect(String(error)).toMatch(text)
     expect(String(error)).toMatch(new RegExp(`${uriOf()}: .*\\(${type}, request [0-9a-f-]{36}\\)`))
-    // AWS's own text stays out: it isn't ours to vouch for.
+    // The text of AWS's error is left out, because it may hold anything.
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('canary')
     expect(await codeOf(kek.unwrap(wrapped, 'p'))).toBe('kek_away')
     kms.setTrouble(undefined)

@@ -1,5 +1,5 @@
-// Tokens of SoftHSM 2 (Debian: softhsm2), each in a folder of its own. Tests that need them are skipped where SoftHSM,
-// a C compiler or our binding is absent; REQUIRE_SOFTHSM=1 makes that a failure (test/support/run/setup.ts).
+// Makes tokens of SoftHSM 2 (Debian: softhsm2). Tests that need them are skipped if SoftHSM, a C compiler or the
+// binding is missing; REQUIRE_SOFTHSM=1 makes that a failure (test/support/run/setup.ts).
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ const HEADERS = fileURLToPath(
 )
 const SHIM = fileURLToPath(new URL('./shim.c', import.meta.url))
 
-/** What is absent, in words; empty where nothing is. */
+/** What is missing, in words. */
 export function missingSoftHsm(): string[] {
   return [
     ...(modulePath() === undefined ? ['no SoftHSM (Debian: softhsm2)'] : []),
@@ -42,12 +42,12 @@ function isBuilt(): boolean {
 export interface SoftHsm {
   /** The folder of the tokens; without it no token is present. */
   tokens: string
-  /** What SOFTHSM2_CONF is until `close`, for processes whose environment is given. */
+  /** The value of SOFTHSM2_CONF until `close`, for processes with another environment. */
   configPath: string
   modulePath: string
   /** Compiles shim.c: a module that draws its own nonces for AES-GCM and makes trouble on demand, with SoftHSM behind it. */
   compileShim(): string
-  /** The folder in which the shim finds what trouble to make. */
+  /** The folder whose files tell the shim which errors to cause. */
   shimFolder: string
   /** Writes a file of mode 0600 and names it. */
   pinFile(pin: string): Promise<string>
@@ -99,11 +99,11 @@ function compileShim(folder: string, module: string): string {
   return into
 }
 
-/** One for all keys of this process. Its folder is removed with the directory of the run. */
+/** Shared by all keys of this process. Its folder is removed with the directory of the run. */
 let shared: Promise<SoftHsm> | undefined
 let keks = 0
 
-/** A key-encryption key in a token of its own. */
+/** Makes a key-encryption key in a new token. */
 export async function openTokenKek(): Promise<KeyProvider> {
   shared ??= openSoftHsm()
   const hsm = await shared

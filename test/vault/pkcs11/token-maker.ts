@@ -14,10 +14,10 @@ export interface WantedKey {
   without?: readonly string[]
 }
 
-/** What a key may do unless it is made without. */
+/** The rights of a key, without those in `without`. */
 const RIGHTS = ['CKA_ENCRYPT', 'CKA_DECRYPT', 'CKA_WRAP', 'CKA_UNWRAP'] as const
 
-/** What only those who make tokens use of the binding. */
+/** The functions of the binding that only this file uses. */
 interface AdministrationModule extends Module {
   C_InitToken(slot: Handle, officerPin: string, label: string): string
   C_InitPIN(session: Handle, pin: string): void

@@ -1,4 +1,5 @@
-// Keys that come and go while a process holds them, and the seals that it reserves: rows and counters are a list here.
+// Keys that are added and removed while a process holds them, and the seals that it reserves. The store is a list in
+// memory.
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Fault } from '../../../src/errors.ts'

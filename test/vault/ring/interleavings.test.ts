@@ -1,5 +1,5 @@
-// Two processes whose rings read the store at any moment, while keys are made, put into use and sealed with: whatever one
-// seals, the other opens, after one reload at most.
+// Two processes read the store at any moment, while keys are made and put into use. What one process seals the other
+// opens, after at most one reload.
 import fc from 'fast-check'
 import { beforeAll, describe, it } from 'vitest'
 import { Secret } from '../../../src/secret.ts'
@@ -61,7 +61,7 @@ describe('two rings', () => {
           if (step === 'answer') answer(own)
           if (step === 'begin' || step === 'turn') begin(rows)
           if (step === 'finish' || step === 'turn') finish(rows)
-          // Lets whatever was answered be read.
+          // Lets the rings process the answers.
           await new Promise(setImmediate)
         }
         for (const own of processes) answer(own)
@@ -75,7 +75,7 @@ describe('two rings', () => {
   async function start(rows: readonly WrappedKey[]): Promise<Process> {
     const own: Pick<Process, 'late'> = { late: undefined }
     const source = {
-      // What the store says is decided when it is asked, and heard later.
+      // The content is that of the moment of the call, but the answer may arrive later.
       load: async () => {
         const seen = rows.map(row => ({ ...row }))
         await own.late?.promise
@@ -98,7 +98,7 @@ describe('two rings', () => {
     if (next && rows.every(row => row.state !== 'PENDING')) rows.push({ ...next, state: 'PENDING' })
   }
 
-  /** Waits for no process, as if every one of them had been silent for too long. */
+  /** Finishes the rotation without waiting for any process. */
   function finish(rows: WrappedKey[]): void {
     const pending = rows.find(row => row.state === 'PENDING')
     const active = rows.find(row => row.purpose === 'seal' && row.state === 'ACTIVE')

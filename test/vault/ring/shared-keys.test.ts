@@ -1,5 +1,5 @@
-// What a role without the key-encryption key gets: the data keys that it may know, encrypted to its file, and by nobody
-// but the vault.
+// A role without the key-encryption key gets the data keys that it may know, encrypted to its key pair; only the vault
+// can make them.
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'

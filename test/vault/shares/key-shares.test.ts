@@ -17,7 +17,8 @@ function choices<T>(values: readonly T[], count: number): T[][] {
   return values.flatMap((value, at) => choices(values.slice(at + 1), count - 1).map(rest => [value, ...rest]))
 }
 
-// A second implementation: no tables, x^8 + x^4 + x^3 + x + 1, and the sum of Lagrange at zero.
+// A second implementation of the arithmetic, without tables: the polynomial x^8 + x^4 + x^3 + x + 1, and Lagrange
+// interpolation at zero.
 function times(a: number, b: number): number {
   let [left, right, product] = [a, b, 0]
   while (right > 0) {
@@ -66,7 +67,7 @@ describe('shares of a key', () => {
     if (!one || !two) throw new Error('there are five')
     const x = [1, 2, 3].find(value => value !== one.at(-1) && value !== two.at(-1)) ?? 0
     for (const wished of [Buffer.alloc(32), Buffer.alloc(32, 255), randomBytes(32)]) {
-      // The polynomial through the wished key at zero and through both shares has a value at x.
+      // A third share at x exists for every key: it is on the polynomial through that key at zero and both shares.
       const atZero = Buffer.from([...wished, 0])
       const shifted = [atZero, one, two].map(point => Buffer.from([...point.subarray(0, 32), (point.at(-1) ?? 0) ^ x]))
       const third = Buffer.from([...joinSlowly(shifted), x])

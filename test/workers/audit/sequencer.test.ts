@@ -1,4 +1,5 @@
-// The sequencer of the audit: killed between its steps, two at once, late commits, a place that is away and comes back.
+// The sequencer of the audit: kills between its steps, two sequencers at once, late commits, and a place that is away
+// for a while.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,7 +54,7 @@ describe('the sequencer of the audit', () => {
     startSequencer({ ...deps, place, log: installation.session.log }, { lookMs: 20 })
   const endLease = () => deps.store.query({ text: 'update tokenmill.audit_chain set held_until = now()' })
   const countUnnumbered = async () => (await audits.listUnnumbered(deps.store, 1_000)).length
-  /** Until every row that is there now is outside. */
+  /** Waits until every present row was sent. */
   async function settled(): Promise<void> {
     await auditChain.want(deps.store)
     await until(async () => {
@@ -66,7 +67,7 @@ describe('the sequencer of the audit', () => {
     return { status: said.status, ...said.json<{ rows: number; segments: number; findings: unknown[] }>() }
   }
 
-  /** In 401 days: before that no row may be removed. */
+  /** Verifies as if 401 days had passed: before that no row may be removed. */
   async function verifyLater() {
     const found = await signingKeys.findPublic(deps.store)
     const keys = new Map(
@@ -141,7 +142,7 @@ describe('the sequencer of the audit', () => {
   it('forgets that a place was away once the settings name none', async () => {
     await deps.store.query({ text: `update tokenmill.audit_chain set away_since = now() - interval '16 minutes'` })
     const stop = start({ ...openPlace(), isOutside: false })
-    // Less than the minute after which the next segment is cut.
+    // A shorter time than the minute after which the next segment would be cut.
     await until(async () => (await auditChain.find(deps.store)).awayMs === null, { ms: 5_000 })
     await stop()
   })
@@ -162,7 +163,7 @@ describe('the sequencer of the audit', () => {
     await expect(act('late')).rejects.toThrow('AUDIT_URL: the place of the audit has taken no rows for 16 minutes')
     const keys = { store: deps.store, kek: installation.vault.keks.current }
     await expect(beginRotation(keys, 'webhook', by)).rejects.toThrow('AUDIT_URL: ')
-    // A worker doesn't wait: without a new version a full key would soon refuse to seal.
+    // A worker's automatic rotation isn't refused: without a new version a full key would soon refuse to seal.
     expect(await beginRotation(keys, 'webhook', { ...by, isAutomatic: true })).toMatchObject({ version: 2 })
     const exported = await cli(['references', 'export', '--scope', installation.scope], { env: installation.env })
     expect(exported).toMatchObject({ status: 78, stdout: '', stderr: expect.stringContaining('exports are refused') })
@@ -179,7 +180,7 @@ describe('the sequencer of the audit', () => {
     await stop()
     const again = start()
     await settled()
-    // An export goes on as soon as its row is outside.
+    // An export goes on as soon as its row was sent.
     const scope = ['--scope', installation.scope]
     expect(await cli(['references', 'export', ...scope], { env: installation.env })).toMatchObject({ status: 0 })
     await again()
@@ -191,7 +192,7 @@ describe('the sequencer of the audit', () => {
     expect(await pruneRows(deps, Date.now() - 400 * DAY_MS)).toEqual({ rows: 0 })
     const kept = await add('kept')
     expect(await pruneRows(deps, Date.now() + 1_000)).toEqual({ rows: seq })
-    // The row that says so has no number yet.
+    // The row about the removal has no number yet.
     expect(await verifyLater()).toMatchObject({ findings: [] })
     const stop = start()
     await settled()

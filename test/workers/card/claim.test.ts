@@ -1,5 +1,4 @@
-// Single jobs that name an owner: what becomes of the reference, how the answer is told again, and what a reversal takes
-// back.
+// Single jobs that name an owner: the outcome for the reference, the repeated answer, and what a reversal restores.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import * as retention from '../../../src/store/retention.ts'
@@ -31,7 +30,7 @@ describeStore('a single job that names an owner', engine => {
     return reference && formatReuseToken(reference.tokenId)
   }
 
-  /** The reference was written more than a day ago. */
+  /** Backdates the reference by more than a day. */
   const age = async (given: Record<string, unknown>) => {
     const reference = await onFile.reference(given)
     await installation.vault.store.query({
@@ -143,7 +142,7 @@ describeStore('a single job that names an owner', engine => {
     await onFile.world.run(confirmed)
     expect(await onFile.reverse(confirmed)).toBe('COMPLETED')
     expect(await onFile.reference(own)).toMatchObject({ onFile: {} })
-    // What it confirmed isn't taken back by the job that it confirmed either.
+    // A reversal of the confirmed job doesn't change the reference, either.
     expect(await onFile.reverse(again)).toBe('COMPLETED')
     expect(await onFile.reference(own)).toMatchObject({ onFile: {} })
   })
@@ -202,7 +201,8 @@ describeStore('a single job that names an owner', engine => {
     await onFile.world.ask('token-lifecycle', { id: former?.['reuse_token'], action: 'DELETE' })
     expect(await onFile.reverse(moved)).toBe('COMPLETED')
     expect(await onFile.reference(own)).toBeUndefined()
-    // The owner had a card before that job, and has none now: that is told, and a release of the owner finds it.
+    // The owner had a card before that job and has none now. An event says so, and a release of the owner finds it
+    // released.
     const { rows } = await installation.vault.store.query<{ data: Record<string, unknown> }>({
       text: `select data from tokenmill.event where type = 'reference.released' and data->>'card_id' = $1`,
       values: [own.card_id],
@@ -212,7 +212,7 @@ describeStore('a single job that names an owner', engine => {
     ])
     const release = { token_scope: onFile.scope, ...own, action: 'RELEASE' }
     expect((await onFile.world.ask('reference', release)).code).toBe(200)
-    // An owner whom the reversed job added was never one.
+    // An owner whom the reversed job added counts as unknown.
     const never = nextOwner()
     const added = await onFile.createJob(nextPan(), never)
     await onFile.world.run(added)

@@ -27,7 +27,7 @@ import {
   turn,
 } from './phases-world.ts'
 
-/** How many sets of acts follow one another in a run, which begins and ends with one version. Each is an interleaving. */
+/** How many sets of acts follow one another in a run. Each set is an interleaving. */
 const ROUNDS = 8
 /**
  * Without the check of the turn in the insert of cards, each of six seeds failed within 32 interleavings. Before a release
@@ -142,7 +142,10 @@ describeOnRedis('the fingerprint key', engine => {
     return host
   }
 
-  /** Every third run begins with both versions, every third with the next alone. */
+  /**
+   * Begins a rotation for two of three seeds: one third of the runs begins in the phase after that, another third two
+   * phases later.
+   */
   async function turnTo(seed: number): Promise<void> {
     for (let left = Math.abs(seed) % 3; left > 0; left -= 1) {
       await turn(installation, installation.vault.store)

@@ -1,4 +1,4 @@
-// The life of a batch through queue and workers: what its chunks may say of it, and what it comes to.
+// The life of a batch through queue and workers: what its chunks may say of it, and how it ends.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { cancelBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
@@ -126,7 +126,7 @@ describe('a batch', () => {
     const first = await send(id, 0)
     const { store } = installation.vault
     await until(async () => (await find(id)).chunksDone === 1, { ms: 10_000 })
-    // As that release left it, upgraded.
+    // The rows are as that release left them.
     await store.query({ text: `update tokenmill.receipt set reasons = null where jti = $1`, values: [`${id}-0`] })
     await store.query({ text: `update tokenmill.batch set active_at = 'epoch' where batch_id = $1`, values: [id] })
     expect(await state(id)).toBe('ABANDONED')
@@ -206,7 +206,7 @@ describe('a batch', () => {
     expect(await pauseBatch(store, await find(id), { actor, reason: undefined })).toMatchObject({ done: {} })
     await clients.revoke(store, actor.id)
     await expect(prove(proof)).rejects.toThrow(/revoked/)
-    // Whoever owns the database adds a role: a command that holds the keys sees that tokenmill did not.
+    // The database's owner adds a role. A command that holds the keys finds that tokenmill didn't write the row.
     const minted = await installation.addClient('minted', { roles: ['TOKEN_READ'] })
     const { clientId } = minted.credentials.signingKey
     await store.query({

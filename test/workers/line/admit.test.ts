@@ -1,5 +1,5 @@
-// Admission: what the envelope says of time, sequence, roles and entity against what the client may. Each refusal names
-// its reason and the claim; the order in which they are asked is part of the contract.
+// Admission: time, sequence, roles and entity of the envelope, compared with the client's rights. Each refusal names
+// its reason and the claim; the order of the checks is part of the contract.
 import { describe, expect, it } from 'vitest'
 import { CATALOGUE, KINDS, type Kind, ROLES, type Role } from '../../../src/job/catalogue.ts'
 import { type Claims, ENVELOPE } from '../../../src/job/envelope/envelope.ts'

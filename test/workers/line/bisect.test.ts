@@ -1,4 +1,4 @@
-// Bisection: the records that fail alone are found, all of them and no other, and looking for them has an end.
+// Bisection finds all records that fail alone and no others, and the number of probes is limited.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { findFailing } from '../../../workers/line/bisect.ts'

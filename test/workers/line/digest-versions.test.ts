@@ -22,7 +22,7 @@ describeOnRedis('a repeat', engine => {
   const clientId = () => installation.credentials.signingKey.clientId
   const stored = (jti: string) => receipts.find(installation.vault.store, receiptId(clientId(), jti))
 
-  /** Sends the job, signed anew, and returns the code of its answer, and which revision of the receipt it is. */
+  /** Signs and sends the job. Returns the code and the revision of its answer. */
   async function send(jti: string, body: Record<string, unknown> = REQUEST): Promise<string> {
     const client = await installation.connect({ replyTo: `r${randomUUID().slice(0, 8)}` })
     const { code, revision } = await client.call('token-lifecycle', body, { jti })
@@ -43,7 +43,7 @@ describeOnRedis('a repeat', engine => {
       text: 'update tokenmill.receipt set request_digest = $2, digest_version = $3 where receipt_id = $1',
       values: [receiptId(clientId(), 'by-another'), hash, turned.version],
     })
-    // The worker from before reads its keys again for this one, within the attempt.
+    // The older worker reads its keys again during this attempt.
     expect(await send('by-another')).toBe('404 revision 1')
     const page = await pageOf(await old.snapshots())
     expect(page.split('\n').filter(line => line.includes('_retries_total{') && !line.endsWith(' 0'))).toEqual([])

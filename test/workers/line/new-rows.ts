@@ -1,4 +1,4 @@
-// Rows as handlers make them, for tests of what is written.
+// Makes rows as handlers do, for tests of writing effects.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'

@@ -1,5 +1,5 @@
-// Repeats of jobs of every kind that a client sends, while `schema upgrade` writes the keys of their receipts: each is
-// answered as it was, and none takes effect again.
+// Repeats of jobs of every kind that a client sends, while `schema upgrade` writes the keys of their receipts: each
+// gets the same answer, and none takes effect again.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { tokenBatch } from '../../../producers/token-batch.ts'
@@ -26,14 +26,14 @@ describeOnRedis('repeats of every kind', engine => {
 
   const count = async (of: string) =>
     (await store.query<{ n: number }>({ text: `select count(*) as n from ${of}` })).rows[0]?.n
-  /** What a sender acts on. The token itself is told as it is now. */
+  /** The parts of an answer that must not change; the token is shown as it is now. */
   const actedOn = ({ code, status, receipt_id, revision, record, records, error }: Result) => ({
     ...{ code, status, receipt_id, revision, error },
     subject: [record?.['reuse_token'], record?.['reportUid']],
     outcomes: records?.map(({ line, outcome }) => [line, outcome]),
   })
 
-  /** As a store of release 0.3 is after the migrations: no receipt has a key yet. */
+  /** Changes the store to the state after the migrations from release 0.3, in which no receipt has a key. */
   async function forgetKeys(): Promise<void> {
     for (const text of [
       'drop table tokenmill.receipt_key, tokenmill.receipt_fill',
@@ -121,7 +121,7 @@ describeOnRedis('repeats of every kind', engine => {
     await forgetKeys()
     expect(await count('tokenmill.receipt_key')).toBe(0)
     await expectAnswered()
-    // One page of three keys, and then the upgrade is killed.
+    // The upgrade is killed after one page of three keys.
     let left = 2
     const dying: Store = {
       ...store,

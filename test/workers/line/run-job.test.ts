@@ -1,4 +1,4 @@
-// What becomes of a job whose attempt failed, where another copy of it has ended, then or before.
+// A job whose attempt fails, while another copy of it ends or has ended.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ describeStore('a job that is given up', engine => {
   afterAll(() => installation?.close())
   const never = new AbortController().signal
 
-  /** A chunk of two lines, as it was signed. */
+  /** Makes a signed chunk of two lines. */
   function chunkOf(batchId: string, signedAt = Date.now()) {
     const { signingKey, userId, entityId } = installation.credentials
     const jti = `${batchId}-0`
@@ -118,7 +118,7 @@ describeStore('a job that is given up', engine => {
       ),
     ).toEqual({ done: true })
     expect(world.told).toMatchObject([{ revision: 1, counts: { FAILED: 2 } }])
-    // Each works alone and both don't, so that no half can be found.
+    // Each record works alone but not both together, so bisection finds none.
     const seen: (string | undefined)[] = []
     const together = failing(reference => seen.push(reference) > 1 && reference === 'second' && seen.at(-2) === 'first')
     expect(await runJob(chunkOf('repeated'), never, together)).toEqual({ failed: true, code: 'defect' })
@@ -132,6 +132,6 @@ it('a right that PostgreSQL denies is a fault of its own, and no defect', () => 
     'store_denied',
   )
   expect(toFault(Object.assign(new Error('x'), { code: '42703' })).code).toBe('defect')
-  // Reports tell callers the text.
+  // Reports show this text to callers.
   expect(new Fault('store_denied').message).not.toMatch(/DATABASE_URL|schema|PostgreSQL/)
 })

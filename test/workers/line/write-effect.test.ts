@@ -1,5 +1,5 @@
-// Effects are written as sets: one statement for each list however many decisions there are, in one order, and a
-// race that one decision lost is found among the others. The statements are the store's; here they run on its tables.
+// Effects of several decisions are written together: one statement for each list, always in the same order. A race that
+// one of them lost is found.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
@@ -36,7 +36,7 @@ function reference(over: Partial<StoredReference> = {}): StoredReference {
   }
 }
 
-/** Of every list one row. */
+/** An effect with one row in each list. */
 function full(): Required<Effect> {
   const made = token()
   const receiptId = randomUUID()
@@ -88,7 +88,7 @@ describe('an effect', () => {
       'scheme-insert',
     ])
     await written
-    // Compensations read first, when everything else is answered.
+    // Compensations are read after all other statements were answered.
     expect(sent.slice(17)).toEqual(['scheme-intents-by-receipt'])
   })
 

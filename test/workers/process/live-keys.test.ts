@@ -1,4 +1,4 @@
-// What workers tell senders: real worker processes on a real store, and who of many worker processes tells it, and what.
+// The list of live keys and features that workers publish: by real worker processes, and by which of several processes.
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -59,7 +59,7 @@ describeEngines('worker processes', engine => {
       await clients.revoke(store, second.credentials.signingKey.clientId)
       await until(async () => !(await named()), { ms: 20_000, what: 'a list without the revoked client' })
     }
-    // A process says what it understands only once it listens.
+    // A process announces its features only once it listens.
     const alone = (await processes.listWorkers(store, 60_000)).flatMap(({ kinds }) => kinds)
     const heard = await installation.queues.workersOfAll(alone)
     for (const kind of alone) expect(heard?.get(kind), kind).toBe(1)
@@ -144,7 +144,7 @@ describe('the features that all live workers have', () => {
     expect(await commonFeatures(listening({ 'token-create': 2 }), one)).toEqual([])
     expect(await commonFeatures(listening(undefined), one)).toEqual([])
     expect(await commonFeatures(listening({ 'token-create': 1 }), one)).toEqual(['trace'])
-    // It alone listens to another kind.
+    // Only one worker has announced itself, but two listen.
     expect(await commonFeatures(listening({ 'token-create': 1, 'token-batch': 1 }), one)).toEqual([])
   })
 

@@ -26,7 +26,7 @@ describe('reply queues', () => {
   })
 
   const names = async () => (await replyQueues.list(installation.vault.store)).map(({ replyTo }) => replyTo).sort()
-  /** What has lain there for two minutes. */
+  /** Puts a result into a reply queue, as if it had been there for two minutes. */
   async function leave(clientId: string, replyTo: string): Promise<void> {
     const { queues, vault } = installation
     const queue = `results-${clientId}-${replyTo}`

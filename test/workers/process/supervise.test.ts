@@ -1,4 +1,4 @@
-// A worker process that is killed while it starts, as by what its first job does, is started again like any other.
+// A worker process that is killed while it starts is started again.
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

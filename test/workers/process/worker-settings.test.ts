@@ -1,4 +1,4 @@
-// What a worker process is told by the one that forks it: read whole, or refused in one line.
+// The settings that a worker process gets from its parent: they are read, or refused with one line.
 import { describe, expect, it } from 'vitest'
 import { WORKER_SCRIPT } from '../../../cli/process/local-workers.ts'
 import { ConfigError } from '../../../src/config.ts'

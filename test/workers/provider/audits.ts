@@ -1,4 +1,4 @@
-// Audit rows, as a test reads them. The product only writes them; people read them with SQL.
+// Reads audit rows for tests.
 import type { Audit } from '../../../src/store/access/audits.ts'
 import type { Db } from '../../../src/store/pool.ts'
 

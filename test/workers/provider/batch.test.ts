@@ -1,5 +1,5 @@
-// Scheme tokens of a whole file: provisioned, suspended and deleted by chunks, against a network that allows only so
-// much; and though everything is killed in the midst of it, none twice and none lost.
+// Scheme tokens of a whole file: provisioned, suspended and deleted by chunks, against a network with a limited rate.
+// Workers and the network are killed meanwhile; no scheme token is lost or made twice.
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -160,12 +160,12 @@ describeStore('a batch of scheme tokens', engine => {
     await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
     const begun = await run(file, { limit: 4, schemeTokens: false, batchId: 'begun' })
     expect(begun).toMatchObject({ complete: false, stopped: 'limit' })
-    // As that release left it: no chunk of scheme tokens, and no reasons.
+    // The checkpoint is as that release wrote it: without a chunk of scheme tokens and without reasons.
     const path = `${begun.results}.checkpoint.json`
     const { reasons: _, ...checkpoint } = JSON.parse(await readFile(path, 'utf8'))
     checkpoint.options.scheme_tokens = true
     await writeFile(path, JSON.stringify(checkpoint))
-    // Stopped once more, and resumed: it still knows who began the file.
+    // After another stop the checkpoint still shows which release began the file.
     expect(await run(file, { limit: 4, batchId: 'begun' })).toMatchObject({ complete: false, stopped: 'limit' })
     expect(JSON.parse(await readFile(path, 'utf8'))).not.toHaveProperty('reasons')
     expect(await run(file, { batchId: 'begun' })).toMatchObject({ complete: true, rows: 5 })

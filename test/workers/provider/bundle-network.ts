@@ -1,4 +1,4 @@
-// The whole product against the simulated network over HTTP: simulator, workers and gateway, each as it runs in earnest.
+// An installation with the simulated network over HTTP: simulator, workers and gateway.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,11 +17,11 @@ export interface Simulator {
   url: string
   stats(): Promise<Stats>
   tokens(): Promise<SimulatedToken[]>
-  /** What an issuer does. */
+  /** Does something to a token as an issuer. */
   befall(reference: string, deed: Record<string, unknown>): Promise<void>
   notify(url: string | null): Promise<void>
   kill9(): Promise<void>
-  /** On the same port, with what it kept. */
+  /** Starts the simulator again on the same port, with its files. */
   restart(): Promise<void>
 }
 

@@ -1,5 +1,5 @@
-// A worker's inside in the test's own process: jobs walk the real line over a real store, the network is scripted, the
-// clock can be put forward, and the process can be made to die at any moment that the store or the network sees.
+// A worker in the test's process: jobs walk the real line with a real store. The network is scripted, the clock can be
+// put forward, and the worker can be stopped at any call of the store or the network, as if its process had died.
 import { createHash, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
@@ -27,35 +27,35 @@ import { SCHEDULE } from '../../../workers/webhook/schedule.ts'
 import type { Installation } from '../../support/installation.ts'
 import { openNetwork, type ScriptedNetwork } from '../../support/scripted-network.ts'
 
-/** The process died: nothing of it goes on. */
+/** Thrown after the simulated death of the process. */
 export class Died extends Error {
   override name = 'Died'
 }
 
 export interface World {
   network: ScriptedNetwork
-  /** Makes reuse tokens of type `THIRD_PARTY_1`, for whatever contract but `NO_CONTRACT`. */
+  /** Makes reuse tokens of type `THIRD_PARTY_1`, for every contract but `NO_CONTRACT`. */
   thirdParty: ScriptedNetwork
   deps: Deps
-  /** Results and events in the order in which they were told. */
+  /** Results and events in the order of their publication. */
   told: (Result | ResultEvent)[]
   /** Jobs that the product itself queued. */
   queued: ReceivedJob[]
   /** Puts the clock forward, ms. */
   wait(ms: number): void
   job(kind: Kind, request: Record<string, unknown>, options?: JobOptions): Job
-  /** One attempt. */
+  /** Makes one attempt. */
   attempt(job: ReceivedJob): ReturnType<typeof runJob>
-  /** Attempts until the job is disposed of; its last result. */
+  /** Makes attempts until the job has ended. Returns its last result. */
   run(job: ReceivedJob & { receiptId: string }): Promise<Result>
   ask(kind: Kind, request: Record<string, unknown>, options?: JobOptions): Promise<Result>
-  /** Works all that is due, queued and announced, until nothing is. */
+  /** Works due rows, queued jobs and waiting results until none is left. */
   calm(): Promise<void>
   resultOf(receiptId: string): Result | undefined
-  /** From the nth time on that the store or the network is spoken to, this process is dead. */
+  /** The process dies at the nth call of the store or the network. */
   dieAt(n: number): void
   isDead(): boolean
-  /** Another process takes its place. */
+  /** Starts another process in its place. */
   revive(): void
   cardOf(pan: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
 }
@@ -77,7 +77,7 @@ export interface JobOptions {
   bySystem?: boolean
 }
 
-/** One process of the product. Once dead it does nothing more, whatever in it still waits. */
+/** One simulated process. Once it is dead, its further calls fail. */
 interface Process {
   deps: Deps
   left: number
@@ -199,7 +199,7 @@ export async function openWorld(
 
   const openRows = async () => JSON.stringify(await storedSchemes.listOpen(vault.store, 10))
 
-  /** What was written to be told, and isn't told by whoever wrote it. */
+  /** Publishes outbox rows that weren't published at once. */
   async function sweepOutbox(): Promise<void> {
     const { clientId } = credentials.signingKey
     const rows = await outbox.take(vault.store, clientId, null, Date.now() + 60_000, 1_000)
@@ -316,7 +316,7 @@ function mortalStore(store: Store, live: () => void): Store {
   }
 }
 
-/** Dies before a call, or when its answer comes. */
+/** Checks before a call, and after its answer, whether the process has died. */
 function mortalNetwork(provider: SchemeProvider, live: () => void): SchemeProvider {
   const mortal =
     <A extends unknown[], T>(call: (...args: A) => Promise<T>) =>
@@ -338,7 +338,7 @@ function mortalNetwork(provider: SchemeProvider, live: () => void): SchemeProvid
   }
 }
 
-/** Who a queued job is from. */
+/** The sender of a queued job. */
 export function issuerOf(job: ReceivedJob): string {
   const peeked = peek((job.data as { jws: string }).jws)
   return typeof peeked === 'string' ? peeked : peeked.iss

@@ -1,5 +1,5 @@
 // CONTRACT 8 and INTERFACE 2.6, 2.7: what may be asked of a scheme token, what is shown of it, and that the network is
-// asked once for what is wanted once.
+// called only once for one request.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'

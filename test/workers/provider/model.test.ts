@@ -1,6 +1,6 @@
-// Whatever happens in whatever order, with answers lost before or after their effect, processes dying at any moment,
-// jobs delivered twice and late, and issuers acting on their own: in the end store and network agree, nothing is at the
-// network that no live token shows, and what was REQUIRED is COMPLETED.
+// Random jobs with lost answers, processes that die, jobs that are delivered twice or late, and issuers that change
+// tokens. In the end store and network agree, the network has no token that no live token shows, and every reversal
+// that was REQUIRED is COMPLETED.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
@@ -33,9 +33,9 @@ type Deed =
 interface Step {
   deed: Deed
   mishaps: Mishap[]
-  /** Dies when store or network are spoken to for the nth time. */
+  /** The process dies at the nth call of the store or the network. */
   dies: number | null
-  /** Goes on beside the next one. */
+  /** Runs at the same time as the next step. */
   beside: boolean
 }
 
@@ -213,7 +213,7 @@ describeStore('store and network', engine => {
     return { jobs, pending }
   }
 
-  /** The network is well again, and the queue delivers what it holds. */
+  /** Ends the failures of the networks and lets the queue deliver all jobs. */
   async function settle(world: World, pending: ReadonlySet<Job>): Promise<void> {
     for (const outside of [world.network, world.thirdParty]) outside.script.length = 0
     world.revive()
@@ -234,7 +234,7 @@ describeStore('store and network', engine => {
     await world.calm()
   }
 
-  /** Each of theirs that lives is the name of one living token, and nothing is open. */
+  /** Checks that each live token of the third party is the name of one live token, and that no call is due. */
   async function compareForeign(world: World): Promise<void> {
     const { rows } = await installation.vault.store.query<Record<string, unknown>>({
       text: `select s.reference, s.state, s.retired_at, s.due_at, s.lease, s.asked, s.card, t.status, t.third_party_token as name

@@ -1,4 +1,4 @@
-// Scheme tokens end to end, over HTTP on both sides: the gateway before the product and the simulated network behind it.
+// Scheme tokens end to end: a caller of the gateway on one side, the simulated network on the other, both over HTTP.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
 import { openInbox } from '../../../producers/results.ts'
@@ -98,7 +98,7 @@ describeStore('scheme tokens over HTTP', engine => {
     await told('SUSPENDED')
     await patch(path, 'SUSPEND')
     await networked.simulator.befall(token?.reference ?? '', { do: 'resume', by: 'ISSUER' })
-    // Ours still stands.
+    // The suspension by the caller still holds.
     expect(await get(path)).toMatchObject({ status: 'SUSPENDED' })
     expect((await patch(path, 'ACTIVATE')).body['scheme_token']).toMatchObject({ status: 'ACTIVE' })
     await networked.simulator.befall(token?.reference ?? '', { do: 'expiry', expiry: '0139' })

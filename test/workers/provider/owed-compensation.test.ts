@@ -1,5 +1,4 @@
-// What becomes of the intents of a job that is refused: owed, or abandoned, or withdrawn. The rule is pure; how it is
-// recorded and compensated is jobs.test.ts.
+// The rule for the intents of a refused job: owed, abandoned or withdrawn. jobs.test.ts tests the compensation itself.
 import { describe, expect, it } from 'vitest'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import { compensationOf } from '../../../workers/provider/owed-compensation.ts'

@@ -1,5 +1,5 @@
-// Shares of a granted rate through a real store: several processes' worth of them side by side, busy and idle, and one
-// that loses the store.
+// Shares of a granted rate through a real store: the shares of several busy and idle processes at the same time, and of
+// one that can't reach the store.
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'

@@ -1,5 +1,4 @@
-// Third-party tokens by the chunk, and over HTTP, against the simulated third party: workers, gateway and simulator, each
-// as it runs in earnest.
+// Third-party tokens in chunks and over HTTP, with workers, gateway and the simulated third party.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'

@@ -1,5 +1,5 @@
-// INTERFACE 2.1, 2.3 and CONTRACT 8 on tokens that third parties make: theirs is the reuse token's value, the vault keeps
-// no card for it, and it is made, undone and deleted there exactly once, whatever befalls the calls.
+// INTERFACE 2.1, 2.3 and CONTRACT 8 on tokens that third parties make: the third party's value is the reuse token, the
+// vault keeps no card number for it, and it is made, undone and deleted exactly once, also if calls fail.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
@@ -18,7 +18,7 @@ const THEIRS = {
   reuse_token_details: DETAILS,
   token_context: { payment_provider_contract: CONTRACT },
 }
-/** Between the same first eight and last four digits. */
+/** Middle digits for card numbers with the same first eight and last four digits. */
 const SAME_ENDS = ['0009', '0017', '0025', '0033', '0041', '0058', '0066', '0074']
 const DAY_MS = 86_400_000
 
@@ -269,7 +269,7 @@ describeStore('a third-party token', engine => {
     expect(elsewhere.result).toMatchObject(refusedFor('body.encrypted_card', 'third_party_token_taken'))
     await world.calm()
     expect(world.thirdParty.live()).toMatchObject([{ reference: id }])
-    // Given up in the one scope it may be made in the other, under the same name.
+    // After its deletion in one scope it may be made in the other, with the same name.
     await world.ask('token-lifecycle', { id, action: 'DELETE' })
     await world.calm()
     expect((await make(pan, { token_scope: tokenScope })).record).toMatchObject({ reuse_token: id })
@@ -303,7 +303,7 @@ describeStore('a third-party token', engine => {
 
   it('that is answered later than its creator would wait is found all the same, and goes', async () => {
     const job = world.job('token-create', await bodyFor(nextPan()))
-    // They are still at it, and know of nothing yet.
+    // The third party is still working on the call and doesn't find it yet.
     world.thirdParty.script.push('lost-before', 'none')
     world.thirdParty.otherwise = () => 'again'
     await world.attempt(job)

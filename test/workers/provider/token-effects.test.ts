@@ -1,5 +1,4 @@
-// What comes from outside, and what is taken back: notifications, drift between store and network, and reversals of
-// operations that had an effect there.
+// Notifications, differences between store and network, and reversals of operations with an effect at the network.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { provisionId } from '../../../src/job/envelope/ids.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'

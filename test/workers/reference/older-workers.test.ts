@@ -1,4 +1,4 @@
-// Releases that reach workers of a release that doesn't know them: nothing is lost, and nothing is half done.
+// Releases of owners that reach workers of an older release: none is lost or half done.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { claimsOf, openDesk, send } from '../../security/forge.ts'
@@ -22,7 +22,7 @@ describeStore('a release', engine => {
     const owner = { provider: 'acme', card_id: 'waits' }
     const id = await owners.own(1, owner)
     const released = owners.release(owner)
-    // An answer to another job of the same client, while the release waits.
+    // Another job of the same client is answered while the release waits.
     await owners.add(2, { provider: 'acme', card_id: 'meanwhile' })
     expect(await installation.queues.depth('reference')).toMatchObject({ waiting: 1 })
     expect(await owners.ownersOf(id)).toEqual(['waits'])

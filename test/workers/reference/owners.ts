@@ -1,5 +1,4 @@
-// Cards with owners, for the tests of source references: made by jobs of an installation's client, and looked up in its
-// store.
+// Makes cards with owners by jobs of an installation's client, and reads them from the store.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Ask } from '../../../producers/ask.ts'
 import type { Client } from '../../../producers/client.ts'
@@ -18,14 +17,14 @@ import { testPan } from '../../support/test-pan.ts'
 type Json = Record<string, unknown>
 
 export interface Owners {
-  /** The answer to a job that makes or finds the token of this card, for these owners one after the other. */
+  /** Makes or finds the token of this card for each of these owners, one after the other. Returns the token. */
   own(card: number, ...owners: OwnerRequest[]): Promise<string>
-  /** What the job that adds one owner is answered. */
+  /** Adds one owner. Returns the job's result. */
   add(card: number, owner: OwnerRequest): Promise<Result>
   release(owner: OwnerRequest, more?: Record<string, unknown>): Promise<Result>
   /** A batch of one chunk, not sent. */
   chunk(kind: RecordKind, requests: readonly Json[], more?: { dryRun?: boolean }): Promise<Ask & { jti: string }>
-  /** What its records come to. */
+  /** Works such a batch. Returns the results of its records. */
   batch(kind: RecordKind, requests: readonly Json[], more?: { dryRun?: boolean }): Promise<RecordResult[]>
   /** Ids of the cards that this token's owners know it by. */
   ownersOf(id: string): Promise<string[]>
@@ -34,7 +33,7 @@ export interface Owners {
   told(id: string): Promise<Record<string, unknown>[]>
 }
 
-/** From now on events are written: a URL is subscribed to them, which nobody asks. */
+/** Subscribes a URL, so that events are written. No request is sent to it. */
 export async function subscribe({ vault, credentials }: Installation): Promise<string> {
   const endpointId = randomUUID()
   const secret = { sealed: randomBytes(40), keyVersion: 1 }
@@ -92,7 +91,7 @@ order by data->>'card_id', event_id`,
   return owners
 }
 
-/** Writes references of these owners to the token's rows, whatever its status, as no job does. */
+/** Inserts references of these owners to the token directly, whatever the token's status. */
 export function leaveAt({ vault, scope }: Installation, id: string, ...left: OwnerRequest[]): Promise<void> {
   const now = Date.now()
   const rest = {

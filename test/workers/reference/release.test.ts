@@ -1,5 +1,5 @@
-// Whose card a token stands for, and how an owner's claim ends: by a release, or with the token. No owner loses a card through
-// another.
+// The owners of a token, and how an owner's claim ends: by a release, or with the token. No owner loses a card because
+// of another.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
@@ -34,7 +34,7 @@ describeStore('an owner', engine => {
   }, 60_000)
   afterAll(() => installation?.close())
 
-  /** A card of its own, known to Anna and Ben. */
+  /** Makes a token of a new card, with the owners Anna and Ben. */
   async function shared() {
     last += 1
     const [anna, ben] = [

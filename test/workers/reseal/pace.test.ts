@@ -57,7 +57,7 @@ describe('the pace of a re-encryption', () => {
     }
     await look(load)
     expect(pace.share()).toEqual({ share: 0.5, reasons: [reason] })
-    // The first set took longer than it had to.
+    // The first set took longer than the pace requires.
     expect(pace.after({ scanned: 500, found: 500 })).toBe(0)
     expect(pace.after({ scanned: 500, found: 500 })).toBe(1_000)
     for (let time = 0; time < 10; time++) await look(load)
@@ -74,7 +74,7 @@ describe('the pace of a re-encryption', () => {
       clock.ms += 5_000
       return pace.isBehind(async () => ({ ...CALM, walBytes }))
     }
-    // The first look has nothing to compare with.
+    // The first measurement has none to be compared with.
     await look(9e12)
     expect(pace.share().share).toBe(1)
     await look(9e12 + 5 * 1_000_000)

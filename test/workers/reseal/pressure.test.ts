@@ -1,4 +1,4 @@
-// A re-encryption makes room for jobs on cards: it measures a real store and what workers say of themselves.
+// A re-encryption slows down for jobs on cards: it measures a real store, and reads the durations that workers report.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { beginReseal } from '../../../src/acts/key/reseal.ts'

@@ -1,5 +1,5 @@
-// Re-encryption beside the work of a day: nothing fails, every token opens, no row is left under the former key, and
-// what an operator takes back or kills meanwhile makes no difference.
+// Re-encryption while jobs run: no job fails, every token opens, and no row is left under the former key, also after a
+// cancellation or a kill.
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
@@ -132,7 +132,7 @@ describeOnRedis('re-encryption', engine => {
 
   it('goes on where a killed worker was, and seals no row twice', async () => {
     const { store } = installation.vault
-    // They hear of the key only after some seconds.
+    // Closed, because running workers read the new key only after some seconds.
     await workers.close()
     const again = await turnKey(installation.vault, 'seal')
     const bulk = await installation.startWorkers({

@@ -88,7 +88,7 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
         number.keyVersion,
       ],
     })
-    // As releases before 0.4 stored it.
+    // The private half is stored as releases before 0.4 did.
     const alias = installation.credentials.captureKeys.jwe?.alias ?? ''
     const key = await captureKeys.find(store, alias)
     if (!key?.wrappedPrivate) throw new Error('there is no capture key')

@@ -8,7 +8,7 @@ import { SEALS } from '../../../src/vault/ring/held-keys.ts'
 import { timeOf, tokenIdAt } from '../../../workers/card/seal-row.ts'
 import { testPan } from '../../support/test-pan.ts'
 
-/** `count` tokens of the test cards from `from` on; their ids. */
+/** Inserts `count` tokens of the test cards from `from` on. Returns their ids. */
 export async function insertTokens(
   db: Db,
   ring: LiveRing,

@@ -1,5 +1,5 @@
-// Turns a data key for a test that asks what becomes of rows under the former one: at once, and without a look at the
-// processes that hold the ring. Whoever opens the vault after it seals under the new version.
+// Replaces a data key for tests of rows under the former one: at once, without waiting for processes that hold the
+// ring. A vault that is opened later seals under the new version.
 import type { OpenedVault } from '../../../cli/open/open.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import { type LiveRing, makeDataKeys, openKeyRing, type Purpose } from '../../../src/vault/key-ring.ts'

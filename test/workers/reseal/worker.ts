@@ -1,4 +1,5 @@
-// A worker process for which a dead worker's lease ends in half a second, and nobody writes under a former key for long.
+// A worker process with short times for re-encryption: a lease of half a second, and no wait for processes that write
+// under a former key.
 import { fileURLToPath } from 'node:url'
 import { runWorkerProcess } from '../../../cli/process/worker-process.ts'
 

@@ -1,4 +1,4 @@
-// Which rows a total leaves out because their token isn't theirs any more, and what one row's digest is.
+// Which rows a total leaves out because their token has changed, and the digest of a row.
 import { createHmac, createSecretKey, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findById } from '../../../src/store/batch/batch-list.ts'

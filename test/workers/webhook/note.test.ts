@@ -1,4 +1,4 @@
-// Which attempts are counted: those that were recorded, each once.
+// Only attempts that were recorded are counted, each once.
 import { expect, it } from 'vitest'
 import { webhook } from '../../../workers/webhook.ts'
 

@@ -1,4 +1,4 @@
-// How webhooks are posted: to many endpoints of one host, none of which waits for another.
+// Webhooks to several endpoints of one host don't wait for each other.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import { openWebhooks, type Webhooks } from '../../../workers/webhook/post.ts'
 
 const TIMEOUT_MS = 3_000
 const ANSWER_MS = 2_000
-/** More than one endpoint is sent at once. */
+/** More than one endpoint gets at the same time. */
 const POSTS = 12
 
 let server: Server

@@ -1,4 +1,4 @@
-// The schedule of attempts as tests have it: as many as the real one has, and quick ones.
+// A schedule for tests, with as many attempts as the real one and short delays.
 import type { WebhookOptions } from '../../../workers/webhook/post.ts'
 
 export const QUICK = {
@@ -6,5 +6,5 @@ export const QUICK = {
   timeoutMs: 800,
 } as const satisfies WebhookOptions
 
-/** Of a job that its queue lost. */
+/** The lease after which a lost job is sent again, in ms. */
 export const LEASE_MS = 3_000

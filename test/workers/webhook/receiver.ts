@@ -1,4 +1,4 @@
-// Somebody's server that takes webhooks: verifies each with the published library, and behaves as it is told.
+// A server that receives webhooks: it verifies each with the published library, and answers as a test says.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,13 +7,13 @@ import { Webhook } from 'standardwebhooks'
 export interface Taken {
   id: string
   path: string
-  /** Of this id, from 1 on. */
+  /** How often this id has come, from 1 on. */
   times: number
   body: { type: string; timestamp: string; data: Record<string, unknown> }
   headers: Record<string, string>
 }
 
-/** Answers, or does worse. `taken` is what the library has verified. */
+/** Answers a request, or fails in some way. `taken`: the verified webhook. */
 export type Behaviour = (taken: Taken, response: ServerResponse) => void
 
 export interface Receiver {
@@ -27,9 +27,9 @@ export interface Receiver {
   told: Set<string>
   /** The most requests that were open at once, by path. */
   atOnce: Map<string, number>
-  /** Of a path; without one it answers 204. */
+  /** Sets the behaviour of a path; the default is the answer 204. */
   behave(path: string, behaviour: Behaviour): void
-  /** By which the requests of a path are verified: any of them. */
+  /** Sets the secrets of a path; a request is accepted if any of them verifies it. */
   trust(path: string, ...secrets: string[]): void
   close(): Promise<void>
 }
@@ -97,7 +97,7 @@ function verified(
   return undefined
 }
 
-/** Fails, hangs and lies at the first attempts of most ids, each id in a way of its own, and is well in the end. */
+/** Fails at the first attempts of most ids, in a way that depends on the id, and accepts later ones. */
 export const hostile: Behaviour = ({ id, times }, response) => {
   const way = createHash('sha256').update(id).digest()
   const isOver = times > ((way[1] ?? 0) % 4 === 0 ? 2 : 1)
@@ -116,13 +116,13 @@ const WAYS: readonly ((response: ServerResponse) => void)[] = [
   response => response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(),
   // Never answers.
   () => {},
-  // Goes away in the midst.
+  // Closes the connection.
   response => response.socket?.destroy(),
-  // Speaks of more than it sends.
+  // Announces more bytes than it sends.
   response => {
     response.writeHead(500, { 'content-length': '1000' }).write('x')
   },
-  // Speaks no HTTP.
+  // Answers something that isn't HTTP.
   response => void response.socket?.end('SSH-2.0-no\r\n\r\n'),
   // Sends without end.
   response => {

@@ -1,4 +1,4 @@
-// What a receiver's answer leads to: the schedule of attempts, and what slows or ends an endpoint.
+// What follows a receiver's answer: the next attempt, and a slower or disabled endpoint.
 import { describe, expect, it } from 'vitest'
 import { type Answered, judge, SCHEDULE } from '../../../workers/webhook/schedule.ts'
 

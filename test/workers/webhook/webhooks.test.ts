@@ -1,5 +1,5 @@
-// Webhooks as receivers have them: real workers, a real scheduler, and servers that fail, hang and lie. Days go by in
-// seconds here.
+// Webhooks with real workers, a real scheduler, and receivers that fail in many ways. The delays are seconds instead of
+// days.
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -21,9 +21,9 @@ import { hostile, openReceiver, type Receiver } from './receiver.ts'
 
 const SCRIPT = fileURLToPath(new URL('worker.ts', import.meta.url))
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-/** Wide, for a machine that does much else; by itself it takes a tenth of this. */
+/** A wide limit for a busy machine; an idle one needs a tenth of it. */
 const BOUND_MS = 200_000
-/** To five endpoints. On PostgreSQL nothing of the queue can be lost apart from the store: fewer do. */
+/** Events, each for five endpoints. Fewer suffice on PostgreSQL, where the queue can't be lost without the store. */
 const EVENTS = { redis: volume(60, 200), postgres: volume(20, 40) } as const
 let next = 0
 
@@ -50,7 +50,7 @@ describeEngines('webhooks', engine => {
     path: string
   }
 
-  /** At a path of its own, which trusts the new secret. */
+  /** Subscribes to a new path, and sets its secret in the receiver. */
   async function subscribe({
     isPrivate = true,
     type = 'batch.finished',
@@ -109,7 +109,7 @@ describeEngines('webhooks', engine => {
 
   it('come by hundreds to receivers that fail, hang and lie: each is told, and nobody at a private address', async () => {
     const told = await Promise.all(Array.from({ length: 5 }, () => subscribe()))
-    // The name leads to where the receiver is, which only `--private` permits.
+    // The name leads to the receiver's private address, which only `--private` permits.
     const forbidden = [await subscribe({ isPrivate: false, host: 'localhost', type: 'batch.stalled' })]
     for (const { path } of [...told, ...forbidden]) receiver.behave(path, hostile)
     const before = receiver.taken.length
@@ -144,7 +144,7 @@ describeEngines('webhooks', engine => {
   it('are told at least once where a worker dies between the request and its record', async () => {
     const to = await subscribe()
     receiver.behave(to.path, ({ times }, response) => {
-      // The receiver has it, and nobody learns of that.
+      // The worker is killed before it gets the answer.
       if (times === 1) kill9(childrenRunning(SCRIPT))
       response.writeHead(204).end()
     })
@@ -155,7 +155,7 @@ describeEngines('webhooks', engine => {
     await end(to)
   })
 
-  // One engine will do for what the queue has no part in.
+  // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
 
   it('have one id at each try, and the schedule ends: the last one fails for good', async () => {
@@ -185,7 +185,7 @@ describeEngines('webhooks', engine => {
       rotateSecret(store, { endpointId, secret: ring.sealWebhookSecret(secret, endpointId), atOnce }, BY, Date.now())
     expect(await turn(false)).toHaveProperty('done')
     expect(await turn(false)).toEqual({ refused: 'rotating' })
-    // The receiver still has the former secret only.
+    // The receiver knows only the former secret.
     await happen('rotating')
     await untilAll(to, 'DELIVERED')
     expect(takenAt(to)[0]?.headers['webhook-signature']).toMatch(/^v1,\S{44} v1,\S{44}$/)
@@ -211,7 +211,7 @@ describeEngines('webhooks', engine => {
     )
     const other = await subscribe()
     await happen('later')
-    // The scheduler has looked, then, and left the disabled one alone.
+    // The scheduler has looked for due deliveries and has skipped the disabled endpoint.
     await untilAll(other, 'DELIVERED')
     expect(takenAt(to)).toHaveLength(1)
     await end(other)
@@ -241,7 +241,7 @@ describeEngines('webhooks', engine => {
   })
 })
 
-/** As FLUSHALL does, for the keys of one installation: other tests have theirs on the same server. */
+/** Removes the keys of one installation as FLUSHALL would remove all, because other tests use the same server. */
 async function flush(url: string, prefix: string): Promise<void> {
   const redis = new Redis(url)
   for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 }))

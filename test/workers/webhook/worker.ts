@@ -1,4 +1,4 @@
-// A worker process for which the days between the attempts at a webhook go by in a second.
+// A worker process with short delays between the attempts at a webhook.
 import { fileURLToPath } from 'node:url'
 import { runWorkerProcess } from '../../../cli/process/worker-process.ts'
 import { QUICK } from './quick.ts'

@@ -43,7 +43,7 @@ export function startSchemeLoop(deps: Deps): () => Promise<void> {
   }
 }
 
-/** Keeps up to `ROWS_MAX` rows in progress, so that a slow row doesn't hold up the others. */
+/** Keeps up to `ROWS_MAX` rows in progress, so that one slow row doesn't hold up the others. */
 function openDueWorker(deps: Deps): () => Promise<void> {
   const underway = new Set<Promise<void>>()
   const lease = openLease(deps)

@@ -51,7 +51,8 @@ export async function reconcileRow(
 }
 
 /**
- * Whether the client gets an event. A job's own call is reported by the job's result; every other change by an event.
+ * Whether the client gets an event. The result of a job reports the job's own call. Every other change that the record
+ * of a current scheme token shows is reported by an event.
  */
 function isNews(before: StoredScheme, after: StoredScheme): boolean {
   if (!before.current || before.retiredAt !== null || after.retiredAt !== null) return false

@@ -1,6 +1,6 @@
-// Compares the store with the networks: asks for the state of each live scheme token about once an hour, and the first
-// time also for other tokens of its card at the network. The store takes the network's state; each difference is
-// counted and leaves an audit row.
+// Compares the store with the networks: asks for the state of each live scheme token about once an hour, or less often
+// in a large installation. The first time it also asks for other tokens of its card at the network. The store takes the
+// network's state; each difference is counted and leaves an audit row.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'

@@ -1,5 +1,6 @@
-// `tokenmill key compromise PURPOSE`, if somebody else may have a data key: replaces the key, lists what it exposed, seals or
-// codes anew what can be, and says what is left to do. If the command is killed and run again, it goes on.
+// `tokenmill key compromise PURPOSE`, if somebody else may have a data key: replaces the key, lists the rows that it
+// exposed, seals or codes them anew if the purpose has that, and says what is left to do. If the command is killed and
+// run again, it goes on.
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   beginCompromise,
@@ -67,7 +68,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
     const name = `${purpose}/${version}`
     const value = { purpose, version, exposed: exposure ?? null, file: options.out ?? null }
     print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]].join('\n'))
-    // A rotation was under way: the version that is now in use was made before the mark, and is to be replaced, too.
+    // If a rotation was under way, the version that is now in use was made before the mark and must be replaced, too.
     if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault.store, { purpose, version })))
       throw new Stop(
         `The version in use now was made before ${name} was marked, so somebody else may have it, too: run this again, with another file for --out.`,
@@ -75,7 +76,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
   })
 }
 
-/** Replaces the version, lists what it exposed, and makes anew what can be. */
+/** Replaces the version, lists the rows that it exposed, and seals or codes them anew if the purpose has that. */
 async function answer(
   terminal: Terminal,
   vault: OpenedVault,

@@ -23,7 +23,8 @@ export interface Lookups {
   find(lineage: Lineage): (string | undefined)[]
   /**
    * Call it once, at the end of the file. Throws a FileError if no record has a member at the path of the card number,
-   * the reference or the expiry: JSON has no header, so a misspelt path shows only then. Other paths may match nothing.
+   * the reference, the expiry, or a field that the file repeats that goes back to the provider: JSON has no header, so
+   * a misspelt path shows only then. Other paths may match nothing.
    */
   end(): void
 }

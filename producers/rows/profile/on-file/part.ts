@@ -12,7 +12,7 @@ export interface Given {
   /** The fields by the numbers that `use` gave them. */
   texts: readonly string[]
   repairs: Set<Repair>
-  /** The digits of the row's card number, '' where it can be none. */
+  /** The digits of the row's card number; '' if the text can't be a card number. */
   number: string
   /** The texts so far that could be a card number. */
   cardLike: string[]

@@ -1,4 +1,4 @@
-// Batches over HTTP: a body becomes a batch when it has come whole, and what it held in clear is nowhere.
+// Batches over HTTP: a body becomes a batch when it has arrived completely, and its cards are stored nowhere in clear.
 
 import { request as httpRequest } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -227,7 +227,7 @@ describeStore('a batch over HTTP', engine => {
         ...{ chunkRecords: 500, acceptedAt: Date.now() },
       })
       expect((await post('&batch_id=listed', csvOf(50_000, 600))).status).toBe(202)
-      // Workers take the chunks of several batches in turns: which ends first is nobody's promise.
+      // Workers may take chunks of both batches in any order, so either may end first.
       await Promise.all(['listed', 'raced'].map(id => finished(id)))
       const listOf = async (search: string) => {
         const { status, body } = await caller.call('GET', `${BATCHES}?${search}`)
@@ -302,7 +302,7 @@ describeStore('a batch over HTTP', engine => {
       expect(events[0]?.[1]).toBe('progress')
       expect(events.at(-1)?.[1]).toBe('finished')
       expect(JSON.parse(events.at(-1)?.[3] ?? '')).toMatchObject({ batch_id: id, finished: true, records_done: 3_000 })
-      // One who reads late is told the end, too, and finds it whole.
+      // A late reader also gets the last event.
       const { store } = installation.vault
       const found = await intake.find(store, installation.credentials.signingKey.clientId, String(id))
       const opened = openEvents({ store, clock: systemClock, log: openLog('silent') })
@@ -337,7 +337,7 @@ describeStore('a batch over HTTP', engine => {
       const path = `${BATCHES}?token_scope=${scope}&batch_id=demoted`
       const lock = await installation.vault.store.pool.connect()
       try {
-        // While another feeder is at work this gateway's own waits.
+        // This gateway's feeder waits while another one holds the lock.
         await lock.query(`begin; select pg_advisory_xact_lock(hashtextextended('tokenmill feeder', 0))`)
         expect(
           (await caller.call('POST', path, { authorization, headers: CSV, body: csvOf(500_000, 10) })).status,

@@ -1,4 +1,4 @@
-// Walks an OpenAPI document and lists what a reader of it would miss. It knows no operation: it reads what is there.
+// Walks an OpenAPI document and lists missing descriptions and examples, and examples that don't fit their schemas.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
 export type Schema = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-// The OpenAPI documents as running processes serve them: whole, with examples that are what they say, and true to the
-// settings of the installation. What is expected of a property is said where it is described, not here.
+// The OpenAPI documents as running processes serve them: they are complete, their examples are valid, and they fit the
+// settings of the installation.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ import {
 
 const DOCUMENTS = ['gateway', 'three-ds'] as const
 
-/** Rules that no JSON Schema holds are theirs. */
+/** The zod schemas of requests, because JSON Schema can't express all their rules. */
 const CHECKS: Record<string, z.ZodType> = {
   createUpdateToken: TokenCreate,
   updateToken: TokenUpdate.omit({ id: true }),
@@ -48,7 +48,7 @@ const folder = mkdtempSync(join(tmpdir(), 'openapi-'))
 
 beforeAll(async () => {
   bundle = await openHttpBundle()
-  // Where a network is set up the document has its notifications, too.
+  // With a network in the scheme file the document also has the operation for its notifications.
   const simulator = await openSchemeSimulator({ host: '127.0.0.1', port: 0, folder, ratePerSecond: 100, latencyMs: 0 })
   await simulator.close()
   gateway = await openGatewayFor(bundle.installation, {
@@ -105,7 +105,7 @@ describe.each(DOCUMENTS)('the document of %s', name => {
         expect(REASONS, id).toHaveProperty(code)
         const { text, code: of } = REASONS[code as keyof typeof REASONS]
         expect({ id, message }).toEqual({ id, message: text })
-        // A number of 3-D Secure has a status of its own.
+        // The numbers of 3-D Secure have other statuses.
         if (name === 'gateway') expect({ id, of }).toEqual({ id, of: status })
       }
     }

@@ -1,4 +1,4 @@
-// CONTRACT 8 on idempotency over HTTP, and what CONTRACT 4 and 5 make of a request that isn't answered in time.
+// CONTRACT 8 on idempotency over HTTP, and CONTRACT 4 and 5 on requests that aren't answered in time.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reversalJti } from '../../../../producers/gateway/operations/timeout-reversal.ts'
@@ -172,7 +172,7 @@ describeEngines('without an answer in time', engine => {
       const waiting = Array.from({ length: 3 }, () => caller.put(MASTERCARD))
       await until(() => caller.gateway.deps.requestReply.inFlight() === 3)
       const answer = await caller.put(MASTERCARD)
-      // It waited for none of them.
+      // It was refused without waiting for them.
       expect(caller.gateway.deps.requestReply.inFlight()).toBe(3)
       expect([answer.status, answer.body['code'], answer.body['reversal_status']]).toEqual([429, 429, 'NONE'])
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)

@@ -1,5 +1,5 @@
-// A gateway that is older than its workers: what it doesn't know of their answers is passed on as they say it, and is
-// no fault of anybody's. The workers here speak as those of a release to come.
+// A gateway that is older than its workers passes on codes that it doesn't know. The workers here answer as those of a
+// later release could.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
@@ -90,7 +90,7 @@ describeStore('a gateway older than its workers', engine => {
   const query = async <R>(text: string, values: unknown[] = []) =>
     (await installation.vault.store.query<R>({ text, values })).rows
 
-  /** The answer over HTTP to a suspension that a newer worker refuses so. */
+  /** The answer over HTTP to a suspension that a newer worker refuses with these details. */
   async function refusedWith(code: number, details: Record<string, unknown>, reversal_status = 'NONE') {
     const worker: Worker = installation.queues.work(
       'token-lifecycle',
@@ -173,7 +173,7 @@ describeStore('a gateway older than its workers', engine => {
         ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
       })
     }
-    // The sweeper answers them: nobody asks for them.
+    // No caller asks for these operations, so the sweep ends them.
     const states = () =>
       query<{ state: string; code: number }>(
         `select state, code from tokenmill.operation

@@ -1,4 +1,4 @@
-// Writes that are answered later: what 202 promises, and what becomes of the envelope that keeps the promise.
+// Writes that are answered later: after a 202 the job is done once, and its stored envelope is erased.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'
@@ -57,7 +57,7 @@ describeOnRedis('a write that prefers to be answered later', engine => {
     it('is refused at once where its form is wrong, and nothing is stored', async () => {
       const answer = await caller.call('PUT', CARD, { headers: later(), body: { token_scope: 'x' } })
       expect(answer.status).toBe(400)
-      // A card's number where a token's is asked for goes nowhere either.
+      // A card number in place of a token isn't stored, either.
       const mistaken = await caller.call('PATCH', `${CARD}/4111111111111111/suspend`, { headers: later() })
       expect([mistaken.status, Object.keys(mistaken.body['details'] ?? {})]).toEqual([404, ['params.id']])
       expect(await query('select from tokenmill.operation')).toEqual([])

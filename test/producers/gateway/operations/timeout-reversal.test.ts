@@ -1,5 +1,5 @@
-// A reversal that neither the queue nor the store takes is offered again and again: for as long as that lasts, no offer
-// may leave anything behind in this process.
+// A reversal that neither the queue nor the store takes is offered repeatedly. An offer that has ended must leave no
+// listener in this process.
 import { afterEach, expect, it, vi } from 'vitest'
 import {
   openTimeoutReversals,
@@ -46,7 +46,7 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
   const before = listening()
   expect(await reversals.reverse(caller, operation, 'digest')).toBe('REQUIRED')
   await until(() => offered >= 8, { ms: 30_000, what: 'eight offers' })
-  // Those that wait just now, one for each of queue and store, and what the wait for both began with.
+  // One listener for each of the waiting offers to queue and store, and the two of the wait for both.
   expect(listening() - before).toBeLessThanOrEqual(4)
   expect(reversals.pending()).toBe(1)
   await reversals.close()

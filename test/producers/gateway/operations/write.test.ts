@@ -1,4 +1,4 @@
-// What workers refuse, in the names that the HTTP caller knows.
+// Refusals by workers name the fields as the HTTP caller knows them.
 import { expect, it } from 'vitest'
 import { answerOf } from '../../../../producers/gateway/operations/write.ts'
 

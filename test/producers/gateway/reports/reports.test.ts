@@ -37,7 +37,7 @@ const TYPES: Record<number, string> = {
   500: 'API_ERROR',
 }
 
-/** CONTRACT 9, to the letter of its fields. */
+/** Expects exactly the fields of CONTRACT 9. */
 function expectError(answer: Answer, status: number, param?: string, message?: RegExp): void {
   expect([answer.status, answer.text]).toEqual([status, expect.anything()])
   const { timestamp, message: said, ...rest } = answer.body
@@ -64,9 +64,9 @@ interface Planted {
   createdOn: string
   fileName: string | null
   storageKey: string
-  /** What lies in the folder; null: nothing. */
+  /** The file's content; null: no file. */
   content: Buffer | null
-  /** What is recorded of it, where that differs. */
+  /** The content from which size and digest are recorded. */
   recorded: Buffer
 }
 
@@ -77,7 +77,7 @@ describeOnRedis('reports', engine => {
 
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    // What is spoilt on purpose is told aloud.
+    // Silent, because files that the test damages are logged as errors.
     caller = await openGatewayFor(installation, { TOKENMILL_LOG_LEVEL: process.env['TEST_LOG'] ?? 'silent' })
     await mkdir(join(installation.dataDir, 'reports'), { recursive: true })
   })
@@ -86,7 +86,7 @@ describeOnRedis('reports', engine => {
     await installation?.close()
   })
 
-  /** A client for these entities, its files in a folder of its name. */
+  /** Registers a client for these entities, with its files in a folder of its name. */
   const register = async (name: string, entities: [string, ...string[]], roles: Role[]) => {
     const outDir = join(installation.dataDir, 'clients', name)
     await mkdir(outDir, { recursive: true })
@@ -123,7 +123,7 @@ describeOnRedis('reports', engine => {
     ...more,
   })
 
-  /** A report in the store, and a file in the folder. */
+  /** Inserts a report into the store, and writes a file into the folder. */
   async function plant(given: Partial<Planted> = {}): Promise<Planted> {
     const content = given.content === undefined ? Buffer.from('a,b\r\n1,2\r\n') : given.content
     const reportUid = given.reportUid ?? randomUUID()
@@ -508,7 +508,7 @@ values ($1, $2, '{"clearingDate":"2026-01-01"}', $3, $4, $5, $6, $6, $7, 'c', $8
       query<{ receipt_id: string }>(
         `select receipt_id from tokenmill.operation where kind = 'report' order by receipt_id`,
       )
-    /** A request that the store knows a report of, which ended as `given` says. */
+    /** Inserts a report for a request. `given`: how it ended. */
     const known = async (clearingDate: string, given: Partial<Planted>, periodClosed = true) => {
       const { reportUid } = await plant(given)
       const requested = { reportType: 'MERCHANT_SETTLEMENT_REPORT', mimeType: 'text/csv', entityId: ENTITY } as const
@@ -739,7 +739,7 @@ where report_uid = $1`,
           ms: 20_000,
         })
         await entities([ENTITY, lost])
-        // Under the same uid where its envelope was refused, under another one where the job was.
+        // The report has the same uid if the envelope was refused, and another one if the job was.
         await until(async () => (await ask(body, { authorization })).body['status'] === 'SUCCESSFUL', {
           ms: 30_000,
           what: 'the report, once everybody knows that the client has its entity back',

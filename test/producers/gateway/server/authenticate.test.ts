@@ -14,7 +14,7 @@ import { until } from '../../../support/until.ts'
 import { basicOf, CARD, type Caller, openGatewayFor } from '../bundle.ts'
 
 const NOBODY = `${CARD}/t${'0'.repeat(26)}`
-/** What the caller of a token that isn't there gets, once it is believed. */
+/** The answer about an unknown token to a caller that is authenticated. */
 const BELIEVED = 404
 
 interface Issuer {
@@ -231,7 +231,7 @@ describeStore('credentials', engine => {
     })
     it('in another spelling of the same bytes, with padding or with spaces is 401', async () => {
       const [head = '', payload = '', signature = ''] = (await signed(claims())).slice('Bearer '.length).split('.')
-      // 64 bytes leave four bits of the last letter unused: its next neighbour decodes to the same.
+      // 64 bytes leave four bits of the last letter unused, so the next letter decodes to the same bytes.
       const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
       const respelt = `${signature.slice(0, -1)}${letters[letters.indexOf(signature.at(-1) ?? '') + 1]}`
       expect(Buffer.from(respelt, 'base64url').equals(Buffer.from(signature, 'base64url'))).toBe(true)
@@ -287,7 +287,7 @@ describeStore('credentials', engine => {
   })
 
   describe('the challenge of a 401', () => {
-    /** Of the three services that take the same credentials, each with its own error body. */
+    /** The three services that take the same credentials, and the checks of their error bodies. */
     const SERVICES: Record<string, (body: Record<string, unknown>) => unknown> = {
       [NOBODY]: body => expect(Object.keys(body).sort()).toEqual(['code', 'message', 'reversal_status', 'timestamp']),
       '/oidc/report-engine/api/v1/reports': body =>

@@ -16,7 +16,7 @@ const MESSAGES: Record<number, string> = {
   404: 'The resource, or one nested in it, was not found, deleted or modified; see details.',
 }
 
-/** INTERFACE 2.8, to the letter of its fields. */
+/** Expects exactly the fields of INTERFACE 2.8. */
 function expectProblem(answer: Answer, status: number, details?: Record<string, string>): void {
   expect(answer.status).toBe(status)
   const { details: given, timestamp, ...rest } = answer.body
@@ -35,7 +35,7 @@ describeStore('errors', engine => {
   let installation: Installation
   let caller: Caller
   const known = new Map<string, Promise<string>>()
-  /** A client with these roles. */
+  /** Registers a client with these roles, once. Returns its credentials. */
   const as = (roles: Role[]) => {
     const name = roles.join('-')
     const made =

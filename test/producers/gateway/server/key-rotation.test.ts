@@ -1,5 +1,5 @@
-// A gateway, which has no key-encryption key, while the keys that it may know are replaced: no request fails, and nothing
-// is restarted. A host without its key file is waited for, by name.
+// A gateway, which has no key-encryption key, while the keys that it may know are replaced: no request fails, and no
+// process is restarted. The rotation waits for a host without its key file, and names it.
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ describeOnRedis('a gateway', engine => {
       stream: 'stderr',
       ms: 20_000,
     })
-    // The next rotation goes on from here.
+    // The next rotation continues this one.
     await command.kill9()
     await old.close()
     await rm(dataDir, { recursive: true })
@@ -68,7 +68,7 @@ describeOnRedis('a gateway', engine => {
     expect(caller.gateway.deps.ring.names().filter(name => name.endsWith('/2'))).toHaveLength(3)
     expect([...seen]).toEqual([404])
 
-    // A repeat of a batch from before is known by the former key, and another body is not taken for it.
+    // A repeat of an earlier batch is recognised by the former key. Another body under its id is refused.
     expect(await post('before', testPan(1))).toMatchObject({ status: 202, body: { batch_id: 'before' } })
     expect(await post('before', testPan(2))).toMatchObject({ status: 400 })
     await until(() => caller.gateway.deps.ring.intakeKey().version === 2)
@@ -80,7 +80,7 @@ describeOnRedis('a gateway', engine => {
       ],
     )
 
-    // An API key goes over when it is replaced.
+    // An API key is hashed under the new key when it is replaced.
     expect((await run('key', 'list')).stderr).toMatch('first (api-key/1)')
     const made = (await run('client', 'api-key', 'rotate', 'first', '--json')).json<{
       user_id: string

@@ -1,5 +1,5 @@
-// The 3-D Secure service over HTTP, as a role of an installation: real store, real vault, workers that make tokens and tell
-// events, the simulator. Every answer is held against the OpenAPI document that the process itself serves.
+// The 3-D Secure service over HTTP, with a real store and vault, workers that make tokens and publish events, and the
+// simulator. Every answer is held against the OpenAPI document that the process itself serves.
 
 import { openSession } from '../../../../cli/open/open.ts'
 import { serveThreeDs } from '../../../../cli/process/three-ds.ts'
@@ -27,13 +27,13 @@ export interface HttpBundle {
   authorization: string
   addContract(more?: Partial<Contract>): Promise<Contract>
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  /** POST of a lookup by an encrypted card; `more` over its fields. */
+  /** Posts a lookup with an encrypted card. `more`: replaces fields. */
   lookup(pan: string, more?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
   /** The shop's results queue. */
   shop: Client
-  /** A token of this card, made by a worker. */
+  /** Has a worker make a token of this card. */
   tokenize(pan: string): Promise<string>
-  /** Another process of the service beside the first. */
+  /** Opens the service a second time, with other settings. */
   openAnother(
     settings: Record<string, string>,
   ): Promise<{ call: HttpBundle['call']; url: string; close(): Promise<void> }>

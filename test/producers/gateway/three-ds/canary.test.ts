@@ -1,5 +1,5 @@
-// Cards, proofs, challenges and JWTs go through the 3-D Secure service in every way, right and wrong; then its log, its
-// numbers, its refusals and every table are searched. PCI DSS 3.3.1, 3.5.1, and EMV 3-D Secure on CAVV.
+// Sends cards, proofs, challenges and JWTs through the 3-D Secure service, valid and invalid. Then it searches the log,
+// the metrics, the refusals and every table for them. PCI DSS 3.3.1, 3.5.1, and EMV 3-D Secure on CAVV.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CODE } from '../../../../src/simulate/three-ds/cards.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from '../../../security/canary.ts'
@@ -72,7 +72,7 @@ it('challenges, and takes the JWT that comes back', async () => {
   secrets.add(first.split('.')[2] ?? '')
   const { jti } = JSON.parse(Buffer.from(first.split('.')[1] ?? '', 'base64url').toString()) as { jti: string }
   const { body: answer } = await lookup(await body(CARD.challengeY, { device_info_id: jti }))
-  // Still under way: its challenge lies in the store.
+  // This authentication doesn't end, so its challenge is in the store.
   await lookup(await body(CARD.challengeN))
   const { back } = await challenge(answer as Record<string, string>, { code: CODE })
   const page = await (
@@ -157,7 +157,7 @@ it('leaves nothing of it anywhere', async () => {
   expect(child.stderr()).toContain('"route":"/oidc/3ds-service/v2/lookup"')
   expect(places.find(({ name }) => name.endsWith('.authentication'))?.text).toContain('order-1')
   expect(findTraces(cards, places)).toEqual([])
-  // The published numbers are full of zeros: parts of them stand everywhere.
+  // The published numbers have many zeros, so only whole numbers are searched for.
   for (const pan of Object.values(CARD)) secrets.add(pan)
   expect(findCodes([CVV], places)).toEqual([])
   expect(secrets.size).toBeGreaterThan(8)

@@ -1,5 +1,5 @@
-// A challenge from the lookup to the JWT that was validated, over HTTP: the result from server to server, the browser's way
-// back, what JWTs are good for, and what the client is told on its results queue.
+// A challenge over HTTP, from the lookup to the validated JWT: the result from the server, the return of the browser,
+// the limits of JWTs, and the events on the client's results queue.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Delivery } from '../../../../producers/client.ts'
@@ -31,7 +31,7 @@ interface Begun {
   id: string
 }
 
-/** A JWT, and a lookup that names it. */
+/** Makes a JWT and a lookup that names it. */
 async function begin(pan: string = CARD.challengeY, contract = bundle.contract): Promise<Begun> {
   const body = { threeds_contract_id: contract.contractId }
   const { body: created } = await bundle.call('POST', `${SERVICE}/jwt/create`, { body })
@@ -44,7 +44,7 @@ async function begin(pan: string = CARD.challengeY, contract = bundle.contract):
 const post = (path: string, body: string, type = 'application/json') =>
   fetch(`${bundle.url}${SERVICE}/${path}`, { method: 'POST', headers: { 'content-type': type }, body })
 
-/** The browser at the address it was sent back to. */
+/** Posts what the browser brings back from the challenge. */
 async function comeBack(cres: string) {
   const answer = await post('return', new URLSearchParams({ cres }).toString(), 'application/x-www-form-urlencoded')
   const page = await answer.text()
@@ -59,7 +59,7 @@ const validate = (id: string, jwt: string | undefined, contractId = bundle.contr
 const retrieve = async (id: string) =>
   (await bundle.call('GET', `${SERVICE}/3d/${id}`)).body['authentication'] as Record<string, string>
 
-/** As the authentication network would sign it. */
+/** Signs a JWT as the authentication network would. */
 const signed = ({ jti, answer }: Begun, more: Record<string, unknown> = {}, key = bundle.contract.key) =>
   sign(key, {
     jti: randomUUID(),

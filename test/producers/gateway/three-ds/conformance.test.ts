@@ -1,5 +1,5 @@
-// Every operation of the 3-D Secure service over HTTP, by status, filter and limit. What each rule says in all its cases is
-// tested beside the rule; here it is that HTTP says the same.
+// Every operation of the 3-D Secure service over HTTP, by status, filter and limit. Other tests test each rule in all
+// its cases.
 import { createPrivateKey, type JsonWebKey, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -53,7 +53,7 @@ describe.each(OPERATIONS)('%s %s', (method, path, body) => {
     }
     const answer = await call({ authorization, ...(body ? { body: bodies[path] } : {}) })
     expect(answer).toMatchObject({ status: 403, body: { code: '202', details: { params: { code: 'role_missing' } } } })
-    // What is wrong with the form is said first.
+    // Errors of form come before a missing role.
     if (body) expect(await call({ authorization })).toMatchObject({ status: 400, body: { code: '101' } })
   })
 

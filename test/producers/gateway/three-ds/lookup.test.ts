@@ -1,5 +1,4 @@
-// Lookup over HTTP: the card by each of its sources, opened in this process and only for those it belongs to; outcomes,
-// repeats and time-outs.
+// Lookup over HTTP: the card from each of its sources, only for clients of its entity; outcomes, repeats and time-outs.
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -155,7 +154,7 @@ describe('the card of a lookup', () => {
     })
     const keyed = await bundle.lookup(CARD.Y, {}, { headers: { 'idempotency-key': `x-${CARD.Y}` } })
     expect(keyed.body).toMatchObject({ code: '101', details: { 'params.idempotency-key': { code: 'jti_pan' } } })
-    // Whichever card it is of.
+    // Also the number of another card is refused.
     const other = await bundle.lookup(CARD.Y, {}, { headers: { 'x-vfi-api-idempotencykey': '5555555555554444' } })
     expect(other.body).toMatchObject({
       code: '101',

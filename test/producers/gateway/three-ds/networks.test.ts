@@ -36,7 +36,7 @@ const BRANDS = [
 type Case = (typeof BRANDS)[number]
 
 const tokens = new Map<string, Promise<string>>()
-/** A card is CB where it is held as that. */
+/** The token of a test card, with the brand that the case names. */
 function tokenOf({ pan, brand }: Case): Promise<string> {
   const known = tokens.get(pan)
   if (known) return known
@@ -48,7 +48,7 @@ function tokenOf({ pan, brand }: Case): Promise<string> {
   return made
 }
 
-/** `wish`: what the simulator is asked for. */
+/** Makes a lookup. `wish`: the outcome that the names ask the simulator for. */
 async function ask(one: Case, wish: string, more: Record<string, unknown> = {}) {
   const [first = '', ...words] = wish.split(' ')
   const names = { billing_first_name: `SIMULATE ${first}`, billing_last_name: words.join(' ') || '.' }
@@ -63,7 +63,7 @@ async function ask(one: Case, wish: string, more: Record<string, unknown> = {}) 
 const retrieve = async ({ authentication_id: id }: Record<string, string>) =>
   (await bundle.call('GET', `${SERVICE}/3d/${id}`)).body['authentication'] as Record<string, string>
 
-/** Of the event that the end left for the client: it is written in the transaction that ends the authentication. */
+/** The liability in the event for the client, which is written in the transaction that ends the authentication. */
 async function liabilityOf({ authentication_id: id }: Record<string, string>): Promise<unknown> {
   const { rows } = await bundle.installation.vault.store.query<{ body: string }>({
     text: 'select body from tokenmill.outbox where body like $1',

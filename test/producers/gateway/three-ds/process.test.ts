@@ -1,4 +1,4 @@
-// The 3-D Secure service as production runs it: a process of its own, its settings, and its end.
+// The 3-D Secure service in a separate process: its settings and its end.
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

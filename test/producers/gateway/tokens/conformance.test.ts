@@ -1,4 +1,4 @@
-// INTERFACE 2.1 to 2.7, 3, 4 and 8 with CONTRACT 8, one law a test: what the card token operations do, over HTTP.
+// The card token operations over HTTP: INTERFACE 2.1 to 2.7, 3, 4 and 8, with CONTRACT 8.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { encryptCard } from '../../../../src/vault/encrypt.ts'
@@ -105,7 +105,7 @@ describeOnRedis('the card token service', engine => {
       const flexible = { token_context: { entity_id: '0A1F6F0E-3A52-9C3B-0A57-0C1D2E3F4A5B' } }
       const made = await caller.put(fresh(), { token_scope: scope.toUpperCase() })
       expect([made.status, made.body['token_scope']]).toEqual([200, scope])
-      // Nobody's entity, but well-formed: it is refused for what it names.
+      // A well-formed scope that isn't the client's is refused with 403.
       expect((await caller.put(fresh(), flexible)).status).toBe(403)
       for (const token_scope of [`{${scope}}`, `urn:uuid:${scope}`, scope.replaceAll('-', ''), ` ${scope}`])
         expect(reasonOf(await caller.put(fresh(), { token_scope }))).toEqual({ 'body.token_scope': 'field_format' })
@@ -272,7 +272,7 @@ describeOnRedis('the card token service', engine => {
       })
     })
     it('has issuer_country ZZZ for a BIN that no table knows, as PUT, PATCH and results on queues have', async () => {
-      // A published test number, of no built-in range.
+      // A published test number outside the built-in ranges.
       const card = { cardNumber: '6011000990139424', expiryMonth: 12, expiryYear: 2030 }
       const unknown = { issuer_country: 'ZZZ', bin_details: { issuer_country: 'ZZZ' } }
       const made = await caller.put(card)

@@ -1,4 +1,4 @@
-// Whose card a token stands for, over HTTP: owners are added, read and looked up, and nobody sees those of another entity.
+// Owners of tokens over HTTP: they are added, read and looked up, and a client doesn't see those of another entity.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownerOf } from '../../../../src/job/on-file.ts'
 import * as references from '../../../../src/store/reference/source-references.ts'

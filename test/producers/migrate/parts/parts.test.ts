@@ -1,4 +1,4 @@
-// Several files as one migration: each a batch of its own, and one name in all their manifests.
+// Several files as one migration: each is a separate batch, and all their manifests have the same name.
 import { access, appendFile, copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -55,7 +55,7 @@ describeStore('a migration of several files', engine => {
     expect((await readFile(`${one}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(2)
     const listed = await runCommand(['batch', 'list', '--json'], { env: installation.env })
     expect(listed.stdout).toContain('"spring/part-2.csv"')
-    // A part whose results are gone, or of which another file is asked for, is answered again from its receipts.
+    // A part whose results file is missing, or that gets an additional file, is answered again from its receipts.
     await rm(`${two}.results.csv`)
     const again = await migrate(words)
     expect(again.json.parts).toMatchObject([{ state: 'finished_before' }, { state: 'complete' }])

@@ -1,4 +1,4 @@
-// `--only`: which rows of a file are wanted.
+// `--only`: which rows of a file are sent.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

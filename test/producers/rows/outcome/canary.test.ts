@@ -60,7 +60,7 @@ it('no number is in clear, and nothing of a code, wherever in the file it stands
         expect(output).not.toContain(CODE)
         expect(output).not.toContain('ADA')
         for (const [index, line] of output.split('\n').slice(1, -1).entries()) {
-          // Where the row's own number is none, columns may be shifted: nobody knows which number is its card.
+          // If the row's own number isn't a card number, columns may be shifted, so its card isn't known.
           const isKnown = isWhole(made[index]?.number ?? '')
           // The last cell of a row and the first one of the next don't make a number.
           for (const shown of line.split(',')) {

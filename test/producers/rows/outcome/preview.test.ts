@@ -1,4 +1,4 @@
-// What a person sees of the first cards before they take effect.
+// The preview of the first cards before they are sent.
 import { expect, it } from 'vitest'
 import { firstCards, previewOf, sentenceOf } from '../../../../producers/rows/outcome/preview.ts'
 import { rejectRow, skipRow } from '../../../../producers/rows/record.ts'

@@ -97,9 +97,10 @@ describe('the file that goes back', () => {
     expect(cells([given(own, testPan(2)), given(testPan(2), '016153570198200')])).toEqual(['', '016153570198200'])
     // A text that was cut is no id.
     expect(cells([given(own, `${'x'.repeat(1_000)}…`), given(own, 'x'.repeat(1_000))])).toEqual(['', 'x'.repeat(1_000)])
-    // Of a row without a number nobody knows the card.
+    // The card of a row without a number isn't known.
     expect(cells([given('', own), given('', 'cus_7')])).toEqual(['', 'cus_7'])
-    // Nor of one whose columns are shifted: a number with its expiry, without a check digit, mistyped.
+    // Nor is that of a row whose columns are shifted: a number with its expiry, one that fails its Luhn check, one that
+    // is mistyped.
     for (const text of [`${own} 12/27`, '6212345678901234', '4111111111111112']) {
       expect(cells([given('visa', text)])).toEqual([''])
       expect(cells([given(`${own}|123`, text)])).toEqual([''])

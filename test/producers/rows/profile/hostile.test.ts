@@ -1,4 +1,4 @@
-// Bytes that no provider sends: nothing crashes, nothing grows, and where the bytes are cut makes no difference.
+// Arbitrary bytes: nothing crashes, memory is bounded, and the places where the bytes are cut make no difference.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FileError } from '../../../../producers/rows/file-error.ts'

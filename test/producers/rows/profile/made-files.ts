@@ -1,5 +1,5 @@
-// Generated profiles and records, the file that holds the records, and a straightforward reading of the records in memory:
-// what the reader of files must come to.
+// Generates profiles and records, writes the file that holds the records, and computes in memory what the reader of
+// files must find.
 import fc from 'fast-check'
 import type { Profile } from '../../../../producers/rows/profile/profile.ts'
 import { profile } from './profiled.ts'
@@ -93,7 +93,7 @@ const odd = fc.string({
   unit: fc.constantFrom('a', 'B', ' ', '"', '\\', ';', ',', '|', '\t', 'é', 'ß', '-', "'"),
   maxLength: 36,
 })
-/** Around the limit of a name. */
+/** Texts around the longest name. */
 const long = fc.string({ unit: fc.constantFrom('a', ' ', 'é'), minLength: 28, maxLength: 34 })
 const word = fc.constantFrom('', 'NULL', '-', '\\N', ' ', 'x')
 
@@ -229,7 +229,7 @@ export interface Expected {
   owner?: Record<string, unknown> | undefined
 }
 
-/** What a record is by the profile, worked out step by step. */
+/** What the reader must make of a record by the profile. */
 export function expectedOf(record: Made, one: Declared): Expected {
   const repairs = new Set<string>()
   const clean = (text: string, counts = true) => {

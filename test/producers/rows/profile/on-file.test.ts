@@ -1,5 +1,5 @@
-// Whose card a row is, and what travels with it: each member as its profile declares it, and what a row costs that doesn't
-// have the declared form.
+// The owner of a row's card and the data that go with it: each member as its profile declares it, and the rejection of
+// a row in another form.
 import { describe, expect, it } from 'vitest'
 import { refusePanLookalikes } from '../../../../producers/rows/pan-lookalikes.ts'
 import { parseProfile, withAccount } from '../../../../producers/rows/profile/profile.ts'

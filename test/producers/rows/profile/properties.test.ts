@@ -1,4 +1,4 @@
-// Laws that hold for any profile and any rows.
+// Properties that hold for any profile and any rows.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countChunks, extentOf } from '../../../../producers/rows/chunks.ts'

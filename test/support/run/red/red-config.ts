@@ -1,4 +1,4 @@
-// A run of its own, without servers.
+// The configuration of a separate run without servers.
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({ test: { include: ['test/support/run/red/red.ts'], reporters: [] } })
