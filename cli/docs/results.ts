@@ -19,7 +19,7 @@ const OUTCOME_TEXTS = {
 const COLUMN_TEXTS = {
   line: 'Physical line at which the row starts; the header is line 1.',
   reference: 'The `reference` of the row, unchanged.',
-  outcome: 'One of the outcomes above.',
+  outcome: 'One of the outcomes above, or `SKIPPED`: the row was not sent.',
   code: 'HTTP status that the gateway would have answered to the same request.',
   reuse_token: 'The token that callers use in place of the card.',
   analytics_token: 'A value that is the same for the same card and scope. Nobody can compute the card number from it.',
@@ -28,7 +28,8 @@ const COLUMN_TEXTS = {
   expiry_month: 'The stored month, 1 to 12.',
   expiry_year: 'The stored year, four digits.',
   brand: 'The brand detected from the card number, or the `card_brand` of the row where that is allowed.',
-  reason: 'One of the reasons above; empty if the row took effect.',
+  reason:
+    'One of the reasons above; for a skipped row `no_card`, `filtered` or `not_listed`; empty if the row took effect.',
 } as const satisfies Record<(typeof RESULT_COLUMNS)[number], string>
 
 export function resultsPage(): string {
@@ -54,7 +55,7 @@ ${markdownTable(['reason', 'code', 'text'], reasons)}
 
 ## Messages
 
-Each code has one fixed message; \`details\` names the fields that are wrong, each with its reason.
+Each code has one fixed message. \`details\` in the error body names the fields that are wrong, each with its reason.
 
 ${markdownTable(
   ['code', 'message'],
@@ -70,6 +71,6 @@ ${markdownTable(
   RESULT_COLUMNS.map(column => [`\`${column}\``, COLUMN_TEXTS[column]]),
 )}
 
-A run with \`--from\` adds the columns \`item\` and \`repairs\`. A replay adds \`token_status\` (the token's status now). \`--scheme-tokens\` adds \`failed_facet\` (\`token\` or \`scheme_token\`: the one that failed). The columns of \`--echo\` come last.
+A run with \`--from\` adds the columns \`item\` and \`repairs\`, and if the profile has \`on_file\`, \`reference_outcome\` and \`previous_token\`. A replay adds \`token_status\` (the token's status now). \`--scheme-tokens\` adds \`failed_facet\` (\`token\` or \`scheme_token\`: the one that failed). The columns of \`--echo\` come last.
 `
 }
