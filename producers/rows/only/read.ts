@@ -35,7 +35,14 @@ export async function readOnly(path: string): Promise<OnlyList> {
   let count = 0
   let inputSha256: string | undefined
   try {
-    for await (const { input_sha256: input, ...entry } of entriesOf(path, await headOf(path))) {
+    const head = await headOf(path)
+    if (isOtherTable(head))
+      throw new FileError(
+        'usage',
+        `The columns of ${path} are not separated by commas.`,
+        'Write the list as CSV with commas.',
+      )
+    for await (const { input_sha256: input, ...entry } of entriesOf(path, head)) {
       if (input !== undefined && inputSha256 !== undefined && input !== inputSha256)
         throw new FileError('usage', `${path} names lines of several files.`, 'Give the plan of one `migrate diff`.')
       inputSha256 ??= input
@@ -64,9 +71,17 @@ function entriesOf(path: string, head: string): AsyncIterable<FoundEntry> {
 
 function formOf(head: string): 'objects' | 'table' | 'lines' {
   if (head.startsWith('{')) return 'objects'
-  const columns = head.split(',').map(name => name.replace(/^"(.*)"$/, '$1'))
-  return columns.length > 1 && KEYS.some(key => columns.includes(key)) ? 'table' : 'lines'
+  return isHeader(head, ',') ? 'table' : 'lines'
 }
+
+/** Whether the line names several columns, one of which can be listed. */
+function isHeader(line: string, delimiter: string): boolean {
+  const columns = line.split(delimiter).map(name => name.replace(/^"(.*)"$/, '$1'))
+  return columns.length > 1 && KEYS.some(key => columns.includes(key))
+}
+
+/** Each line of such a table would count as a reference, which no row has. */
+const isOtherTable = (head: string) => [';', '\t', '|'].some(delimiter => isHeader(head, delimiter))
 
 /**
  * Reads a list of references, one a line, with or without the header `reference`. Any other form is refused, because lines

@@ -36,6 +36,11 @@ it('refuses a list that names nothing, and one that is not there', async () => {
   await expect(readOnly(join(dir, 'none'))).rejects.toThrow(/cannot be read \(ENOENT\)/)
 })
 
+it('refuses a table whose columns are not separated by commas, because no row would be listed', async () => {
+  for (const text of ['reference;customer\na;cus_1\n', 'line\treference\n2\ta\n', '"customer"|"account"\ncus_1|eu\n'])
+    await expect(listOf(text), text).rejects.toThrow(/columns of .* are not separated by commas.*Write the list as CSV/)
+})
+
 it('refuses a row of a table that names nothing, with its line', async () => {
   await expect(listOf('customer,reference\ncus_1,a\n,\n')).rejects.toThrow(/line 3 names no reference/)
 })
