@@ -1,5 +1,5 @@
-// How a challenge ends: by the results request (RReq) of the directory server, the browser's return with a CRes, and
-// the clock. The CRes in the browser's message isn't trusted: it only shows that the browser is back.
+// How a challenge ends: the results request (RReq) of the directory server ends it, or its time does. The browser's
+// return with a CRes ends nothing: it only shows that the browser is back, and gets the signed outcome if there is one.
 
 import { applyResult, type Result } from './apply-message.ts'
 import { signOutcome } from './jwt.ts'

@@ -1,5 +1,6 @@
-// The public keys of one issuer of JWTs, from the JWKS that the operator named. The JWKS is fetched when an unknown key
-// is requested, at most once in thirty seconds. The caller passes the function that fetches.
+// The public keys of one issuer of JWTs, from the JWKS that the operator named. The JWKS is fetched when a key is
+// requested that is unknown, or when the last copy is ten minutes old; at most once in thirty seconds. The caller passes
+// the function that fetches.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'

@@ -1,5 +1,5 @@
-// The form in which the records of a batch are sent: in columns where every live worker reads them, else in rows. All chunks
-// of a batch have the form of its first one, because the same rows in another form are another chunk. The checkpoint or the
+// The form in which the records of a batch are sent: in columns if every live worker reads them and the batch has nothing but
+// new cards (`canHaveColumns`), else in rows. All chunks of a batch have the form of its first one, because the same rows in another form are another chunk. The checkpoint or the
 // manifest of an earlier run says which form that is. Where neither is there, the first chunk finds out.
 
 import { type BlockForm, columnLines } from '../../../src/job/block/record-columns.ts'
