@@ -2,7 +2,8 @@
 // secret, so there is no block: the lines are in the signed envelope itself. The worker checks the content of lines.
 import { assert, type Refusal } from '../src/errors.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
-import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
+import type { TransactionLine } from '../src/job/ledger/columns.ts'
+import { LEDGER_CHUNK } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 
 export interface LedgerChunk {

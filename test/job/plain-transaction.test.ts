@@ -1,7 +1,8 @@
 // The fast check of transactions against their schema: what it takes, the schema takes and leaves as it is.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isPlain, TRANSACTION_TYPES, Transaction } from '../../src/job/transaction-batch.ts'
+import { isPlain } from '../../src/job/ledger/plain.ts'
+import { TRANSACTION_TYPES, Transaction } from '../../src/job/ledger/transaction.ts'
 import { transactionOf } from '../producers/ingest/sample.ts'
 import { volume } from '../support/volume.ts'
 
