@@ -35,8 +35,10 @@ const HEX = /^[0-9a-f]*$/
 /** A UUID in lower case. */
 export const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** The columns as a schema: canonical JSON without blanks has the members in this order. */
+/** The columns as a schema. A test holds the text of the example and its digest against it. */
 export const COLUMNS_SCHEMA = {
+  description:
+    'Most lines of the chunk, as arrays of their values: canonical JSON without blanks, its members in this order. A column of texts has one value if its values are all the same; an empty text is no value. `others` are the places in the chunk, from 0, of the lines in `transactions`. Send it only while `features` of the list of live keys names `ledger_columns`.',
   type: 'object',
   properties: {
     line: { type: 'array', items: { type: 'integer', minimum: 1, maximum: LINE_MAX } },
@@ -46,6 +48,30 @@ export const COLUMNS_SCHEMA = {
   },
   required: [...NAMES],
   additionalProperties: false,
+  examples: [
+    {
+      line: [2, 5],
+      transaction_uid: 'a5bb10eb6bdc45828faeb67d6545b23e0899cd856fba4b138050135138cd87c5',
+      entity_uid: ['7d9f1c52-3f0e-4a7b-9c1d-2b8e6f4a5d30'],
+      merchant_reference: ['order-0', 'order-1'],
+      type: ['SALE', 'REFUND'],
+      brand: ['VISA', 'MASTERCARD'],
+      masked_card: ['411111******1111'],
+      token_reference: ['t01ARZ3NDEKTSV4RRFFQ69G5FAV'],
+      currency: ['EUR', 'JPY'],
+      amount: ['1', '-104730'],
+      fee: ['0', '31'],
+      commission: ['0', '17'],
+      created_at: ['2026-01-01T00:00:00Z', '2026-01-01T02:11:59Z'],
+      settled_at: ['2026-01-02T06:00:00Z'],
+      clearing_date: ['', '2026-01-02'],
+      clearing_merchant: ['M-1234567'],
+      bank_account: ['DE89370400440532013000'],
+      clearing_reference: ['CLR-2026-01-02'],
+      settlement_batch: ['B-2026-01-02'],
+      others: [1],
+    },
+  ],
 }
 
 /** Puts lines into columns; those that can't stand there are returned as lines. */
