@@ -38,7 +38,10 @@ const lines = z
   .refine(all => all.every(isLine), custom('field_type'))
 
 // Checked by hand, too.
-const columns = z.unknown().meta(COLUMNS_SCHEMA).refine(isColumns, { ...custom('field_type'), abort: true })
+const columns = z
+  .unknown()
+  .meta(COLUMNS_SCHEMA)
+  .refine(isColumns, { ...custom('field_type'), abort: true })
 
 export const TransactionBatch = z
   .strictObject({

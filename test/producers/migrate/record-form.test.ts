@@ -191,6 +191,7 @@ describe('a chunk', () => {
       ['body.jti', 'jti_reused'],
       ['body.request.batch_id', 'batch_layout'],
       ['body.request.block', 'block_records'],
+      ['body.columns', 'field_unknown'],
     ] as const) {
       const refused = answered(field, code)
       expect(await send({ now: 'columns', isSettled: false }, { columns: refused, rows: good })).toEqual({
