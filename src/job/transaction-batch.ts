@@ -36,6 +36,7 @@ const lines = z
   )
   .max(LEDGER_CHUNK.recordsMax)
   .refine(all => all.every(isLine), custom('field_type'))
+  .meta({ description: 'The lines that are not in `columns`; without `columns` at least one.' })
 
 // Checked by hand, too.
 const columns = z
