@@ -1,8 +1,10 @@
 // Cuts ledger lines into chunks and makes the ask of one `transaction-batch` job of each. Nothing in a ledger line is
 // secret, so there is no block: the lines are in the signed envelope itself. The worker checks the content of lines.
 import { assert, type Refusal } from '../src/errors.ts'
+import type { BlockForm } from '../src/job/block/record-columns.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
-import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
+import { inColumns, type TransactionLine } from '../src/job/ledger/columns.ts'
+import { LEDGER_CHUNK } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 
 export interface LedgerChunk {
@@ -65,16 +67,17 @@ export interface LedgerPlan {
   extent?: Extent | undefined
 }
 
-/** The ask of a chunk, with the jti that the worker requires. */
+/** The ask of a chunk in a form, with the jti that the worker requires. */
 export function transactionBatch(
   { batchId, extent }: LedgerPlan,
   { number, lines }: LedgerChunk,
+  form: BlockForm = 'rows',
 ): (Ask & { jti: string }) | Refusal {
   const ask = check('transaction-batch', {
     batch_id: batchId,
     chunk: number,
     ...(extent && { extent }),
-    transactions: lines,
+    ...(form === 'rows' ? { transactions: lines } : inColumns(lines)),
   })
   return 'refused' in ask ? ask : { ...ask, jti: `${batchId}-${number}` }
 }

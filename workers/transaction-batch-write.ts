@@ -1,8 +1,9 @@
 // Compares well-formed lines of a chunk with the ledger: inserts new lines, and compares those that exist. It also
 // makes the outcome of a refused line; transaction-batch.ts decides which lines are refused and why.
 import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
+import { lineAt, type TransactionColumns, type TransactionLine } from '../src/job/ledger/columns.ts'
+import { Transaction } from '../src/job/ledger/transaction.ts'
 import type { Outcome } from '../src/job/outcome.ts'
-import { Transaction, type TransactionLine } from '../src/job/transaction-batch.ts'
 import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
 import * as transactions from '../src/store/ledger/transactions.ts'
 import type { Db } from '../src/store/pool.ts'
@@ -13,21 +14,56 @@ export interface Candidate {
   row: StoredTransaction
 }
 
+/** The well-formed lines of a chunk, and the batch that it belongs to. */
+export interface WellFormed {
+  candidates: readonly Candidate[]
+  /** Lines beside the candidates, in columns. */
+  plain: TransactionColumns | undefined
+  batchNo: number
+}
+
 /** Writes the new lines. Of several lines with the same uid the first in the chunk is used. */
-export async function write(db: Db, candidates: readonly Candidate[]): Promise<RecordOutcome[]> {
-  if (candidates.length === 0) return []
+export async function write(db: Db, chunk: WellFormed): Promise<RecordOutcome[]> {
+  const { candidates, plain, batchNo } = chunk
+  const rows = candidates.map(({ row }) => row)
+  const others = transactions.columnsOfRows(rows, batchNo)
+  const all = plain ? transactions.joined(transactions.columnsOf(plain, batchNo), others) : others
+  if (all.count === 0) return []
+  const order = transactions.orderOfUids(all)
+  const claimed = order && (await transactions.claim(db, all, order))
+  if (claimed !== 'all') return compare(db, allOf(chunk), batchNo, claimed)
+  await transactions.insertAll(db, all)
+  const lines = [...(plain?.line ?? []), ...candidates.map(({ line }) => line)]
+  return lines.map(line => tookEffect(line, 'CREATED'))
+}
+
+/** All lines as candidates, in the order of the chunk: the lines of a chunk with columns grow. */
+function allOf({ candidates, plain, batchNo }: WellFormed): readonly Candidate[] {
+  if (!plain) return candidates
+  const inColumns = plain.line.map((line, at) => {
+    // The columns were checked by the rules of the schema.
+    return { line, row: rowOf(lineAt(plain, at).transaction as Transaction, batchNo) }
+  })
+  return [...inColumns, ...candidates].sort((a, b) => a.line - b.line)
+}
+
+/** `claimed`: the uids that were free, if they are claimed already; then each line has another uid. */
+async function compare(
+  db: Db,
+  candidates: readonly Candidate[],
+  batchNo: number,
+  claimed?: ReadonlySet<string>,
+): Promise<RecordOutcome[]> {
   const first = new Map<string, Candidate>()
   for (const candidate of candidates) {
     if (!first.has(candidate.row.transactionUid)) first.set(candidate.row.transactionUid, candidate)
   }
   const rows = [...first.values()].map(({ row }) => row)
-  // Always in this order, so that chunks with the same uids wait for each other without a deadlock.
-  const ordered = rows.toSorted((a, b) => (a.transactionUid < b.transactionUid ? -1 : 1))
-  const claimed = await transactions.claim(db, ordered)
-  const isClaimed = claimed.size === rows.length
-  await transactions.insertAll(db, isClaimed ? rows : rows.filter(row => claimed.has(row.transactionUid)))
+  const free = claimed ?? (await claimRows(db, rows, batchNo))
+  const fresh = rows.filter(row => free === 'all' || free.has(row.transactionUid))
+  await transactions.insertAll(db, transactions.columnsOfRows(fresh, batchNo))
   const isNew = (candidate: Candidate) =>
-    claimed.has(candidate.row.transactionUid) && first.get(candidate.row.transactionUid) === candidate
+    (free === 'all' || free.has(candidate.row.transactionUid)) && first.get(candidate.row.transactionUid) === candidate
   const others = candidates.filter(candidate => !isNew(candidate))
   const found = await transactions.findSame(
     db,
@@ -40,6 +76,35 @@ export async function write(db: Db, candidates: readonly Candidate[]): Promise<R
     if (same.has(candidate)) return tookEffect(line, 'UNCHANGED')
     return refused(line, { transaction: { transaction_uid: row.transactionUid } }, 'REJECTED', 'transaction_conflict')
   })
+}
+
+function claimRows(db: Db, rows: readonly StoredTransaction[], batchNo: number): Promise<ReadonlySet<string> | 'all'> {
+  const all = transactions.columnsOfRows(rows, batchNo)
+  return transactions.claim(db, all, transactions.orderOfUids(all) ?? [])
+}
+
+export function rowOf(given: Transaction, batchNo: number): StoredTransaction {
+  return {
+    transactionUid: given.transaction_uid,
+    entityUid: given.entity_uid,
+    merchantReference: given.merchant_reference ?? null,
+    type: given.type,
+    brand: given.brand ?? null,
+    maskedCard: given.masked_card ?? null,
+    tokenReference: given.token_reference ?? null,
+    currency: given.currency,
+    amount: BigInt(given.amount),
+    fee: BigInt(given.fee),
+    commission: BigInt(given.commission),
+    createdAt: given.created_at,
+    settledAt: given.settled_at ?? null,
+    clearingDate: given.clearing_date ?? null,
+    clearingMerchant: given.clearing_merchant ?? null,
+    bankAccount: given.bank_account ?? null,
+    clearingReference: given.clearing_reference ?? null,
+    settlementBatch: given.settlement_batch ?? null,
+    batchNo,
+  }
 }
 
 function tookEffect(line: number, outcome: Outcome): RecordOutcome {

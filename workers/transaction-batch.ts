@@ -4,24 +4,27 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, countReasons, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { ledgerText } from '../src/job/envelope/digest.ts'
-import { parse } from '../src/job/refusal.ts'
 import {
-  AHEAD_MS_MAX,
-  isPlain,
-  linesOf,
-  Transaction,
-  type TransactionBatch,
+  grow,
+  lineAt,
+  type TransactionColumns,
   type TransactionLine,
-} from '../src/job/transaction-batch.ts'
+  valueAt,
+  without,
+} from '../src/job/ledger/columns.ts'
+import { isPlain, mark, notPlainIn } from '../src/job/ledger/plain.ts'
+import { AHEAD_MS_MAX, Transaction } from '../src/job/ledger/transaction.ts'
+import { parse } from '../src/job/refusal.ts'
+import { columnsOf, linesOf, othersOf, type TransactionBatch } from '../src/job/transaction-batch.ts'
 import type { Client } from '../src/store/access/clients.ts'
 import type { Batch } from '../src/store/batch/batch-row.ts'
 import { ensureMonths } from '../src/store/ledger/ledger-months.ts'
-import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
 import type { Store } from '../src/store/pool.ts'
 import { holdBatch, joinBatch, pauseOf, takeLast } from './chunk/batch.ts'
 import { reasonOf } from './chunk/chunk.ts'
+import type { Deps } from './deps.ts'
 import type { Handler, Selection, Work } from './line/work.ts'
-import { type Candidate, refused, write } from './transaction-batch-write.ts'
+import { type Candidate, refused, rowOf, write } from './transaction-batch-write.ts'
 
 interface Prepared {
   batch: Batch
@@ -29,6 +32,8 @@ interface Prepared {
   /** Outcomes that are known before any row is read. */
   known: RecordOutcome[]
   candidates: Candidate[]
+  /** Well-formed lines beside the candidates, in columns. */
+  plain: TransactionColumns | undefined
 }
 
 export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = {
@@ -37,36 +42,28 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
   digestText: work => ledgerText(work.claims.request),
 
   async prepare(work, _opened, deps, previous, selection) {
-    const { request, client } = work
+    const { request } = work
     if (work.claims.jti !== `${request.batch_id}-${request.chunk}`) return refuse('field_format', 'body.jti')
     const batch = await batchOf(work, deps.store)
     if (isRefusal(batch)) return batch
     const before = previous?.outcomes ? unpack(previous.outcomes) : []
-    const known: RecordOutcome[] = []
-    const candidates: Candidate[] = []
-    for (const { record, given } of select(work, batch, before, selection)) {
-      if (given) known.push(given)
-      else {
-        const { merchant_reference: reference } = record.transaction
-        deps.inspect?.({ line: record.line, reference: typeof reference === 'string' ? reference : undefined })
-        const read = readLine(record, client, batch.batchNo, work.now)
-        if ('row' in read) candidates.push(read)
-        else known.push(read)
-      }
-    }
-    const months = new Set(candidates.map(({ row }) => row.createdAt.slice(0, 7)))
-    await ensureMonths(deps.store, [...months])
-    return { batch, isProbe: selection.probe !== undefined, known, candidates }
+    const mixed = before.length === 0 ? readColumns(work, batch, deps, selection) : undefined
+    const read = mixed ?? readRows(select(work, batch, before, selection), work, batch, deps)
+    const times = [...read.candidates.map(({ row }) => row.createdAt), ...(read.plain?.created_at ?? [])]
+    await ensureMonths(deps.store, [...new Set(times.map(time => time.slice(0, 7)))])
+    return { batch, isProbe: selection.probe !== undefined, ...read }
   },
 
-  async decide(work, { batch, isProbe, known, candidates }) {
+  async decide(work, { batch, isProbe, known, candidates, plain }) {
     return {
       save: async db => {
-        const records = [...known, ...(await write(db, candidates))].sort((a, b) => a.line - b.line)
+        const { batchNo } = batch
+        const written = await write(db, { candidates, plain, batchNo })
+        const records = [...known, ...written].sort((a, b) => a.line - b.line)
         if (!isProbe) await holdBatch(db, batch, work.request.chunk)
         return {
           recordKind: work.claims.kind,
-          batchNo: batch.batchNo,
+          batchNo,
           chunk: work.request.chunk,
           counts: count(records),
           reasons: countReasons(records),
@@ -87,7 +84,8 @@ function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, store:
     tokenScope: null,
     // Chunks are cut by bytes as well as by number, so the number isn't part of the batch's layout.
     chunkRecords: 0,
-    layout: { record_kind: 'transaction' },
+    // Batches without `record_form` have the layout that earlier releases stored.
+    layout: { record_kind: 'transaction', ...(columnsOf(request) ? { record_form: 'columns' } : {}) },
     acceptedAt,
   }
   return joinBatch(store, batch, request)
@@ -111,6 +109,57 @@ function* select(
   }
 }
 
+type Read = Pick<Prepared, 'known' | 'candidates' | 'plain'>
+
+/** Reads lines one by one; a line with an outcome keeps it. */
+function readRows(
+  lines: Iterable<{ record: TransactionLine; given?: RecordOutcome }>,
+  { client, now }: Work<TransactionBatch>,
+  { batchNo }: Batch,
+  { inspect }: Pick<Deps, 'inspect'>,
+): Read {
+  const known: RecordOutcome[] = []
+  const candidates: Candidate[] = []
+  for (const { record, given } of lines) {
+    if (given) {
+      known.push(given)
+      continue
+    }
+    const { merchant_reference: reference } = record.transaction
+    inspect?.({ line: record.line, reference: typeof reference === 'string' ? reference : undefined })
+    const read = readLine(record, client, batchNo, now)
+    if ('row' in read) candidates.push(read)
+    else known.push(read)
+  }
+  return { known, candidates, plain: undefined }
+}
+
+/**
+ * Reads a chunk whose request has columns: its plain lines stay there, and each other line is read by itself. Undefined
+ * for a chunk that is read line by line: one without columns or with few lines, a part of a chunk, a chunk of a
+ * cancelled batch, or one whose line numbers don't grow, because outcomes are sorted by them.
+ */
+function readColumns(
+  work: Work<TransactionBatch>,
+  batch: Batch,
+  deps: Pick<Deps, 'inspect'>,
+  { skipped, probe }: Selection,
+): Read | undefined {
+  const { request, client, now } = work
+  const columns = columnsOf(request)
+  if (!columns || probe || skipped.size > 0 || batch.cancelledAt !== null) return undefined
+  if (!grow(columns, othersOf(request))) return undefined
+  const apart = notPlainIn(columns)
+  mark(columns, columns.entity_uid, uid => client.entities.includes(uid), apart)
+  mark(columns, columns.created_at, time => !isAhead(time, now), apart)
+  const lines = [...apart].map(at => lineAt(columns, at))
+  const others = [...lines, ...othersOf(request)].map(record => ({ record }))
+  const plain = without(columns, apart)
+  for (const [at, line] of plain.line.entries())
+    deps.inspect?.({ line, reference: valueAt(plain.merchant_reference, at) || undefined })
+  return { ...readRows(others, work, batch, deps), plain }
+}
+
 function readLine(record: TransactionLine, client: Client, batchNo: number, now: number): Candidate | RecordOutcome {
   const { line } = record
   const { transaction } = record
@@ -125,30 +174,8 @@ function readLine(record: TransactionLine, client: Client, batchNo: number, now:
 
 function judge({ entity_uid, created_at }: Transaction, client: Client, now: number): Refusal | undefined {
   if (!client.entities.includes(entity_uid)) return refuse('entity_forbidden', 'body.entity_uid')
-  if (Date.parse(created_at) > now + AHEAD_MS_MAX) return refuse('field_range', 'body.created_at')
+  if (isAhead(created_at, now)) return refuse('field_range', 'body.created_at')
   return undefined
 }
 
-function rowOf(given: Transaction, batchNo: number): StoredTransaction {
-  return {
-    transactionUid: given.transaction_uid,
-    entityUid: given.entity_uid,
-    merchantReference: given.merchant_reference ?? null,
-    type: given.type,
-    brand: given.brand ?? null,
-    maskedCard: given.masked_card ?? null,
-    tokenReference: given.token_reference ?? null,
-    currency: given.currency,
-    amount: BigInt(given.amount),
-    fee: BigInt(given.fee),
-    commission: BigInt(given.commission),
-    createdAt: given.created_at,
-    settledAt: given.settled_at ?? null,
-    clearingDate: given.clearing_date ?? null,
-    clearingMerchant: given.clearing_merchant ?? null,
-    bankAccount: given.bank_account ?? null,
-    clearingReference: given.clearing_reference ?? null,
-    settlementBatch: given.settlement_batch ?? null,
-    batchNo,
-  }
-}
+const isAhead = (time: string, now: number) => Date.parse(time) > now + AHEAD_MS_MAX

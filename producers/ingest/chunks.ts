@@ -1,6 +1,6 @@
 // Cuts the rows of a file into chunks of lines. Rows that the reader refused are reported in their place and never
 // sent. The same file always gives the same chunks.
-import type { TransactionLine } from '../../src/job/transaction-batch.ts'
+import type { TransactionLine } from '../../src/job/ledger/columns.ts'
 import { type LedgerChunk, openCutter } from '../transaction-batch.ts'
 import type { RefusedRow, Row } from './record.ts'
 import { type RowOptions, readRows } from './rows.ts'

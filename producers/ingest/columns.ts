@@ -1,6 +1,6 @@
 // The columns that a file of transactions may have, and the column that each name in its header means. Amounts are
 // either in major units (`amount`) or in minor units (`amount_minor`), never in both.
-import { TRANSACTION_FIELDS } from '../../src/job/transaction-batch.ts'
+import { TRANSACTION_FIELDS } from '../../src/job/ledger/transaction.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ColumnMap } from '../rows/layout.ts'
 

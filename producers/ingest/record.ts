@@ -1,7 +1,7 @@
 // Turns one row of a file into a ledger line, or into the reason why it can't be one. Only the form of the file is
 // checked here (units, times with an offset); the worker checks everything else.
 import type { Reason } from '../../src/errors.ts'
-import type { TransactionLine } from '../../src/job/transaction-batch.ts'
+import type { TransactionLine } from '../../src/job/ledger/columns.ts'
 import { checkMinor, minorOf } from '../../src/token/amount.ts'
 import type { Layout } from './columns.ts'
 

@@ -8,6 +8,7 @@ import { addReason, type ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
+import { formByFeature } from '../client/in-form.ts'
 import { connect } from '../client.ts'
 import { checkBatchId, type FileRunDeps, nameOfSource } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
@@ -74,7 +75,8 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   try {
     const input = await openSource(source, digests)
     const chunks = cutRows(readRows(input.bytes, rowOptions), options.chunk)
-    const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked) }
+    const form = await formByFeature('ledger_columns', deps)
+    const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked), form }
     const sent = await sendChunks(chunks, plan, client, deps, async end => {
       for (const [outcome, n] of Object.entries(end.counts)) counts[outcome as keyof Counts] += n
       for (const { outcome, reason } of end.refused) addReason(reasons, outcome, reason, 1)

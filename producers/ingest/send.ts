@@ -5,6 +5,7 @@ import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
+import { type RecordForm, sendInForm } from '../client/in-form.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import { FileError } from '../rows/file-error.ts'
@@ -25,7 +26,7 @@ const NO_RESULT: Promise<Result | undefined> = Promise.resolve(undefined)
 
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
-  { batchId, inFlight, extent }: LedgerPlan & { inFlight: number },
+  { batchId, inFlight, extent, form }: LedgerPlan & { inFlight: number; form: RecordForm },
   client: Client,
   deps: FileRunDeps,
   onChunkEnd: (end: ChunkEnd) => Promise<void>,
@@ -52,9 +53,10 @@ export async function sendChunks(
         break
       }
       rows += next.refused.length + (next.chunk?.lines.length ?? 0)
-      while (window.length >= inFlight) await awaitOldest()
+      // The first chunk goes alone, because its answer shows the form of the batch.
+      while (window.length >= (form.isSettled ? inFlight : 1)) await awaitOldest()
       const answer = next.chunk
-        ? answerDeadline.watch(send(next.chunk, { batchId, extent }, client, deps.stop))
+        ? answerDeadline.watch(send(next.chunk, { batchId, extent, form }, client, deps.stop))
         : NO_RESULT
       answer.catch(() => {})
       window.push({ rows: next, answer })
@@ -71,13 +73,20 @@ export async function sendChunks(
   return { complete, rows }
 }
 
-async function send(chunk: LedgerChunk, plan: LedgerPlan, client: Client, stop: AbortSignal): Promise<Result> {
-  const ask = transactionBatch(plan, chunk)
-  if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
-  return untilSent(
-    () => client.call('transaction-batch', ask.request, { jti: ask.jti, timeoutMs: ANSWER_MS_MAX }),
-    stop,
-  )
+function send(
+  chunk: LedgerChunk,
+  { form, ...plan }: LedgerPlan & { form: RecordForm },
+  client: Client,
+  stop: AbortSignal,
+): Promise<Result> {
+  return sendInForm(form, word => {
+    const ask = transactionBatch(plan, chunk, word)
+    if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
+    return untilSent(
+      () => client.call('transaction-batch', ask.request, { jti: ask.jti, timeoutMs: ANSWER_MS_MAX }),
+      stop,
+    )
+  })
 }
 
 function endOf({ chunk, refused }: RowChunk, result: Result | undefined): ChunkEnd {
@@ -121,6 +130,7 @@ const NEXT: Record<string, string> = {
   batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
   batch_layout: 'Another batch has this id; choose another --batch-id.',
   role_missing: 'Ask the operator to grant the client the role LEDGER_WRITE.',
+  field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
   entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
   jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
 }

@@ -1,15 +1,17 @@
 // Writes the output files and the checkpoint of a run together: a checkpoint never names rows that aren't durable yet, and
 // names each file before the file is there, so that no other file is ever taken for it.
+
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { addReason } from '../../src/job/chunk-outcomes.ts'
+import type { RecordForm } from '../client/in-form.ts'
 import { type FileCounts, type FileReasons, noFileCounts, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
 import type { Row } from '../rows/rows.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type OutputName, type Paths, type Variant } from './batch-identity.ts'
 import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import { formOption, type RecordForm } from './chunk/record-form.ts'
+import { formOption } from './chunk/record-form.ts'
 import type { MigrateOptions } from './options.ts'
 import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
 import { outputForms, textsOf } from './output-files.ts'

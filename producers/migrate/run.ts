@@ -1,11 +1,13 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
 // order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
 // row does.
+
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { tellTo } from '../answer-deadline.ts'
+import type { RecordForm } from '../client/in-form.ts'
 import { type Client, connect } from '../client.ts'
 import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, type FileRunDeps } from '../file-run.ts'
@@ -26,7 +28,7 @@ import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
-import { formOption, mayHaveColumns, type RecordForm, recordFormOf } from './chunk/record-form.ts'
+import { formOption, mayHaveColumns, recordFormOf } from './chunk/record-form.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'

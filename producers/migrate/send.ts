@@ -1,5 +1,6 @@
 // Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
 // sends an unanswered chunk again; here it is only awaited.
+
 import { isRefusal } from '../../src/errors.ts'
 import type { BlockForm } from '../../src/job/block/record-columns.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
@@ -7,6 +8,7 @@ import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
+import { type RecordForm, sendInForm } from '../client/in-form.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import type { RowChunk } from '../rows/chunks.ts'
@@ -14,7 +16,7 @@ import { FileError } from '../rows/file-error.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
-import { chunkIn, type RecordForm, sendInForm } from './chunk/record-form.ts'
+import { chunkIn } from './chunk/record-form.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'

@@ -2,18 +2,24 @@
 // than the statement itself, so the array literals are built here. In a set of more than 64 rows a column with the same
 // value in every row is sent as one value, except the first column.
 
-export interface Column<Row> {
+export interface ColumnType {
   name: string
   type: string
   /** What the value is cast to, if it can't be an element of an array parameter (an array of arrays has no rows). */
   as?: string
-  /** The value's text, or null. */
-  text: (row: Row) => string | number | null
   /** The texts hold no character that an array literal must quote. */
   plain: boolean
   /** Makes the array in its binary form (binary.ts) of the texts, if the server reads that faster. */
   array?: ((texts: readonly (string | null)[]) => Buffer) | undefined
 }
+
+export interface Column<Row> extends ColumnType {
+  /** The value's text, or null. */
+  text: (row: Row) => string | number | null
+}
+
+/** The values of a column; one value if they are all the same; or the array of all values in its binary form. */
+export type Cells = readonly (string | number | null)[] | Buffer
 
 interface RowSet {
   /**
@@ -31,20 +37,31 @@ const FEW = 64
 
 /** Makes a derived table of `rows`, of which there must be at least one. */
 export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): RowSet {
+  return cellSet(
+    columns,
+    columns.map(({ text }) => rows.map(text)),
+    rows.length,
+  )
+}
+
+/** Makes a derived table of the cells of columns. `count`: the number of rows, at least one. */
+export function cellSet(columns: readonly ColumnType[], cells: readonly Cells[], count: number): RowSet {
   const values: (string | Buffer | null)[] = []
   const arrays: string[] = []
   const names: string[] = []
   const select: string[] = []
   let shape = ''
   for (const [index, column] of columns.entries()) {
-    const cells = rows.map(column.text)
-    const [first = null] = cells
+    const given = cells[index] ?? []
     // With several rows the first column is always an array, so that the number of rows is known. A single row needs no
     // array, and PostgreSQL reuses the plan of a statement without arrays; with an array it may plan anew each time.
     // Which columns of a few rows are the same is chance: each mix would be a statement of its own to prepare.
-    const mayBeOnce = rows.length === 1 || (index > 0 && rows.length > FEW)
-    const once = mayBeOnce && cells.every(cell => cell === first)
-    values.push(once ? (first === null ? null : String(first)) : arrayOf(column, cells))
+    const mayBeOnce = count === 1 || (index > 0 && count > FEW)
+    const bytes = Buffer.isBuffer(given) ? given : undefined
+    const listed = bytes ? [] : (given as Values)
+    const once = mayBeOnce && !bytes && isSame(listed)
+    if (once) values.push(textOf(listed[0] ?? null))
+    else values.push(bytes ?? arrayOf(column, whole(listed, count)))
     shape += once ? '1' : 'n'
     const cast = column.as === undefined ? '' : `::${column.as}`
     if (once) select.push(`$${index + 1}::${column.type}${cast}`)
@@ -63,7 +80,21 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
   }
 }
 
-function arrayOf<Row>({ array, plain }: Column<Row>, cells: readonly (string | number | null)[]): string | Buffer {
+type Values = readonly (string | number | null)[]
+
+function isSame(values: Values): boolean {
+  const [first] = values
+  return values.every(value => value === first)
+}
+
+const textOf = (value: string | number | null) => (value === null ? null : String(value))
+
+/** All values of a column that may be given as one. */
+export function whole<Value>(values: readonly Value[], count: number): readonly Value[] {
+  return values.length === count ? values : new Array<Value>(count).fill(values[0] as Value)
+}
+
+function arrayOf({ array, plain }: ColumnType, cells: Values): string | Buffer {
   if (array) return array(cells as readonly (string | null)[])
   return plain ? plains(cells) : texts(cells)
 }

@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
-import { TRANSACTION_TYPES } from '../../src/job/transaction-batch.ts'
+import type { BlockForm } from '../../src/job/block/record-columns.ts'
+import { inColumns } from '../../src/job/ledger/columns.ts'
+import { TRANSACTION_TYPES } from '../../src/job/ledger/transaction.ts'
 import { openLog } from '../../src/log.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
@@ -73,16 +75,13 @@ describe('a transaction-batch', () => {
   })
 
   const newBatch = () => `batch-${batches++}`
-  const send = (transactions: Record<string, unknown>[], batchId = newBatch(), chunk = 0) =>
-    client.call(
-      'transaction-batch',
-      {
-        batch_id: batchId,
-        chunk,
-        transactions: transactions.map((transaction, index) => ({ line: index + 1, transaction })),
-      },
-      { jti: `${batchId}-${chunk}` },
-    )
+  type Lines = readonly Record<string, unknown>[]
+  const sendAs = (form: BlockForm, transactions: Lines, batchId = newBatch(), chunk = 0) => {
+    const lines = transactions.map((transaction, index) => ({ line: index + 1, transaction }))
+    const members = form === 'rows' ? { transactions: lines } : inColumns(lines)
+    return client.call('transaction-batch', { batch_id: batchId, chunk, ...members }, { jti: `${batchId}-${chunk}` })
+  }
+  const send = (transactions: Lines, batchId?: string, chunk?: number) => sendAs('rows', transactions, batchId, chunk)
   const made = (seed: string, count = 1, more: Partial<SampleTransaction> = {}) =>
     Array.from({ length: count }, (_, index) => ({ ...transactionOf(index, { entity: ENTITY, seed }), ...more }))
   const one = (seed: string, more: Record<string, unknown> = {}) => ({
@@ -172,14 +171,19 @@ describe('a transaction-batch', () => {
     expect(result.records).toMatchObject([{ line: 2, reason: 'transaction_conflict' }])
   })
 
-  it('stores each line once and tells one CREATED for it, when many chunks with the same lines run at once', async () => {
+  it('stores each line once and tells one CREATED for it, when many chunks of both forms with the same lines run at once', async () => {
     const lines = made('race', 300)
     // Chunks are shuffled, overlap, and hold lines of several months without partitions; one line in four differs.
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, copy) => {
         const order = lines.map((line, index) => ({ line, key: (index * 7_919 + copy * 104_729) % 1_009 }))
         const shuffled = order.sort((a, b) => a.key - b.key).map(({ line }) => line)
-        return send(copy % 4 === 3 ? shuffled.map(line => ({ ...line, created_at: '2011-11-11T11:11:11Z' })) : shuffled)
+        const form = copy % 2 === 0 ? 'columns' : 'rows'
+        const isOther = copy % 4 === 3 || copy === 4
+        return sendAs(
+          form,
+          isOther ? shuffled.map(line => ({ ...line, created_at: '2011-11-11T11:11:11Z' })) : shuffled,
+        )
       }),
     )
     const sum = (outcome: 'CREATED' | 'UNCHANGED' | 'REJECTED' | 'FAILED') =>
@@ -197,15 +201,25 @@ describe('a transaction-batch', () => {
   })
 
   it('is answered from its receipt when it comes again, and refused as another chunk under its jti', async () => {
-    const batchId = newBatch()
-    const lines = [...made('again', 3), one('again-bad', { currency: 'XTS' })]
-    const first = await send(lines, batchId)
-    const again = await send(lines, batchId)
-    expect(again).toEqual({ ...first, attempt: again.attempt })
-    expect(await send(made('again', 2), batchId)).toMatchObject({
-      code: 400,
-      error: { details: { 'body.jti': { code: 'jti_reused' } } },
-    })
+    const reused = { code: 400, error: { details: { 'body.jti': { code: 'jti_reused' } } } }
+    for (const [form, other] of [
+      ['rows', 'columns'],
+      ['columns', 'rows'],
+    ] as const) {
+      const batchId = newBatch()
+      const lines = [...made(`again-${form}`, 3), one('again-bad', { currency: 'XTS' })]
+      const first = await sendAs(form, lines, batchId)
+      expect(first.counts).toMatchObject({ CREATED: 3, REJECTED: 1 })
+      const again = await sendAs(form, lines, batchId)
+      expect(again).toEqual({ ...first, attempt: again.attempt })
+      expect(await sendAs(form, made('again', 2), batchId)).toMatchObject(reused)
+      // The same lines in the other form are another chunk, and another chunk in it isn't the batch's.
+      expect(await sendAs(other, lines, batchId)).toMatchObject(reused)
+      expect(await sendAs(other, made('again', 2), batchId, 1)).toMatchObject({
+        code: 400,
+        error: { details: { 'body.request.batch_id': { code: 'batch_layout' } } },
+      })
+    }
   })
 
   it('is refused as a whole without its role, under another jti than its chunk’s, and in a batch of tokens', async () => {
@@ -231,33 +245,42 @@ describe('a transaction-batch', () => {
   })
 
   it('answers what was not started as CANCELLED once its batch is cancelled', async () => {
-    const batchId = newBatch()
-    await send(made('cancel', 2), batchId)
-    await ask(`update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`, [batchId])
-    const result = await send(made('cancelled', 2), batchId, 1)
-    expect(result.counts).toMatchObject({ CREATED: 0, CANCELLED: 2 })
+    for (const form of ['rows', 'columns'] as const) {
+      const batchId = newBatch()
+      await sendAs(form, made(`cancel-${form}`, 2), batchId)
+      await ask(`update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`, [batchId])
+      const result = await sendAs(form, made('cancelled', 2), batchId, 1)
+      expect(result.counts).toMatchObject({ CREATED: 0, CANCELLED: 2 })
+    }
   })
 
   it('lets a line that finds a bug fail alone, and decides it anew when the chunk comes again', async () => {
     await workers.close()
     const misbehaving = await installation.startWorkers({ processes: 1, roles: ['bulk'], script: MISBEHAVING })
-    const batchId = newBatch()
-    const lines = made('poison', 20).map((line, index) =>
-      index === 7 ? { ...line, merchant_reference: 'POISON-THROW' } : line,
-    )
-    const first = await send(lines, batchId)
-    expect(first.counts).toMatchObject({ CREATED: 19, FAILED: 1 })
-    expect(first.records).toMatchObject([
-      { line: 8, outcome: 'FAILED', code: 500, reference: lines[7]?.transaction_uid },
-    ])
+    const chunks = (['rows', 'columns'] as const).map(form => {
+      const lines = made(`poison-${form}`, 20).map((line, index) =>
+        index === 7 ? { ...line, merchant_reference: 'POISON-THROW' } : line,
+      )
+      return { form, lines, batchId: newBatch(), revision: 0 }
+    })
+    for (const chunk of chunks) {
+      const first = await sendAs(chunk.form, chunk.lines, chunk.batchId)
+      chunk.revision = first.revision
+      expect(first.counts).toMatchObject({ CREATED: 19, FAILED: 1 })
+      expect(first.records).toMatchObject([
+        { line: 8, outcome: 'FAILED', code: 500, reference: chunk.lines[7]?.transaction_uid },
+      ])
+    }
     await misbehaving.close()
     await installation.startWorkers({ processes: 1, roles: ['bulk'] })
-    const again = await send(lines, batchId)
-    expect(again.revision).toBeGreaterThan(first.revision)
-    expect(again.counts).toMatchObject({ CREATED: 20, FAILED: 0 })
+    for (const { form, lines, batchId, revision } of chunks) {
+      const again = await sendAs(form, lines, batchId)
+      expect(again.revision).toBeGreaterThan(revision)
+      expect(again.counts).toMatchObject({ CREATED: 20, FAILED: 0 })
+    }
   })
 
-  it('stores, answers and keeps the same for lines that only the schema checks, for any values', async () => {
+  it('stores, answers and keeps the same for lines in columns and for lines that only the schema checks, for any values', async () => {
     // The fast check doesn't accept an entity in capitals, so the schema checks the line; the entity is the same.
     const twinOf = (lines: Record<string, unknown>[], seed: string) =>
       lines.map((line, index) => ({
@@ -272,9 +295,9 @@ describe('a transaction-batch', () => {
       fc.asyncProperty(fc.array(changed, { minLength: 1, maxLength: 20 }), async changes => {
         runs += 1
         const lines = changes.map((change, index) => ({ ...one(`any-${runs}-${index}`), ...change }))
-        const seen = async (given: readonly Record<string, unknown>[]) => {
+        const seen = async (given: readonly Record<string, unknown>[], form: BlockForm = 'rows') => {
           const batchId = newBatch()
-          const { counts, records, code } = await send([...given], batchId)
+          const { counts, records, code } = await sendAs(form, given, batchId)
           const uids = given.map(line => String(line['transaction_uid']))
           const [receipt] = await ask<{ outcomes: string }>(
             'select outcomes::text as outcomes from tokenmill.receipt where batch_no = (select batch_no from tokenmill.batch where batch_id = $1)',
@@ -290,6 +313,20 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
         const plain = await seen(lines)
         const twin = await seen(twinOf(lines, `twin-${runs}`))
         expect(twin.text).toBe(plain.text)
+        const renamed = (seed: string) =>
+          lines.map((line, index) => ({ ...line, transaction_uid: uidOf(`${seed}-${runs}-${index}`) }))
+        const columns = await seen(renamed('columns'), 'columns')
+        expect(columns.text).toBe(plain.text)
+        // The same again and some others, a uid twice, and a line with the uid of another one.
+        const mixOf = (all: readonly Record<string, unknown>[], seed: string) => [
+          ...all,
+          ...made(`${seed}-${runs}`, 70),
+          ...all.slice(0, 3),
+          { ...all[0], amount: '0', fee: '1' },
+        ]
+        const mixed = await seen(mixOf(lines, 'mixed'))
+        const inBoth = await seen(mixOf(renamed('columns'), 'mixed-columns'), 'columns')
+        expect(inBoth.text).toBe(mixed.text)
         // The stored rows equal what the server reads from the given texts.
         const stored = new Set(plain.stored.map(({ row }) => row['transaction_uid']))
         const taken = lines.filter(line => stored.has(line.transaction_uid))

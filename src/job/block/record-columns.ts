@@ -139,8 +139,12 @@ export function spreadColumns(plaintext: Buffer, records: number): Buffer | unde
   return Buffer.concat(lines)
 }
 
-/** The records of a block in their order: places in its columns, and of its other lines. */
-export function* inOrder({ columns }: ReadColumns): Generator<{ at: number } | { other: number }> {
+/** The records of a chunk in their order: places in its columns, and of its other lines. */
+export function* inOrder({
+  columns,
+}: {
+  columns: { line: { length: number }; others: readonly number[] }
+}): Generator<{ at: number } | { other: number }> {
   let at = 0
   for (const [other, place] of columns.others.entries()) {
     for (; at + other < place; at += 1) yield { at }

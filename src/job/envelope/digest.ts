@@ -24,13 +24,14 @@ export function chunkText(request: Record<string, unknown>, records: Buffer): st
 }
 
 /**
- * The text of a chunk of transactions. The transactions are replaced by one digest of their JSON, in which the order of
- * members counts: canonicalising a thousand records takes longer than storing them.
+ * The text of a chunk of transactions. Its lines are replaced by the digest of their text, and so are its columns:
+ * canonicalising a thousand records takes longer than storing them. So the same lines in another form are another chunk.
  */
 export function ledgerText(request: Record<string, unknown>): string {
-  const { transactions, ...rest } = withoutExtent(request)
-  const written = createHash('sha256').update(JSON.stringify(transactions)).digest('base64url')
-  return requestText('transaction-batch', { ...rest, transactions: written })
+  const { transactions, columns, ...rest } = withoutExtent(request)
+  const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+  const inColumns = columns === undefined ? {} : { columns: digest(columns) }
+  return requestText('transaction-batch', { ...rest, ...inColumns, transactions: digest(transactions) })
 }
 
 /** The canonical JSON (RFC 8785) of a value. */

@@ -13,6 +13,8 @@ export const FEATURES = [
   'knows_key',
   /** Blocks of the form `columns`. */
   'columns',
+  /** The member `columns` of a chunk of transactions. */
+  'ledger_columns',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

@@ -1,10 +1,14 @@
 // Parses JSON objects strictly: only UTF-8, and no name twice within an object, because another parser of the same
 // bytes might take the other value (RFC 7515, 4). Deeply nested input is accepted.
+import { isAscii } from 'node:buffer'
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The parsed object; undefined for anything that isn't a strict JSON object. */
 export function readObject(bytes: Buffer): Record<string, unknown> | undefined {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    // ASCII is copied, where the decoder would look at each byte.
+    const text = isAscii(bytes) ? bytes.toString('latin1') : UTF_8.decode(bytes)
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const namesOnce = isPlain(value, text) || countColons(text) === countMembers(value)

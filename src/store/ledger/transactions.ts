@@ -1,8 +1,9 @@
 // The ledger: transaction lines, which are written once and never changed. The columns that reports query are named
 // here.
-import type { TransactionType } from '../../job/transaction-batch.ts'
-import { bigints, dates, texts, timestamps, uuidBytes, uuids } from '../binary.ts'
-import { type Column, rowSet } from '../columns.ts'
+import { TEXT_FIELDS, type TextField, type TransactionColumns } from '../../job/ledger/columns.ts'
+import type { TransactionType } from '../../job/ledger/transaction.ts'
+import { bigints, compareAt, dates, orderOf, pick, texts, timestamps, uuidBytes, uuids } from '../binary.ts'
+import { type Cells, type Column, cellSet, rowSet, whole } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 /** A line of the ledger as the store holds it. */
@@ -98,25 +99,88 @@ const namesOf = (columns: typeof SAID, prefix = '') => columns.map(({ name }) =>
 
 const UIDS = COLUMNS.filter(({ name }) => name === 'transaction_uid' || name === 'created_at')
 
+/** Lines in columns. A column of texts has one value if its values are all the same. */
+export interface StoredColumns {
+  count: number
+  /** The 16 bytes of each uid. */
+  uids: Buffer
+  texts: Readonly<Record<TextField, readonly (string | null)[]>>
+  batchNo: number
+}
+
+const textsOf = (make: (name: TextField) => readonly (string | null)[]) =>
+  Object.fromEntries(TEXT_FIELDS.map(name => [name, make(name)])) as unknown as StoredColumns['texts']
+
+/** The columns of a chunk, all lines of which are well-formed. */
+export function columnsOf(given: TransactionColumns, batchNo: number): StoredColumns {
+  return {
+    count: given.line.length,
+    uids: Buffer.from(given.transaction_uid, 'hex'),
+    texts: textsOf(name => (given[name].includes('') ? given[name].map(value => value || null) : given[name])),
+    batchNo,
+  }
+}
+
+const TEXTS = new Map(SAID.map(({ name, text }) => [name, text as (row: StoredTransaction) => string | null]))
+
+/** The columns of rows, which are of one batch. */
+export function columnsOfRows(rows: readonly StoredTransaction[], batchNo: number): StoredColumns {
+  return {
+    count: rows.length,
+    uids: uuidBytes(rows.map(({ transactionUid }) => transactionUid)),
+    texts: textsOf(name => rows.map(TEXTS.get(name) ?? (() => null))),
+    batchNo,
+  }
+}
+
+/** The lines of both. */
+export function joined(one: StoredColumns, other: StoredColumns): StoredColumns {
+  if (one.count === 0 || other.count === 0) return one.count === 0 ? other : one
+  return {
+    count: one.count + other.count,
+    uids: Buffer.concat([one.uids, other.uids]),
+    texts: textsOf(name => [...whole(one.texts[name], one.count), ...whole(other.texts[name], other.count)]),
+    batchNo: one.batchNo,
+  }
+}
+
+/** The places of the lines in the order of their uids; undefined if a uid is there twice. */
+export function orderOfUids({ uids }: StoredColumns): number[] | undefined {
+  const order = orderOf(uids)
+  return order.some((place, index) => index > 0 && compareAt(uids, place, order[index - 1] ?? 0) === 0)
+    ? undefined
+    : order
+}
+
 /**
- * Claims the uids of these lines; each uid must occur once. It goes in the order of the uids and waits for other
- * transactions that claim one of them. Returns the uids that were free.
+ * Claims the uids of lines in this order, which is that of the uids. Waits for other transactions that claim one of them.
+ * Returns the uids that were free; `all` without naming them, because that is usual.
  */
-export async function claim(db: Db, lines: readonly StoredTransaction[]): Promise<Set<string>> {
-  const { shape, source, values } = rowSet(UIDS, lines)
-  const { rows } = await db.query<{ transaction_uid: string }>({
+export async function claim(
+  db: Db,
+  { count, uids, texts: { created_at: times } }: StoredColumns,
+  order: readonly number[],
+): Promise<ReadonlySet<string> | 'all'> {
+  const ordered = whole(times, count)
+  const cells = [uuids(pick(uids, order)), times.length === 1 ? times : order.map(place => ordered[place] ?? null)]
+  const { shape, source, values } = cellSet(UIDS, cells, count)
+  const { rows } = await db.query<{ free: string | null }>({
     name: `ledger-claim-${shape}`,
-    text: `insert into tokenmill.ledger_uid (${namesOf(UIDS)}) select ${namesOf(UIDS)} from ${source}
-on conflict on constraint transaction_uid_stands_once do nothing returning transaction_uid`,
-    values,
+    text: `with claimed as (
+  insert into tokenmill.ledger_uid (${namesOf(UIDS)}) select ${namesOf(UIDS)} from ${source}
+  on conflict on constraint transaction_uid_stands_once do nothing returning transaction_uid
+) select case when count(*) < $${values.length + 1}::bigint then coalesce(array_agg(transaction_uid), '{}')::text end as free from claimed`,
+    values: [...values, String(count)],
   })
-  return new Set(rows.map(row => row.transaction_uid))
+  const free = rows[0]?.free ?? null
+  return free === null ? 'all' : new Set(free.slice(1, -1).split(','))
 }
 
 /** Inserts lines whose uids were claimed in this transaction. */
-export async function insertAll(db: Db, lines: readonly StoredTransaction[]): Promise<void> {
-  if (lines.length === 0) return
-  const { shape, source, values } = rowSet(COLUMNS, lines)
+export async function insertAll(db: Db, { count, uids, texts: cells, batchNo }: StoredColumns): Promise<void> {
+  if (count === 0) return
+  const all: Cells[] = [uuids(uids), ...TEXT_FIELDS.map(name => cells[name]), [String(batchNo)]]
+  const { shape, source, values } = cellSet(COLUMNS, all, count)
   await db.query({
     name: `ledger-insert-${shape}`,
     text: `insert into tokenmill.transaction (${namesOf(COLUMNS)}) select ${namesOf(COLUMNS)} from ${source}`,

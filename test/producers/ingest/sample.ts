@@ -1,6 +1,6 @@
 // Transactions for tests and benches: made from a number, so that each run has the same.
 import { createHash } from 'node:crypto'
-import { AMOUNT_SIGNS, TRANSACTION_TYPES } from '../../../src/job/transaction-batch.ts'
+import { AMOUNT_SIGNS, TRANSACTION_TYPES } from '../../../src/job/ledger/transaction.ts'
 
 export interface SampleOptions {
   entity: string

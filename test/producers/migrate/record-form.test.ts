@@ -3,9 +3,10 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RecordForm, sendInForm } from '../../../producers/client/in-form.ts'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
 import { checkpointPath, readCheckpoint } from '../../../producers/migrate/checkpoint.ts'
-import { type RecordForm, recordFormOf, sendInForm } from '../../../producers/migrate/chunk/record-form.ts'
+import { recordFormOf } from '../../../producers/migrate/chunk/record-form.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { migrate } from '../../../producers/migrate/run.ts'
 import { writeSample } from '../../../producers/migrate/sample.ts'
@@ -190,6 +191,7 @@ describe('a chunk', () => {
       ['body.jti', 'jti_reused'],
       ['body.request.batch_id', 'batch_layout'],
       ['body.request.block', 'block_records'],
+      ['body.columns', 'field_unknown'],
     ] as const) {
       const refused = answered(field, code)
       expect(await send({ now: 'columns', isSettled: false }, { columns: refused, rows: good })).toEqual({

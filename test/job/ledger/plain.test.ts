@@ -1,9 +1,10 @@
 // The fast check of transactions: the schema accepts every transaction that passes it, and leaves it unchanged.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isPlain, TRANSACTION_TYPES, Transaction } from '../../src/job/transaction-batch.ts'
-import { transactionOf } from '../producers/ingest/sample.ts'
-import { volume } from '../support/volume.ts'
+import { isPlain } from '../../../src/job/ledger/plain.ts'
+import { TRANSACTION_TYPES, Transaction } from '../../../src/job/ledger/transaction.ts'
+import { transactionOf } from '../../producers/ingest/sample.ts'
+import { volume } from '../../support/volume.ts'
 
 const ENTITY = '7d9f1c52-3f0e-4a7b-9c1d-2b8e6f4a5d30'
 const sample = (index: number) => transactionOf(index, { entity: ENTITY })

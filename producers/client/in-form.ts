@@ -1,0 +1,59 @@
+// The form in which the chunks of a batch are sent: in columns where every live worker reads them, else in rows. All chunks
+// of a batch have the form of its first one, because the same rows in another form are another chunk. Where nothing tells
+// the form, the first chunk finds it out.
+import type { BlockForm } from '../../src/job/block/record-columns.ts'
+import type { Feature } from '../../src/job/envelope/features.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { FileRunDeps } from '../file-run.ts'
+import { listedFeatures } from '../live-features.ts'
+import { openTrustedKeys } from './trusted-keys.ts'
+
+export interface RecordForm {
+  /** Changes with the answer to a chunk that shows that the batch has the other form. */
+  now: BlockForm
+  /** A chunk was answered: the next ones needn't go alone. */
+  isSettled: boolean
+  /** The run's records can't stand in columns. */
+  isFixed?: true
+}
+
+/**
+ * The form of a batch of which nothing is known: columns if every live worker announces the feature. Never throws: without
+ * an answer, rows are sent.
+ */
+export async function formByFeature(feature: Feature, deps: FileRunDeps): Promise<RecordForm> {
+  const { queues, credentials, log, clock } = deps
+  const read = deps.features ?? listedFeatures(queues, openTrustedKeys(credentials, log), clock)
+  const features: readonly string[] = await read().catch(() => [])
+  return { now: features.includes(feature) ? 'columns' : 'rows', isSettled: false }
+}
+
+/**
+ * Sends a chunk in the form of the batch. If it is refused as one of another form, it is sent once more in the other form:
+ * the refused one took no effect. So a run that was wrong about the form, because the queue still held a job of an earlier
+ * run in the other form, finds it out. Returns the first refusal if the second chunk is refused, too.
+ */
+export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Promise<Result>): Promise<Result> {
+  const first = form.now
+  const result = await send(first)
+  const other = first === 'rows' ? 'columns' : 'rows'
+  const again = !form.isFixed && isOfOtherForm(result) ? await send(other) : undefined
+  form.isSettled = true
+  if (!again || isOfOtherForm(again)) return result
+  form.now = other
+  return again
+}
+
+/**
+ * Whether the chunk was refused because it was done in another form, because the batch has another form, or by a worker of
+ * an older release, which counted its lines or doesn't know the member.
+ */
+function isOfOtherForm({ error }: Result): boolean {
+  const code = (field: string) => error?.details?.[field]?.code
+  return (
+    code('body.jti') === 'jti_reused' ||
+    code('body.request.batch_id') === 'batch_layout' ||
+    code('body.request.block') === 'block_records' ||
+    code('body.columns') === 'field_unknown'
+  )
+}

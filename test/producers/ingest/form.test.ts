@@ -1,0 +1,155 @@
+// In which form the chunks of a file travel: one form for the whole batch, columns only where all live workers read them,
+// and a ledger and results that don't show the form. Each line stands once, though workers are killed.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { FileRunDeps } from '../../../producers/file-run.ts'
+import { ingest } from '../../../producers/ingest/run.ts'
+import { readCompact } from '../../../src/job/envelope/envelope.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import { childrenRunning, kill9 } from '../../chaos/bundle.ts'
+import { describeOnRedis } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { silent } from '../bundle.ts'
+import { CSV_HEADER, csvRowOf, transactionOf } from './sample.ts'
+
+const NOBODY = async () => []
+const ALL = async () => ['ledger_columns']
+const CHUNK = 100
+
+describeOnRedis('the form of a batch of transactions', engine => {
+  let installation: Installation
+  /** The forms in which each chunk was sent, chunk after chunk. */
+  let forms: string[] = []
+  let files = 0
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    await installation.startWorkers({ roles: ['bulk'], processes: 2 })
+  })
+  afterAll(() => installation?.close())
+
+  it('does not show: rows and columns end in the same results and the same ledger', async () => {
+    const [one, two] = [await sample(800), await sample(800)]
+    const columns = await run(one, ALL)
+    const rows = await run(two, NOBODY)
+    expect(columns.forms).toEqual(new Array(9).fill('columns'))
+    expect(rows.forms).toEqual(new Array(9).fill('rows'))
+    expect(columns.summary).toMatchObject({ complete: true, counts: { CREATED: 800, REJECTED: 80, UNCHANGED: 0 } })
+    expect(rows.summary.counts).toEqual(columns.summary.counts)
+    const texts = await Promise.all([columns, rows].map(({ summary }) => readFile(summary.results, 'utf8')))
+    const [first, second] = texts.map(text => text.split('\n').map(line => line.split(',').toSpliced(1, 1).join()))
+    expect(first).toEqual(second)
+    expect(await ledger(one)).toEqual(await ledger(two))
+  })
+
+  it('is that of its first chunk: half a file of one form goes on in it, and so does a replay', async () => {
+    for (const [first, then, form] of [
+      [NOBODY, ALL, 'rows'],
+      [ALL, NOBODY, 'columns'],
+    ] as const) {
+      const file = await sample(600)
+      const begun = await run(file, first, { stopAfter: 3 })
+      expect(begun.summary.complete).toBe(false)
+      expect(new Set(begun.forms)).toEqual(new Set([form]))
+      const wrong = form === 'rows' ? 'columns' : 'rows'
+      for (const _ of ['the rest', 'a replay']) {
+        const ended = await run(file, then)
+        expect(ended.forms).toEqual([wrong, ...new Array(7).fill(form)])
+        expect(ended.summary).toMatchObject({ complete: true, counts: { CREATED: 600, REJECTED: 60 } })
+      }
+    }
+  })
+
+  it('refuses another file under a batch id in either form', async () => {
+    await run(await sample(100), ALL, { batchId: 'taken' })
+    await expect(run(await sample(100), NOBODY, { batchId: 'taken' })).rejects.toThrow(/Chunk 0 was refused/)
+    expect(forms).toEqual(['rows', 'columns'])
+  })
+
+  it('puts each line into the ledger once, though every worker process was killed', async () => {
+    const file = await sample(4_000)
+    let killed = 0
+    const ended = await run(file, ALL, {
+      onSend: count => {
+        if (count % 12 !== 0 || killed === 3) return
+        killed += 1
+        kill9(childrenRunning('worker-process'))
+      },
+    })
+    expect(killed).toBe(3)
+    expect(ended.summary).toMatchObject({ complete: true, counts: { CREATED: 4_000, REJECTED: 400, FAILED: 0 } })
+    expect(await ledger(file)).toHaveLength(4_000)
+  }, 240_000)
+
+  /** One line in ten is refused, most of them by workers. */
+  async function sample(rows: number): Promise<string> {
+    files += 1
+    const file = join(installation.dataDir, `form-${files}.csv`)
+    const lines = Array.from({ length: rows }, (_, index) => {
+      const made = transactionOf(index, { entity: ENTITY, seed: file })
+      const row = csvRowOf(index % 3 === 0 ? { ...made, merchant_reference: `JOSÉ ${index}` } : made)
+      const wrong = { ...transactionOf(index, { entity: ENTITY, seed: `wrong ${file}` }), masked_card: `4111 ${index}` }
+      return index % 10 === 0 ? [row, csvRowOf(wrong)] : [row]
+    })
+    await writeFile(file, `${[CSV_HEADER, ...lines.flat()].join('\n')}\n`)
+    return file
+  }
+
+  /** The lines of a file that are in the ledger, without their uids, in the order of the file. */
+  async function ledger(file: string): Promise<unknown[]> {
+    const text = await readFile(file, 'utf8')
+    const uids = text
+      .split('\n')
+      .slice(1, -1)
+      .map(line => line.slice(0, 36))
+    const { rows } = await installation.vault.store.query<{ row: unknown }>({
+      text: `select to_jsonb(t) - 'transaction_uid' - 'batch_no' - 'recorded_at' as row from tokenmill.transaction as t
+where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
+      values: [uids],
+    })
+    return rows
+  }
+
+  interface RunOptions {
+    batchId?: string
+    /** The run stops after so many chunks were sent. */
+    stopAfter?: number
+    onSend?: (count: number) => void
+  }
+
+  async function run(
+    file: string,
+    features: NonNullable<FileRunDeps['features']>,
+    { batchId, stopAfter, onSend }: RunOptions = {},
+  ) {
+    forms = []
+    const stop = new AbortController()
+    const queues = watched(installation.queues, () => {
+      if (forms.length === stopAfter) stop.abort()
+      onSend?.(forms.length)
+    })
+    const deps: FileRunDeps = {
+      ...{ queues, credentials: installation.credentials, clock: Date.now, log: silent, features },
+      stream: { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream,
+      ...{ stop: stop.signal, resendMs: 2_000 },
+    }
+    const summary = await ingest({ file, chunk: CHUNK, inFlight: 4, batchId }, deps)
+    return { summary, forms }
+  }
+
+  function watched(queues: Queues, onSend: () => void): Queues {
+    const sent = new Set<string>()
+    return {
+      ...queues,
+      add(queue, job) {
+        const { request } = (readCompact((job.data as { jws: string }).jws)?.payload ?? {}) as { request?: object }
+        const form = request && 'columns' in request ? 'columns' : 'rows'
+        // A job that the queue still has is put there again.
+        if (!sent.has(`${job.id} ${form}`)) forms.push(form)
+        sent.add(`${job.id} ${form}`)
+        onSend()
+        return queues.add(queue, job)
+      },
+    }
+  }
+})
