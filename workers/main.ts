@@ -198,12 +198,13 @@ async function openDeps(
   lifetime.onClose('webhooks', webhooks.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const makesReports = config.reportsUrl !== undefined
+  const setDeps = { store, clock: systemClock, ring, metrics, log, tracer }
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax, makesReports }
   return {
     settings,
     store,
-    lookUps,
-    sets: openSets({ store, clock: systemClock, ring, metrics, log, tracer }),
+    ...{ lookUps, sets: openSets(setDeps) },
+    background: { lookUps: openLookUps(store), sets: openSets(setDeps) },
     queues,
     ring,
     directory,
