@@ -4,16 +4,18 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { writeSample } from '../producers/migrate/sample.ts'
+import type { Installation } from '../test/support/installation.ts'
 import { runBare } from './bare.ts'
 import { runDecrypt } from './decrypt.ts'
 import { writeEncrypted } from './encrypted.ts'
 import { runMigrate } from './migrate.ts'
 import { runNaive } from './naive.ts'
 import { type EngineName, openPlace, type Place } from './place.ts'
-import { openPut, type PutRun } from './put.ts'
+import type { PutRun } from './put.ts'
 import { runSchemeBatch, type SchemeRunOptions } from './scheme-batch.ts'
+import { type BesideRun, putAlone, putBesideMigration, putBesideSubmit } from './single/beside.ts'
 import { runHops } from './single/hops.ts'
-import { createAll, runLifecycle, runSingle } from './single/run.ts'
+import { runLifecycle, runSingle } from './single/run.ts'
 
 interface Line {
   case: string
@@ -44,8 +46,15 @@ try {
     if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
     if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
     if (values.cases.includes('j') && engine === 'redis') lines.push(await lifecycleJobs(place, engine))
-    if (values.cases.includes('f')) await putCards(place, engine)
-    if (values.cases.includes('k')) await putBesideSubmit(place, engine)
+    if (values.cases.includes('f')) await putCards('f: PUT, idle', engine, putAlone)
+    if (values.cases.includes('g')) {
+      const file = join(place.dir, `beside-${engine}.csv`)
+      await putCards('g: PUT beside a migration', engine, installation => putBesideMigration(installation, file))
+    }
+    if (values.cases.includes('k')) {
+      const file = join(place.dir, `beside-${engine}.ndjson`)
+      await putCards('k: PUT beside submitted creates', engine, installation => putBesideSubmit(installation, file))
+    }
     if (values.cases.includes('h')) await schemeTokens('h: scheme tokens', place, engine, 2)
     if (values.cases.includes('i')) await schemeTokens('i: scheme tokens, one process busy', place, engine, 1)
   }
@@ -54,39 +63,14 @@ try {
 }
 if (lines.length > 0) print(lines)
 
-function sayPuts(name: string, engine: EngineName, { requests, p50, p99, others }: PutRun): void {
-  process.stdout.write(`${name} (${engine}): ${requests} PUTs, p50 ${p50} ms, p99 ${p99} ms, not 200: ${others}\n`)
-}
-
-/** (k): latency of one PUT beside single creates that are sent as `submit` sends them. */
-async function putBesideSubmit(where: Place, engine: EngineName): Promise<void> {
-  const installation = await where.open(engine)
+/** Runs a case of PUTs on an installation of its own. */
+async function putCards(name: string, engine: EngineName, run: (installation: Installation) => Promise<PutRun>) {
+  const installation = await place.open(engine)
   try {
-    const put = await openPut(installation)
-    const begun = Promise.withResolvers<void>()
-    const size = Math.min(rows, 20_000)
-    const submitted = createAll(installation, size, { begun: begun.resolve, inFlight: 1_000 })
-    await begun.promise
-    const beside = await put(12)
-    const { perSecond } = await submitted
-    sayPuts(`k: PUT beside ${size} submitted creates (${Math.round(perSecond)}/s)`, engine, beside)
-  } finally {
-    await installation.close()
-  }
-}
-
-/** (f) and (g): latency of one PUT, alone and beside a migration. */
-async function putCards(where: Place, engine: EngineName): Promise<void> {
-  const installation = await where.open(engine)
-  const file = join(where.dir, `beside-${engine}.csv`)
-  await writeSample(file, { rows, seed: 3, now: Date.now() })
-  try {
-    const put = await openPut(installation)
-    sayPuts('f: PUT, idle', engine, await put(15))
-    const migration = runMigrate(installation, file)
-    const beside = await put(12)
-    const { perSecond } = await migration
-    sayPuts(`g: PUT beside a migration of ${rows} rows (${Math.round(perSecond)}/s)`, engine, beside)
+    const { requests, p50, p99, others, besidePerSecond } = (await run(installation)) as PutRun & Partial<BesideRun>
+    const beside = besidePerSecond === undefined ? '' : `, ${Math.round(besidePerSecond)} cards/s beside`
+    const text = `${requests} PUTs, p50 ${p50} ms, p99 ${p99} ms, not 200: ${others}${beside}`
+    process.stdout.write(`${name} (${engine}): ${text}\n`)
   } finally {
     await installation.close()
   }

@@ -1,6 +1,5 @@
-// Cases (f) and (g): `PUT /oidc/api/v2/card` with a JWE card, 100 requests a second, through gateway, queue, worker and
-// store: on an idle installation, and while a file is migrated on the same machine. Requests are spread evenly over
-// time: a load tool that sends the requests of a second at once would measure its own queue.
+// `PUT /oidc/api/v2/card` with a JWE card, 100 requests a second, through gateway, queue, worker and store. Requests are
+// spread evenly over time: a load tool that sends the requests of a second at once would measure its own queue.
 import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,6 +14,8 @@ export interface PutRun {
   p99: number
   /** How many answers had another status than 200. */
   others: number
+  /** How many requests were sent, with those of the warm-up, which aren't measured, and for how long. */
+  sent: { requests: number; seconds: number }
 }
 
 const PER_SECOND = 100
@@ -73,6 +74,7 @@ export async function openPut(installation: Installation): Promise<(seconds: num
     const times = measured.map(({ ms }) => ms).sort((one, other) => one - other)
     const at = (part: number) => Math.round((times[Math.floor(times.length * part)] ?? 0) * 10) / 10
     const others = measured.filter(({ status }) => status !== 200).length
-    return { requests: measured.length, p50: at(0.5), p99: at(0.99), others }
+    const sent = { requests: bodies.length, seconds: (performance.now() - began) / 1000 }
+    return { requests: measured.length, p50: at(0.5), p99: at(0.99), others, sent }
   }
 }

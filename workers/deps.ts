@@ -26,6 +26,8 @@ export interface Deps {
   lookUps: LookUps
   /** Writes single jobs, those that ask at the same time together. */
   sets: Sets
+  /** Both for background jobs, which gather among themselves: a job for which somebody waits isn't behind a set of theirs. */
+  background: Pick<Deps, 'lookUps' | 'sets'>
   queues: Queues
   ring: LiveRing
   directory: Directory

@@ -12,7 +12,7 @@ import { FEATURES } from '../src/job/envelope/features.ts'
 import type { Signing } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
-import { lowerPriority } from '../src/low-priority.ts'
+import { lowerPriority, lowerSession } from '../src/low-priority.ts'
 import type { MetricsRegistry } from '../src/metrics.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'
@@ -93,6 +93,8 @@ const REFRESH_MS = 60_000
 /** Younger rows are left out: the process that wrote them is publishing them. */
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
+/** Where others use the whole processor, a process of low priority may need so long to renew its locks. */
+const LOW_LOCK_MS_MIN = 60_000
 
 /** Runs a worker process, or a cell: works until SIGINT or SIGTERM, and replies to the process that forked it. */
 export async function runWorkers(opened: Opened, options: RunOptions): Promise<void> {
@@ -104,6 +106,7 @@ export async function runWorkers(opened: Opened, options: RunOptions): Promise<v
   registry.collectProcess()
   answerSupervisor(health)
   process.send?.({ ready: true })
+  if (worker.role === 'bulk' && config.lockMs >= LOW_LOCK_MS_MIN) lowerSession()
   const worked = worker.kinds.filter(kind => kind !== 'report' || config.reportsUrl !== undefined)
   const ended = untilSignal()
   log.info({ kinds: worked, concurrency: worker.concurrency, process: worker.name }, 'working')
@@ -196,12 +199,13 @@ async function openDeps(
   lifetime.onClose('webhooks', webhooks.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const makesReports = config.reportsUrl !== undefined
+  const setDeps = { store, clock: systemClock, ring, metrics, log, tracer }
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax, makesReports }
   return {
     settings,
     store,
-    lookUps,
-    sets: openSets({ store, clock: systemClock, ring, metrics, log, tracer }),
+    ...{ lookUps, sets: openSets(setDeps) },
+    background: { lookUps: openLookUps(store), sets: openSets(setDeps) },
     queues,
     ring,
     directory,

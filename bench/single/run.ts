@@ -33,20 +33,15 @@ export async function runLifecycle(installation: Installation, rows: number): Pr
   )
 }
 
-/** Makes the jobs first; `begun` is called when the first one is sent. */
-export async function createAll(
-  installation: Installation,
-  rows: number,
-  { begun = () => {}, inFlight = IN_FLIGHT } = {},
-): Promise<SingleRun> {
+/** Makes the jobs first. */
+async function createAll(installation: Installation, rows: number): Promise<SingleRun> {
   const client = await installation.connect({ replyTo: 'sealing' })
   const items = []
   for (let index = 0; index < rows; index += 1) {
     const card = await client.encryptCard({ cardNumber: panOf(index, 5), expiryMonth: 12, expiryYear: 2030 })
     items.push({ kind: 'token-create' as const, request: { token_scope: installation.scope, ...card } })
   }
-  begun()
-  return sendAll(installation, items, inFlight)
+  return sendAll(installation, items)
 }
 
 interface Item {
@@ -54,12 +49,13 @@ interface Item {
   request: object
 }
 
-async function sendAll(installation: Installation, items: readonly Item[], inFlight = IN_FLIGHT): Promise<SingleRun> {
+async function sendAll(installation: Installation, items: readonly Item[]): Promise<SingleRun> {
   const client = await installation.connect({ replyTo: 'bench' })
   const processor = await watchProcessor(installation)
   const began = performance.now()
   let failed = 0
-  for await (const { result } of client.bulk(items, { inFlight })) if (result.status !== 'SUCCEEDED') failed += 1
+  for await (const { result } of client.bulk(items, { inFlight: IN_FLIGHT }))
+    if (result.status !== 'SUCCEEDED') failed += 1
   const rows = items.length
   const perSecond = (rows * 1000) / (performance.now() - began)
   const used = processor(rows)

@@ -1,5 +1,6 @@
 // `tokenmill submit FILE.ndjson`: sends the jobs of a file and prints their results.
 import { exitStatus, submitFile } from '../../producers/submit/submit.ts'
+import { lowerPriority } from '../../src/low-priority.ts'
 import { openSession } from '../open/open.ts'
 import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'
@@ -10,6 +11,7 @@ interface Options extends GiveUpOption {
 }
 
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
+  lowerPriority()
   const session = openSession(terminal)
   const stop = stopper(session)
   try {

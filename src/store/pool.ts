@@ -24,9 +24,9 @@ export interface Statement {
 export interface Store extends Db {
   /**
    * Runs `work` between begin and commit. `lock` is taken first: if two transactions have the same lock, the second
-   * waits for the end of the first.
+   * waits for the end of the first. `meanwhile` runs while the commit is under way, which may still fail.
    */
-  transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string }): Promise<T>
+  transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string; meanwhile?: (result: T) => void }): Promise<T>
   pool: pg.Pool
   connections(): { total: number; idle: number; waiting: number }
   /** How many servers of DATABASE_URL took writes when they were last asked. More than one raises an alarm. */
@@ -106,7 +106,7 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
       }),
     connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => pool.end(),
-    async transaction(work, { lock } = {}) {
+    async transaction(work, { lock, meanwhile } = {}) {
       const client = (await pool.connect().catch(error => {
         throw toStoreFault(error)
       })) as pg.PoolClient & PlacedClient
@@ -134,8 +134,11 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
         })
         await begun
         ended = true
+        const committing = client.query('commit')
+        committing.catch(() => {})
+        meanwhile?.(result)
         // A transaction in which a statement failed is rolled back, and the server doesn't call that an error.
-        if ((await client.query('commit')).command === 'ROLLBACK')
+        if ((await committing).command === 'ROLLBACK')
           throw failure ?? new Error('broken law: only a failed statement aborts a transaction')
         return result
       } catch (error) {

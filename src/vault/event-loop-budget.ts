@@ -4,30 +4,44 @@ import { setImmediate } from 'node:timers/promises'
 
 /** How long decryptions may run without a pause before other work gets its turn, in ms. */
 const EVENT_LOOP_BUDGET_MS = 5
+/** For so long after a decryption for which somebody waited, background work gets one decryption per turn, in ms. */
+const RECENT_MS = 1_000
 
 let runEnds = 0
 let opening: Promise<void> | undefined
 /** How many decryptions wait for which somebody else waits. */
 let urgent = 0
+let urgentAt = Number.NEGATIVE_INFINITY
+/** Whether background work has had its decryption of this turn. */
+let isBackgroundServed = false
 
 /**
  * Runs `work` at once while the budget lasts, else after a turn of the event loop; the order isn't kept. Decrypting a
  * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewals and
- * other jobs. `isBackground`: all other work comes first.
+ * other jobs. `isBackground`: all other work comes first, and every other step of a job for which somebody waits is delayed
+ * by one decryption at most.
  */
 export async function withinEventLoopBudget<T>(work: () => T, { isBackground }: Urgency): Promise<Awaited<T>> {
-  const own = isBackground ? 0 : 1
-  urgent += own
+  if (!isBackground) {
+    urgent += 1
+    urgentAt = performance.now()
+  }
   // There is no await between this check and `work`, so of hundreds that wait only those within the budget go on.
-  while (performance.now() > runEnds || (isBackground && urgent > 0)) {
+  while (performance.now() > runEnds || (isBackground && mustWait())) {
     opening ??= setImmediate().then(() => {
       runEnds = performance.now() + EVENT_LOOP_BUDGET_MS
+      isBackgroundServed = false
       opening = undefined
     })
     await opening
   }
-  urgent -= own
+  if (isBackground) isBackgroundServed = true
+  else urgent -= 1
   return await work()
+}
+
+function mustWait(): boolean {
+  return urgent > 0 || (isBackgroundServed && performance.now() - urgentAt < RECENT_MS)
 }
 
 export interface Urgency {

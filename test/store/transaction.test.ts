@@ -53,6 +53,24 @@ describe('a transaction', () => {
     expect(calls).toBe(2)
   })
 
+  it('has something else done while its commit is under way, which may still fail', async () => {
+    await store.query({ text: 'create table public.late (a int unique deferrable initially deferred)' })
+    const done: string[] = []
+    const write = (name: string, ...values: number[]) =>
+      store.transaction(
+        async db => {
+          for (const value of values) await db.query({ text: 'insert into public.late values ($1)', values: [value] })
+          return name
+        },
+        { meanwhile: result => done.push(result) },
+      )
+    expect(await write('kept', 1)).toBe('kept')
+    await expect(write('twice', 2, 2)).rejects.toThrow()
+    await expect(write('not a number', Number.NaN)).rejects.toThrow()
+    expect(done).toEqual(['kept', 'twice'])
+    expect((await store.query({ text: 'select a from public.late' })).rows).toEqual([{ a: 1 }])
+  })
+
   it('is not taken for done where a statement failed that nobody waited for', async () => {
     const unheard = store.transaction(async db => {
       db.query({ text: 'insert into public.card values (2), (1)' }).catch(() => {})

@@ -44,3 +44,24 @@ it('work that fails keeps nothing else waiting', async () => {
   await expect(failing).rejects.toThrow('cannot be opened')
   expect(await withinEventLoopBudget(() => 'background', { isBackground: true })).toBe('background')
 })
+
+it('background work runs once per turn while somebody waits for other work, which has further steps', async () => {
+  await withinEventLoopBudget(() => 'urgent', { isBackground: false })
+  let done = 0
+  const background = Array.from({ length: 4 }, () =>
+    withinEventLoopBudget(
+      () => {
+        done += 1
+      },
+      { isBackground: true },
+    ),
+  )
+  const most: number[] = []
+  while (done < background.length) {
+    const before = done
+    await turn()
+    most.push(done - before)
+  }
+  await Promise.all(background)
+  expect(Math.max(...most)).toBe(1)
+})

@@ -6,7 +6,7 @@ import type { Clock } from '../../src/clock.ts'
 import { toFault } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { deliveryId } from '../../src/job/envelope/ids.ts'
-import { type Signing, sealResult } from '../../src/job/result.ts'
+import { type ResultData, type Signing, sealResult } from '../../src/job/result.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -26,6 +26,8 @@ export interface Message {
   resultId: string
   revision: number
   body: string
+  /** Set if the result is signed already. */
+  sealed?: ResultData
 }
 
 /** The job to which the result belongs. */
@@ -35,6 +37,8 @@ export interface PublishedFor {
 }
 
 export interface Announcer {
+  /** Signs a result before it is published. */
+  seal(message: Message): Message
   /**
    * Publishes if the queue has room; resolves in either case. `job`: the job to which the result belongs, for log and
    * trace.
@@ -129,14 +133,17 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }
   }
 
+  function seal({ body, clientId, resultId, revision }: Message): ResultData {
+    const { key, newKeys } = signing()
+    return sealResult(body, { clientId, resultId, revision }, key, newKeys)
+  }
+
   async function send(message: Message): Promise<boolean> {
     const queue = resultsQueue(message.clientId, message.replyTo)
     const room = roomOf(queue)
     if (!(await takePlace(queue, room, message.body.length))) return false
     try {
-      const { clientId, resultId, revision, outboxId } = message
-      const { key, newKeys } = signing()
-      const data = sealResult(message.body, { clientId, resultId, revision }, key, newKeys)
+      const { resultId, outboxId, sealed: data = seal(message) } = message
       // The job id comes from the outbox row. If it came from the result, the queue would drop a repeated delivery
       // while the first one is still on it.
       await put({ queue, job: { id: deliveryId(resultId, outboxId), data, redeliver: true } })
@@ -221,6 +228,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   return {
+    seal: message => ({ ...message, sealed: seal(message) }),
     publish: (message, job = { log: ownLog }) => publish(message, job),
     async sweep(olderThanMs) {
       const before = clock() - olderThanMs

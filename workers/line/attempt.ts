@@ -44,7 +44,8 @@ export async function attempt(
   const { knows_key: knownKey, reply_to: replyTo = null } = claims.value
   if (knownKey !== undefined) deps.keyReaders.note(knownKey, { clientId: work.client.clientId, replyTo })
   const begun = { job, authentic, claims: claims.value, work, selection }
-  return traced(work, deps, selection, own => attemptKnown(begun, own, onIdentified))
+  const gathering = work.isBackground ? { ...deps, ...deps.background } : deps
+  return traced(work, gathering, selection, own => attemptKnown(begun, own, onIdentified))
 }
 
 /** A job whose claims have the right form. */

@@ -13,6 +13,7 @@ import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
+import type { Message } from './announce.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 import { storedAnswer } from './stored-answer.ts'
 import {
@@ -60,18 +61,22 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
     await answerWithoutReceipt(work, contentOf(answer), deps)
     return { end: 'done', outcome: 'SUCCEEDED' }
   }
-  const { row, outboxId, revision } = written.receipt
+  const { row } = written.receipt
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: row.status })
   if (!isRefusal(answer) && isChunk(answer)) noteChunk(answer, deps)
+  await deps.announcer.publish(written.receipt.message ?? messageOf(work, answer, written.receipt), deps)
+  if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
+  return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
+}
+
+function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revision }: WrittenSingle): Message {
   const result = resultOf({
     ...contentOf(answer),
     ...headOf(work, row.completedAt),
     revision,
     ...(row.reversal ? { reversalStatus: row.reversal } : {}),
   })
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result }, deps)
-  if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
-  return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
+  return { ...addressOf(work), outboxId, revision, ...result }
 }
 
 /** Undefined for a probe. */
@@ -81,10 +86,17 @@ async function writeAlone(decided: Decided, deps: Deps): Promise<Written | undef
     if (decided.isProbe) throw new ProbeDone()
     return written
   }
-  return deps.store.transaction(work, { lock: decided.work.receiptId }).catch(error => {
+  const meanwhile = (written: Written) => sealEarly(written, decided, deps)
+  return deps.store.transaction(work, { lock: decided.work.receiptId, meanwhile }).catch(error => {
     if (error instanceof ProbeDone) return undefined
     throw error
   })
+}
+
+/** Signs the result while the commit is under way; if the commit fails, nobody gets it. */
+function sealEarly({ answer, receipt }: Written, { work, decision }: Decided, { announcer }: Deps): void {
+  const isFinal = !('effect' in decision && decision.after)
+  if (receipt && isFinal) receipt.message = announcer.seal(messageOf(work, answer, receipt))
 }
 
 interface Joining extends Decided {

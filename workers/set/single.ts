@@ -2,6 +2,7 @@
 // write-set.ts writes the set.
 import type { Receipt, Written } from '../../src/store/job/receipts.ts'
 import type { TraceContext } from '../../src/trace/context.ts'
+import type { Message } from '../line/announce.ts'
 import type { Effect } from '../line/effect.ts'
 
 export interface Single {
@@ -15,6 +16,8 @@ export interface Single {
 
 export interface WrittenSingle extends Written {
   row: Receipt
+  /** Set if the result is signed already. */
+  message?: Message
 }
 
 export interface Sets {

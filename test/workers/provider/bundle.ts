@@ -136,6 +136,7 @@ export async function openWorld(
   const directory = await openDirectory({ ...vault, queues: installation.queues, onUngranted: () => {} }, Date.now)
   const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config
   const announcer: Deps['announcer'] = {
+    seal: message => message,
     publish: async ({ body }) => {
       told.push(JSON.parse(body) as Result)
     },
@@ -150,6 +151,7 @@ export async function openWorld(
   const storeAndSets = (store: Store) => ({
     ...{ store, lookUps: openLookUps(store) },
     sets: openSets({ store, ring: vault.ring, clock, metrics, log }),
+    background: { lookUps: openLookUps(store), sets: openSets({ store, ring: vault.ring, clock, metrics, log }) },
   })
 
   function begin(): Process {

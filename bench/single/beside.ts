@@ -1,0 +1,87 @@
+// Cases (f), (g) and (k): the latency of `PUT /oidc/api/v2/card` alone, beside `migrate`, and beside `submit` of single
+// creates. What runs beside the PUTs begins before the first one and outlasts the last one.
+import { writeFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { panOf, writeSample } from '../../producers/migrate/sample.ts'
+import type { Installation } from '../../test/support/installation.ts'
+import { startCommand } from '../../test/support/process.ts'
+import { startBulkWorkers } from '../migrate.ts'
+import { openPut, type PutRun } from '../put.ts'
+
+/** `besidePerSecond`: how many cards were stored in a second meanwhile, by what ran beside. */
+export interface BesideRun extends PutRun {
+  besidePerSecond: number
+}
+
+const ALONE_S = 15
+const BESIDE_S = 12
+/** More than can be migrated while PUTs are measured. */
+const FILE_ROWS = 400_000
+const SUBMITTED = 20_000
+
+/** (f). */
+export async function putAlone(installation: Installation): Promise<PutRun> {
+  const put = await openPut(installation)
+  return put(ALONE_S)
+}
+
+/** (g). `file` is written. Throws if the migration ends before the PUTs. */
+export async function putBesideMigration(installation: Installation, file: string): Promise<BesideRun> {
+  await writeSample(file, { rows: FILE_ROWS, seed: 3, now: Date.now() })
+  const put = await openPut(installation)
+  await startBulkWorkers(installation)
+  return putBeside(installation, put, ['migrate', file, '--json'])
+}
+
+/** (k). `file` is written. Throws if the submitted jobs end before the PUTs. */
+export async function putBesideSubmit(installation: Installation, file: string): Promise<BesideRun> {
+  await writeFile(file, await createsOf(installation))
+  const put = await openPut(installation)
+  return putBeside(installation, put, ['submit', file])
+}
+
+/** The lines of a file of creates. */
+async function createsOf(installation: Installation): Promise<string> {
+  const client = await installation.connect({ replyTo: 'sealing' })
+  const lines: string[] = []
+  for (let index = 0; index < SUBMITTED; index += 1) {
+    const card = await client.encryptCard({ cardNumber: panOf(index, 5), expiryMonth: 12, expiryYear: 2030 })
+    lines.push(JSON.stringify({ kind: 'token-create', request: { token_scope: installation.scope, ...card } }))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Runs a command of the client; the PUTs begin when it has stored its first card. */
+async function putBeside(
+  installation: Installation,
+  put: (seconds: number) => Promise<PutRun>,
+  args: string[],
+): Promise<BesideRun> {
+  const env = installation.env as Record<string, string>
+  const command = startCommand([...args, '--client', installation.clientFile], { env })
+  let hasEnded = false
+  command.exit.then(() => {
+    hasEnded = true
+  })
+  while ((await countTokens(installation)) === 0) {
+    if (hasEnded) throw new Error(`${args[0]} has ended: ${command.stderr()}`)
+    await pause(50)
+  }
+  const beside = await measure(installation, put)
+  if (hasEnded) throw new Error(`${args[0]} ended before the PUTs`)
+  command.signal('SIGINT')
+  await command.exit
+  return beside
+}
+
+async function measure(installation: Installation, put: (seconds: number) => Promise<PutRun>): Promise<BesideRun> {
+  const before = await countTokens(installation)
+  const run = await put(BESIDE_S)
+  const stored = (await countTokens(installation)) - before
+  return { ...run, besidePerSecond: (stored - run.sent.requests) / run.sent.seconds }
+}
+
+async function countTokens({ vault }: Installation): Promise<number> {
+  const { rows } = await vault.store.query<{ count: number }>({ text: 'select count(*) as count from tokenmill.token' })
+  return rows[0]?.count ?? 0
+}
