@@ -55,6 +55,11 @@ export const Claims = z.strictObject({
     .string()
     .regex(/^[!-~]{1,256}$/)
     .optional(),
+  /**
+   * Every reader of the results queue reads deliveries with several results. Senders set it only while every live worker
+   * knows it.
+   */
+  result_sets: z.literal(true).optional(),
 })
 export type Claims = z.infer<typeof Claims>
 

@@ -13,6 +13,8 @@ export const FEATURES = [
   'knows_key',
   /** Blocks of the form `columns`. */
   'columns',
+  /** The claim `result_sets`. */
+  'result_sets',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

@@ -1,6 +1,6 @@
 // Gathers what is asked for at the same time into sets. A set leaves at once if a lane is free, and waits for nobody:
 // what is asked for while it is under way goes into the next one. What a set does is unknown here.
-import { settlesWithin } from '../../src/queue/bounded-call.ts'
+import { settlesWithin } from './bounded-call.ts'
 
 /** The result of an item that couldn't be done in its set, and must be done alone. */
 export const ALONE = Symbol('alone')
@@ -19,6 +19,8 @@ interface Bounds<Item> {
   lanes: number
   /** How many items are done alone at once; the others wait. Default: any number. */
   loneMax?: number
+  /** An item waits for those that are asked for in the same turn of the event loop, even if nothing is under way. */
+  waitsForTurn?: true
   /** No set has two items with a common key. Default: any two may go together. */
   keysOf?: (item: Item) => readonly string[]
 }
@@ -32,7 +34,7 @@ const LANE_MS = 100
 
 export function gather<Item, Out>(
   { together, alone }: Ways<Item, Out>,
-  { max, lanes, loneMax = Number.POSITIVE_INFINITY, keysOf }: Bounds<Item>,
+  { max, lanes, loneMax = Number.POSITIVE_INFINITY, keysOf, waitsForTurn }: Bounds<Item>,
 ): (item: Item) => Promise<Out> {
   let waiting: Asked<Item, Out>[] = []
   let busy = 0
@@ -109,12 +111,19 @@ export function gather<Item, Out>(
     setImmediate(leave)
   }
 
+  /** Runs when everything that waits for the same promise has run. */
+  function scheduleInTurn(): void {
+    isScheduled = true
+    process.nextTick(leave)
+  }
+
   return item => {
     const asked = { ...Promise.withResolvers<Out>(), item }
     waiting.push(asked)
     // Nothing is under way: it leaves at once, so that a job that is alone loses no time.
-    if (busy === 0 && !isScheduled) leave()
-    else schedule()
+    if (busy > 0 || isScheduled) schedule()
+    else if (waitsForTurn) scheduleInTurn()
+    else leave()
     return asked.promise
   }
 }

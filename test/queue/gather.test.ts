@@ -1,7 +1,7 @@
 // What is asked for at the same time goes together: who leaves when, with whom, and what becomes of a set that fails.
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { ALONE, gather } from '../../../workers/set/gather.ts'
+import { ALONE, gather } from '../../src/queue/gather.ts'
 
 type Out = string | Error | typeof ALONE
 
