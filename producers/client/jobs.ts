@@ -1,6 +1,7 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
+import { refusesSets } from '../../src/job/answer/result-set.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
@@ -182,9 +183,7 @@ function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, {
 
 /** Whether the result is about the envelope and not about the job, which is then sent again. */
 function mustGoAgain(result: Result, job: Job): boolean {
-  // A worker of an older release, which had just started, doesn't know the claim.
-  const refusesSets = result.status === 'FAILED' && result.error?.details?.['body.result_sets'] !== undefined
-  if (refusesSets && job.signPlain) {
+  if (refusesSets(result) && job.signPlain) {
     job.isPlain = true
     return true
   }

@@ -19,8 +19,6 @@ interface Bounds<Item> {
   lanes: number
   /** How many items are done alone at once; the others wait. Default: any number. */
   loneMax?: number
-  /** An item waits for those that are asked for in the same turn of the event loop, even if nothing is under way. */
-  waitsForTurn?: true
   /** No set has two items with a common key. Default: any two may go together. */
   keysOf?: (item: Item) => readonly string[]
 }
@@ -34,7 +32,7 @@ const LANE_MS = 100
 
 export function gather<Item, Out>(
   { together, alone }: Ways<Item, Out>,
-  { max, lanes, loneMax = Number.POSITIVE_INFINITY, keysOf, waitsForTurn }: Bounds<Item>,
+  { max, lanes, loneMax = Number.POSITIVE_INFINITY, keysOf }: Bounds<Item>,
 ): (item: Item) => Promise<Out> {
   let waiting: Asked<Item, Out>[] = []
   let busy = 0
@@ -111,7 +109,7 @@ export function gather<Item, Out>(
     setImmediate(leave)
   }
 
-  /** Runs when everything that waits for the same promise has run. */
+  /** It leaves when all that waited for the same promises has run. */
   function scheduleInTurn(): void {
     isScheduled = true
     process.nextTick(leave)
@@ -120,10 +118,10 @@ export function gather<Item, Out>(
   return item => {
     const asked = { ...Promise.withResolvers<Out>(), item }
     waiting.push(asked)
-    // Nothing is under way: it leaves at once, so that a job that is alone loses no time.
-    if (busy > 0 || isScheduled) schedule()
-    else if (waitsForTurn) scheduleInTurn()
-    else leave()
+    // Nothing is under way: it leaves before the turn ends, so that a job that is alone loses no time. It doesn't leave
+    // at once, because what ended together, in a set, asks together for what comes next.
+    if (busy === 0 && !isScheduled) scheduleInTurn()
+    else schedule()
     return asked.promise
   }
 }

@@ -13,18 +13,20 @@ import { sealResult } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
+import { startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type FakeWorker, fakeWorker, lifecycle, makeParties, type Parties, type Script, silent } from './bundle.ts'
 
 describeRedis('a reader of result sets', () => {
   let queues: Queues
+  let prefix: string
   let parties: Parties
   const closers: (() => Promise<void>)[] = []
   beforeAll(async () => {
     parties = await makeParties()
   })
   beforeEach(async () => {
-    const prefix = `{sets-${process.pid}-${randomBytes(4).toString('hex')}}`
+    prefix = `{sets-${process.pid}-${randomBytes(4).toString('hex')}}`
     queues = await openRedis([redisUrl() ?? ''], { prefix, lockMs: 30_000, log: silent })
   })
   afterEach(async () => {
@@ -152,29 +154,26 @@ describeRedis('a reader of result sets', () => {
     expect(got).toHaveLength(1)
   })
 
-  it('takes over a set that another process of the same queue had in hand when it ended', async () => {
-    const first = openInbox(
-      queues,
-      { clientId: clientId(), replyTo: 'own', keys: parties.credentials.installationKeys },
-      delivery =>
-        delivery.result_id === resultId(receiptId(clientId(), 'job-3'), 1) ? new Promise(() => {}) : taken(),
-      { concurrency: 5, log: silent },
-    )
-    async function taken(): Promise<'taken'> {
-      return 'taken'
-    }
+  it('takes over a set that another process had in hand when it was killed', async () => {
+    const { clientId: id } = parties.credentials.signingKey
+    const jwk = JSON.stringify(parties.installationJwk)
+    const url = redisUrl() ?? ''
+    const victim = startScript('test/producers/reader-victim.ts', [url, prefix, id, jwk, '4', '1000'])
     await putSet(names(4))
-    await until(async () => (await queues.depth(queue())).active === 1)
-    await first.close(10)
-    expect(first.counts.taken).toBe(0)
-    const client = await open()
+    await until(() => victim.stdout().split('took').length === 5, { what: 'all but one result to be handled' })
+    expect((await queues.depth(queue())).active).toBe(1)
+    await victim.kill9()
+    const own = await openRedis([url], { prefix, lockMs: 1_000, log: silent })
+    closers.push(() => own.close())
+    const client = await open({ queues: own })
     const told: string[] = []
     client.results(delivery => {
       if (delivery.type === 'result') told.push(delivery.jti)
     })
-    await until(() => client.counts().taken === 4, { ms: 60_000 })
+    await until(() => client.counts().taken === 4, { ms: 30_000, what: 'the whole set' })
     expect(told).toEqual(names(4))
-  }, 90_000)
+    await until(async () => (await depth()) === 0)
+  }, 60_000)
 
   function worker(script?: Script): FakeWorker {
     const opened = fakeWorker(queues, parties, ['token-lifecycle'], script)

@@ -36,7 +36,7 @@ interface Delivery extends Put {
   outgoing: readonly Outgoing[]
 }
 
-const BOUNDS = { max: RESULT_SET.resultsMax, lanes: 2, waitsForTurn: true } as const
+const BOUNDS = { max: RESULT_SET.resultsMax, lanes: 2 } as const
 const ALONE: Delivered = { results: 1, isFirst: true }
 
 /** Resolves once the result is on its queue. */

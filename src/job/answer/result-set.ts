@@ -39,6 +39,14 @@ export function sealResultSet(
   return sealBody(body, signText(payload, key, RESULT_SET_TYP), newKeys)
 }
 
+/**
+ * Whether a worker of an older release, which doesn't know the claim `result_sets`, refused the envelope. It may have
+ * started after the sender asked what all workers know. Nothing was done: the same job may be sent without the claim.
+ */
+export function refusesSets({ status, error }: Pick<Result, 'status' | 'error'>): boolean {
+  return status === 'FAILED' && error?.details?.['body.result_sets'] !== undefined
+}
+
 export type OpenedDelivery =
   | RefusedDelivery
   | { refused: undefined; results: (Result | ResultEvent)[]; newKeys: readonly string[] }
