@@ -23,33 +23,29 @@ describeEngines('results of a sender that reads sets', engine => {
   })
   afterAll(() => installation?.close())
 
-  /** Creates, refused creates, refused actions and refused envelopes. `side` keeps the cards apart. */
-  async function requestOf(index: number, side: number): Promise<[Kind, Record<string, unknown>]> {
+  /** Creates, refused creates, refused actions and refused envelopes. */
+  async function requestOf(index: number): Promise<[Kind, Record<string, unknown>]> {
     const token_scope = installation.scope
     if (index % 5 === 1) return ['token-lifecycle', { id: 't00000000000000000000000000', action: 'SUSPEND' }]
     if (index % 5 === 2) return ['token-lifecycle', { id: 't00000000000000000000000000', action: 'WHATEVER' }]
-    const number = panOf(index + side * 1_000, 57)
+    const number = panOf(index, 57)
     const cardNumber = index % 5 === 3 ? `${number.slice(0, -1)}${(Number(number.at(-1)) + 1) % 10}` : number
     const card = { cardNumber, expiryMonth: 1 + (index % 12), expiryYear: 2031, cardholderName: 'ÄNNE "O\\' }
     return ['token-create', { token_scope, ...(await encrypting.encryptCard(card)) }]
   }
-  async function send(replyTo: string, side: number, resultSets: boolean): Promise<void> {
+  async function send(replyTo: string, resultSets: boolean): Promise<void> {
     for (let index = 0; index < JOBS; index += 1) {
-      const [kind, request] = await requestOf(index, side)
+      const [kind, request] = await requestOf(index)
       const options = { jti: `${replyTo}-${index}`, reference: `Größe ${index}`, replyTo, resultSets }
       const signed = await signAsk(installation.credentials, { kind, request }, options, Date.now())
       if (isRefusal(signed)) throw new Error(signed.reason)
       await installation.queues.add(kind, { id: signed.id, data: signed.data })
     }
   }
-  const { stringify } = JSON
-  /** What a result says, without what differs between any two jobs. */
-  function said({ result_id: _, receipt_id: __, accepted_at: ___, completed_at: ____, ...rest }: Result): string {
-    const { jti, error, record, ...more } = rest
-    const { timestamp: _____, ...problem } = error ?? { timestamp: 0 }
-    const { reuse_token, analytics_token, last_four, ...shown } = record ?? {}
-    const has = [reuse_token, analytics_token, last_four].map(value => value !== undefined)
-    return stringify([jti.replace(/^[a-z]+/, ''), more, problem, shown, has])
+  /** What a result says, without what differs between two jobs with the same request. */
+  function said({ jti, error, ...rest }: Result): string {
+    const common = { ...rest, result_id: '', receipt_id: '', accepted_at: '', completed_at: '' }
+    return JSON.stringify([jti.replace(/^[a-z]+/, ''), common, error && { ...error, timestamp: 0 }])
   }
 
   /** All results that lie on the queue, as they were delivered. */
@@ -69,8 +65,8 @@ describeEngines('results of a sender that reads sets', engine => {
   }
 
   it('come in fewer deliveries and are the same', async () => {
-    await send('sets', 1, true)
-    await send('singles', 2, false)
+    await send('sets', true)
+    await send('singles', false)
     const workers = await installation.openWorkers({ roles: ['interactive'] })
     const inSets = await delivered('sets')
     const single = await delivered('singles')
@@ -92,6 +88,7 @@ describeEngines('results of a sender that reads sets', engine => {
       )
       return waiting + active + delayed === 0
     })
+    await reader.close()
   }, 120_000)
 
   it('that waited in the outbox come one by one, and once', async () => {
