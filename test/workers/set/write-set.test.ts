@@ -225,7 +225,7 @@ describe('single jobs that ask to be written at the same time', () => {
     )
     expect([first, last]).toEqual(['written', 'written'])
     expect(end).toMatchObject({ code: 'data' })
-    expect(await counts()).toEqual({ together: 0, alone: 4 })
+    expect(await counts()).toEqual({ together: 0, alone: 3 })
     expect((await Promise.all(good.map(transactionOf))).map(({ length }) => length)).toEqual([1, 1])
     expect(await transactionOf(bad)).toEqual([])
   })
