@@ -15,6 +15,7 @@ import type { PutRun } from './put.ts'
 import { runSchemeBatch, type SchemeRunOptions } from './scheme-batch.ts'
 import { type BesideRun, putAlone, putBesideMigration, putBesideSubmit } from './single/beside.ts'
 import { runHops } from './single/hops.ts'
+import { runPuts } from './single/puts.ts'
 import { runLifecycle, runSingle } from './single/run.ts'
 
 interface Line {
@@ -46,6 +47,7 @@ try {
     if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
     if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
     if (values.cases.includes('j') && engine === 'redis') lines.push(await lifecycleJobs(place, engine))
+    if (values.cases.includes('l')) lines.push(await putRate(place, engine))
     if (values.cases.includes('f')) await putCards('f: PUT, idle', engine, putAlone)
     if (values.cases.includes('g')) {
       const file = join(place.dir, `beside-${engine}.csv`)
@@ -158,6 +160,23 @@ async function singleJobs(where: Place, engine: EngineName): Promise<Line> {
     rows: size,
     ...run,
     limit: `e: RSA-2048, ${availableParallelism()} cores`,
+    limitPerSecond,
+    ratio: run.perSecond / limitPerSecond,
+  }
+}
+
+async function putRate(where: Place, engine: EngineName): Promise<Line> {
+  const size = Math.min(rows, 3_000)
+  const installation = await where.open(engine)
+  const { rows: _, ...run } = await runPuts(installation, size).finally(installation.close)
+  const other = await where.open(engine)
+  const { perSecond: limitPerSecond } = await runSingle(other, size).finally(other.close)
+  return {
+    case: 'l: PUT, 50 connections',
+    engine,
+    rows: size,
+    ...run,
+    limit: 'c: token-create, one by one',
     limitPerSecond,
     ratio: run.perSecond / limitPerSecond,
   }

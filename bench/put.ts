@@ -21,8 +21,15 @@ export interface PutRun {
 const PER_SECOND = 100
 const WARM_S = 5
 
-/** Starts interactive workers and a gateway; `put` drives them. */
-export async function openPut(installation: Installation): Promise<(seconds: number) => Promise<PutRun>> {
+interface Sender {
+  /** The body of a request with a card of its own. */
+  body(index: number): Promise<string>
+  /** Sends a request on one of 50 connections. */
+  put(body: string): Promise<{ ms: number; status: number }>
+}
+
+/** Starts interactive workers and a gateway. */
+export async function openSender(installation: Installation): Promise<Sender> {
   await installation.startWorkers({ roles: ['interactive'] })
   const port = 20_000 + Math.floor(Math.random() * 10_000)
   const gateway = startCommand(['gateway'], {
@@ -55,13 +62,24 @@ export async function openPut(installation: Installation): Promise<(seconds: num
       sent.once('error', reject)
       sent.end(body)
     })
+  return {
+    put,
+    async body(index) {
+      const card = await client.encryptCard({ cardNumber: panOf(index, 9), expiryMonth: 12, expiryYear: 2030 })
+      return JSON.stringify({ token_scope: installation.scope, ...card })
+    },
+  }
+}
+
+/** Starts interactive workers and a gateway; `put` drives them. */
+export async function openPut(installation: Installation): Promise<(seconds: number) => Promise<PutRun>> {
+  const { body, put } = await openSender(installation)
   let index = 0
   return async seconds => {
     const bodies: string[] = []
     for (let n = 0; n < (seconds + WARM_S) * PER_SECOND; n += 1) {
       index += 1
-      const card = await client.encryptCard({ cardNumber: panOf(index, 9), expiryMonth: 12, expiryYear: 2030 })
-      bodies.push(JSON.stringify({ token_scope: installation.scope, ...card }))
+      bodies.push(await body(index))
     }
     const answers: Promise<{ ms: number; status: number }>[] = []
     const began = performance.now()

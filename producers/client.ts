@@ -43,12 +43,18 @@ export interface ConnectOptions {
    * or `bulk`, each needs its own.
    */
   replyTo?: string | undefined
+  /**
+   * Whether several results may come in one delivery, which costs sender and workers less. Set it to true only if every
+   * process that reads this results queue is of a release that knows such deliveries; an older reader would drop them.
+   * Default: true with `replyTo`, because only this process reads that queue; else false.
+   */
+  resultSets?: boolean | undefined
   log?: Logger
   /** After this many ms without an answer a job is sent again (60,000). */
   resendMs?: number | undefined
   /** How many jobs may be unanswered at once; `submit` waits until there is room (10,000). */
   unansweredMax?: number
-  /** How many results are taken off the queue at once (50). */
+  /** How many deliveries are taken off the queue at once, and how many results are handled at once (50). */
   deliveries?: number
   clock?: Clock
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
@@ -108,13 +114,17 @@ const ANSWER_MS = 120_000
 
 export async function connect(options: ConnectOptions): Promise<Client> {
   const { clock = systemClock, log = openLog('silent'), replyTo, deliveries = 50 } = options
+  const { resultSets = replyTo !== undefined } = options
   const { resendMs = 60_000, unansweredMax = 10_000 } = options
   const given = await credentialsOf(options)
   const trusted = openTrustedKeys(given, log)
   const credentials = { ...given, installationKeys: trusted.keys }
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
-  const sending = openSending({ queues, credentials, trusted, replyTo, clock, log }, { resendMs, unansweredMax })
+  const sending = openSending(
+    { queues, credentials, trusted, replyTo, resultSets, clock, log },
+    { resendMs, unansweredMax },
+  )
   const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options
   const { isWaiting } = sending
   const watch = watchKey(() => checkKey ?? openListCheck(queues, { ...credentials, trusted }, clock), {

@@ -35,6 +35,8 @@ export interface EnvelopeOptions {
   traceparent?: string | undefined
   /** The announced key that the reader of the results knows; set it likewise. */
   knowsKey?: string | undefined
+  /** Every reader of the results queue reads result sets; set it likewise. */
+  resultSets?: boolean | undefined
 }
 
 export interface Signed {
@@ -55,7 +57,7 @@ export async function signAsk(
   now: number,
 ): Promise<Signed | Refusal> {
   const { onBehalfOf } = identity
-  const { jti, reference, sequence, expiresInMs, replyTo, traceparent, knowsKey } = options
+  const { jti, reference, sequence, expiresInMs, replyTo, traceparent, knowsKey, resultSets } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   // Clients send whole seconds. System clients send fractions, because their time-outs are short.
   const whole = onBehalfOf === undefined
@@ -80,6 +82,7 @@ export async function signAsk(
       reply_to: replyTo,
       traceparent,
       knows_key: knowsKey,
+      result_sets: resultSets ? true : undefined,
     }),
     'body',
   )

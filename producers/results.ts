@@ -1,12 +1,14 @@
-// Takes results off a client's results queue: checks that the installation signed each result for this client, passes
-// it to the caller, and acknowledges it when the caller has handled it. Delivery is at least once; `once` skips
-// repeats.
+// Takes results off a client's results queue: checks that the installation signed each delivery for this client, passes
+// its results to the caller, and acknowledges the delivery when the caller has handled all of them. Delivery is at least
+// once; `once` skips repeats.
+import { type OpenedDelivery, openDelivery } from '../src/job/answer/result-set.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { isQueueEvent } from '../src/job/event.ts'
-import { type OpenedResult, openResult, type Result, type ResultEvent } from '../src/job/result.ts'
+import type { Result, ResultEvent } from '../src/job/result.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import type { Disposition, Queues, ReceivedJob } from '../src/queue/engine.ts'
+import { openSemaphore } from './client/semaphore.ts'
 
 export type Delivery = Result | ResultEvent
 
@@ -62,7 +64,7 @@ export type Receive = (delivery: Delivery) => Promise<'taken' | 'unclaimed'>
 export interface Inbox {
   /** Resolves when the queue is being read. */
   ready: Promise<void>
-  /** The number of acknowledged results, by reason. */
+  /** The number of acknowledged results, by reason. A forged delivery counts as one. */
   counts: Readonly<Record<Acknowledged, number>>
   /** Waits for results that are being handled, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>
@@ -84,16 +86,16 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   // more time.
   const offered = new Map<string, { since: number; times: number }>()
 
+  const atOnce = openSemaphore(concurrency)
   let putBack = 0
 
-  function acknowledge(as: Acknowledged, id?: string): Disposition {
+  /** Counts results that end here. */
+  function count(as: Acknowledged): void {
     counts[as] += 1
-    if (id !== undefined) offered.delete(id)
     // Logs at the counts 1, 2, 4, 8, …, so that many forgeries don't make many lines.
     const isPower = (counts[as] & (counts[as] - 1)) === 0
     if (as === 'unproved' && isPower) log.warn({ queue, results: counts[as] }, 'unproved results are in the failed set')
     else if (as !== 'taken' && isPower) log.warn({ queue, dropped: counts[as] }, `${as} results were dropped`)
-    return as === 'unproved' ? { failed: true, code: 'unknown_key', keep: true } : { done: true }
   }
   function offerAgain(id: string): { since: number; times: number } {
     const { since = Date.now(), times = 0 } = offered.get(id) ?? {}
@@ -102,18 +104,22 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   }
   const pauseMs = (times: number) => Math.min(retryMs * 2 ** Math.min(times, 16), RETRY_MS_MAX)
 
-  async function open(data: unknown): Promise<OpenedResult> {
-    const opened = openResult(data, clientId, keys)
+  async function open(data: unknown): Promise<OpenedDelivery> {
+    const opened = openDelivery(data, clientId, keys)
     if (opened.refused === 'forged' || (!opened.refused && opened.newKeys.length === 0)) return opened
     await renew(opened.newKeys).catch(error => {
       log.warn({ queue, error: describeError(error) }, 'the keys of the installation could not be read')
     })
-    return opened.refused ? openResult(data, clientId, keys) : opened
+    return opened.refused ? openDelivery(data, clientId, keys) : opened
   }
   /** The result may be genuine: its key may become known. Anybody who may write to the queue can forge such a result. */
   function awaitKey({ id, enqueuedAt }: ReceivedJob): Disposition {
     const { since, times } = offerAgain(`job ${id}`)
-    if (Date.now() - Math.min(since, enqueuedAt) >= unprovedMs) return acknowledge('unproved', `job ${id}`)
+    if (Date.now() - Math.min(since, enqueuedAt) >= unprovedMs) {
+      offered.delete(`job ${id}`)
+      count('unproved')
+      return { failed: true, code: 'unknown_key', keep: true }
+    }
     if (times === 0) {
       putBack += 1
       if (putBack === 1) tell?.(UNKNOWN_KEY)
@@ -121,22 +127,37 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
     }
     return { deferMs: pauseMs(times) }
   }
-  async function handle(job: ReceivedJob): Promise<Disposition> {
-    const opened = await open(job.data)
-    if (opened.refused === 'forged') return acknowledge('forged')
-    if (opened.refused === 'unknown_key') return awaitKey(job)
-    const { result: delivery } = opened
+  /** Passes one result to the caller. The result says how it ends, or when it is offered again. */
+  async function take(delivery: Delivery): Promise<{ as: Acknowledged } | { deferMs: number }> {
     const id = delivery.result_id
-    if (!isKnown(delivery)) return acknowledge('unknown', id)
+    if (!isKnown(delivery)) return { as: 'unknown' }
+    await atOnce.acquire()
     try {
-      if ((await receive(delivery)) === 'taken') return acknowledge('taken', id)
+      if ((await receive(delivery)) === 'taken') return { as: 'taken' }
     } catch (error) {
       log.warn({ queue, result: id, error: describeError(error) }, 'a result was not handled; it is offered again')
       const { times } = offerAgain(id)
       return { deferMs: pauseMs(times) }
+    } finally {
+      atOnce.release()
     }
     const { since } = offerAgain(id)
-    return Date.now() - since >= unclaimedMs ? acknowledge('unclaimed', id) : { deferMs: retryMs }
+    return Date.now() - since >= unclaimedMs ? { as: 'unclaimed' } : { deferMs: retryMs }
+  }
+  async function handle(job: ReceivedJob): Promise<Disposition> {
+    const opened = await open(job.data)
+    if (opened.refused === 'unknown_key') return awaitKey(job)
+    if (opened.refused === 'forged') {
+      count('forged')
+      return { done: true }
+    }
+    const ends = await Promise.all(opened.results.map(take))
+    // The whole delivery is offered again, until each of its results has ended.
+    const pauses = ends.flatMap(end => ('deferMs' in end ? [end.deferMs] : []))
+    if (pauses.length > 0) return { deferMs: Math.max(...pauses) }
+    for (const { result_id: id } of opened.results) offered.delete(id)
+    for (const end of ends) if ('as' in end) count(end.as)
+    return { done: true }
   }
   const worker = queues.work(queue, handle, { concurrency })
   return { ready: worker.ready, counts, close: deadlineMs => worker.close(deadlineMs) }

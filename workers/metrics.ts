@@ -47,6 +47,7 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
       mode: ['interactive', 'batch', 'dry-run'],
     }),
     published: counter('results_published_total', 'Results and events put on results queues.'),
+    deliveries: counter('result_deliveries_total', 'Deliveries put on results queues.', { form: ['single', 'set'] }),
     webhooks: counter('webhooks_total', 'Attempts to deliver an event to a URL.', {
       outcome: ['delivered', 'again', 'failed'],
     }),

@@ -4,7 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Installation } from '../../test/support/installation.ts'
 
 /** In µs. `bench` is this process: for single jobs the sender. `command`: its children that have ended, as `ingest`. */
-export type ProcessorTime = Partial<Record<'bench' | 'command' | 'workers' | 'PostgreSQL' | 'Redis', number>>
+export type ProcessorTime = Partial<
+  Record<'bench' | 'command' | 'gateway' | 'workers' | 'PostgreSQL' | 'Redis', number>
+>
 
 const TICK_US = 10_000
 
@@ -33,6 +35,7 @@ function timesOf(postmaster: number): ProcessorTime {
   return {
     bench: sum([process.pid]),
     command: endedOf(process.pid) * TICK_US,
+    gateway: sum(ours.filter(pid => / gateway\s*$/.test(commandOf(pid).replaceAll('\0', ' ')))),
     workers: sum(named('worker-process')) + sum(named('hops.ts')),
     // A backend that has ended counts in its parent's `cutime`.
     PostgreSQL: sum(all.filter(pid => pid === postmaster || parentOf(pid) === postmaster)),

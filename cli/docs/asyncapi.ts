@@ -103,6 +103,12 @@ function delivery(): object {
     title: 'result or event',
     contentType: 'application/json',
     payload: reference('./schema/delivery.json'),
-    'x-body': { oneOf: [reference('./schema/result.json'), reference('./schema/event.json')] },
+    'x-body': {
+      oneOf: [
+        reference('./schema/result.json'),
+        reference('./schema/event.json'),
+        reference('./schema/result-set.json'),
+      ],
+    },
   }
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { Countersignature } from '../../producers/pack/countersignature.ts'
 import { Pack } from '../../producers/pack/pack.ts'
 import { Profile } from '../../producers/rows/profile/profile.ts'
+import { ResultSet } from '../../src/job/answer/result-set.ts'
 import { RecordColumns } from '../../src/job/block/record-columns.ts'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
@@ -12,6 +13,7 @@ import { Claims, JobData } from '../../src/job/envelope/envelope.ts'
 import { LiveKeys } from '../../src/job/envelope/live-keys.ts'
 import { Result, ResultData, ResultEvent } from '../../src/job/result.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
+import { CLIENT, JWS, RESULTS } from './golden-result-set.ts'
 
 const TEXTS = 'Texts are well-formed Unicode without control characters. Unknown keys are refused.'
 
@@ -40,6 +42,16 @@ export function schemas(): Record<string, object> {
       'Data of a job on a results queue: a text and the signature of its digest.',
     ),
     result: describe(Result, 'result', 'The body of a delivery that answers a job.'),
+    'result-set': {
+      ...describe(
+        ResultSet,
+        'result set',
+        `The body of a delivery that answers several jobs, whose envelopes had result_sets: the texts of the results as one JSON array. Header of its JWS: typ tokenmill-result-set+jwt; payload: {aud, results, sha256}, where results is their number and sha256 the digest of the body. x-delivery is the example as a delivery to the client ${CLIENT}, signed by x-key.`,
+      ),
+      examples: [RESULTS],
+      'x-delivery': { body: JSON.stringify(RESULTS), jws: JWS },
+      'x-key': GOLDEN_KEY,
+    },
     'live-keys': describe(
       LiveKeys,
       'list of live keys',
@@ -62,6 +74,15 @@ export function schemas(): Record<string, object> {
     ),
     event: describe(ResultEvent, 'event', 'The body of a delivery that answers no job.'),
   }
+}
+
+/** Its private half is the 32 bytes 0x07. */
+const GOLDEN_KEY = {
+  kty: 'OKP',
+  crv: 'Ed25519',
+  alg: 'EdDSA',
+  kid: 'golden',
+  x: '6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw',
 }
 
 /** Test numbers. A test holds the text of the whole block and its digest against it. */

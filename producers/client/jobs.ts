@@ -1,6 +1,7 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
+import { refusesSets } from '../../src/job/answer/result-set.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
@@ -22,6 +23,10 @@ export interface Job {
   priority?: number | undefined
   /** Signs the same request again; undefined if only the caller may decide to do so. */
   sign?: () => Promise<Signed | Refusal>
+  /** Signs the same request again, for the same time, without the claim `result_sets`. */
+  signPlain?: () => Promise<Signed | Refusal>
+  /** A worker of an older release refused the claim, so the job must be sent without it. */
+  isPlain?: boolean
 }
 
 type Waiter = PromiseWithResolvers<Result>
@@ -48,7 +53,7 @@ export interface Jobs {
   /**
    * Takes a result that was received. False if no job here has its receipt. If the job isn't waiting for an answer, the
    * result replaces the kept one only if its revision is higher. If it is waiting, a result of any revision answers it,
-   * except `envelope_expired` of an older envelope.
+   * except `envelope_expired` of an older envelope, and the refusal of `result_sets` by a worker of an older release.
    */
   resolve(result: Result): boolean
   /**
@@ -129,7 +134,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       const found = results.get(receiptId)
       if (found && revision > found.revision) keep(receiptId, result)
       if (!entry) return answered.has(receiptId)
-      if (entry.job && isOfOlderEnvelope(result, entry.job)) {
+      if (entry.job && mustGoAgain(result, entry.job)) {
         entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
         return true
       }
@@ -174,6 +179,15 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
 function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, { signed }: Job): boolean {
   const isExpired = Object.values(error?.details ?? {}).some(({ code }) => code === 'envelope_expired')
   return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
+}
+
+/** Whether the result is about the envelope and not about the job, which is then sent again. */
+function mustGoAgain(result: Result, job: Job): boolean {
+  if (refusesSets(result) && job.signPlain) {
+    job.isPlain = true
+    return true
+  }
+  return isOfOlderEnvelope(result, job)
 }
 
 /** Removes the oldest entries beyond `max`. */

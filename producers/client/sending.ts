@@ -3,16 +3,17 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
-import { Fault, isRefusal, refuse } from '../../src/errors.ts'
+import { Fault, isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { openPut } from '../../src/queue/put-jobs.ts'
 import { every } from '../../src/recurring.ts'
 import type { Ask } from '../ask.ts'
 import type { Credentials } from '../client-file.ts'
-import { holdsCard, signAsk } from '../envelope.ts'
+import { holdsCard, type Signed, signAsk } from '../envelope.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
@@ -45,6 +46,8 @@ export interface SendingDeps {
   credentials: Credentials
   trusted: TrustedKeys
   replyTo: string | undefined
+  /** Whether every reader of the results queue reads result sets. */
+  resultSets: boolean
   clock: Clock
   log: Logger
 }
@@ -75,6 +78,10 @@ export interface SendingOptions {
 }
 
 const RESEND_CHECK_MS = 250
+/** So many due jobs are sent again together. */
+const RESEND_AT_ONCE = 100
+/** A longer envelope, and one with a block, goes to the queue by itself. */
+const TOGETHER_CHARS_MAX = 64 * 1024
 
 /** The ask as it was signed: the caller may have changed its objects since. */
 function askIn({ kind, signed }: Job): Ask {
@@ -83,16 +90,15 @@ function askIn({ kind, signed }: Job): Ask {
 }
 
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
-  const { queues, credentials, trusted, replyTo, clock, log } = deps
+  const { queues, credentials, trusted, replyTo, resultSets, clock, log } = deps
   const { clientId } = credentials.signingKey
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
   let watching: LiveFeatures | undefined
   /** Watches the workers' features, from the first job on that needs them. */
-  async function watched(): Promise<LiveFeatures> {
+  function watch(): LiveFeatures {
     watching ??= watchFeatures(listedFeatures(queues, trusted, clock), { log })
-    await watching.ready
     return watching
   }
 
@@ -106,18 +112,30 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
-    const features = isPlain ? undefined : await watched()
+    const features = isPlain && !resultSets ? undefined : watch()
+    // A job whose result could only have come in a set doesn't wait until the features are known.
+    if (!isPlain) await features?.ready
+    let mayUseSets = resultSets
     // Decided again for each envelope, because workers of an older release may have started.
     const optional = () => ({
       traceparent: features?.has('traceparent') ? traceparent : undefined,
       knowsKey: features?.has('knows_key') ? trusted.announced(clock()) : undefined,
+      resultSets: mayUseSets && features?.has('result_sets'),
     })
-    const sign = () =>
-      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional() }, clock())
+    const signAt = (now: number) =>
+      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional() }, now)
+    const sign = () => signAt(clock())
     const signed = await sign()
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
     const job: Job = { handle, kind: ask.kind, signed, priority }
+    const { issuedAt } = signed
+    if (resultSets) {
+      job.signPlain = () => {
+        mayUseSets = false
+        return signAt(issuedAt)
+      }
+    }
     // Only a job without a lifetime set by the caller, and without a card, may be signed again. The caller's lifetime
     // must not grow, and the time of the first envelope decides whether a card is fresh.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
@@ -134,25 +152,36 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
     return false
   }
-  const put = ({ kind, signed, priority = 0 }: Job) =>
-    queues.add(kind, { id: signed.id, data: signed.data, priority }).catch(error => {
+  const putTogether = openPut(queues)
+  const put = ({ kind, signed: { id, data }, priority = 0 }: Job) => {
+    const isShort = data.block === undefined && data.jws.length <= TOGETHER_CHARS_MAX
+    const job = { id, data, priority }
+    return (isShort ? putTogether({ queue: kind, job }) : queues.add(kind, job)).catch(error => {
       throw error instanceof Fault ? error : new Fault('queue_away', error)
     })
+  }
 
   /**
    * Sends due jobs again with the same id: the queue ignores a job that it still has, and accepts one that was lost.
    */
   async function resend(): Promise<void> {
-    for (const job of jobs.due(clock())) {
-      if (closed) break
-      try {
-        const signed = job.signed.expiresAt - clock() < resendMs ? await job.sign?.() : undefined
-        if (signed && !isRefusal(signed)) job.signed = signed
-        await put(job)
-      } catch (error) {
-        log.warn({ jti: job.handle.jti, err: error }, 'an unanswered job could not be sent again; it will be')
-      }
+    const due = jobs.due(clock())
+    for (let from = 0; from < due.length && !closed; from += RESEND_AT_ONCE)
+      await Promise.all(due.slice(from, from + RESEND_AT_ONCE).map(resendOne))
+  }
+  async function resendOne(job: Job): Promise<void> {
+    try {
+      const signed = await signAgain(job)
+      if (signed && !isRefusal(signed)) job.signed = signed
+      await put(job)
+    } catch (error) {
+      log.warn({ jti: job.handle.jti, err: error }, 'an unanswered job could not be sent again; it will be')
     }
+  }
+  /** Undefined: the job goes again as it was signed. */
+  async function signAgain(job: Job): Promise<Signed | Refusal | undefined> {
+    if (job.isPlain) return job.signPlain?.()
+    return job.signed.expiresAt - clock() < resendMs ? job.sign?.() : undefined
   }
   const stopResending = every(Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS), resend, { log })
 

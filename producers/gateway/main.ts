@@ -85,7 +85,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   }
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const metrics = openGatewayMetrics(registry)
-  const features = opened.tracer && watchWorkers(opened)
+  const features = watchWorkers(opened)
   const shared = { queues, store, signingKey, trusted, settings, clock, metrics, log }
   const requestReply = openRequestReply({ ...shared, features })
   lifetime.onClose('request and reply', requestReply.close)

@@ -2,7 +2,7 @@
 // be done. Commands and pages show it. It holds no card data.
 import { z } from 'zod'
 import { FAILED_QUEUE, isKind, KINDS, type Kind, resultsQueue } from '../../src/job/catalogue.ts'
-import { deliveryId, jobId } from '../../src/job/envelope/ids.ts'
+import { jobId } from '../../src/job/envelope/ids.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import { Problem, textOf } from '../../src/job/problem.ts'
 import type { JobState, Queues } from '../../src/queue/engine.ts'
@@ -13,6 +13,7 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as shownTokens from '../../src/store/token/shown-tokens.ts'
 import { reuseTokenOf } from '../../src/token/token.ts'
+import { isUnread } from './unread-results.ts'
 
 export interface Sources {
   store: Db
@@ -149,7 +150,7 @@ async function decidedBy(receipt: receipts.Receipt, store: Db): Promise<Partial<
 
 async function announced(row: outbox.Announcement, queues: Queues): Promise<Announced> {
   const queue = resultsQueue(row.clientId, row.replyTo)
-  const isThere = row.state === 'SENT' && (await queues.has(queue, deliveryId(row.resultId, row.outboxId)))
+  const isThere = row.state === 'SENT' && (await isUnread(row, queues))
   const says = saysOf(row.body)
   return {
     revision: row.revision,

@@ -95,7 +95,7 @@ export interface Signing {
   newKeys: readonly string[]
 }
 
-const digestOf = (body: string) => createHash('sha256').update(body).digest('base64url')
+export const bodyDigest = (body: string) => createHash('sha256').update(body).digest('base64url')
 
 export function sealResult(
   body: string,
@@ -107,33 +107,62 @@ export function sealResult(
     aud: about.clientId,
     result_id: about.resultId,
     revision: about.revision,
-    sha256: digestOf(body),
+    sha256: bodyDigest(body),
   })
-  const sealed = { body, jws: signText(payload, key, RESULT_TYP) }
-  return newKeys.length > 0 ? { ...sealed, new_keys: [...newKeys] } : sealed
+  return sealBody(body, signText(payload, key, RESULT_TYP), newKeys)
 }
 
-export type OpenedResult =
+export function sealBody(body: string, jws: string, newKeys: readonly string[]): ResultData {
+  return newKeys.length > 0 ? { body, jws, new_keys: [...newKeys] } : { body, jws }
+}
+
+export type RefusedDelivery =
   | { refused: 'forged' }
   /** It may be genuine: the reader doesn't know its key, perhaps not yet. */
   | { refused: 'unknown_key'; newKeys: readonly string[] }
+
+export type OpenedResult =
+  | RefusedDelivery
   | { refused: undefined; result: Result | ResultEvent; newKeys: readonly string[] }
 
 /** The result in a delivery, if one of `keys` (by `kid`) signed it for `clientId`. `newKeys`: statements beside it. */
 export function openResult(data: unknown, clientId: string, keys: InstallationKeys): OpenedResult {
+  const opened = openBody(data, { typ: RESULT_TYP, clientId, read: readSigned }, keys)
+  return opened.refused === undefined ? { refused: undefined, result: opened.content, newKeys: opened.newKeys } : opened
+}
+
+// The schema doesn't check it: the signature proves that a worker wrote it, and a newer release may use words that this
+// schema lacks.
+function readSigned(body: string, claims: Record<string, unknown>): Result | ResultEvent | undefined {
+  const result = JSON.parse(body) as Result | ResultEvent
+  return result.result_id === claims['result_id'] ? result : undefined
+}
+
+interface Expected<Content> {
+  typ: string
+  clientId: string
+  /** What the text holds, by the payload of its signature, which isn't verified yet. Undefined or an error: forged. */
+  read: (body: string, claims: Record<string, unknown>) => Content | undefined
+}
+
+/** The content of a delivery whose text is signed by its digest. */
+export function openBody<Content>(
+  data: unknown,
+  { typ, clientId, read }: Expected<Content>,
+  keys: InstallationKeys,
+): RefusedDelivery | { refused: undefined; content: Content; newKeys: readonly string[] } {
   const parsed = ResultData.safeParse(data)
   if (!parsed.success) return { refused: 'forged' }
   const { body, jws, new_keys: newKeys = [] } = parsed.data
   try {
-    const unverified = readUnverified(jws, RESULT_TYP)
+    const unverified = readUnverified(jws, typ)
     const claims = unverified?.payload
-    if (claims?.['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return { refused: 'forged' }
-    // The schema doesn't check it: the signature proves that a worker wrote it, and a newer release may use words that
-    // this schema lacks.
-    const result = JSON.parse(body) as Result | ResultEvent
-    if (!unverified || result.result_id !== claims['result_id']) return { refused: 'forged' }
+    if (!unverified || claims?.['aud'] !== clientId || claims['sha256'] !== bodyDigest(body))
+      return { refused: 'forged' }
+    const content = read(body, claims)
+    if (content === undefined) return { refused: 'forged' }
     if (!keys.has(unverified.kid)) return { refused: 'unknown_key', newKeys }
-    return isSigned(unverified, keys) ? { refused: undefined, result, newKeys } : { refused: 'forged' }
+    return isSigned(unverified, keys) ? { refused: undefined, content, newKeys } : { refused: 'forged' }
   } catch {
     return { refused: 'forged' }
   }

@@ -84,7 +84,7 @@ describeRedis('a client with a trace', () => {
   it('asks nothing after it was closed', async () => {
     const { credentials } = parties
     const trusted = openTrustedKeys(credentials, silent)
-    const deps = { queues, credentials, trusted, replyTo: 'own', clock: Date.now, log: silent }
+    const deps = { queues, credentials, trusted, replyTo: 'own', resultSets: false, clock: Date.now, log: silent }
     const sending = openSending(deps, { resendMs: 60_000, unansweredMax: 1 })
     await sending.close()
     const notice = vi.spyOn(queues, 'notice')

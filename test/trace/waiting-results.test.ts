@@ -42,6 +42,10 @@ describeStore('a result that waited', engine => {
         if (isAway) throw new Fault('queue_away')
         return queues.add(queue, job)
       },
+      addBulk: async (queue, jobs) => {
+        if (isAway) throw new Fault('queue_away')
+        return queues.addBulk(queue, jobs)
+      },
     }
     const begun: string[] = []
     const told: Tracer = {

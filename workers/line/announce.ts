@@ -5,8 +5,7 @@ import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { toFault } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { deliveryId } from '../../src/job/envelope/ids.ts'
-import { type ResultData, type Signing, sealResult } from '../../src/job/result.ts'
+import type { Signing } from '../../src/job/result.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -14,21 +13,10 @@ import type { Store } from '../../src/store/pool.ts'
 import { readTraceparent, type TraceContext, traceparentOf } from '../../src/trace/context.ts'
 import type { Span, Tracer } from '../../src/trace/tracer.ts'
 import type { WorkerMetrics } from '../metrics.ts'
-import { openPut } from '../set/put-jobs.ts'
+import { type Message, openDeliver, seal } from '../set/deliver.ts'
 
-/** The limits of one results queue; further results wait in the store. */
+/** The limits of one results queue, in deliveries and bytes; further results wait in the store. */
 export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024 } as const
-
-export interface Message {
-  outboxId: number
-  clientId: string
-  replyTo: string | null
-  resultId: string
-  revision: number
-  body: string
-  /** Set if the result is signed already. */
-  sealed?: ResultData
-}
 
 /** The job to which the result belongs. */
 export interface PublishedFor {
@@ -56,7 +44,7 @@ export interface AnnouncerOptions {
   queues: Queues
   signing: () => Signing
   clock: Clock
-  metrics: Pick<WorkerMetrics, 'published'>
+  metrics: Pick<WorkerMetrics, 'published' | 'deliveries'>
   log: Logger
   tracer?: Tracer | undefined
   /** The text of a row that holds none itself. */
@@ -65,7 +53,7 @@ export interface AnnouncerOptions {
 
 /** This process's measurement of one results queue. */
 interface Room {
-  /** How many results it may publish before it measures again. */
+  /** How many deliveries it may put there before it measures again. */
   left: number
   isFull: boolean
   measuredAt: number
@@ -85,6 +73,8 @@ const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
 const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
+/** So many waiting results are read before the first of them is sent; more would be read in vain for a full queue. */
+const SWEEP_AT_ONCE = 20
 /** The most links of one span. */
 const LINKS_MAX = 128
 
@@ -92,7 +82,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   const { store, queues, signing, clock, metrics, log: ownLog, tracer, bodyOf } = options
   const rooms = openCache<Room>({ max: ROOMS_MAX })
   const heldBack = openCache<boolean>({ max: ROOMS_MAX, lifetime: { ms: HELD_BACK_MS, clock } })
-  const put = openPut(queues)
+  const deliver = openDeliver(queues, signing)
   const sent: number[] = []
   let flushing: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -133,20 +123,15 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }
   }
 
-  function seal({ body, clientId, resultId, revision }: Message): ResultData {
-    const { key, newKeys } = signing()
-    return sealResult(body, { clientId, resultId, revision }, key, newKeys)
-  }
-
   async function send(message: Message): Promise<boolean> {
     const queue = resultsQueue(message.clientId, message.replyTo)
     const room = roomOf(queue)
     if (!(await takePlace(queue, room, message.body.length))) return false
     try {
-      const { resultId, outboxId, sealed: data = seal(message) } = message
-      // The job id comes from the outbox row. If it came from the result, the queue would drop a repeated delivery
-      // while the first one is still on it.
-      await put({ queue, job: { id: deliveryId(resultId, outboxId), data, redeliver: true } })
+      const { results, isFirst } = await deliver({ queue, message })
+      // A set needs the place of its first result only.
+      if (isFirst) metrics.deliveries.inc({ form: results > 1 ? 'set' : 'single' })
+      else room.left += 1
     } finally {
       room.underway -= 1
     }
@@ -193,16 +178,31 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }
   }
 
+  /** Sends them together. A row whose receipt retention has erased counts as sent. Throws the first failure. */
+  async function sendAll(rows: readonly outbox.OutboxRow[]): Promise<boolean[]> {
+    const messages: (Message | undefined)[] = []
+    for (const row of rows) {
+      const body = row.body ?? (await bodyOf(row))
+      messages.push(body === undefined ? undefined : { ...row, body })
+    }
+    const ends = await Promise.allSettled(messages.map(message => message === undefined || send(message)))
+    return ends.map(end => {
+      if (end.status === 'rejected') throw end.reason
+      return end.value
+    })
+  }
+
   async function sweepQueue(clientId: string, replyTo: string | null, before: number): Promise<number> {
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
       const published: outbox.OutboxRow[] = []
       const begunAt = clock()
       try {
-        for (const row of rows) {
-          const body = row.body ?? (await bodyOf(row))
-          if (body !== undefined && !(await send({ ...row, body }))) break
-          published.push(row)
+        for (let from = 0; from < rows.length; from += SWEEP_AT_ONCE) {
+          const some = rows.slice(from, from + SWEEP_AT_ONCE)
+          const isSent = await sendAll(some)
+          published.push(...some.filter((_, index) => isSent[index]))
+          if (isSent.includes(false)) break
         }
         const ids = published.map(({ outboxId }) => outboxId)
         await outbox.markSent(db, ids)
@@ -228,7 +228,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   return {
-    seal: message => ({ ...message, sealed: seal(message) }),
+    seal: message => ({ ...message, sealed: seal(message, signing()) }),
     publish: (message, job = { log: ownLog }) => publish(message, job),
     async sweep(olderThanMs) {
       const before = clock() - olderThanMs

@@ -28,7 +28,11 @@ async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: Deps):
   await handlerOf(work.claims.kind)?.abandon?.(work, deps)
   if (await answerOwed(work, refusal, deps)) return
   const tellable = await withoutOwnCard(work, deps)
-  if (!(await hasReplyQueue(work, deps))) delete tellable.claims.reply_to
+  if (!(await hasReplyQueue(work, deps))) {
+    // The answer goes to the client's common queue, about whose readers the sender said nothing.
+    delete tellable.claims.reply_to
+    delete tellable.claims.result_sets
+  }
   await answerWithoutReceipt(tellable, { fields: fieldsOf(refusal) }, deps)
 }
 

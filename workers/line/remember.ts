@@ -12,8 +12,8 @@ import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
+import type { Message } from '../set/deliver.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
-import type { Message } from './announce.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 import { storedAnswer } from './stored-answer.ts'
 import {
@@ -207,8 +207,8 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: De
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...result }, deps)
 }
 
-function addressOf(work: Work<unknown>): { clientId: string; replyTo: string | null } {
-  return { clientId: work.addressee, replyTo: work.claims.reply_to ?? null }
+function addressOf({ addressee, claims }: Work<unknown>): Pick<Message, 'clientId' | 'replyTo' | 'inSets'> {
+  return { clientId: addressee, replyTo: claims.reply_to ?? null, inSets: claims.result_sets }
 }
 
 function headOf(work: Work<unknown>, completedAt: number) {

@@ -13,7 +13,7 @@ import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import { renderScheme } from '../../src/token/scheme.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
-import type { Message } from '../line/announce.ts'
+import type { Message } from '../set/deliver.ts'
 
 /** Writes the event; undefined if the client or the scope doesn't exist any more. */
 export async function insertEvent(

@@ -1,4 +1,6 @@
 // What single jobs read from the store, outside of transactions: the jobs that ask at the same time share a statement.
+
+import { gather } from '../../src/queue/gather.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
@@ -7,7 +9,6 @@ import * as sequences from '../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { SchemeRow } from '../../src/token/scheme.ts'
-import { gather } from './gather.ts'
 
 type StoredReceipt = Awaited<ReturnType<typeof receipts.findAll>>[number]
 type Mark = Pick<sequences.SequenceMark, 'clientId' | 'tokenId'>

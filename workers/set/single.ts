@@ -2,8 +2,8 @@
 // write-set.ts writes the set.
 import type { Receipt, Written } from '../../src/store/job/receipts.ts'
 import type { TraceContext } from '../../src/trace/context.ts'
-import type { Message } from '../line/announce.ts'
 import type { Effect } from '../line/effect.ts'
+import type { Message } from './deliver.ts'
 
 export interface Single {
   receipt: Receipt

@@ -4,6 +4,7 @@
 
 import { toFault } from '../../src/errors.ts'
 import { describeError, type Logger } from '../../src/log.ts'
+import { ALONE, gather } from '../../src/queue/gather.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, LostRace, limitLockWaits, type Store, tryHoldAll } from '../../src/store/pool.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
@@ -13,7 +14,6 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 import type { ReleaseDeps } from '../reference/note-releases.ts'
-import { ALONE, gather } from './gather.ts'
 import { keysOf, type Sets, type Single, tokensOf, type WrittenSingle } from './single.ts'
 
 interface SetDeps extends ReleaseDeps {

@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal, type Refusal, refuse, toFault } from '../../../src/errors.ts'
+import { refusesSets } from '../../../src/job/answer/result-set.ts'
 import { type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
@@ -132,27 +133,36 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       error => toFault(error).code,
     )
   }
-  async function runIn(
-    span: Span | undefined,
-    caller: Caller,
-    { kind, request, jti, receiptId }: Request,
-    entry: Entry,
-  ): Promise<End> {
+  /** Signs the job and begins to send it. */
+  async function send({ caller, asked, span, deadline, inSets }: Sent, entry: Entry): Promise<Operation | Refusal> {
+    const { kind, request, jti, receiptId } = asked
+    const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span, inSets })
+    if (isRefusal(signed)) return signed
+    const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
+    entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)
+    return entry.operation
+  }
+  async function runIn(span: Span | undefined, caller: Caller, asked: Request, entry: Entry): Promise<End> {
+    const { kind, receiptId } = asked
     const begunAt = clock()
     const deadline = begunAt + timeoutMs
     // An earlier operation with this receipt was given up: its state is known only when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
-    const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span })
-    if (isRefusal(signed)) return { end: 'refused', refusal: signed }
-    const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
-    entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)
-    const result = await entry.operation.answer
+    const sent = { caller, asked, span, deadline }
+    let operation = await send(sent, entry)
+    if (isRefusal(operation)) return { end: 'refused', refusal: operation }
+    let result = await operation.answer
+    if (result && refusesSets(result)) {
+      operation = await send({ ...sent, inSets: false }, entry)
+      if (isRefusal(operation)) return { end: 'refused', refusal: operation }
+      result = await operation.answer
+    }
     if (result) {
       metrics.waits.observe({ kind }, Math.max(0, Date.parse(result.completed_at) - begunAt) / 1000)
       metrics.answers.observe({ kind }, (clock() - begunAt) / 1000)
       return { end: 'answered', result }
     }
-    const reversalStatus = await reversals.reverse(caller, entry.operation, entry.requestDigest)
+    const reversalStatus = await reversals.reverse(caller, operation, entry.requestDigest)
     metrics.timeouts.inc({ kind, reversal_status: reversalStatus })
     return { end: 'late', reversalStatus }
   }
@@ -191,4 +201,13 @@ interface Request {
   request: Record<string, unknown>
   jti: string
   receiptId: string
+}
+
+interface Sent {
+  caller: Caller
+  asked: Request
+  span: Span | undefined
+  /** ms since the epoch. */
+  deadline: number
+  inSets?: boolean
 }

@@ -14,6 +14,8 @@ export interface SignOptions {
   expiresInMs?: number | undefined
   /** False: the result goes to the common results queue of the gateways. */
   listens?: boolean
+  /** False: the answer comes as a single result, whatever the workers understand. */
+  inSets?: boolean | undefined
   /**
    * The span that the job continues. Only for work that somebody waits for: a stored envelope may reach workers of an
    * older release.
@@ -34,18 +36,20 @@ export interface SignDeps {
   /** The name of this process's results queue. */
   replyTo: string
   clock: Clock
-  /** Undefined if traces are off. */
+  /** What workers understand; undefined if the sender uses no feature. */
   features: Pick<LiveFeatures, 'has'> | undefined
 }
 
 export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
-  return (caller, kind, request, { jti, expiresInMs, listens = true, span }) => {
+  return (caller, kind, request, { jti, expiresInMs, listens = true, inSets = true, span }) => {
     const { client, userId, entityId, roles } = caller
     // Names were checked where they came in. Here a repeat of a stored name can't be told from a new name.
     const names = 'numeric' as const
     const identity = { userId, entityId, roles, audience, signingKey, names, onBehalfOf: client.clientId }
     const traceparent = span && features?.has('traceparent') ? traceparentOf(span.context) : undefined
-    const options = { jti, expiresInMs, replyTo: listens ? replyTo : undefined, traceparent }
+    // The gateways of an installation may be of several releases, so only the process's own queue gets sets.
+    const resultSets = listens && inSets && features?.has('result_sets')
+    const options = { jti, expiresInMs, replyTo: listens ? replyTo : undefined, traceparent, resultSets }
     return signAsk(identity, { kind, request }, options, clock())
   }
 }

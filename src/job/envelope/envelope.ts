@@ -55,6 +55,11 @@ export const Claims = z.strictObject({
     .string()
     .regex(/^[!-~]{1,256}$/)
     .optional(),
+  /**
+   * Every reader of the results queue reads deliveries with several results. Senders set it only while every live worker
+   * knows it.
+   */
+  result_sets: z.literal(true).optional(),
 })
 export type Claims = z.infer<typeof Claims>
 
@@ -91,6 +96,9 @@ const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const PART = /^[A-Za-z0-9_-]+$/
 const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 
+/** Made once, because making a schema takes far longer than using it, and every job is peeked at. */
+const Sender = clientId()
+
 /** Reads a JWS without verifying it, so that the caller can look up its key. */
 export function peek(jws: string): Peeked | Drop {
   if (jws.length > ENVELOPE.jwsBytesMax) return 'oversized'
@@ -101,7 +109,7 @@ export function peek(jws: string): Peeked | Drop {
   const plain = Object.keys(header).every(key => HEADER_KEYS.has(key))
   if (!plain || typ !== JOB_TYP || !isAlgorithm(alg) || typeof kid !== 'string' || kid.length > 256) return 'header'
   const iss = payload['iss']
-  if (!clientId().safeParse(iss).success) return 'unknown_client'
+  if (!Sender.safeParse(iss).success) return 'unknown_client'
   return { alg, kid, iss: iss as string, payload }
 }
 

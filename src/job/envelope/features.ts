@@ -15,6 +15,8 @@ export const FEATURES = [
   'columns',
   /** The member `columns` of a chunk of transactions. */
   'ledger_columns',
+  /** The claim `result_sets`. */
+  'result_sets',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

@@ -45,6 +45,15 @@ export function deliveryId(result: string, outboxId: number): string {
   return `r_${result}_${outboxId}`
 }
 
+/** The id of one delivery of several results: the same rows of the outbox, in the same order, give the same id. */
+export function setDeliveryId(outboxIds: readonly number[]): string {
+  return `s_${createHash('sha256').update(outboxIds.join()).digest('base64url')}`
+}
+
+export function isSetDeliveryId(id: string): boolean {
+  return id.startsWith('s_')
+}
+
 /** The id of one job's call to a provider for one token. `line`: the record's line in a chunk, 0 for a single job. */
 export function schemeIntentId(receipt: string, line: number): string {
   return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { type Explanation, explain, type Question } from '../../../producers/operate/explain.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
+import { resultsQueue } from '../../../src/job/catalogue.ts'
 import { moveToFailed } from '../../../src/queue/failed.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { describeEngines } from '../../support/engines.ts'
@@ -123,6 +124,15 @@ describeEngines('explain', engine => {
     await silent.close()
     await until(async () => (await ask('unread-1')).jobs[0]?.told[0]?.state === 'unread')
     expect((await ask('unread-1')).jobs[0]?.next.join(' ')).toContain('has to read')
+    const { queues } = installation
+    const queue = resultsQueue(silent.clientId, 'other')
+    const [single] = await queues.list(queue, ['waiting'], 0, 0)
+    const { body } = (single?.data ?? {}) as { body?: string }
+    await queues.add(queue, { id: 's_set', data: { body: `[{"result_id":"another"},${body}]`, jws: '' } })
+    await queues.remove(queue, single?.id ?? '')
+    expect((await ask('unread-1')).jobs[0]?.told[0]?.state).toBe('unread')
+    await queues.remove(queue, 's_set')
+    expect((await ask('unread-1')).jobs[0]?.told[0]?.state).toBe('read')
     client = await installation.connect()
   })
 

@@ -1,6 +1,6 @@
 // Puts jobs on queues: those that are put at the same time go to their queue by one call. A queue that doesn't take its
-// jobs keeps no other queue's back.
-import type { QueuedJob, Queues } from '../../src/queue/engine.ts'
+// jobs keeps no other queue's back. What the jobs hold is unknown here.
+import type { QueuedJob, Queues } from './engine.ts'
 import { gather } from './gather.ts'
 
 export interface Put {
@@ -16,7 +16,7 @@ export function openPut(queues: Pick<Queues, 'add' | 'addBulk'>): (put: Put) => 
 }
 
 /** A call that fails may have put some of its jobs: each of them fails, and is put again under the same id later. */
-async function putAll(
+export async function putAll(
   puts: readonly Put[],
   queues: Pick<Queues, 'add' | 'addBulk'>,
 ): Promise<readonly (Error | undefined)[]> {

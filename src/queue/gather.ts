@@ -1,6 +1,6 @@
 // Gathers what is asked for at the same time into sets. A set leaves at once if a lane is free, and waits for nobody:
 // what is asked for while it is under way goes into the next one. What a set does is unknown here.
-import { settlesWithin } from '../../src/queue/bounded-call.ts'
+import { settlesWithin } from './bounded-call.ts'
 
 /** The result of an item that couldn't be done in its set, and must be done alone. */
 export const ALONE = Symbol('alone')
@@ -109,11 +109,18 @@ export function gather<Item, Out>(
     setImmediate(leave)
   }
 
+  /** It leaves when all that waited for the same promises has run. */
+  function scheduleInTurn(): void {
+    isScheduled = true
+    process.nextTick(leave)
+  }
+
   return item => {
     const asked = { ...Promise.withResolvers<Out>(), item }
     waiting.push(asked)
-    // Nothing is under way: it leaves at once, so that a job that is alone loses no time.
-    if (busy === 0 && !isScheduled) leave()
+    // Nothing is under way: it leaves before the turn ends, so that a job that is alone loses no time. It doesn't leave
+    // at once, because what ended together, in a set, asks together for what comes next.
+    if (busy === 0 && !isScheduled) scheduleInTurn()
     else schedule()
     return asked.promise
   }

@@ -1,11 +1,10 @@
 // What is asked for at the same time goes together: who leaves when, with whom, and what becomes of a set that fails.
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { ALONE, gather } from '../../../workers/set/gather.ts'
+import { ALONE, gather } from '../../src/queue/gather.ts'
 
 type Out = string | Error | typeof ALONE
 
-/** A gatherer whose sets stay under way until the test ends them. */
 function open(bounds: { max: number; lanes: number; loneMax?: number; keysOf?: (item: string) => readonly string[] }) {
   const sets: { items: readonly string[]; end(outs?: (item: string) => Out): void; fail(): void }[] = []
   const lone: { item: string; end(): void }[] = []
@@ -28,18 +27,37 @@ function open(bounds: { max: number; lanes: number; loneMax?: number; keysOf?: (
   return { ask, sets, lone, gathered: () => sets.map(({ items }) => items.join('')) }
 }
 
+const tick = () => new Promise(resolve => process.nextTick(resolve))
 const askAll = (ask: (item: string) => Promise<string>, items: string) => [...items].map(ask)
 
 describe('what is asked for at the same time', () => {
-  it('leaves at once, without a turn of the event loop, if nothing is under way', () => {
+  it('leaves in the same turn of the event loop if nothing is under way', async () => {
     const { ask, lone } = open({ max: 64, lanes: 2 })
+    let isOver = false
+    setImmediate(() => {
+      isOver = true
+    })
     void ask('a')
-    expect(lone.map(({ item }) => item)).toEqual(['a'])
+    await tick()
+    expect([lone.map(({ item }) => item), isOver]).toEqual([['a'], false])
+  })
+
+  it('goes together if it waited for the same thing, although nothing is under way', async () => {
+    const { ask, sets, gathered } = open({ max: 64, lanes: 2 })
+    const written = tick()
+    const asked = Promise.all([...'abc'].map(item => written.then(() => ask(item))))
+    await tick()
+    await tick()
+    expect(gathered()).toEqual(['abc'])
+    sets[0]?.end()
+    expect(await asked).toEqual(['a together', 'b together', 'c together'])
   })
 
   it('goes together while a set is under way, up to as many sets as there are lanes', async () => {
     const { ask, sets, lone, gathered } = open({ max: 64, lanes: 2 })
-    const first = askAll(ask, 'abc')
+    const first = askAll(ask, 'a')
+    await tick()
+    first.push(...askAll(ask, 'bc'))
     await turn()
     expect([lone.map(({ item }) => item), gathered()]).toEqual([['a'], ['bc']])
     const later = askAll(ask, 'def')
@@ -57,6 +75,7 @@ describe('what is asked for at the same time', () => {
   it('is done alone by so many at once, and what has no company meanwhile goes in a set of its own', async () => {
     const { ask, sets, lone, gathered } = open({ max: 64, lanes: 3, loneMax: 2 })
     const first = askAll(ask, 'a')
+    await tick()
     const rest = askAll(ask, 'bcd')
     await turn()
     sets[0]?.fail()
@@ -81,12 +100,14 @@ describe('what is asked for at the same time', () => {
     const { ask, gathered } = open({ max: 2, lanes: 3 })
     askAll(ask, 'abcdef')
     await turn()
-    expect(gathered()).toEqual(['bc', 'de'])
+    expect(gathered()).toEqual(['ab', 'cd', 'ef'])
   })
 
   it('doesn’t go together if it has a key in common, and keeps its order then', async () => {
     const { ask, sets, lone, gathered } = open({ max: 64, lanes: 2, keysOf: item => [...item] })
-    const asked = ['x', 'ab', 'bc', 'c', 'd'].map(ask)
+    const asked = [ask('x')]
+    await tick()
+    asked.push(...['ab', 'bc', 'c', 'd'].map(ask))
     await turn()
     // "c" could go with "ab", but would overtake "bc".
     expect(gathered()).toEqual(['abd'])
@@ -104,7 +125,9 @@ describe('what is asked for at the same time', () => {
 
   it('is done alone, each item once, if its set fails or if it had to leave', async () => {
     const { ask, sets, lone } = open({ max: 64, lanes: 2 })
-    const [first, ...asked] = askAll(ask, 'abc')
+    const first = ask('a')
+    await tick()
+    const asked = askAll(ask, 'bc')
     lone[0]?.end()
     await first
     await turn()
@@ -114,7 +137,9 @@ describe('what is asked for at the same time', () => {
     for (const { end } of lone) end()
     expect(await Promise.all(asked)).toEqual(['b alone', 'c alone'])
     await turn()
-    const [, ...others] = askAll(ask, 'xyz')
+    void ask('x')
+    await tick()
+    const others = askAll(ask, 'yz')
     await turn()
     const isLost = expect(others[1]).rejects.toThrow('z is lost')
     sets[1]?.end(item => (item === 'y' ? ALONE : new Error(`${item} is lost`)))
@@ -126,6 +151,7 @@ describe('what is asked for at the same time', () => {
   it('doesn’t wait long for an item that is done alone and waits for a lock', async () => {
     const { ask, lone } = open({ max: 64, lanes: 1 })
     void ask('slow')
+    await tick()
     const next = ask('next')
     await new Promise<void>(resolve => {
       const look = () => (lone.length === 2 ? resolve() : setImmediate(look))

@@ -1,0 +1,36 @@
+// Whether a published result still lies in its results queue. It may lie there by itself or in a result set, whose id
+// doesn't tell which results it has.
+import { z } from 'zod'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { deliveryId, isSetDeliveryId } from '../../src/job/envelope/ids.ts'
+import type { JobState, Queues } from '../../src/queue/engine.ts'
+import type { Announcement } from '../../src/store/job/outbox.ts'
+
+const UNREAD: readonly JobState[] = ['waiting', 'active', 'delayed']
+/** So many deliveries are read at once, of at most 64 KiB each if they are sets. */
+const PAGE = 50
+
+/** Reads the sets of the whole queue, unless the result lies there by itself. */
+export async function isUnread(
+  { clientId, replyTo, resultId, outboxId }: Announcement,
+  queues: Pick<Queues, 'has' | 'list'>,
+): Promise<boolean> {
+  const queue = resultsQueue(clientId, replyTo)
+  if (await queues.has(queue, deliveryId(resultId, outboxId))) return true
+  for (const state of UNREAD) if (await isInSets({ queue, state, resultId }, queues)) return true
+  return false
+}
+
+const Delivery = z.object({ body: z.string() })
+
+async function isInSets(
+  { queue, state, resultId }: { queue: string; state: JobState; resultId: string },
+  queues: Pick<Queues, 'list'>,
+): Promise<boolean> {
+  for (let start = 0; ; start += PAGE) {
+    const jobs = await queues.list(queue, [state], start, start + PAGE - 1)
+    const sets = jobs.filter(({ id }) => isSetDeliveryId(id)).map(({ data }) => Delivery.safeParse(data).data?.body)
+    if (sets.some(body => body?.includes(`"result_id":"${resultId}"`))) return true
+    if (jobs.length < PAGE) return false
+  }
+}
