@@ -77,7 +77,7 @@ export function policyOf(options: MigrateOptions, inputSha256: string): NonNulla
   }
 }
 
-/** What happens to one token keeps the order of the file only if each chunk waits for the one before. */
+/** Whether each chunk must wait for the one before, so that what happens to one token keeps the order of the file. */
 export function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
   return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
 }

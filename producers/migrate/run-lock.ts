@@ -13,7 +13,7 @@ type Owner = z.infer<typeof Owner>
 
 const CLEARING_MS = 20
 /**
- * The longest time that a process takes to remove a dead owner's lock. If it takes longer, it has died itself, and
+ * The longest time that a process may take to remove a dead owner's lock, in ms. After that it counts as dead, too, and
  * another process removes the lock.
  */
 const CLEARING_MS_MAX = 10_000

@@ -81,7 +81,10 @@ export async function countersign(
   }
 }
 
-/** The record beside a pack; undefined if there is none. Throws if the file isn't a record as this release writes it. */
+/**
+ * The record beside a pack; undefined if there is none or it can't be read. Throws if the file isn't a record as this
+ * release writes it.
+ */
 export async function readCountersignature(
   packPath: string,
 ): Promise<{ record: Countersignature; bytes: Buffer } | undefined> {

@@ -1,5 +1,6 @@
-// Decides the `token-update` and `token-lifecycle` records of a chunk: one look-up of all tokens, the rules applied in
-// file order, one update of all rows that changed.
+// Decides the `token-update` and `token-lifecycle` records of a chunk: all tokens are looked up at once, the rules are
+// applied in file order, and all rows that changed are updated at once. A record with another card also looks up the
+// token of that card.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
@@ -208,7 +209,10 @@ async function effectOf(
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-/** The rules' decision on an update without a card, made before a network is called. */
+/**
+ * The refusal of an update without a card, found before a network is called; undefined if the rules permit the update,
+ * or the record is a lifecycle action.
+ */
 export function judgeChange(
   change: PreparedChange,
   row: StoredToken,

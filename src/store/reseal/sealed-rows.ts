@@ -96,8 +96,8 @@ export interface Resealed extends Pick<SealedRow, 'key'> {
 }
 
 /**
- * Replaces the bytes that were read by bytes that `version` has sealed. Leaves out rows whose bytes have changed since, and
- * rows that another transaction has locked. Returns how many were replaced.
+ * Replaces the bytes that were read by bytes that `version` has sealed. Leaves out rows whose bytes have changed since,
+ * rows that another transaction has locked, and rows that aren't `free`. Returns how many were replaced.
  */
 export async function replaceSet(
   db: Db,
