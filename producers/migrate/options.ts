@@ -44,7 +44,7 @@ export interface MigrateOptions {
   onExpired: (typeof ON_EXPIRED)[number]
   /** When the data was given, for the policy `newest`. */
   sourceTime?: SourceTime | undefined
-  /** What becomes of a token whose last owner goes to another token. */
+  /** What becomes of a token that loses its last owner. */
   onOrphan?: (typeof ON_ORPHAN)[number] | undefined
   /** An owner with another number keeps its token, which gets the number. */
   relink?: boolean | undefined

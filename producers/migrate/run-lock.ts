@@ -1,5 +1,5 @@
 // Lets one run at a time write a results file: two would overwrite each other's rows. The lock is a file beside the
-// results that names its owner. A lock whose owner is gone is removed.
+// results that names its owner. The next run on the same host removes a lock whose owner is gone.
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'

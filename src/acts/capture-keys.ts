@@ -173,7 +173,7 @@ export function retireKey(
   )
 }
 
-/** Switches on that the capture keys of an entity turn by themselves; `everyDays` undefined: off. */
+/** Lets workers replace the capture keys of an entity by themselves every `everyDays` days; undefined: no longer. */
 export function setTurning(
   store: Store,
   { entityId, everyDays }: { entityId: string; everyDays: number | undefined },

@@ -1,6 +1,6 @@
-// One PostgreSQL cluster on disk and its postmaster: makes the cluster, starts it, stops it, says whether it runs. The
-// file postmaster.pid decides whether it runs. Connections are no concern here; server.ts decides who may use or stop
-// the server.
+// One PostgreSQL cluster on disk and its postmaster: makes the cluster, starts it, stops it, says whether it runs. It
+// runs if the process that postmaster.pid names is alive and is its postmaster. Connections are no concern here;
+// server.ts decides who may use or stop the server.
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,

@@ -113,7 +113,7 @@ function authorizationPayload({ findings, secrets }: Authentication): string {
   return Buffer.from(JSON.stringify(members)).toString('base64')
 }
 
-/** Fields of `authentication` that only the client that requested it may see. */
+/** Fields of `authentication` that only the client that requested the authentication may see. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['cavv', 'authorization_payload', 'payload'])
 
 /** The member `authentication` without the fields that prove an outcome or lead to a challenge. */

@@ -7,7 +7,7 @@ const EVENT_LOOP_BUDGET_MS = 5
 
 let runEnds = 0
 let opening: Promise<void> | undefined
-/** How many decryptions wait for which somebody else waits. */
+/** How many decryptions of jobs that aren't background work are waiting. */
 let urgent = 0
 
 /**

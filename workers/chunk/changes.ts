@@ -1,6 +1,5 @@
-// Decides the `token-update` and `token-lifecycle` records of a chunk: all tokens are looked up at once, the rules are
-// applied in file order, and all rows that changed are updated at once. A record with another card also looks up the
-// token of that card.
+// Decides the `token-update` and `token-lifecycle` records of a chunk: the tokens are looked up at once, the rules
+// applied in file order, and the changed rows updated at once.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
@@ -209,10 +208,7 @@ async function effectOf(
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-/**
- * The refusal of an update without a card, found before a network is called; undefined if the rules permit the update,
- * or the record is a lifecycle action.
- */
+/** The rules' refusal of an update without a card, found before a network is called; undefined if there is none. */
 export function judgeChange(
   change: PreparedChange,
   row: StoredToken,

@@ -117,7 +117,7 @@ function comparisonVerdict({ total }: Pack): Verdict {
 }
 
 interface Signed {
-  /** Of the pack. */
+  /** The content of the pack's file. */
   bytes: Buffer
   /** The record of the counterparty's signature; undefined: there is none. */
   kept: Awaited<ReturnType<typeof readCountersignature>> | 'broken'

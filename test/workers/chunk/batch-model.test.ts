@@ -76,7 +76,7 @@ describeStore('the life of a batch', engine => {
         const batchId = `m-${randomUUID()}`
         let model = NOTHING
         for (const one of given) model = await play(world, batchId, model, one)
-        // What crashes left is summed in the end.
+        // In the end a sweep sums what crashes left unsummed.
         model = await play(world, batchId, model, { deeds: [{ do: 'sweep' }], dies: null })
         expect(model.summed.chunks).toBe(model.exists ? Object.keys(model.chunks).length : 0)
       }),

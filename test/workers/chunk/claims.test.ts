@@ -73,7 +73,7 @@ describeStore('records of a chunk that name owners', engine => {
       ...{ outcome: 'CREATED', reference_outcome: 'MOVED', previous_token: made?.reuse_token },
     })
     expect(formatReuseToken((await onFile.reference(own))?.tokenId ?? '')).toBe(moved?.reuse_token)
-    // The receipt tells it again.
+    // The repeated job is answered from the receipt.
     await onFile.world.run(job)
     expect(onFile.world.told.at(-1)).toMatchObject({ records: [{ ...moved, token_status: 'ACTIVE' }] })
     expect(await onFile.token(made?.reuse_token)).toMatchObject({ status: 'ACTIVE' })
