@@ -37,7 +37,7 @@ export const Manifest = z.strictObject({
   /** `name` is relative to the manifest, `-` for standard input. */
   input: NamedFile,
   results: NamedFile,
-  /** Where they were asked for. */
+  /** These two are present if their options were given. */
   rejects: NamedFile.optional(),
   return: NamedFile.optional(),
   options: z.record(z.string(), z.json()),

@@ -14,7 +14,7 @@ export const Countersignature = z.strictObject({
   countersignature: z.literal(1),
   pack: NamedFile,
   counterparty: z.strictObject({
-    /** Of the primary key, upper-case hex. */
+    /** The fingerprint of the primary key, upper-case hex. */
     fingerprint: z.string().regex(/^([0-9A-F]{40}|[0-9A-F]{64})$/),
     user_ids: z.array(z.string()),
     /** Armored. */

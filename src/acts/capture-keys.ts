@@ -97,7 +97,7 @@ export async function rotateLine(
 ): Promise<ActResult<Rotated, RotateRefusal>> {
   const before = await captureKeys.findLine(store, alias)
   const [found] = before
-  // Stated anew, because it is handed on: that checks its code, too.
+  // The key is stated anew, because it is handed out again; `state` also checks the row's code.
   if (found && isRecent(found, now) && !again)
     return { done: { key: await state(store, stating, found, now), isNew: false } }
   const used = before.find(isActive)

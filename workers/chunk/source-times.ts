@@ -6,7 +6,7 @@ import { parseUtc } from '../../src/token/capture-time.ts'
 import type { Giver } from '../../src/token/token.ts'
 import type { ChunkContext } from './chunk.ts'
 
-/** So many digits of the input's digest are kept with each field; they only order inputs of the same time. */
+/** How many digits of the input's digest are kept with each field; they only order inputs of the same time. */
 const INPUT_DIGITS = 16
 /** `accepted_at` is in whole seconds. */
 const ROUNDED_MS = 1_000

@@ -10,7 +10,7 @@ const MEASURE_MS = 5_000
 const SHARE_MIN = 1 / 64
 /** If there are more dead rows than this part of the live ones, autovacuum doesn't keep up: by default it begins at a fifth. */
 const DEAD_SHARE_MAX = 1 / 2
-/** So many dead rows never slow the re-encryption: in a small table they are a large part. */
+/** Up to this number, dead rows don't slow the re-encryption: in a small table a few are a large part. */
 const DEAD_ROWS_MIN = 10_000
 
 export interface PaceOptions {

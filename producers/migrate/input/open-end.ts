@@ -46,8 +46,9 @@ export function openEnd({ passed, dryRun, sendAgain }: OpenEndOptions): OpenEnd 
 }
 
 /**
- * How many chunks are sent before the first one is answered, because its answer may show that all rows will be refused:
- * of a file enough to keep all workers busy. Of standard input it also shows whether this is the input of the earlier run.
+ * How many chunks are sent before the first one is answered, because its answer may show that all rows will be refused.
+ * For a file they are enough to keep workers busy. For standard input it is one, because the answer also shows whether
+ * this is the input of the earlier run.
  */
 export function firstMaxOf(file: string): number {
   return file === '-' ? 1 : 4

@@ -90,7 +90,7 @@ interface CutSegment {
   wanted: boolean
 }
 
-/** Cuts a segment, whose rows begin after the last one's. */
+/** Cuts a segment, whose rows begin after those of the segment before. */
 export async function cut(db: Db, { segment, from, seq, hash, head, wanted }: CutSegment): Promise<void> {
   await db.query({
     text: `update tokenmill.audit_chain set segment = $1, unsent_from = $2, cut_seq = $3, cut_hash = $4, cut_head = $5,

@@ -177,7 +177,7 @@ export async function countUnder(db: Db, purpose: string, version: number): Prom
   return counted
 }
 
-/** A value that stands before every key of the column. */
+/** A value that is lower than every key of the column. */
 function lowest({ keyType }: SealedColumn): string {
   return keyType === 'uuid' ? '00000000-0000-0000-0000-000000000000' : ''
 }

@@ -1,4 +1,4 @@
-// Checks a detached OpenPGP signature over a small file. Who the key belongs to isn't known here: a person compares the
+// Checks a detached OpenPGP signature over a small file. This file doesn't know whose key it is: a person compares the
 // fingerprint.
 import { createMessage, enums, type Key, readKey, readSignature, type Signature, verify } from 'openpgp'
 import { ConfigError } from '../../config.ts'

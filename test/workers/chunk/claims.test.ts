@@ -299,7 +299,7 @@ describeStore('records of a chunk that name owners', engine => {
     const [first, second] = world.resultOf(job.receiptId)?.records ?? []
     const ids = [first, second].map(made => parseReuseToken(made?.reuse_token ?? ''))
     const receipt = await receipts.find(store, job.receiptId)
-    // Of a claim it says that there is none; the last member is the card as the record gave it.
+    // It says that there is no claim; the last member is the card as the record gave it.
     const none = [0, null, '', -1, null, expect.stringMatching(/^203112[\w-]{4}$/)]
     expect(JSON.parse(receipt?.outcomes ?? '')).toEqual([
       [1, 2, ids[0], ...none],
