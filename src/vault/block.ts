@@ -17,8 +17,8 @@ interface BlockBinding {
 }
 
 /**
- * Encrypts a block. `lines`: the text of a block of this form. Throws if `to` is an OpenPGP key: blocks are encrypted
- * to JWE keys only.
+ * Encrypts a block. `lines`: the text of the block, in the form `form`. Throws if `to` is an OpenPGP key: blocks are
+ * encrypted to JWE keys only.
  */
 export async function sealBlock(
   lines: string | Buffer,

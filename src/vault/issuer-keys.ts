@@ -1,6 +1,5 @@
-// The public keys of one issuer of JWTs, from the JWKS that the operator named. The JWKS is fetched when a key is
-// requested that is unknown, or when the known keys are ten minutes old; at most once in thirty seconds. The caller
-// passes the function that fetches.
+// The public keys of one issuer of JWTs, from the JWKS that the operator named. The JWKS is fetched when an unknown key
+// is requested, at most once in thirty seconds. The caller passes the function that fetches.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
@@ -22,7 +21,7 @@ interface IssuerKeys {
 }
 
 const REFETCH_MS = 30_000
-/** The age at which the keys are fetched again. A key that the issuer has withdrawn is accepted for up to 30 s more. */
+/** How long a key that the issuer has withdrawn may still be accepted. */
 const VALID_MS = 10 * 60_000
 const KEYS_MAX = 64
 

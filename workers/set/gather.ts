@@ -1,12 +1,12 @@
-// Gathers items into sets. A set starts as soon as a lane is free, and doesn't wait until it is full. Items that come
-// while all lanes are busy go into the next sets. What a set does is unknown here.
+// Gathers what is asked for at the same time into sets. A set leaves at once if a lane is free, and waits for nobody:
+// what is asked for while it is under way goes into the next one. What a set does is unknown here.
 import { settlesWithin } from '../../src/queue/bounded-call.ts'
 
 /** The result of an item that couldn't be done in its set, and must be done alone. */
 export const ALONE = Symbol('alone')
 
 interface Ways<Item, Out> {
-  /** Does a set. One result for each, in the same order; an error rejects only the promise of its own item. */
+  /** Does a set. One result for each, in the same order; an error is thrown to its asker alone. */
   together(items: readonly Item[]): Promise<readonly (Out | Error | typeof ALONE)[]>
   /** Does an item that has no company, whose set failed, or that had to leave its set. */
   alone(item: Item): Promise<Out>
@@ -58,8 +58,7 @@ export function gather<Item, Out>(
 
   async function go(set: readonly Asked<Item, Out>[]): Promise<void> {
     busy += 1
-    // A single item is done alone. If as many as permitted are already done alone, it goes as a set of one instead, and
-    // doesn't wait behind them.
+    // While many wait alone, for locks perhaps, an item that has no company doesn't wait behind them.
     const outs = set.length === 1 && lone < loneMax ? [ALONE] : await doTogether(set)
     const left: Promise<Out>[] = []
     for (const [index, { item, resolve, reject }] of set.entries()) {
@@ -103,7 +102,7 @@ export function gather<Item, Out>(
     isScheduled = false
     while (busy < lanes && waiting.length > 0) void go(take())
   }
-  /** Starts sets at the end of this turn of the event loop, so that the items of one turn can go together. */
+  /** Those who ask in the same turn of the event loop go together. */
   function schedule(): void {
     if (isScheduled || busy >= lanes || waiting.length === 0) return
     isScheduled = true
@@ -113,7 +112,7 @@ export function gather<Item, Out>(
   return item => {
     const asked = { ...Promise.withResolvers<Out>(), item }
     waiting.push(asked)
-    // If nothing is under way, the item starts at once, so that a single job loses no time.
+    // Nothing is under way: it leaves at once, so that a job that is alone loses no time.
     if (busy === 0 && !isScheduled) leave()
     else schedule()
     return asked.promise

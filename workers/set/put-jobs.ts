@@ -1,5 +1,5 @@
-// Puts jobs on queues. Jobs that are put at the same time go to their queue by one call, up to 100 of all queues
-// together. A queue that refuses its jobs doesn't fail the jobs of other queues.
+// Puts jobs on queues: those that are put at the same time go to their queue by one call. A queue that doesn't take its
+// jobs keeps no other queue's back.
 import type { QueuedJob, Queues } from '../../src/queue/engine.ts'
 import { gather } from './gather.ts'
 
@@ -15,10 +15,7 @@ export function openPut(queues: Pick<Queues, 'add' | 'addBulk'>): (put: Put) => 
   return gather({ together: puts => putAll(puts, queues), alone: ({ queue, job }) => queues.add(queue, job) }, BOUNDS)
 }
 
-/**
- * The jobs of a failed call all fail, though the queue may have some of them. So the caller must put them again under
- * the same ids.
- */
+/** A call that fails may have put some of its jobs: each of them fails, and is put again under the same id later. */
 async function putAll(
   puts: readonly Put[],
   queues: Pick<Queues, 'add' | 'addBulk'>,
