@@ -99,7 +99,7 @@ cut_at = clock_timestamp(), wanted = $6`,
   })
 }
 
-/** The segment was sent. */
+/** Notes that the segment was sent. */
 export async function sent(db: Db, segment: number): Promise<void> {
   await db.query({
     text: `update tokenmill.audit_chain set unsent_from = null, sent_at = clock_timestamp(), away_since = null
@@ -108,7 +108,7 @@ where segment = $1`,
   })
 }
 
-/** The outside place took nothing. */
+/** Notes that the outside place took nothing. */
 export async function markAway(db: Db): Promise<void> {
   await db.query({
     text: 'update tokenmill.audit_chain set away_since = coalesce(away_since, clock_timestamp())',
