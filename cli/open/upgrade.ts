@@ -245,7 +245,7 @@ async function addMissingKeys(store: Store, keks: Keks): Promise<void> {
   })
 }
 
-/** Its first version is what gateways of earlier releases have, so that batches that they took are recognised. */
+/** Derives the first version from the key of API keys as earlier releases did, so that batches they took are recognised. */
 async function makeIntakeKey(keks: Keks, keys: readonly WrappedKey[]): Promise<WrappedKey> {
   const apiKey = keys.find(({ purpose, version }) => purpose === 'api-key' && version === 1)
   assert(apiKey, 'the first key of API keys is there until the key intake is')

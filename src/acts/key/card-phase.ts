@@ -179,7 +179,7 @@ async function change(
   )
 }
 
-/** A whole pass of the workers, begun in this phase, has found nothing to do. */
+/** Whether a whole pass of the workers, begun in this phase, has found nothing to do. */
 async function isProved(db: Db, version: number): Promise<boolean> {
   const found = await reseals.hold(db, PURPOSE)
   return found?.state === 'DONE' && found.version === version
