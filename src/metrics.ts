@@ -63,7 +63,7 @@ export function openRegistry({ role, process = role }: RegistryOptions): Metrics
     },
     gauge: <L extends Labels>(name: string, help: string, labels?: L) => {
       const gauge = new Gauge(named(name, help, labels))
-      // Nothing was measured yet, which isn't zero.
+      // Before the first measurement the gauge has no value: 0 would be a measured value.
       if (labels === undefined) gauge.remove({})
       return gauge
     },

@@ -136,7 +136,8 @@ async function reverse(
   deps: Deps,
 ): Promise<void> {
   const row = await tokens.hold(db, receipt.tokenId ?? '')
-  // Before the token's row: an owner whom this job added was never one, and isn't told of a release.
+  // References are taken back before the token's row: an owner whom this job added counts as never added, so there is
+  // no event of a release.
   await takeReferencesBack(db, receipt, work, deps)
   const now = deps.clock()
   const before = await findBefore(db, receipt.receiptId, deps.ring)

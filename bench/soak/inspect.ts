@@ -26,7 +26,7 @@ interface Form {
   tail: string
 }
 
-/** Every fifth customer's second card is that of the customer before. */
+/** Every fifth customer's second card is the second card of the customer before. */
 function panOf(customer: number, card: 0 | 1): string {
   return testPan(card === 1 && customer % 5 === 4 ? 2 * customer - 1 : 2 * customer + card)
 }

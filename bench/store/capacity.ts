@@ -83,7 +83,7 @@ function modelOf({ command = 0, workers = 0, PostgreSQL = 0, Redis = 0 }: Proces
   return Math.round(1e6 / us)
 }
 
-/** Single jobs through the client library. A PUT costs the gateway what a create costs the library, and its HTTP. */
+/** Single jobs through the client library. The gateway isn't measured: for a PUT it also does the work of HTTP. */
 async function singles(where: Place): Promise<void> {
   const count = Number(values.singles)
   for (const [piece, run] of [
@@ -152,7 +152,7 @@ function watchRedis({ env }: Installation): () => Promise<number> {
     const bytes = /used_memory:(\d+)/.exec(String(text))?.[1]
     if (bytes !== undefined) seen.push(Number(bytes))
   })
-  // After a failure Redis ends before this does.
+  // After a failure Redis ends before this socket is closed.
   socket.on('error', () => undefined)
   const ask = () => socket.write('INFO memory\r\n')
   ask()

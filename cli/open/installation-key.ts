@@ -107,7 +107,10 @@ export async function findOwnKeys(
   return withReload(ring, async () => keys.filter(key => isSigningKeyGranted(ring, key)))
 }
 
-/** The public halves as a JWKS for a client's file, newest first. Throws `ConfigError` if the database holds none of ours. */
+/**
+ * The newest public halves as a JWKS for a client's file, newest first, up to `CLIENT_KEYS_MAX`. Throws `ConfigError`
+ * if the database holds none of ours.
+ */
 export async function findInstallationKeys(
   db: Db,
   ring: Pick<LiveRing, 'grantMacBy' | 'refresh'>,

@@ -245,7 +245,7 @@ async function addMissingKeys(store: Store, keks: Keks): Promise<void> {
   })
 }
 
-/** Its first version is what gateways of earlier releases have, so that batches that they took are recognised. */
+/** Derives the first version from the key of API keys as earlier releases did, so that batches they took are recognised. */
 async function makeIntakeKey(keks: Keks, keys: readonly WrappedKey[]): Promise<WrappedKey> {
   const apiKey = keys.find(({ purpose, version }) => purpose === 'api-key' && version === 1)
   assert(apiKey, 'the first key of API keys is there until the key intake is')
@@ -264,9 +264,9 @@ async function assertNeverAdded(store: Store, absent: readonly string[]): Promis
 }
 
 /**
- * The key that codes rights is made together with `private-half`, in one transaction. Without the one and with the other it
- * was removed: another would code whatever rows are there now, also such as somebody has added. Who removes both has
- * removed what opens the signing key, and no role starts.
+ * The key that codes rights is made together with `private-half`, in one transaction. If only `private-half` is there,
+ * somebody removed the key: a new one would code whatever rows are there now, also rows that somebody has added. If
+ * both are removed, nothing opens the signing key, and no role starts.
  */
 function assertFirstCoding(stored: readonly { purpose: string }[]): void {
   const has = (purpose: Purpose) => stored.some(key => key.purpose === purpose)

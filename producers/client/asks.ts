@@ -57,7 +57,7 @@ export function askOf(kind: string, request: unknown, block?: string): Ask | Ref
   return block === undefined || 'refused' in ask ? ask : { ...ask, block }
 }
 
-/** SHA-256 of the text by which two requests with one jti count as the same. */
+/** SHA-256, in base64url, of the text by which two requests with one jti count as the same. */
 export function digestOf(ask: Ask): string {
   return createHash('sha256').update(ASKS[ask.kind].digestText(ask)).digest('base64url')
 }

@@ -26,8 +26,9 @@ export interface VerifiedKeys {
 }
 
 /**
- * The newest key of each form, verified. `now`: ms since the epoch. Throws `ConfigError` if any key of the document isn't
- * stated by a signing key that the credentials trust, or is stated no longer: then none is taken.
+ * The newest key of each form, verified. `now`: ms since the epoch. Throws `ConfigError` for a document of another form
+ * or without keys. Also throws it if any key has no valid statement by a signing key that the credentials trust: then
+ * no key is taken.
  */
 export async function verifyCaptureKeys(
   document: unknown,

@@ -22,7 +22,7 @@ export interface EncryptedCard {
 
 /**
  * Encrypts a card. `now` (ms since the epoch) becomes `captureTime`. Throws `TypeError` if the credentials hold no
- * capture key.
+ * capture key, and `RefusedError` for a card with a CVV.
  */
 export async function encryptCard(
   card: CardToEncrypt,

@@ -17,10 +17,7 @@ export class RefusedError extends Error {
   }
 }
 
-/**
- * No result came in time. The job stays on the queue and is sent again: call `result` once more, or submit the same
- * jti.
- */
+/** No result came in time. The job stays queued. To wait again, call `result` once more, or submit the same jti. */
 export class UnansweredError extends Error {
   override name = 'UnansweredError'
   readonly jti: string

@@ -2,7 +2,7 @@
 import { ClosedError } from './errors.ts'
 
 export interface Semaphore {
-  /** Resolves when one of `max` permits is free; rejects with `ClosedError` once closed. */
+  /** Resolves once the caller has one of `max` permits; rejects with `ClosedError` once closed. */
   acquire(): Promise<void>
   release(): void
   taken(): number

@@ -1,5 +1,6 @@
-// `tokenmill migrate diff`: says what a new file would change, and changes nothing. Workers predict each row from the store, and
-// rows that change nothing are left out. Of a complete file it lists the owners whom the file doesn't name, for their release.
+// `tokenmill migrate diff`: says what a new file would change, and changes nothing. Workers predict each row from the
+// store, and rows that change nothing are left out. For a complete file it also lists the owners whom the file doesn't
+// name, for their release.
 import { rm } from 'node:fs/promises'
 import type { Db } from '../../src/store/pool.ts'
 import { ownerKey } from '../../src/token/on-file.ts'
@@ -83,7 +84,7 @@ export async function diff({ migrate, complete }: DiffOptions, deps: FileRunDeps
 }
 
 interface Reading {
-  /** Of the dry run. */
+  /** The options of the dry run. */
   options: MigrateOptions
   source: SourceOptions
   rowOptions: RowOptions

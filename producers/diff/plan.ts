@@ -10,7 +10,7 @@ import type { Change } from './changes.ts'
 export interface PlannedRow {
   row: Row
   change: Change
-  /** Whether its reference may be repeated. */
+  /** Whether the plan may name the row by its reference. */
   isNamed: boolean
 }
 

@@ -16,7 +16,7 @@ import { openSource, type SourceOptions } from '../rows/source.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 
 export interface PredictedFile {
-  /** Of a dry run. */
+  /** The options of the dry run. */
   options: MigrateOptions
   source: SourceOptions
   rowOptions: RowOptions

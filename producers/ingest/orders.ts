@@ -67,7 +67,7 @@ export async function ingestOrders(file: string, results: string, db: Db): Promi
   }
 }
 
-/** The latest state of each order; if two states were modified at the same time, the first. */
+/** The latest state of each order of a chunk; if two states were modified at the same time, the first. */
 function latestOf(chunk: readonly IngestedOrder[]): IngestedOrder[] {
   const latest = new Map<string, IngestedOrder>()
   for (const order of chunk) {

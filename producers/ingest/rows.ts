@@ -1,4 +1,5 @@
-// Reads the bytes of a file of transactions as rows, CSV or NDJSON, in arrays of the rows in 64 KiB of text.
+// Reads the bytes of a file of transactions as rows, CSV or NDJSON. The rows come in arrays, one for each part of the
+// text.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'
@@ -126,7 +127,8 @@ function layoutOfKeys(
 }
 
 /**
- * The text of a value; undefined for a number that a double can't hold exactly, because it would become another amount.
+ * The text of a value. Undefined for anything but a text, a number or null, and for a number that a double may not hold
+ * exactly, because it would become another amount.
  */
 function cellOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value

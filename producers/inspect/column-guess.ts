@@ -91,7 +91,10 @@ function expiryGuess(none: ColumnGuess, given: readonly string[]): ColumnGuess {
 /** If more than this share of the values can be read in two forms, the sender must say which form it is. */
 export const AMBIGUOUS_MAX = 0.05
 
-/** The form that reads the most values; undefined if two forms are possible. */
+/**
+ * The form that reads the most values. Undefined if no form reads any, if two forms read equally many, or if too many
+ * values can be both MMYY and YYMM.
+ */
 export function settledForm({ forms = {}, ambiguous = 0, filled }: ColumnGuess): ExpiryForm | undefined {
   const [first, second] = Object.entries(forms).sort(([, a], [, b]) => b - a) as [ExpiryForm, number][]
   if (first === undefined) return undefined

@@ -20,7 +20,7 @@ export interface OwnerFindings {
   rows: number
   /** Different owners, and how many of them stand in more than one row. */
   owners: { distinct: number; repeated: number }
-  /** How many numbers there are beyond one for each owner: two numbers for one id of a card. */
+  /** How many numbers there are beyond one for each owner, for example because one id of a card has two numbers. */
   numbersBeyondOne: number
   /** How many owners there are beyond one for each card that has an owner. */
   sharing: number

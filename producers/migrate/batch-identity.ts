@@ -33,23 +33,27 @@ function sourceTimeOf({ sourceTime }: MigrateOptions): { source_time?: string; s
   return 'at' in sourceTime ? { source_time: sourceTime.at } : { source_time_column: sourceTime.column }
 }
 
-/** It is part of the profile's digest as well; here it can be read. */
+/**
+ * The provider's account, if the profile gives it as a constant. It is part of the profile's digest, too; here a person
+ * can read it.
+ */
 function accountOf(profile: Profile | undefined): { provider_account?: string } {
   const account = profile?.on_file?.provider_account
   return account && 'constant' in account ? { provider_account: account.constant } : {}
 }
 
 /**
- * The digest of those members of a profile that decide how the file is read. Neither a corrected title or note nor another
- * form of the file that goes back makes another batch.
+ * The digest of those members of a profile that decide how the file is read. A change of `title`, `notes`, `add` or
+ * `return` alone makes no other batch.
  */
 function digestOf({ title: _, notes: __, add: ___, return: ____, ...deciding }: Profile): string {
   return createHash('sha256').update(JSON.stringify(deciding)).digest('hex')
 }
 
 /**
- * The batch id follows from the file's digest, scope, map, policies and record kind; `--again` makes another batch each
- * time.
+ * A dry run has a random id, and `--batch-id` gives the id of another run. Otherwise the id follows from the file's
+ * digest and the options that decide what the batch does; `--again` adds a random part, so each such run is another
+ * batch.
  */
 export function batchIdOf(options: MigrateOptions, digest: InputDigest | undefined): string {
   if (options.dryRun) return `dry-${randomBytes(12).toString('hex')}`

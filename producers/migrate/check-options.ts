@@ -54,13 +54,13 @@ export function refuseOtherFile({ only, file }: MigrateOptions, sha256: string |
   throw new FileError('usage', `The plan of --only names lines of another file than ${file}.`, next)
 }
 
-/** It is told in clear where batches are listed. */
+/** The name is shown in clear where batches are listed, so it must not be a card number. */
 function refuseNumber({ migration }: MigrateOptions): void {
   if (migration !== undefined && holdsPossiblePan(migration))
     throw new FileError('usage', 'The name of --migration could be a card number.', 'Choose another.')
 }
 
-/** The files that the run writes, by the options that name them. */
+/** The files of rows that the run writes, by the options that name them. */
 export function filesOf(options: MigrateOptions): [option: string, path: string][] {
   const paths = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
   return Object.entries(OUTPUTS).flatMap(([name, option]): [string, string][] => {

@@ -18,7 +18,7 @@ export const DigestOfFile = z.strictObject({ sha256: hex, bytes: count })
 /** A file of rows beside the results; `name` is relative to the file that names it. */
 const FileBeside = DigestOfFile.extend({
   name: z.string(),
-  /** Of a shape that may change between two runs. */
+  /** The digest of the file's shape, if the shape may change between two runs. */
   shape_sha256: hex.optional(),
 })
 /** Version 1 of the file has no SKIPPED. */

@@ -32,7 +32,10 @@ async function countAll(
   return countChunks(readRows(bytes, rowOptions), chunkRecords)
 }
 
-/** The number of whole chunks that hold `limit` rows; undefined if that is the whole file. */
+/**
+ * The number of whole chunks that hold `limit` rows, rounded up; undefined without a limit, or if that is the whole
+ * file.
+ */
 export function limitInChunks(
   limit: number | undefined,
   extent: Pick<Extent, 'chunks'> | undefined,

@@ -37,7 +37,7 @@ export const Manifest = z.strictObject({
   /** `name` is relative to the manifest, `-` for standard input. */
   input: NamedFile,
   results: NamedFile,
-  /** Where they were asked for. */
+  /** These two are present if their options were given. */
   rejects: NamedFile.optional(),
   return: NamedFile.optional(),
   options: z.record(z.string(), z.json()),
@@ -107,7 +107,10 @@ export const CHECKS = [
 
 export interface Verification {
   manifest: Manifest
-  /** `absent`: the run wrote no such file, or it was shredded or sent away since. The results may never be. */
+  /**
+   * `absent`: no file is named, or it isn't there, for example because it was shredded. Absent results count as
+   * `fails`.
+   */
   checks: Record<(typeof CHECKS)[number], 'holds' | 'fails' | 'absent'>
   /** No check fails. */
   holds: boolean
@@ -134,7 +137,10 @@ export async function verifyManifest(path: string, verify: VerifySignature): Pro
   return { manifest, checks, holds: CHECKS.every(name => checks[name] !== 'fails') }
 }
 
-/** Whether the file beside `path` is the one it names. `absent`: there is none, or none is named. */
+/**
+ * Whether the file beside `path` is the one that the manifest names. `absent`: there is none, none is named, or it was
+ * standard input.
+ */
 export async function checkDigest(
   path: string,
   told: z.infer<typeof NamedFile> | undefined,
@@ -153,7 +159,10 @@ export async function checkDigest(
 
 type Digest = z.infer<typeof DigestOfFile>
 
-/** Undefined if there is no such file. Throws a FileError if it can't be read, or is none: a pipe would have no end. */
+/**
+ * Undefined if there is no such file. Throws a FileError if it can't be read, or isn't a regular file: a pipe may have
+ * no end.
+ */
 export async function digestFile(path: string): Promise<Digest | undefined> {
   const hash = createHash('sha256')
   let bytes = 0

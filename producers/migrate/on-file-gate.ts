@@ -23,7 +23,7 @@ export interface OnFileGate {
 
 const OPEN: OnFileGate = { pass: async () => {}, close: async () => {} }
 
-/** A worker that died without a word counts as live for so long: also one whose place was taken by a new one. */
+/** For so long a worker that died counts as live, even if a new one has taken its place. */
 const WAIT_MS = SPEAKING.countedMs + SPEAKING.freshMs
 /** A person is told of a longer wait. */
 const TELL_MS = 2_000
@@ -65,7 +65,7 @@ function notUnderstood({ recordKind }: Sent, missing: readonly Feature[]): strin
   return `not every live worker understands ${what}: upgrade all workers to this release, then run the same command again`
 }
 
-/** The time for which workers may be silent about it counts from the moment at which one of them listens. */
+/** Waits until no feature is missing. The time limit `ms` counts from the moment at which a worker listens. */
 async function untilNone(missing: () => Feature[], ms: number, deps: FileRunDeps): Promise<boolean> {
   const { queues, stop, stream, giveUpAfterMs = Number.POSITIVE_INFINITY } = deps
   const began = performance.now()

@@ -44,7 +44,7 @@ export interface MigrateOptions {
   onExpired: (typeof ON_EXPIRED)[number]
   /** When the data was given, for the policy `newest`. */
   sourceTime?: SourceTime | undefined
-  /** What becomes of a token whose last owner goes to another token. */
+  /** What becomes of a token that loses its last owner. */
   onOrphan?: (typeof ON_ORPHAN)[number] | undefined
   /** An owner with another number keeps its token, which gets the number. */
   relink?: boolean | undefined
@@ -77,7 +77,7 @@ export function policyOf(options: MigrateOptions, inputSha256: string): NonNulla
   }
 }
 
-/** What happens to one token keeps the order of the file only if each chunk waits for the one before. */
+/** Whether each chunk must wait for the one before, so that what happens to one token keeps the order of the file. */
 export function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
   return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
 }

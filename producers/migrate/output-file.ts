@@ -39,8 +39,8 @@ export async function checkFree(path: string, option: string): Promise<void> {
 }
 
 /**
- * Opens a file that the checkpoint names: verifies the bytes that the checkpoint counts and cuts off those after it. One of
- * which it counts none is created, and begins with `header`.
+ * Opens a file that the checkpoint names: verifies the bytes that the checkpoint counts and cuts off those after it. If
+ * it counts no bytes, the file is created and begins with `header`.
  */
 export function openOutputFile(path: string, header: string, at: FileDigest): Promise<OutputFile> {
   return at.bytes === 0 ? begin(path, header) : resume(path, at)
@@ -60,7 +60,7 @@ async function begin(path: string, header: string): Promise<OutputFile> {
   })
 }
 
-/** Opens the file of a run that ended while it wrote the header. */
+/** Opens the file of a run that ended while it wrote the header; undefined if the file holds anything else. */
 async function openBegun(path: string, header: string): Promise<FileHandle | undefined> {
   const file = await open(path, 'r+').catch(() => undefined)
   if (!file) return undefined

@@ -15,16 +15,16 @@ import type { MigrateOptions } from './options.ts'
 export interface OutputForm {
   name: OutputName
   header: string
-  /** Of a form that may change between two runs of a batch. */
+  /** The digest of the form, if the form may change between two runs of a batch. */
   shapeSha256?: string | undefined
-  /** `rows`: the ends of the rows `given`, in the same order. `showsCard`: knows the cards of their whole chunk. */
+  /** `rows`: the results of the rows `given`, in the same order. `showsCard`: knows the cards of their whole chunk. */
   textOf(rows: readonly FileRow[], given: readonly Row[], showsCard: CardDetector): string
 }
 
 /** The text of a whole chunk could be longer than a string may be. */
 const PART_ROWS = 100
 
-/** The text of a chunk in parts. `rows`: the ends of the rows `given`, in the same order. */
+/** The text of a chunk in parts. `rows`: the results of the rows `given`, in the same order. */
 export function* textsOf(form: OutputForm, rows: readonly FileRow[], given: readonly Row[]): Generator<string> {
   const showsCard = cardDetector(given)
   for (let from = 0; from < rows.length; from += PART_ROWS) {

@@ -10,7 +10,7 @@ const Fingerprint = z.string().regex(/^([0-9A-F]{40}|[0-9A-F]{64})$/)
 
 /** Members of a manifest. */
 export const provenance = {
-  /** The words behind `tokenmill`, as they were given; of a run in several goes, those of the last. */
+  /** The words behind `tokenmill`, as they were given; of a continued run, those of the last command. */
   command: z.array(z.string()).optional(),
   operator: z.strictObject({ client_id: z.string(), os_user: z.string().optional() }).optional(),
   /** Null: the input wasn't encrypted. */

@@ -15,7 +15,7 @@ export interface Run {
   variant: Variant
   paths: Paths
   chunkRecords: number
-  /** The time at which the first chunk was accepted, ms since the epoch. */
+  /** When the batch was first run, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
   /** The form of the batch's records, where an earlier run tells it. */

@@ -1,5 +1,5 @@
 // Lets one run at a time write a results file: two would overwrite each other's rows. The lock is a file beside the
-// results that names its owner. A lock whose owner is gone is removed.
+// results that names its owner. The next run on the same host removes a lock whose owner is gone.
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -13,7 +13,7 @@ type Owner = z.infer<typeof Owner>
 
 const CLEARING_MS = 20
 /**
- * The longest time that a process takes to remove a dead owner's lock. If it takes longer, it has died itself, and
+ * The longest time that a process may take to remove a dead owner's lock, in ms. After that it counts as dead, too, and
  * another process removes the lock.
  */
 const CLEARING_MS_MAX = 10_000

@@ -1,6 +1,6 @@
 // Writes a made-up file of cards for the demo and the bench, with numbers of published test BINs; a few per cent of the
-// rows are wrong on purpose, repeated or expired. The same seed and month give the same file. None of the cards was
-// ever issued.
+// rows are wrong on purpose, repeated or expired. The same options in the same month give the same rows. None of the
+// cards was ever issued.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { encryptOpenpgp } from '../rows/openpgp/decrypt.ts'
@@ -51,7 +51,7 @@ const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
 const PIECE_CHARACTERS = 64 * 1024
 /** How many rows back a repeated card may be. */
 const RECENT = 997
-/** Odd and not a multiple of five, so that account numbers of up to nine digits don't repeat. */
+/** Odd and not a multiple of five, so that account numbers repeat only after all numbers of their length. */
 const STRIDE = 7_919_333
 
 export async function writeSample(path: string, options: SampleOptions): Promise<SampleCounts> {

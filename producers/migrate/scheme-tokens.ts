@@ -29,7 +29,7 @@ const NAMES_MAX = 5
 /** Adds the outcome of the scheme tokens to the records of `result`. */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
   const { records } = result
-  // A chunk that failed as a whole is sent again, and then asks for its scheme tokens.
+  // A chunk that failed as a whole asks for its scheme tokens when a later run has sent it again.
   if (!records) return result
   const wanted = records.filter(isWanted)
   if (wanted.length === 0) {
@@ -54,7 +54,7 @@ function lineOf({ line, reuse_token: id }: RecordResult): string {
 
 /**
  * Sends a chunk of one rejected row in place of a chunk that asks for no scheme tokens: a batch finishes only when all
- * its chunks are answered, and a chunk needs a record. Does nothing if the chunk was sent before.
+ * its chunks are answered, and a chunk needs a record. If the chunk was sent before, it stays as it was.
  */
 export async function passOver(line: number, part: SchemePart, client: Client): Promise<void> {
   const placeholder = JSON.stringify({ line, rejected: { reason: 'token_not_found' satisfies Reason } })

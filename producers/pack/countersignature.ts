@@ -14,7 +14,7 @@ export const Countersignature = z.strictObject({
   countersignature: z.literal(1),
   pack: NamedFile,
   counterparty: z.strictObject({
-    /** Of the primary key, upper-case hex. */
+    /** The fingerprint of the primary key, upper-case hex. */
     fingerprint: z.string().regex(/^([0-9A-F]{40}|[0-9A-F]{64})$/),
     user_ids: z.array(z.string()),
     /** Armored. */
@@ -81,7 +81,10 @@ export async function countersign(
   }
 }
 
-/** The record beside a pack; undefined if there is none. Throws if the file isn't a record as this release writes it. */
+/**
+ * The record beside a pack; undefined if there is none or it can't be read. Throws if the file isn't a record as this
+ * release writes it.
+ */
 export async function readCountersignature(
   packPath: string,
 ): Promise<{ record: Countersignature; bytes: Buffer } | undefined> {

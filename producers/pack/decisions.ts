@@ -48,7 +48,10 @@ interface Entry {
   used: boolean
 }
 
-/** `name`: the file's name within the pack. `batches`: the batches of the pack, by which lines are told apart. */
+/**
+ * `packPath`: the pack's path, relative to which the pack names the file. `batches`: the batches of the pack, by which
+ * lines are told apart.
+ */
 export async function readDecisions(
   path: string,
   { packPath, batches }: { packPath: string; batches: readonly string[] },
@@ -148,7 +151,10 @@ function keyOf(
   return key({ batchId: batch, line: line && Number(line), item, reference })
 }
 
-/** The keys under which a row's decision may stand. A line doesn't name a row that has an item: others may have that line. */
+/**
+ * The keys under which a row's decision may stand. A line alone doesn't name a row that has an item: others may have
+ * that line.
+ */
 function keysOf({ batchId, line, item, reference }: RowName): string[] {
   const places = item === null ? [{ line }] : [{ line, item }, { item }]
   const alone = places.map(place => key({ batchId, ...place }))

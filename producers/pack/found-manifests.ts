@@ -33,7 +33,10 @@ export async function findManifests({ named, migration, folder }: WantedManifest
   return eachOnce(found).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
 }
 
-/** Two clients that ran the same file have the same batch id, and so has an older copy of a manifest. */
+/**
+ * Each manifest once. Throws a FileError for two different manifests of one batch id: two clients may have run the same
+ * file, or one manifest is an older copy.
+ */
 function eachOnce(found: readonly FoundManifest[]): FoundManifest[] {
   const byBatch = new Map<string, FoundManifest>()
   for (const one of found) {
@@ -117,7 +120,7 @@ async function readAll(paths: readonly string[]): Promise<FoundManifest[]> {
   return found.filter(({ manifest }) => !manifest.dry_run)
 }
 
-/** The paths of manifests in a folder, without those of dry runs, and of replays, which repeat a batch's results. */
+/** The paths of manifests in a folder, without those of dry runs and replays: a replay repeats a batch's results. */
 async function inFolder(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(error => {
     throw new FileError('usage', `${folder} cannot be read (${codeOf(error)}).`, 'Give --folder a folder.', error)

@@ -1,5 +1,5 @@
-// The sign-off pack: what both sides of a migration agree on, as one JSON file in canonical order, signed by the client. It
-// holds no card data. The PDF says the same for people (paper/).
+// The sign-off pack: what both sides of a migration agree on, as one JSON file in canonical order, signed by the
+// client. It holds no card number. The PDF says the same for people (paper/).
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { OutcomeCounts, RepairCounts } from '../migrate/checkpoint.ts'

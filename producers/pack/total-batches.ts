@@ -69,7 +69,10 @@ async function findOne(db: Db, { id, clientId }: { id: string; clientId?: string
   return batch
 }
 
-/** Throws if receipts of the batch were dropped, as happens after some time: a total over the others would be wrong. */
+/**
+ * How many rows of the batch took effect. Throws a FileError if receipts of the batch were dropped, as happens after
+ * some time: a total over the others would be wrong.
+ */
 async function countRows(db: Db, { batchNo, batchId, chunksDone }: Batch): Promise<number> {
   const { chunks, counts } = await sumChunks(db, batchNo)
   if (chunks >= chunksDone)

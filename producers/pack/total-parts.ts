@@ -1,5 +1,5 @@
-// Cuts the batches of a total into parts, each of which is a job: with so many chunks that a job takes seconds and its digests
-// half a megabyte.
+// Cuts the batches of a total into parts of up to 20,000 rows, each of which is a job. So a job takes seconds, and its
+// digests about half a megabyte.
 import * as clients from '../../src/store/access/clients.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import { lastChunk } from '../../src/store/job/receipt-search.ts'

@@ -36,7 +36,7 @@ function namesOfProfile(profile: Profile): string[] {
   return fields.flatMap(({ field }) => (card.has(field) ? [] : [field]))
 }
 
-/** The reference has a column of its own. */
+/** Names the columns that a file may have and that hold no card data, without the reference, which has a column of its own. */
 function namesOfFile(options: ColumnOptions): string[] {
   const { map = {} } = options
   const mapped = new Set(Object.values(map))

@@ -1,4 +1,4 @@
-// Access to data of cards or their owners by a person or for one: an export. Its row is in the audit before anything is
+// A person's access to data of cards or their owners, such as an export. Its row is in the audit before anything is
 // handed out; where AUDIT_URL is set, also outside.
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../config.ts'

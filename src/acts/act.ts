@@ -37,9 +37,9 @@ export type ActResult<Done, Word extends string> = { done: Done } | { refused: W
 export type Decided<Done, Word extends string> = { done: Done; detail: Record<string, unknown> } | { refused: Word }
 
 /**
- * Runs `decide` in a transaction and writes the audit row. An act that is refused or fails leaves a row, too; but not what
- * a client was refused over HTTP, which is no act of an operator, nor what a worker by itself was refused, which tries
- * again each minute.
+ * Runs `decide` in a transaction and writes the audit row. An act that is refused or fails leaves a row, too. Two
+ * refusals leave none: of a client over HTTP, because that is no operator's act, and of a worker that acts by itself,
+ * because it tries again each minute.
  */
 export async function perform<Done, Word extends string>(
   store: Store,
@@ -83,7 +83,7 @@ function auditOf(
   }
 }
 
-/** Records what threw `error`: as refused if a setting or a right is missing, else as failed. It doesn't throw. */
+/** Records an act that threw `error`: as refused for a `ConfigError`, else as failed. It doesn't throw. */
 export async function recordEnd(db: Db, audit: audits.Audit, error: unknown): Promise<void> {
   const isRefused = error instanceof ConfigError
   const why = isRefused ? error.message : error instanceof Fault ? error.code : nameOf(error)

@@ -14,7 +14,7 @@ export interface Cancelled {
   rowsLeft: number | undefined
 }
 
-/** Cancels a batch: no further chunk begins after this returns. Records that are done stay done. */
+/** Cancels a batch: after this returns no further chunk takes effect. Records that are done stay done. */
 export function cancelBatch(
   store: Store,
   { batchNo, batchId }: Batch,
@@ -36,7 +36,8 @@ export async function cancelLocked(db: Db, row: Batch): Promise<Decided<Cancelle
 }
 
 /**
- * Pauses a batch: workers put its chunks back on the queue until it is resumed. Chunks that are being worked finish.
+ * Pauses a batch: workers put its chunks back on the queue until it is resumed. A chunk that is being worked is put
+ * back, too, unless it was committed before.
  */
 export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResult<Batch, BatchRefusal>> {
   return perform(store, { action: 'batch.pause', subject: batch.batchId }, by, async db => {

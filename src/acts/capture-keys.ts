@@ -97,7 +97,7 @@ export async function rotateLine(
 ): Promise<ActResult<Rotated, RotateRefusal>> {
   const before = await captureKeys.findLine(store, alias)
   const [found] = before
-  // Stated anew, because it is handed on: that checks its code, too.
+  // The key is stated anew, because it is handed out again; `state` also checks the row's code.
   if (found && isRecent(found, now) && !again)
     return { done: { key: await state(store, stating, found, now), isNew: false } }
   const used = before.find(isActive)
@@ -173,7 +173,7 @@ export function retireKey(
   )
 }
 
-/** Switches on that the capture keys of an entity turn by themselves; `everyDays` undefined: off. */
+/** Lets workers replace the capture keys of an entity by themselves every `everyDays` days; undefined: no longer. */
 export function setTurning(
   store: Store,
   { entityId, everyDays }: { entityId: string; everyDays: number | undefined },

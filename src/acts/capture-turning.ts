@@ -40,7 +40,7 @@ function dueOf(
   const due = none()
   const isWatched = keys.some(({ lastUsedAt }) => (lastUsedAt ?? 0) > now - WATCHED_MS)
   if (!isWatched) due.unwatched.push(entityId)
-  // After a pause, or in a restored backup, the last use of a key lies further back than it was.
+  // After a pause, or in a restored backup, the stored last use of a key may be older than the real one.
   const mayRetire = isWatched && since <= now - IDLE_MS
   for (const [alias, line] of Map.groupBy(keys, key => key.alias)) {
     const active = line.filter(({ state }) => state === 'ACTIVE').sort((a, b) => b.number - a.number)

@@ -1,7 +1,7 @@
-// The second operator. Destroying a data key, and replacing or forgetting a key-encryption key, are done by two people: one
-// client asks, another with another key confirms within a day, then the first one's command goes on. A confirmation holds
-// for one act. Its row counts only with a code under the vault's key `grant`, and only if the audit since then is whole and
-// says of no use: whoever owns the database can put a row back, but can't take a number out of the audit.
+// The second operator. Destroying a data key, and replacing or forgetting a key-encryption key, are done by two people:
+// one client asks, another with another key confirms within a day, then the first one's command goes on. A confirmation
+// holds for one act. Its row counts only with a code under the vault's key `grant`, and only if the audit since then is
+// whole and shows no use: whoever owns the database can put a row back, but can't take a number out of the audit.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { numberAll } from '../audit/numbers.ts'
 import { lookSince } from '../audit/since.ts'

@@ -86,8 +86,8 @@ function detailOf(kind: string, copy: FailedJob): Record<string, unknown> {
 }
 
 /**
- * The client that sent the job: as the copy says, else as the envelope says. Undefined for a scrubbed copy of an older
- * release.
+ * The client that sent the job: as the copy says, else as the envelope says. The result is empty for a scrubbed copy of
+ * an older release.
  */
 export function senderOf({
   clientId,

@@ -103,7 +103,7 @@ export async function grantSigningKeys(db: Db, ring: Ring): Promise<number> {
   return rows.length
 }
 
-/** Codes every row, once: when the key is made that codes them. Returns how many rows there were. */
+/** Codes every row that isn't revoked, once: when the key is made that codes them. Returns how many rows there were. */
 export async function grantAll(db: Db, ring: Ring): Promise<number> {
   const rows = (await all(db)).filter(row => !row.isRevoked)
   for (const row of rows) await seal(db, ring, row)
@@ -138,7 +138,7 @@ export async function regrantAll(db: Db, ring: Ring): Promise<Regranted> {
   return { done, ungranted }
 }
 
-/** A code under a version that nobody knows is wrong. */
+/** A code under a version that the ring doesn't have counts as wrong. */
 function isRight(ring: Ring, row: Grant): boolean {
   try {
     return isGranted(ring, row.text, row)

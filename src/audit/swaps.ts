@@ -42,7 +42,7 @@ function haveEachOthersContents(one: Misfit, other: Misfit): boolean {
 
 /** Whether the hash of each row would be right if the row had the other's number. */
 function haveEachOthersNumbers(one: Misfit, other: Misfit): boolean {
-  // Of two neighbours the row that now stands second stood before the other one.
+  // If the rows are neighbours, the one that is second now was the first before.
   const isNext = other.row.seq === one.row.seq + 1
   const before = isNext ? other.row.hash : other.before
   return (

@@ -1,6 +1,6 @@
-// One PostgreSQL cluster on disk and its postmaster: makes the cluster, starts it, stops it, says whether it runs. The
-// file postmaster.pid decides whether it runs. Connections are no concern here; server.ts decides who may use or stop
-// the server.
+// One PostgreSQL cluster on disk and its postmaster: makes the cluster, starts it, stops it, says whether it runs. It
+// runs if the process that postmaster.pid names is alive and is its postmaster. Connections are no concern here;
+// server.ts decides who may use or stop the server.
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -47,7 +47,7 @@ const SETTINGS = {
   max_connections: '200',
   shared_buffers: '256MB',
   min_wal_size: '256MB',
-  // After each checkpoint PostgreSQL writes every page that a migration touches to the WAL in full (docs/performance.md).
+  // The first change of a page after a checkpoint writes the whole page to the WAL (docs/performance.md).
   checkpoint_timeout: '30min',
   fsync: 'on',
   synchronous_commit: 'on',
@@ -215,8 +215,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * The port of the last start, so that connection pools of running processes find the server again; postmaster.opts
- * holds the port.
+ * The port of the last start, which postmaster.opts holds, so that connection pools of running processes find the
+ * server again; any free port if that one stays taken.
  */
 async function choosePort(location: ClusterLocation): Promise<number> {
   const opts = join(location.cluster, 'postmaster.opts')

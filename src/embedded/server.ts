@@ -137,7 +137,7 @@ async function takeHold(location: ClusterLocation, log: Logger | undefined, sign
 
 /**
  * A connection that holds the shared lock; undefined if the server is starting, is stopping or belongs to somebody
- * else.
+ * else. Throws `ConfigError` if the server refuses the password.
  */
 async function join(location: ClusterLocation, { port }: Postmaster): Promise<Client | undefined> {
   // PostgreSQL writes postmaster.pid line by line; of the lines that we read the port comes last.

@@ -5,7 +5,7 @@ import { statfsSync } from 'node:fs'
 const MB = 2 ** 20
 const SIZE_MAX_MB = 16 * 1024
 const SIZE_MIN_MB = 1024
-/** A store whose volume is full takes nothing more. */
+/** The WAL may take one in four bytes of the volume: a store whose volume is full can't write. */
 const SHARE = 4
 
 /** `max_wal_size` for the volume of this directory. */

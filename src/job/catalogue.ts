@@ -103,7 +103,7 @@ export const CATALOGUE = {
     moreRoles: none,
     bulk: false,
     urgent: true,
-    // It names no token.
+    // The request names no token, so it has no `sequence`.
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,

@@ -60,8 +60,8 @@ const USUAL_TEXTS: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * Whether the value has only usual members, passes the schema, and has no text that could look like a card number: a fast
- * check that most records pass. Of any other value it says nothing.
+ * Whether the value has only usual members, passes the schema, and has no text that could look like a card number: a
+ * fast check that most records pass. A value for which it returns false may still be valid.
  */
 export function isUsualOnFile(value: unknown): value is OnFileRecord {
   if (typeof value !== 'object' || value === null) return false

@@ -1,6 +1,6 @@
 // What a chunk's receipt keeps of a card as its record gave it: the expiry date, and a small part of the card's
-// fingerprint. Later a row can be compared with its token: has that another number or another expiry date than the file
-// said? The number itself isn't kept.
+// fingerprint. With these, a later reader can find out whether the token has another number or expiry date than the
+// file gave. The number itself isn't kept.
 
 import type { Fingerprints } from '../token/token.ts'
 

@@ -14,11 +14,11 @@ export interface EngineBackend {
   prefix: string
   /** How long an idle worker waits before it looks into the queue again, in case a wake-up was lost. */
   idleSeconds: number
-  /** A connection for producers: calls fail soon while the server is away. */
+  /** A connection for producers: calls fail within seconds while the server is away. */
   producer(): Access
-  /** A connection for workers: calls wait until the server is back. */
+  /** A connection for workers: on Redis, calls wait until the server is back. */
   consumer(): Access
-  /** Reserves connections for one more worker; throws `ConfigError` if too few are available. */
+  /** Reserves connections for one more worker; throws `ConfigError` if the PostgreSQL pool has too few. */
   admit(): void
   dismiss(): void
   has(queue: string, id: string): Promise<boolean>

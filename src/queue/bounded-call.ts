@@ -1,5 +1,5 @@
-// Runs one call to the queue server with a time limit, and turns its failure into a Fault. It doesn't repeat calls; job
-// ids are deterministic, so the caller may.
+// Runs one call to the queue server with a time limit, and turns its failure into a Fault. It repeats only what
+// PostgreSQL rolled back; the caller may repeat other calls, because job ids are deterministic.
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 
@@ -33,7 +33,10 @@ export function isOutOfMemory(error: unknown): boolean {
 
 const DEADLOCKS_MAX = 4
 
-/** Runs `work` again when PostgreSQL rolled it back because of a deadlock. */
+/**
+ * Runs `work` again, up to three times, when PostgreSQL rolled it back because of a deadlock or a serialization
+ * failure.
+ */
 export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Promise<T> {
   for (let time = 1; ; time++) {
     try {
@@ -45,7 +48,10 @@ export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Pro
   }
 }
 
-/** Turns an error of a driver or server into a Fault; our own errors stay as they are. */
+/**
+ * Turns an error of a driver or server into a Fault. Our own errors stay as they are, and so do errors that show a bug
+ * or a wrong statement.
+ */
 export function toQueueFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error
   if (

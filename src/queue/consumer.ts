@@ -58,8 +58,8 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   }
 
   /**
-   * Fetches a job. Returns at once if the worker is pausing or closing. If the server refuses (loading, out of memory,
-   * read-only), waits before the next fetch instead of looping.
+   * Fetches a job. Returns at once if the worker is pausing or closing. If the fetch fails (the server is loading, out
+   * of memory, read-only), waits before the next one instead of looping; not after a damaged job.
    */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job

@@ -81,7 +81,7 @@ export interface WorkOptions {
 
 export interface Worker {
   queue: string
-  /** Resolves once the worker listens to its queue. */
+  /** Resolves once the worker listens to its queue; rejects with `Fault('queue_away')` if it is closed before. */
   ready: Promise<void>
   /** How many jobs are in work now. */
   active(): number
@@ -119,8 +119,8 @@ export interface ListedJob {
 }
 
 /**
- * Every method throws `Fault('queue_away')` within seconds if the server doesn't answer, `Fault('data')` if it refuses
- * the data.
+ * Methods that call the server throw `Fault('queue_away')` if it doesn't answer: within 5 s, `addBulk` of more than 100
+ * jobs within 30 s, `obliterate` within 120 s. They throw `Fault('data')` if it refuses the data.
  */
 export interface Queues {
   engine: 'redis' | 'postgres'
@@ -130,8 +130,8 @@ export interface Queues {
    */
   addBulk(queue: string, jobs: QueuedJob[]): Promise<void>
   /**
-   * Adds one empty job for the beginning of the next minute, however many callers ask. It is delivered once: its
-   * receiver asks for the next. It is lost with the queue server, and anybody who may write there can forge it.
+   * Adds one empty job for the beginning of the next minute, however many callers ask. The job doesn't repeat: its
+   * receiver asks for the next one. It is lost with the queue server, and anybody who may write there can forge it.
    */
   tick(queue: string): Promise<void>
   /** Starts a worker. Throws `ConfigError` if the PostgreSQL pool is too small for one more worker. */
@@ -154,7 +154,10 @@ export interface Queues {
   obliterate(queue: string): Promise<void>
   /** The number of live workers that listen to the queue, in all processes; undefined if this user may not see them. */
   workersOf(queue: string): Promise<number | undefined>
-  /** The number of live workers of many queues at one moment; a queue without workers has 0. */
+  /**
+   * The number of live workers of many queues at one moment; a queue without workers has 0. Undefined if this user may
+   * not see them.
+   */
   workersOfAll(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined>
   /** Sets the installation's id if the server has none yet; returns the id that the server now has. */
   claimInstallation(id: string): Promise<string>

@@ -44,8 +44,8 @@ const queueOf = (kind: string) => `failed-${kind}`
 const copyId = ({ id, enqueuedAt }: Pick<ReceivedJob, 'id' | 'enqueuedAt'>) =>
   `f_${createHash('sha256').update(`${id}\n${enqueuedAt}`).digest('base64url')}`
 /**
- * Undefined for a job that no worker wrote: anybody who may write to the server can add a job to this queue. A job of the
- * right form is still no proof of who wrote it, but its id and its code are safe to print.
+ * Undefined for a job without the form of a copy: anybody who may write to the server can add a job to this queue. A
+ * job of the right form is still no proof of who wrote it, but its id and its code are safe to print.
  */
 const storedCopyOf = ({ id, data }: Pick<ListedJob, 'id' | 'data'>) => StoredCopy.safeParse({ id, data }).data?.data
 
@@ -134,8 +134,8 @@ export function failedDiscard(queues: Queues, kind: string, id: string): Promise
 }
 
 /**
- * Removes card data from copies older than `olderThanMs` by the caller's `scrub`, and removes jobs that no worker
- * wrote, because nobody knows what they hold. Returns how many copies were scrubbed.
+ * Removes card data from copies older than `olderThanMs` by the caller's `scrub`. Removes jobs of that age that don't
+ * have the form of a copy, because nobody knows what they hold. Returns how many copies were scrubbed.
  */
 export async function scrubFailed(
   queues: Queues,
@@ -167,7 +167,10 @@ export async function scrubFailed(
   return count
 }
 
-/** Removes the oldest copies beyond 10,000, and all older than 7 days; returns how many. */
+/**
+ * Removes the oldest copies beyond `countMax` (10,000), and all that are older than `ageMsMax` (7 days); returns how
+ * many.
+ */
 export async function trimFailed(
   queues: Queues,
   kind: string,

@@ -1,10 +1,10 @@
-// How many jobs the workers of a process may have in hand. Jobs with a priority are background work: while other jobs come,
-// too, on whatever queue, only some places are theirs, so that a job for which somebody waits finds few of them before it.
-// BullMQ says which job is next.
+// How many jobs the workers of a process may have in hand. Jobs with a priority are background work. While other jobs
+// come on any queue of the process, background jobs get only some of the places, so that a job for which somebody waits
+// finds few jobs before it. BullMQ decides which job is next.
 
 import type { ReceivedJob } from './engine.ts'
 
-/** So many jobs with a priority a worker has in hand while others come, too. */
+/** The most jobs with a priority that a worker takes while other jobs come; those that it has already go on. */
 export const BACKGROUND_MAX = 16
 const RECENT_MS = 1_000
 

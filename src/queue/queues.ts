@@ -12,7 +12,7 @@ import { openWorker } from './worker.ts'
 
 const CALL_MS = 5_000
 const BULK_MS = 30_000
-/** So many jobs take no longer than one. */
+/** Up to this number of jobs, `addBulk` has the time limit of a single job. */
 const FEW_JOBS = 100
 const OBLITERATE_MS = 120_000
 /** How many queues stay open at once; each has a few listeners on the shared connection. */

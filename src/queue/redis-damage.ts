@@ -1,5 +1,6 @@
 // Damaged jobs on Redis: fields that aren't JSON, counters that aren't numbers. A job that can't be read is handed out
-// until it has stalled `STALLED_MAX` times; a job whose stalls can't be counted either is removed at once.
+// until it has stalled more than `STALLED_MAX` times. A job whose stalls or attempts can't be counted is removed at
+// once.
 import type { Cluster, Redis } from 'ioredis'
 import { STALLED_MAX } from './damage.ts'
 
@@ -9,7 +10,8 @@ type Client = Redis | Cluster
 const FIELDS = ['opts', 'progress', 'parent', 'ats', 'atm', 'stc'] as const
 
 /**
- * Removes damaged jobs and returns how many. `keyOf` makes the Redis key of a list (by its word) or a job (by its id).
+ * Removes damaged jobs among those in work, and returns how many. `keyOf` makes the Redis key of a list (by its word)
+ * or a job (by its id).
  */
 export async function discardDamaged(client: Client, keyOf: (name: string) => string): Promise<number> {
   const active = await client.lrange(keyOf('active'), 0, -1)

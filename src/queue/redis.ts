@@ -169,7 +169,9 @@ function connect(urls: string[], role: RedisOptions, cluster: boolean): Client {
   })
 }
 
-/** What is sent in one turn of the event loop leaves by one system call, which costs more than a command. */
+/**
+ * Sends the commands of one synchronous run of code by one system call: a system call costs more time than a command.
+ */
 class TurnRedis extends Redis {
   #isHeld = false
 

@@ -1,7 +1,8 @@
 // Additive increase, multiplicative decrease (AIMD) for calls to a network, as pure functions over a value: a token
 // bucket whose rate falls by a factor when the network reports too many calls, and rises by steps otherwise. A part of
-// the bucket is reserved, so that interactive calls never queue behind bulk calls. The learnt rate is stored as a
-// fraction of the limit, so that it stays valid when the limit changes. The timer and the queues are in rate-limiter.ts.
+// the bucket is reserved for interactive calls, so that bulk calls never use all of it. The learnt rate is stored as a
+// fraction of the limit, so that it stays valid when the limit changes. The timer and the queues are in
+// rate-limiter.ts.
 import type { Urgency } from './provider.ts'
 
 /** How a call strained the network: `throttled` is a 429, `failing` a 5xx that says nothing of the request. */

@@ -7,7 +7,10 @@ export type BreakerEvent = 'success' | 'failure' | 'elapsed'
 
 type Step = 'stay' | 'clear' | 'count' | 'probe' | 'close' | 'reopen'
 
-/** The limits of every breaker. While a breaker is open, late answers to calls that began before change nothing. */
+/**
+ * What a breaker does at each event, by its state. While a breaker is open, late answers to calls that began before
+ * change nothing.
+ */
 export const BREAKER = {
   closed: { success: 'clear', failure: 'count', elapsed: 'stay' },
   open: { success: 'stay', failure: 'stay', elapsed: 'probe' },
@@ -26,7 +29,7 @@ export interface Breaker {
 
 export interface BreakerLimits {
   failuresMax: number
-  /** The length of the first open state. It doubles with every probe that fails. */
+  /** The length of the first open state, ms. It doubles with every probe that fails, up to `restMsMax`. */
   restMs: number
   restMsMax: number
 }

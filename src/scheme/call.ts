@@ -106,7 +106,7 @@ function overloadOfStatus(status: number): Overload | undefined {
   return status >= 502 && status <= 504 ? 'failing' : undefined
 }
 
-/** The `Retry-After` of an answer, in ms, at most one hour. */
+/** The `Retry-After` of an answer, in ms, at most one hour; undefined if it isn't a number of seconds. */
 export function retryAfterMs(answer: OutboundAnswer): number | undefined {
   const seconds = Number(answer.headers['retry-after'])
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3_600) * 1_000 : undefined

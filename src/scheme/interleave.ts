@@ -3,8 +3,8 @@
 // their order.
 
 /**
- * Returns the items in an order in which items of one range are as far apart as possible. `rangeOf`: the range of an
- * item (a card's BIN).
+ * Returns the items in an order that spreads the items of each range evenly. `rangeOf`: the range of an item (a card's
+ * BIN).
  */
 export function interleave<T>(items: readonly T[], rangeOf: (item: T) => string): T[] {
   const ranges = new Map<string, T[]>()

@@ -1,5 +1,5 @@
 // What each error of MDES and of its API gateway means, as data: refuse, repeat, repeat once, or ask MDES whether the
-// call had its effect. If a code isn't listed here, the HTTP status decides.
+// call had its effect. A status 429 always means: repeat. If a code isn't listed here, the HTTP status decides.
 import type { OutboundAnswer } from '../outbound.ts'
 import { retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderRefusal } from './provider.ts'

@@ -1,6 +1,6 @@
-// The connector to Mastercard MDES Digital Enablement: turns each provider call into one or two MDES calls, and answers
-// of MDES into provider answers. The provisioning id is used as MDES's taskId. Nothing is repeated or stored here: the
-// workers' saga does that.
+// The connector to Mastercard MDES Digital Enablement: turns each provider call into one to three MDES calls, and
+// answers of MDES into provider answers. The provisioning id is used as MDES's taskId. Nothing is repeated or stored
+// here: the workers' saga does that.
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
 import { assert } from '../errors.ts'

@@ -33,7 +33,10 @@ export function noteSign(before: Signs | undefined, sign: Signs['last'], present
   return { last: sign, since, lastAt: now }
 }
 
-/** How the provider slows the process; undefined if it accepts calls at the full rate. */
+/**
+ * How the provider slows the process; undefined if it accepts calls at the full rate and has shown no overload for a
+ * minute.
+ */
 export function slowdownOf(signs: Signs | undefined, present: Present, now: number): Slowdown | undefined {
   if (!isGoingOn(signs, present, now)) return undefined
   return { by: present.isResting ? 'breaker_open' : signs.last, forMs: now - signs.since }

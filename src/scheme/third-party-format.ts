@@ -46,7 +46,10 @@ export const ThirdPartyFormat = z.strictObject({
 export type ThirdPartyFormat = z.infer<typeof ThirdPartyFormat>
 type Json = ThirdPartyFormat['body']
 
-/** `template` with its placeholders filled in. A field that consists of one placeholder without a value is left out. */
+/**
+ * `template` with its placeholders filled in. A member that consists of one placeholder without a value is left out; an
+ * item of a list becomes null.
+ */
 export function fillTemplate(template: Json, values: Readonly<Record<string, string | undefined>>): Json | undefined {
   if (typeof template === 'string') return fillText(template, values)
   if (Array.isArray(template)) return template.map(item => fillTemplate(item, values) ?? null)

@@ -9,7 +9,10 @@ const INDEXES = [
   },
 ] as const
 
-/** Builds what is missing, and removes what only releases before this one use. `builds`: told the name of each before it is built. */
+/**
+ * Builds what is missing, and removes what only releases before this one use. `builds` is called with the name of each
+ * index before it is built.
+ */
 export async function ensureAll(pool: pg.Pool, builds: (name: string) => void): Promise<void> {
   const client = await pool.connect()
   try {

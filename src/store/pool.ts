@@ -192,7 +192,7 @@ function lockNumber(uuid: string): string {
   return (BigInt(`0x${uuid.replaceAll('-', '').slice(0, 16)}`) >> 1n).toString()
 }
 
-/** `failed`: told what a failure means, before the caller is. */
+/** `failed` is called with the meaning of a failure before the caller gets it. */
 async function run<R>(
   on: pg.Pool | pg.PoolClient,
   statement: Statement,

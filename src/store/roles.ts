@@ -24,7 +24,7 @@ export async function hasRoles(db: Pick<pg.Pool, 'query'>): Promise<boolean> {
   return rows.length === names.length
 }
 
-/** Of two sessions that make the same role or grant the second waits for the first, and then finds the work done. */
+/** If two sessions make the same role or grant, the second waits for the first, and then finds the work done. */
 function unlessDone(statement: string): string {
   return `do $$ begin ${statement}; exception when duplicate_object or unique_violation then null; end $$`
 }

@@ -35,8 +35,9 @@ const migrationOf = (name: string, begins: Begins): Migration => ({
 })
 
 /**
- * Runs the missing migrations in one transaction; concurrent runs wait for each other. Then builds the indexes that can't be
- * built in one. Returns the names of the migrations that ran. `begins`: told of each step before it begins.
+ * Runs the missing migrations in one transaction; concurrent runs wait for each other. Then builds the indexes that
+ * can't be built in one. Returns the names of the migrations that ran. `begins` is called with each step before it
+ * begins.
  */
 export async function upgradeSchema(url: string, begins: Begins = () => undefined): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })

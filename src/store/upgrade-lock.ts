@@ -13,7 +13,8 @@ export async function withUpgradeLock<T>(url: string, work: () => Promise<T>): P
   const client = openClient(url, 'tokenmill upgrade')
   try {
     await client.connect()
-    // A statement that waits would keep the index builds of the upgrade that goes on from ever ending.
+    // The other upgrade's index builds wait for all running statements, so a statement that waits for the lock would
+    // keep them from ending.
     while (!(await tryLock(client))) await pause(PAUSE_MS)
   } catch (error) {
     await client.end().catch(() => undefined)

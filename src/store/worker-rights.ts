@@ -32,7 +32,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   delivery: ALL,
   dropped_envelope: 'select, insert, update',
   dry_run: ALL,
-  // Where events go is an operator's to say; workers deliver, and secrets are sealed anew.
+  // Only operators decide where events go; workers deliver them and seal secrets anew.
   endpoint: 'select, update (sealed, seal_version, former_sealed, former_version, slow_until, at_once, disabled_at)',
   event: ALL,
   guess: ALL,
@@ -54,7 +54,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   outbox: ALL,
   process: ALL,
   receipt: 'select, insert, update',
-  // The scheduler goes on where an upgrade was broken off.
+  // The scheduler continues a filling that an upgrade broke off.
   receipt_fill: 'select, update (is_filled, week, filled_to, answered_to)',
   receipt_key: ALL,
   released_reference: ALL,

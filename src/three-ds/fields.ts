@@ -1,5 +1,6 @@
-// The fields by which lists of authentications are filtered and sorted: every field of a record in clear, with its type
-// and operators. The proof and the challenge's payload are sealed, so no search can use them.
+// The fields by which lists of authentications are filtered and sorted: every field of a record that is shown and
+// stored in clear, with its type and operators. The proof and the challenge's payload are sealed, so no search can use
+// them.
 import { FINDINGS, type Finding } from './record.ts'
 
 /** `token`: a card's token; `amount`: minor units; `moment`: a time. */

@@ -47,8 +47,7 @@ export async function createJwt(ports: Ports, caller: Caller, body: unknown): Pr
     Payload: {},
     ...lifeOf(issuedAt),
   })
-  // The JWT is signed before its row is inserted: a row without a JWT does no harm, a JWT without a row would be
-  // useless.
+  // The JWT is returned only once its row is inserted: without the row it would be useless.
   await ports.jwts.insert({ jti, contractId: contract.contractId, issuedAt })
   return { jwt, threeds_contract_id: contract.contractId }
 }
@@ -94,7 +93,10 @@ export async function signOutcome(ports: Ports, record: Authentication): Promise
   })
 }
 
-/** What the shop should do. It is ERROR after an error of ours or of the network, whatever the outcome is. */
+/**
+ * What the shop should do: NOACTION while the authentication hasn't ended; ERROR after an error of ours or of the
+ * network, whatever the outcome is; else the outcome's action.
+ */
 export function actionOf({ state, findings }: Pick<Authentication, 'state' | 'findings'>): ActionCode {
   if (!isFinal(state)) return 'NOACTION'
   if (findings.error_no !== undefined && findings.error_no !== NO_ERROR) return 'ERROR'

@@ -154,7 +154,10 @@ async function begin({
   return record
 }
 
-/** The JWT of ours with which the browser began, if the caller names it as the device's session. */
+/**
+ * The JWT with which the browser began, if the caller names it as the device's session. Null unless we issued it for
+ * this contract less than two hours ago, and it is unused.
+ */
 async function findSession(
   ports: Ports,
   contract: Contract,

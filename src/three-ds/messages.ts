@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { isPrintable } from '../job/envelope/text.ts'
 
-/** The protocol versions that this service sends. */
+/** The protocol version that this service sends. */
 export const MESSAGE_VERSION = '2.2.0'
 export const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
 
@@ -19,7 +19,7 @@ const recorded = <T extends z.ZodType>(form: T) => form.optional().catch(undefin
  */
 const word = () => recorded(printable(10))
 export const eci = () => recorded(z.string().length(2).refine(isPrintable))
-/** CAVV, AAV or AEVV, of any length and alphabet. Version 2.3.1 has the longest. */
+/** CAVV, AAV or AEVV: up to 4,000 characters of any alphabet. Version 2.3.1 has the longest. */
 export const authenticationValue = () => recorded(z.string().min(1).max(4_000))
 const rendering = () => recorded(z.object({ acsInterface: printable(2), acsUiTemplate: printable(2) }))
 

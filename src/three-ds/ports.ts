@@ -24,7 +24,7 @@ export interface DirectoryServer {
   authenticate(areq: AReq): Promise<Answer>
 }
 
-/** The three ways in which a lookup names its card. */
+/** How a lookup names its card: by a token, or encrypted. */
 export type CardSource =
   | { kind: 'token'; token: string; field: string }
   | { kind: 'encrypted'; encryptedCard: string; alias: string; field: string }

@@ -1,5 +1,5 @@
-// An authentication: what is stored of it, and how callers see it. Of the card it names a token or nothing; the proof and
-// the challenge's payload are secrets, sealed in the store.
+// An authentication: what is stored of it, and how callers see it. It names the card by a token or not at all. The
+// proof and the challenge's payload are secrets, sealed in the store.
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
 import { formatReuseToken } from '../token/token.ts'
@@ -113,7 +113,7 @@ function authorizationPayload({ findings, secrets }: Authentication): string {
   return Buffer.from(JSON.stringify(members)).toString('base64')
 }
 
-/** Fields of `authentication` that only the client that requested it may see. */
+/** Fields of `authentication` that only the client that requested the authentication may see. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['cavv', 'authorization_payload', 'payload'])
 
 /** The member `authentication` without the fields that prove an outcome or lead to a challenge. */

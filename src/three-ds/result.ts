@@ -78,8 +78,8 @@ interface Returned {
 }
 
 /**
- * Handles the browser at the notification URL, with the form field `cres`. Problem 409 until the directory server has
- * sent the result, which the ACS sends before it lets the browser go.
+ * Handles the browser at the notification URL, with the form field `cres`. Problem 409 while the authentication hasn't
+ * ended: the directory server should have sent the result before the ACS lets the browser go.
  */
 export async function receiveReturn(ports: Ports, cres: string): Promise<Returned | Problem> {
   const message: CRes | undefined = readCres(cres)

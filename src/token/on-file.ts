@@ -128,8 +128,9 @@ function compared(stored: SourceReference, { receiptId, mark }: ClaimContext): S
 }
 
 /**
- * Decides a claim. `stored`: the reference of its owner, as earlier records left it. Of two lines of one batch the
- * later line in the file wins, in whatever order they are worked; with `newest` the claim that was given later.
+ * Decides a claim. `stored`: the reference of its owner, as earlier records left it. If two lines of one batch claim
+ * the same owner, the later line in the file wins, in whatever order they are worked; with `newest` the claim that was
+ * given later wins.
  */
 export function judgeClaim(
   stored: SourceReference | undefined,
@@ -236,8 +237,8 @@ function merge(former: OnFile, given: OnFile): OnFile {
 }
 
 /**
- * The first id is that of the first payment, to which later payments refer. If there are too many ids, it is kept, and
- * so is the id in use.
+ * The first id is that of the first payment, to which later payments refer. If there are too many ids, the first id,
+ * the id in use and the latest others are kept.
  */
 function withinMax(ids: readonly string[], inUse: string | undefined): readonly string[] {
   const [first, ...others] = ids

@@ -1,5 +1,5 @@
 // Decides which traces are recorded: a share of all, chosen by the trace's id, so that every process chooses the same
-// traces; and at most a number per second. The decision of a caller outside of tokenmill is ignored.
+// traces; and at most a number per second in each process. The decision of a caller outside of tokenmill is ignored.
 export interface SamplerOptions {
   /** The share, from 0 to 1. */
   ratio: number
@@ -8,7 +8,7 @@ export interface SamplerOptions {
   clock: () => number
 }
 
-/** W3C Trace Context: the right part of a trace id is random, whoever made it. */
+/** W3C Trace Context: the right part of a trace id should be random, whoever made it. */
 const RANDOM_DIGITS = 8
 
 export function openSampler({ ratio, perSecond, clock }: SamplerOptions): (traceId: string) => boolean {

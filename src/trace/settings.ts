@@ -18,7 +18,7 @@ const COLLECTOR = 'http://localhost:4318'
 
 const PROTOCOL = 'http/protobuf'
 
-/** `name=value` pairs. A value that holds a comma or a blank must be percent-encoded. */
+/** `name=value` pairs. A comma in a value must be percent-encoded. */
 const PAIRS = /^( *[A-Za-z0-9._/-]{1,128} *=[ !-+\--~]{0,1024}(,|$)){0,32}$/
 const PRINTABLE = /^[ -~]{1,128}$/
 

@@ -40,7 +40,7 @@ export interface Tracer {
   close(): Promise<void>
 }
 
-/** Runs `work` in a child span, which ends with it. If there is no span, just runs `work`. */
+/** Runs `work`, then ends `span`; if `work` throws, with the error's code. If there is no span, just runs `work`. */
 export async function within<T>(
   span: Span | undefined,
   work: () => Promise<T>,

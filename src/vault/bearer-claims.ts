@@ -1,6 +1,6 @@
 // Reads a Bearer token before any key is looked up: its form, its claims and its times. Every flaw found here follows
-// from the token's text and the clock alone, so the sender may be told which one it is. The signature is verified
-// later.
+// from the token's text, the clock and the installation's name alone, so the sender may be told which one it is. The
+// signature is verified later.
 import { z } from 'zod'
 import type { TokenFlaw } from '../errors.ts'
 import { ROLES, type Role } from '../job/catalogue.ts'

@@ -38,7 +38,7 @@ export function openBearer({ issuers, fetchJwks, audience, clock }: BearerOption
       const ofIssuer = async () => (kid === undefined ? undefined : keys?.find(kid, alg))
       const key = await (keys ? ofIssuer() : findKey(claims.userId, kid))
       if (key?.alg === alg && verifyCompact(token, key)) return claims
-      // The flaw is the same for an unknown user, an unknown key and a wrong signature.
+      // For a token with a `kid` the flaw is the same for an unknown user, an unknown key and a wrong signature.
       return { flaws: [kid === undefined ? 'kid_missing' : 'unaccepted'] }
     },
   }

@@ -17,7 +17,8 @@ interface BlockBinding {
 }
 
 /**
- * Encrypts a block. `lines`: the text of a block of this form. `to` must be a JWE key; an OpenPGP key throws, because the caller chooses the key.
+ * Encrypts a block. `lines`: the text of the block, in the form `form`. Throws if `to` is an OpenPGP key: blocks are
+ * encrypted to JWE keys only.
  */
 export async function sealBlock(
   lines: string | Buffer,

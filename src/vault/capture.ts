@@ -35,7 +35,7 @@ interface PgpCaptureKey {
   alias: string
   type: 'pgp'
   privateKey: Secret<PrivateKey>
-  /** Of the key and its subkeys, lower-case hex. */
+  /** The ids of the key and its subkeys, lower-case hex. */
   keyIds: readonly string[]
 }
 

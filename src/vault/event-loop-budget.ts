@@ -9,7 +9,7 @@ const RECENT_MS = 1_000
 
 let runEnds = 0
 let opening: Promise<void> | undefined
-/** How many decryptions wait for which somebody else waits. */
+/** How many decryptions of jobs that aren't background work are waiting. */
 let urgent = 0
 let urgentAt = Number.NEGATIVE_INFINITY
 /** Whether background work has had its decryption of this turn. */

@@ -53,7 +53,10 @@ export interface KeyRing extends HashRing, CardPrints {
   names(): string[]
   /** Seals a PAN. `nonce`: 12 random bytes that were never used before; without it they are drawn here. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
-  /** Fingerprints and seals many cards of a scope; undefined while cards are written or found under several versions. */
+  /**
+   * Fingerprints and seals many cards of a scope; undefined while cards are written or found under several versions, or
+   * release 0.3 may run.
+   */
   newCards(tokenScope: string): NewCards | undefined
   /**
    * Opens a sealed PAN. Throws `Fault('key_unavailable')` if the version isn't on the ring, `Fault('defect')` if the

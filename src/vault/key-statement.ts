@@ -97,8 +97,8 @@ interface ListedKey {
 const moment = (ms: number) => new Date(ms).toISOString()
 
 /**
- * The keys as a JWKS (RFC 7517) for readers that fetch them over HTTP: announced, active and retired ones. Readers ignore members that they
- * don't know (section 4).
+ * The announced, active and retired keys as a JWKS (RFC 7517), for readers that fetch them over HTTP. Readers ignore
+ * members that they don't know (section 4).
  */
 export function jwksOf(keys: readonly ListedKey[]): { keys: Jwk[] } {
   return {

@@ -75,7 +75,7 @@ describe('the owner of the database', () => {
     const [fourth = 0] = await add(3)
     rows = Array.from({ length: 6 }, (_, index) => fourth - 3 + index)
   }
-  /** Sends all rows, also if a segment was due by its time before. */
+  /** Sends all rows, if need be in several segments. */
   async function segment(): Promise<void> {
     await auditChain.want(deps.store)
     for (let isDue = true; isDue; ) {

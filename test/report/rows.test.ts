@@ -131,7 +131,8 @@ describe('the reports of a ledger', () => {
       text: 'insert into tokenmill.scope (token_scope, entity_id) values ($1, $2), ($3, $4)',
       values: [scope, entity, foreign, randomUUID()],
     })
-    // Of ten tokens: three have none, three are active (one unchecked), two suspended, one refused, one is deleted.
+    // The scheme tokens of ten tokens: three have none, three are active (one unchecked), two suspended, one refused,
+    // one is deleted.
     await store.query({
       text: `insert into tokenmill.token (token_id, token_scope, status, token_type, cards, created_at, updated_at, version)
 select gen_random_uuid(), s, case when n = 9 then 'DELETED' else 'ACTIVE' end, 'REUSE',

@@ -35,7 +35,7 @@ describe('a card that the network refuses', () => {
     const answer = await bundle.mdes.provision(id, card(pan), 'interactive')
     const verdict = error === undefined ? undefined : MDES_ERRORS[error]
     if (decision === 'DECLINED') expect(answer).toEqual({ answer: 'refused', reason: 'card_declined' })
-    // A code that the table doesn't know may have had its effect.
+    // If the table doesn't know the code, the call may have had its effect.
     else if (verdict === undefined) expect(answer).toEqual({ answer: 'unknown' })
     else if (verdict.verdict === 'refuse') expect(answer).toEqual({ answer: 'refused', reason: verdict.reason })
     else if (verdict.verdict === 'again') expect(answer).toMatchObject({ answer: 'again', once: verdict.once })

@@ -111,7 +111,7 @@ function withKey(request: Json, key: string): Json {
   return copy
 }
 
-/** JSON in which the nesting is real. */
+/** The JSON text of the value, with each `DEEP` replaced by deeply nested lists. */
 export function textOf(value: unknown): string {
   return JSON.stringify(value).replaceAll(`"${DEEP}"`, '['.repeat(DEPTH) + ']'.repeat(DEPTH))
 }

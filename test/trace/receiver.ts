@@ -10,7 +10,7 @@ export interface ReceivedSpan {
   traceId: string
   spanId: string
   parentId: string
-  /** 2: error. */
+  /** OTLP's status code; 2 means error. */
   status: number
   statusMessage: string
   events: number

@@ -16,13 +16,13 @@ import { type Job, openWorld, type World } from './provider/bundle.ts'
 
 export interface ChunkOptions {
   batchId?: string
-  /** Of the chunk. */
+  /** The number of the chunk. */
   number?: number
-  /** Of its first record; the others follow. */
+  /** The line of the chunk's first record; the others follow. */
   line?: number
   policy?: Record<string, unknown>
   recordKind?: RecordKind
-  /** Of each record, by its place. */
+  /** The reference of each record, by its place. */
   references?: readonly string[]
   dryRun?: boolean
 }

@@ -22,8 +22,8 @@ export async function pauseOf(
 }
 
 /**
- * The chunk's batch. If no other chunk did so before, this chunk inserts the batch or sets its extent. A refusal if the
- * chunk can't belong to it.
+ * The chunk's batch, which the first chunk inserts. Sets the batch's extent if the chunk says it and no other chunk did
+ * before. A refusal if the chunk can't belong to the batch.
  */
 export async function joinBatch(
   store: Store,
@@ -46,8 +46,8 @@ export async function joinBatch(
 }
 
 /**
- * The end of the batch, said by a chunk that was answered before: a sender that reads from a pipe learns late that no
- * other chunk follows. Nothing happens if the batch has an extent, or chunks beyond this one.
+ * Takes the end of the batch from a chunk that was already answered: a sender that reads from a pipe learns late that
+ * no other chunk follows. Nothing happens if the batch has an extent, or chunks beyond this one.
  */
 export async function takeLast(
   { request, client }: Work<{ batch_id: string } & SaysExtent>,
@@ -71,8 +71,8 @@ const layoutText = (layout: Record<string, unknown>) =>
 
 /**
  * Called just before the commit: holds the batch's row, so that until the commit nobody cancels or pauses the batch or
- * sets its extent. Throws `Postponed` if the batch is paused, and `Outdated` if it was cancelled, or its extent set,
- * since the chunk was prepared.
+ * sets its extent. Throws `Postponed` if the batch is paused. Throws `Outdated` if the batch was cancelled since the
+ * chunk was prepared, or got an extent that excludes the chunk.
  */
 export async function holdBatch(db: Db, seen: Batch, chunk: number): Promise<void> {
   const now = await batches.holdShared(db, seen.batchNo)

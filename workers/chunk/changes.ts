@@ -1,5 +1,5 @@
-// Decides the `token-update` and `token-lifecycle` records of a chunk: one look-up of all tokens, the rules applied in
-// file order, one update of all rows that changed.
+// Decides the `token-update` and `token-lifecycle` records of a chunk: the tokens are looked up at once, the rules
+// applied in file order, and the changed rows updated at once.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
@@ -208,7 +208,7 @@ async function effectOf(
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-/** The rules' decision on an update without a card, made before a network is called. */
+/** The rules' refusal of an update without a card, found before a network is called; undefined if there is none. */
 export function judgeChange(
   change: PreparedChange,
   row: StoredToken,

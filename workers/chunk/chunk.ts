@@ -36,7 +36,7 @@ export type ChunkRecord = { line: number; reference: string | undefined } & (
   | { reason: Reason; field: string | undefined }
 )
 
-/** What the records of a chunk have in common: a batch, or a dry run that stores nothing. */
+/** What the records of a chunk have in common. `batch` is undefined in a dry run, which stores no token. */
 export interface ChunkContext {
   work: Work<TokenBatch>
   batch: Batch | undefined
@@ -44,7 +44,10 @@ export interface ChunkContext {
   isProbe: boolean
   /** ms since the epoch; freshness and expiry of all records of the batch are decided by this time. */
   acceptedAt: number
-  /** The cards of the chunk, if any reference could look like a card; cards are added when they are decrypted. */
+  /**
+   * The cards of the chunk; cards are added when they are decrypted. Undefined if no text of a record could look like a
+   * card.
+   */
   cards: PanLookalikes | undefined
 }
 
@@ -53,10 +56,10 @@ export interface Decided {
   save(db: Db): Promise<RecordOutcome[]>
 }
 
-/** What networks answered to records, by line. */
+/** How the network actions of records ended, by line. */
 export type ActedRecords = ReadonlyMap<number, NetworkResult>
 
-/** The text of the block. A refusal also for a form that this release doesn't know. */
+/** Decrypts the block. A refusal if it can't be decrypted, or has a form that this release doesn't know. */
 export async function openChunk(
   { request, claims, client, block = '' }: Work<TokenBatch>,
   { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
@@ -71,7 +74,7 @@ export async function openChunk(
   return blockFormOf(block) ? opened.plaintext : refuse('block_undecryptable', 'body.request.block')
 }
 
-/** The form of an opened block. */
+/** The form of a block; `rows` if its header names none that is known. */
 export function formOf({ block = '' }: Work<TokenBatch>): BlockForm {
   return blockFormOf(block) ?? 'rows'
 }
@@ -79,13 +82,16 @@ export function formOf({ block = '' }: Work<TokenBatch>): BlockForm {
 const NEWLINE = 0x0a
 
 export interface ReadChunk {
-  /** One entry per line of the block. */
+  /** One entry for each record of the block. */
   records: ChunkRecord[]
-  /** The cards in clear; undefined if no reference could be a card. */
+  /** The cards in clear; undefined if no text of a record could be one of them. */
   cards: PanLookalikes | undefined
 }
 
-/** Reads the records. A refusal if their number isn't the stated one, or the block doesn't have the stated form. */
+/**
+ * Reads the records. A refusal if the block is too large, doesn't have the stated form, or has another number of
+ * records than stated.
+ */
 export function readRecords(
   text: Buffer,
   { record_kind, block }: TokenBatch,
@@ -119,7 +125,7 @@ export function pansOf(requests: readonly unknown[], records: readonly ChunkReco
   return cards
 }
 
-/** Whether a text beside the record's card could look like a card number. */
+/** Whether a text in the record's `on_file` could look like a card number. */
 function couldNameCard(request: unknown): boolean {
   const given = (request as { on_file?: unknown } | null | undefined)?.on_file
   return given !== undefined && someText(given, couldLookLikeCard)

@@ -51,15 +51,18 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
   const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
   const current = (key: string) => judged.get(key) ?? stored.get(key)
   const since = reversibleSince(now)
-  /** Counts the owner off its former token: no reversal brings the owner back to that token any more. */
+  /**
+   * Until now a reversal could bring the owner back to the token before. The chunk's change of the reference ends that,
+   * so the owner no longer counts for that token.
+   */
   const forgo = ({ before, tokenId, updatedAt }: StoredReference) => {
     if (before && before.tokenId !== tokenId && updatedAt > since) gain(before.tokenId, -1)
   }
   const keep = (key: string, row: SourceReference) => {
     const base = stored.get(key)
     if (base && !judged.has(key)) forgo(base)
-    // The version grows by one, however many records of the chunk name the owner.
-    // In place: `judgeClaim` made this row for us.
+    // The version grows by one, however many records of the chunk name the owner. The row may be changed in place,
+    // because `judgeClaim` made it for this call.
     judged.set(key, Object.assign(row, { version: base ? base.version + 1 : 1, referenceNo: base?.referenceNo }))
   }
   return {

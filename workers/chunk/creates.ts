@@ -1,6 +1,7 @@
-// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop stays
-// responsive; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
-// If another chunk has made a token for a card meanwhile, that card's records are decided again with it (`decideLost`).
+// The `token-create` records of a chunk. Cards are decrypted and fingerprinted first, a hundred records at a time so
+// that the event loop stays responsive. Then the tokens of all cards are looked up at once, the rules are applied in
+// file order (fold.ts), and the rows are written as sets. If another chunk has made a token for a card meanwhile, that
+// card's records are decided again with it (`decideLost`).
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { type CreatedRecords, textsOfCreated, withoutLost } from '../../src/job/answer/created-records.ts'
@@ -71,7 +72,7 @@ export async function prepareCreates(
   return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
 }
 
-/** Synchronous if the card is in clear: a promise per record would take longer than the card's hash. */
+/** Returns no promise if the card is in clear: a promise for each record would cost time. */
 function prepareCreate(
   record: ChunkRecord,
   scopes: ReadonlyMap<string, Scope | Refusal>,
@@ -97,7 +98,7 @@ function prepareCreate(
     const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
     const key = keyOf(facts.fingerprints)
     const claim = request.on_file && claimOf(request.on_file, scope)
-    // The expiry date of `card`: a third party's contract may have another one than the record.
+    // The expiry date of `card`, not that of `given`: `withContractExpiry` may have changed the latter.
     const presented = presentedText(card, facts.fingerprints)
     return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim, giver, presented }
   }
@@ -111,7 +112,7 @@ function prepareCreate(
   return openCapture(capture, deps).then(opened => finish(opened, 'body.encrypted_card'))
 }
 
-/** The scopes that the records name; each is looked up once. */
+/** The scopes that the chunk and its records name; each is looked up once. */
 async function scopesOf(
   context: ChunkContext,
   records: readonly ChunkRecord[],
@@ -212,7 +213,7 @@ interface DecidedAgain {
 
 const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
 
-/** Decides the records of cards for which another chunk has just made a token once more, with that token. */
+/** Decides records once more, with the token that another chunk has just made for their card. */
 async function decideLost(
   again: readonly PreparedCreate[],
   context: ChunkContext,
@@ -256,7 +257,10 @@ function decideCards(
   return { outcomes, made, created, updated, relinked }
 }
 
-/** The first scheme tokens of those tokens that this chunk inserted; not of cards for which another chunk was first. */
+/**
+ * The first scheme tokens of the tokens that this chunk inserted, in scopes that provision automatically. Cards for
+ * which another chunk was first (`lost`) are left out.
+ */
 function firstSchemesOf(
   made: readonly Folded[],
   lost: ReadonlySet<string>,
@@ -272,10 +276,10 @@ function firstSchemesOf(
   )
 }
 
-/** The card of a row that this chunk makes, as its records name it. */
+/** The first fingerprint of a row's card: the key of that card among the records that make tokens. */
 const cardOf = ({ cards }: StoredToken) => cards[0] ?? ''
 
-/** Seals the rows to be written; all nonces are drawn at once. */
+/** Seals the rows that need it; all nonces are drawn at once. */
 function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
   const nonces = randomBytes(folded.size * NONCE_BYTES)
   let index = 0

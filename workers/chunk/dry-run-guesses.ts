@@ -1,6 +1,6 @@
-// The guess limit of a dry run. A dry run leaves no token behind, so it must not answer more often than the limit allows:
-// the misses before this chunk and those of the chunk count together. Batches that are kept leave tokens:
-// card/guess-limit.ts.
+// The guess limit of a dry run. A dry run leaves no token behind, so it must not answer more often than the limit
+// allows: the misses before this chunk and those of the chunk count together. Other batches leave tokens; their misses
+// only increase a metric (card/guess-limit.ts).
 import type { Guess } from '../../src/store/token/guesses.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import type { Deps } from '../deps.ts'

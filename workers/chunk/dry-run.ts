@@ -78,7 +78,10 @@ function scratchOf(token: StoredToken): dryRuns.ScratchRow {
   return row
 }
 
-/** The outcomes in file order, until the misses of their digits exceed the limit. */
+/**
+ * Divides the records, in file order. The first record of a card is refused once the misses of its digits have reached
+ * the limit; each record after an allowed one of the same card is allowed.
+ */
 async function withinLimit(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,

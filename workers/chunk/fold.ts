@@ -30,7 +30,7 @@ export interface PreparedCreate {
   facts: CardFacts
   given: Given
   key: string
-  /** The contract under which a third party makes the token. */
+  /** The contract under which a third party makes the token; undefined if the vault makes it. */
   contract: Contract | undefined
   /** The claim of the record: for whom the card is on file. */
   claim: Claim | undefined
@@ -45,11 +45,11 @@ export interface Folded {
   pan: Secret
   scope: Scope
   needsSeal: boolean
-  /** The token was linked to another card before. */
+  /** This chunk has linked the token to this card; it had another card before. */
   relinked?: boolean
 }
 
-/** What third parties made for the chunk's cards, by card. */
+/** What third parties answered for the chunk's cards, by card. */
 export type ProvisionedCards = ReadonlyMap<string, ThirdPartyResult>
 
 export function rejected(
@@ -62,9 +62,9 @@ export function rejected(
 
 export interface KeyedOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** Identifies the card that the record is about; empty for a record without one. */
+  /** Identifies the record's card; empty if the record was refused or comes too late. */
   key: string
-  /** The record's claim; undefined if the record took no effect. */
+  /** The record's claim; undefined if it has none, was refused, or comes too late for an owner without a token. */
   claim: Claim | undefined
   tokenId: string | undefined
   /** The token was the owner's before, and is now linked to the record's card. */
@@ -116,7 +116,7 @@ interface Beside {
 
 /**
  * Applies the rules record by record in file order, over the rows as earlier records of the chunk left them. Without
- * `provisioned` the result must not be saved.
+ * `provisioned` the result must not be saved if a record has a contract with a third party.
  */
 export function fold(
   prepared: readonly PreparedCreate[],
@@ -212,7 +212,7 @@ function relink(
   const { work } = context
   const { now, receiptId } = work
   const newest = isNewest(work.request) ? policy : undefined
-  // The chunk's own cards are compared elsewhere.
+  // references.ts compares the data on file with the chunk's cards; here they are compared with the owned token's card.
   const telling = claim && onFileRefusal([claim.onFile, { ...claim.owner, tokenScope: '' }], owned)
   const verdict = telling ?? update(owned, { ...given, card: facts }, { now, receiptId, field, giver, newest })
   if (isRefusal(verdict)) return keyless(record, verdict)
@@ -250,7 +250,7 @@ function foldedBy(
   base: StoredToken | undefined,
 ): Folded {
   const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
-  // Changes the row in place: the rules made this row for us, and to copy a wide row takes longer than the rules.
+  // The row may be changed in place, because the rules made it for this call; a copy of a wide row would cost time.
   const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
   const needsSeal = verdict.needsSeal || before?.needsSeal === true
   return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }

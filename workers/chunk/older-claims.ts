@@ -1,6 +1,6 @@
-// Finds the records of a batch with `newest` whose owner has another card, or none, for a later reason: the owner was given
-// another card later, the number of its token was changed later, or it was released later. Such a record makes no token and
-// changes none.
+// Finds the records of a batch with `newest` that come too late for their owner. After the record's source time the
+// owner was given another card, the number of the owner's token was changed, or the owner was released. Such a record
+// makes no token and changes none.
 import { type Db, LostRace, type Store } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
@@ -22,8 +22,8 @@ export interface FoundOlder extends OlderClaims {
 }
 
 /**
- * Undefined unless the batch compares source times. `stored`: the tokens of the records' cards. `known`: the references of
- * the owners, read before this is called: an owner without one was released before, if ever.
+ * Undefined unless the batch has the policy `newest`. `stored`: the tokens of the records' cards. `known`: the
+ * references of the owners, read before this is called: an owner without one was released before, if ever.
  */
 export async function openOlderClaims(
   prepared: readonly PreparedCreate[],
@@ -76,7 +76,9 @@ async function tokensOf(store: Store, known: ReadonlyMap<string, StoredReference
   return new Map(rows.map(row => [row.tokenId, row]))
 }
 
-/** When each of these owners was released last, by key; ms since the epoch. */
+/**
+ * When each of these owners was released last, by key; ms since the epoch. Owners without a known release are left out.
+ */
 async function findReleases(
   db: Db,
   absent: readonly released.SoughtHashes[],

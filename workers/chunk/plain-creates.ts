@@ -45,7 +45,10 @@ export interface PlainWay {
   cards: NewCards
 }
 
-/** Undefined if the chunk can't be worked in columns: because of its kind, policy or scope, or the phase of the key. */
+/**
+ * Undefined if the chunk can't be worked in columns: because it is a dry run, or because of its kind, policy or scope,
+ * or the phase of the key.
+ */
 export async function openPlainWay(
   { request, client }: Work<TokenBatch>,
   { directory, ring }: Pick<Deps, 'directory' | 'ring'>,
@@ -177,13 +180,16 @@ function asObject(
 }
 
 const BATCHES_MAX = 1_000
-/** By batch number: whether no card of the batch's last chunk in this process had a token. */
+/**
+ * By batch number: true if the last look-up of cards of the batch in this process found no token, and no insert has met
+ * one since.
+ */
 const newOnly = openCache<boolean>({ max: BATCHES_MAX })
 
 /**
- * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by card,
- * `references` these references, by `ownerKey`. While a batch has new cards or owners only, these aren't looked up: the
- * insert finds out, too.
+ * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by
+ * card, `references` these references, by `ownerKey`. After a chunk whose cards were all new, this process looks up no
+ * cards of the batch until an insert meets a known one; the same holds for owners.
  */
 export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
   const { records, prints, order } = plain

@@ -9,12 +9,16 @@ import type { PlainRecords } from './plain.ts'
 import type { AddedClaim } from './save-claims.ts'
 
 const BATCHES_MAX = 1_000
-/** By batch: whether an owner of one of its chunks in this process had a reference already. */
+/**
+ * By batch: whether this process has met an owner of the batch who already had a reference, or expects one
+ * (`expectKnownOwners`).
+ */
 const hasKnown = openCache<boolean>({ max: BATCHES_MAX })
 
 /**
- * The references of plain records' owners, by `ownerKey`. After a chunk whose owners had none, nothing is looked up any more:
- * the insert finds a reference, too, and the chunk is decided again.
+ * The references of plain records' owners, by `ownerKey`. After a chunk whose owners had none, the next chunks of the
+ * batch aren't looked up. If an insert then meets a reference, the chunk isn't written, and is decided again with a
+ * look-up.
  */
 export async function findReferences(
   db: Db,

@@ -1,7 +1,7 @@
-// Reads the plain records of a chunk into columns: creates in the scope of the chunk that have a card in clear, with its
-// expiry date, perhaps `on_file`, and nothing else. Most records of most files are plain, and straight loops over columns take a fraction of
-// the time of an object and its checks for each record. Every other record, and every record with any fault, is left to
-// chunk.ts: nothing is refused here.
+// Reads the plain records of a chunk into columns. A plain record is a create in the chunk's scope with a card in clear
+// and its expiry date; beside them it has at most a cardholder name, a reference and `on_file`. Loops over columns cost
+// less time than an object and its checks for each record. Every other record, and every record with any fault, is left
+// to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
@@ -161,7 +161,7 @@ function openChunkReader(reader: PlainReader, kind: RecordKind): ChunkReader {
   }
 }
 
-/** False for a block of more records. */
+/** False if the block has more than `most` records. */
 function takeRows(plaintext: Buffer, most: number, chunk: ChunkReader): boolean {
   let count = 0
   for (const text of plaintext.toString('utf8').split('\n')) {
@@ -173,7 +173,7 @@ function takeRows(plaintext: Buffer, most: number, chunk: ChunkReader): boolean 
   return true
 }
 
-/** False for a text that isn't a block in columns with so many records. */
+/** False for a text that isn't a block in columns with this number of records. */
 function takeColumns(plaintext: Buffer, records: number, chunk: ChunkReader): boolean {
   const read = readColumns(plaintext, records)
   if (!read) return false
@@ -234,7 +234,7 @@ function isPlainReference(reference: string): boolean {
   return digits < PAN_LENGTH.least
 }
 
-/** The claim; null if it has a fault, or a text that could look like a card of the chunk. */
+/** The claim; null if it has a fault, or a text that could look like a card number. */
 function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): Claim | null {
   if (isUsualOnFile(given)) return claimOf(given, scope)
   const { data } = OnFileRecord.safeParse(given)
@@ -264,10 +264,15 @@ function cardOf(card: Raw, bins: BinTable): PlainCard | undefined {
   return { pan, month, year, name: name === '' ? null : name, brand, binRange: range?.id ?? null }
 }
 
-/** The range of Latin letters with accents, none of which Unicode's normal forms change into a digit. */
+/**
+ * A range of Latin letters, most of them with accents. Unicode's normal forms change none of its characters into a
+ * digit.
+ */
 const LATIN = { first: 0xc0, last: 0x24f }
 
-/** Whether the name has no digits, no control characters and no characters beyond the Latin ones. */
+/**
+ * Whether the name isn't too long, and has no digits, no control characters and no characters beyond ASCII and `LATIN`.
+ */
 function isPlainName(name: string): boolean {
   if (name.length > NAME_LENGTH_MAX) return false
   for (let index = 0; index < name.length; index += 1) {

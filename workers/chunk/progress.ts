@@ -1,5 +1,6 @@
-// Keeps the rows of batches up to date after their chunks: each batch with a committed chunk is noted, and about once a
-// second each noted batch is summed in a separate transaction. After a crash the scheduler sums the rest.
+// Keeps the rows of batches up to date after their chunks: each batch with a committed chunk is noted, and noted
+// batches are summed, each in its own transaction, about once a second at most. After a crash the scheduler sums the
+// rest.
 import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
@@ -77,7 +78,7 @@ function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, t
   tracer.start('batch', { at, begunAt: acceptedAt, attributes }).end()
 }
 
-/** How many batches of each kind are summed at once. */
+/** How many batches one call sums, or reports as stalled, at most. */
 const UNSETTLED_MAX = 100
 
 /** Sums the batches that crashed worker processes left unsummed. */

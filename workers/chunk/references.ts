@@ -15,7 +15,10 @@ interface Referring {
   onFile?: object | undefined
 }
 
-/** Rejects records whose reference looks like one of `cards`: the cards of the chunk, or undefined if none could look so. */
+/**
+ * Rejects records of which the reference, or a text in `on_file`, looks like one of `cards`: the cards of the chunk, or
+ * undefined if no text could look like a card.
+ */
 export function refuseCardLikeReferences<P extends Referring>(
   { known, prepared }: { known: readonly RecordOutcome[]; prepared: readonly P[] },
   cards: PanLookalikes | undefined,

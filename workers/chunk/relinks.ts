@@ -1,7 +1,8 @@
-// `relink`: if the card of a known reference has another number, the reference keeps its token, which is linked to that
-// number, provided that the token has only this owner and no live token has the number. The record is worked as a
-// change of the token's card. A number whose token is linked to another one in the same chunk counts as taken until the
-// next chunk.
+// `relink`: if a record gives another number for the card of a known reference, the reference keeps its token, which is
+// linked to that number, provided that the token has only this owner and no live token has the number. Tokens of third
+// parties aren't linked, nor is anything linked for a record that comes too late or is refused for its expiry date. The
+// record is worked as a change of the token's card. A number whose token is linked to another one in the same chunk
+// counts as taken until the next chunk.
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
@@ -81,8 +82,8 @@ export async function replacementsOf(
 }
 
 /**
- * Writes the linked tokens. Called before new tokens are inserted, because one of those may have a number that a linked
- * token had before.
+ * Writes the linked tokens. Throws `LostRace` if the number of owners of one has changed. Called before new tokens are
+ * inserted, because one of those may have a number that a linked token had before.
  */
 export async function writeRelinked(
   db: Db,

@@ -18,7 +18,7 @@ import { type ClaimingRecord, type Claims, claimedOf, openClaims } from './claim
 
 export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** Undefined if the record has no claim or took no effect. */
+  /** Undefined if the record has no claim, or its claim isn't to be decided. */
   claim: Claim | undefined
   tokenId: string | undefined
   /** The token was linked to another card for this record. */
@@ -42,7 +42,7 @@ interface Beside {
   added?: readonly AddedClaim[] | undefined
 }
 
-/** The claim of such a record: its outcome is known beforehand. */
+/** The claim of a record that made a token: its outcome is always ADDED. */
 export interface AddedClaim extends ClaimingRecord {
   tokenId: string
 }
@@ -84,7 +84,7 @@ export async function saveWithClaims(
   for (const outcome of outcomes) if (outcome.token) outcome.token = ended.get(outcome.token.tokenId) ?? outcome.token
 }
 
-/** The results for a dry run, which names no token. */
+/** Sets the results of the claims in a dry run, which names no token. */
 export function predictClaims(
   outcomes: readonly ClaimingOutcome[],
   references: ReadonlyMap<string, StoredReference>,
@@ -112,8 +112,9 @@ function inFileOrder(outcomes: readonly ClaimingOutcome[]) {
 }
 
 /**
- * Names this receipt as the last one in the tokens that gain an owner, and in those with whose number a claim was compared
- * (`compared`). So no reversal of an earlier job can delete the former, or take the number of the latter back.
+ * Names this receipt as the last one in the tokens that gain an owner, and in those with whose number a claim was
+ * compared (`compared`), if their last change is still reversible. So no reversal of an earlier job can delete the
+ * former, or take the number of the latter back.
  */
 function touchesOf(
   { claims, compared }: { claims: Claims; compared: ReadonlySet<string> },
@@ -135,7 +136,7 @@ const isReversible = (row: StoredToken, work: ChunkContext['work']) => confirmed
 
 const NO_TOKENS: ReadonlyMap<string, StoredToken> = new Map()
 
-/** The rows of these tokens, and of others. */
+/** The rows of these tokens, by id, together with all rows that the caller has read. */
 async function rowsOf(
   db: Db,
   tokenIds: readonly string[],

@@ -1,12 +1,12 @@
-// When the data of a chunk's records was given at its source. Batches without source times count as given when the batch was
-// accepted.
+// When the data of a chunk's records was given at its source. Data of a batch without `newest` counts as given when the
+// batch was accepted.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 import { parseUtc } from '../../src/token/capture-time.ts'
 import type { Giver } from '../../src/token/token.ts'
 import type { ChunkContext } from './chunk.ts'
 
-/** So many digits of the input's digest are kept with each field; they only order inputs of the same time. */
+/** How many digits of the input's digest are kept with each field; they only order inputs of the same time. */
 const INPUT_DIGITS = 16
 /** `accepted_at` is in whole seconds. */
 const ROUNDED_MS = 1_000
@@ -15,7 +15,10 @@ export function isNewest({ policy }: Pick<TokenBatch, 'policy'>): boolean {
   return policy?.on_conflict === 'newest'
 }
 
-/** `newest` needs source times and the digest of the input; other policies have no use for them. */
+/**
+ * Refuses a source time or a digest of the input without `newest`, and `newest` for other records than creates or
+ * without the digest.
+ */
 export function sourceTimeRefusal({ record_kind, policy }: TokenBatch): Refusal | undefined {
   const at = 'body.request.policy'
   if (!isNewest({ policy })) {
@@ -26,7 +29,10 @@ export function sourceTimeRefusal({ record_kind, policy }: TokenBatch): Refusal 
   return policy?.input_sha256 === undefined ? refuse('field_required', `${at}.input_sha256`) : undefined
 }
 
-/** The giver of a record's data. `sourceTime`: the record's own source time. */
+/**
+ * The giver of a record's data. A refusal if a source time is missing, invalid, in the future or not permitted.
+ * `sourceTime`: the record's own source time.
+ */
 export function giverOf(
   { line, sourceTime }: { line: number; sourceTime?: string | undefined },
   { work: { request }, acceptedAt }: Pick<ChunkContext, 'work' | 'acceptedAt'>,

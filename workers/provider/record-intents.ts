@@ -141,7 +141,7 @@ async function insertRows(db: Db, rows: readonly NewScheme[]): Promise<ReadonlyS
     rows.filter(({ thirdParty }) => !thirdParty).map(({ tokenId }) => tokenId),
   )
   if ((await schemeTokens.insertAll(db, rows)) === rows.length) return new Set()
-  // Of two transactions for the same card, the second has waited for the first and inserted nothing.
+  // The second of two transactions for the same card has waited for the first and inserted nothing.
   const stored = await storedSchemes.findAll(
     db,
     rows.map(({ provisionId }) => provisionId),

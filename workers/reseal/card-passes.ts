@@ -13,10 +13,13 @@ import { look, rest, type Work } from './work.ts'
 
 export const CARDS = 'fingerprint'
 const COLUMN: string = 'token.cards'
-/** Stands before every id. */
+/** Lower than every id. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
-/** Works passes. Returns for how many ms this work rests then. Throws `CardPhaseChanged` if the phase changes. */
+/**
+ * Works passes. Returns for how many ms no worker needs to look for this work again. Throws `CardPhaseChanged` if the
+ * phase changes.
+ */
 export async function workCardPasses(work: Work): Promise<number> {
   const { held, times, deps } = work
   await deps.ring.refresh()

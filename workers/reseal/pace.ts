@@ -2,7 +2,7 @@
 // the jobs on cards have too much to do, and not at all while a replica is behind.
 import type { StoreLoad } from '../../src/store/reseal/store-load.ts'
 
-/** To look at a row takes about this part of the time that it takes to replace one. */
+/** To look at a row counts as this part of a replaced row. */
 const LOOK_SHARE = 1 / 20
 const WATCH_MS = 1_000
 const MEASURE_MS = 5_000
@@ -10,12 +10,12 @@ const MEASURE_MS = 5_000
 const SHARE_MIN = 1 / 64
 /** If there are more dead rows than this part of the live ones, autovacuum doesn't keep up: by default it begins at a fifth. */
 const DEAD_SHARE_MAX = 1 / 2
-/** In a small table a few dead rows are a large part. */
+/** Up to this number, dead rows don't slow the re-encryption: in a small table a few are a large part. */
 const DEAD_ROWS_MIN = 10_000
 
 export interface PaceOptions {
   rowsPerSecondMax: number
-  /** A replica that is further behind stops the re-encryption. */
+  /** While a replica is further behind, the re-encryption waits. */
   replicaLagMsMax: number
   /** The re-encryption goes slower while the 99th percentile of interactive jobs on cards takes longer in any worker. */
   workMsMax: number
@@ -29,13 +29,13 @@ export type Load = StoreLoad & { workMs: number | null }
 export interface Pace {
   /** How long to wait after a set, ms. */
   after(set: { scanned: number; found: number }): number
-  /** Rows that were looked at per second in the last seconds; null at the beginning. */
+  /** Rows that were looked at per second, measured over 5 s or more; null before the first measurement. */
   rate(): number | null
   /** Whether a replica is too far behind. It measures once a second. */
   isBehind(measure: () => Promise<Load | undefined>): Promise<boolean>
   /** Which share of the rows per second is used now, and why it is less than all of them. */
   share(): { share: number; reasons: readonly string[] }
-  /** True at most once a second: then the caller looks whether the key was replaced. */
+  /** True at most once a second: then the caller checks whether the key was replaced. */
   isWatchDue(): boolean
 }
 

@@ -113,7 +113,9 @@ export async function sealSetAnew(
   return anew
 }
 
-/** The faults of bytes that don't open, and of a key that isn't here. Other faults come from the store, a token or KMS. */
+/**
+ * The faults of bytes that don't open, and of a key that isn't here. Other faults come from the store, an HSM or KMS.
+ */
 const OF_KEY_OR_BYTES: readonly FaultCode[] = ['defect', 'key_unavailable']
 
 /** The row sealed anew, or the fault by which it can't be. */

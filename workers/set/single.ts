@@ -21,7 +21,7 @@ export interface WrittenSingle extends Written {
 }
 
 export interface Sets {
-  /** Writes effect, receipt and outbox row, with those of other jobs or alone. Throws `LostRace`. */
+  /** Writes effect, receipt and outbox row, in one transaction with those of other jobs or alone. Throws `LostRace`. */
   write(single: Single): Promise<WrittenSingle>
 }
 
@@ -33,7 +33,8 @@ const IN_SETS = {
   beforeImages: true,
   misses: true,
   sequences: true,
-  // Others write these rows, too, in orders of their own: providers' answers, owners, the deletion of a token.
+  // Other transactions (providers' answers, owners, the deletion of a token) write these rows in other orders, so a set
+  // could deadlock with them.
   erasedImages: false,
   newReferences: false,
   changedReferences: false,
@@ -48,10 +49,12 @@ export function mayJoin(effect: Effect): boolean {
   const { inserts = [], updates = [], touches = [], sequences = [] } = effect
   const lists = Object.entries(effect) as [keyof Effect, readonly unknown[] | undefined][]
   const isPlain = lists.every(([name, list]) => IN_SETS[name] || list === undefined || list.length === 0)
-  // A new token may still lose its card, which must then be all that the job writes to tokens.
+  // The insert of a new token is left out if another job has made a token for the card. So a job that inserts may write
+  // nothing else to tokens.
   const others = updates.length + touches.length + sequences.length
   const isOne = inserts.length === 0 || (inserts.length === 1 && others === 0)
-  // The directory of cards is written for new tokens first; a changed token would come to it after tokens' rows.
+  // A set writes the cards of new tokens before it changes the rows of others; a token whose fingerprints change writes
+  // its cards after its row.
   return isPlain && isOne && updates.every(({ cards, storedCards }) => cards === storedCards)
 }
 

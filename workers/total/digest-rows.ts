@@ -101,8 +101,8 @@ function isGiven({ check, keyVersion }: PresentedCard, token: StoredToken, ring:
 }
 
 /**
- * Rows of owners who have left the row's token. If any row's reference is the id of a card, all are; otherwise it shows
- * only when the token has no owner left.
+ * Rows of owners who have left the row's token. If the reference of any row is the id of a card, those of all rows are,
+ * so each row's owner is known. Otherwise a row counts as moved only if its token has no owner left.
  */
 async function findMoved(
   records: readonly UnpackedOutcome[],

@@ -52,7 +52,7 @@ interface Packing {
   session: Session
   options: Options
   credentials: Credentials
-  /** Of the clients that may have signed the manifests. */
+  /** The keys of the clients that may have signed the manifests. */
   keys: readonly VerifyKey[]
   manifests: readonly FoundManifest[]
   /** Where the pack is, or will be. */

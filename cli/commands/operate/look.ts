@@ -31,7 +31,7 @@ const CLOSE_MS = 500
 
 export async function withLook(terminal: Terminal, work: (looking: Looking) => Promise<void>): Promise<void> {
   const session = openSession(terminal)
-  // The embedded server is started here if it isn't running: that isn't the silence that the checks look for.
+  // The embedded server is started here if it isn't running: the checks don't count that as a fault.
   const database = await openDatabase(session)
   const store = once(async () => {
     const opened = openStore(database.url, {
@@ -63,7 +63,7 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
   if (ended) throw ended.error
 }
 
-/** For a command that ends, an absent key is the end; for a check it is an answer. */
+/** A command that needs the key ends with this fault; a check reports the absent key instead. */
 function throwAway(error: unknown): never {
   throw error instanceof KekAway ? new Fault('kek_away', error) : error
 }

@@ -44,7 +44,7 @@ export function run(terminal: Terminal, file: string, options: MissingOptions): 
 
 function recordOf({ cardId, why, at, reason, batchId, line, file }: MissingReference) {
   return {
-    // A list may hold anything, which a terminal would obey.
+    // A list may hold control characters, which a terminal would obey.
     card_id: isPrintable(cardId) ? cardId : JSON.stringify(cardId),
     why,
     ...(at === undefined ? {} : { at: moment(at) }),

@@ -1,5 +1,5 @@
-// Values that several examples use. The entity, the tokens and the key belong to nobody. The card is a published test
-// card, encrypted (JWE) to a key that was thrown away.
+// Values that several examples use. No installation has this entity, these tokens or this key. The card is a published
+// test card, encrypted (JWE) to a key that was thrown away.
 export const ENTITY = '7f0c1f1e-8f3e-4d0a-9b46-5a4d2f6f9d11'
 export const SCOPE = '2c7a1a52-6a0e-4b7e-9d0d-6f3f5f0c9a34'
 export const CONTRACT = '5f1d7a3c-0b9e-4a58-8f63-1d2e3c4b5a69'

@@ -11,7 +11,7 @@ import type { Caller } from '../app.ts'
 /** A report, or the state of a job without a report: no worker has begun it, or it was refused. */
 export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED'; createdOn: number }
 
-/** Undefined for a missing report and for another client's. */
+/** Undefined if there is no such report, or this client may not see it. */
 export async function find(
   reportUid: string,
   { client }: Pick<Caller, 'client'>,

@@ -7,7 +7,7 @@ import type { GatewayApp } from '../app.ts'
 import { declineFor } from './error-bodies.ts'
 import { wrongBody } from './form.ts'
 
-/** Of a route that names no other `bodyLimit`. */
+/** The most bytes of a body, for a route that names no other `bodyLimit`. */
 export const BODY_BYTES_MAX = 64 * 1024
 /**
  * How much of a body that is too large is still read: if the connection were closed at once, the answer would be lost.

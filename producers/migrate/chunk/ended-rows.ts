@@ -1,4 +1,4 @@
-// The rows of results of a chunk: what its answer says of each row, beside what only the row says.
+// Makes the rows of results of a chunk, from its answer and from what only its rows know.
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { RowChunk } from '../../rows/chunks.ts'
@@ -8,7 +8,10 @@ import type { FileRow, ResultRow } from '../../rows/outcome/result-row.ts'
 import type { Row } from '../../rows/rows.ts'
 import { refusedChunk } from '../refused-chunk.ts'
 
-/** One row of results for each row of the chunk, whatever its result. Throws a FileError for a refused chunk. */
+/**
+ * One row of results for each row of the chunk. Throws a FileError for a refused chunk, and for a chunk that was done
+ * in an earlier run and has failed since.
+ */
 export function rowsOf({ number, rows }: RowChunk, result: Result | undefined, plan: { startedAt: number }): FileRow[] {
   const sent = rows.filter(({ skipped }) => skipped === undefined)
   const answers = result && number !== undefined ? answersOf({ number, rows: sent }, result, plan) : []
@@ -43,7 +46,7 @@ function answersOf(
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
 }
 
-/** Adds to the record, which nobody else has, what only its row says. */
+/** Adds to the record what only its row says. The record is changed in place, because nothing else holds it. */
 function withRow(record: RecordResult, row: Row | undefined): ResultRow {
   if (row === undefined || row.line !== record.line)
     throw new Error('broken law: outcomes stand in the order of their rows')

@@ -7,7 +7,7 @@ import type { FileRow } from '../../rows/outcome/result-row.ts'
 export interface OpenEnd {
   /** Takes each chunk before it is sent or passed over. */
   take(chunk: RowChunk): void
-  /** Takes the ends that were written of the rows of a chunk. */
+  /** Takes the results of a chunk's rows, as they were written. */
   see(chunk: RowChunk, ends: readonly FileRow[]): void
   /** Call it at the end of the input, once all chunks are answered. `rows`: all rows of the input. Throws a FileError. */
   end(rows: number): Promise<void>
@@ -17,7 +17,7 @@ export interface OpenEndOptions {
   /** How many rows this run passes over. The chunk behind them was answered before; its worker compares it. */
   passed: number
   dryRun: boolean
-  /** Sends a chunk that was answered before; rejects if it isn't the same one. Returns the ends of its rows. */
+  /** Sends a chunk that was answered before; rejects if it isn't the same one. Returns the results of its rows. */
   sendAgain(chunk: RowChunk): Promise<readonly FileRow[]>
 }
 
@@ -25,7 +25,7 @@ export interface OpenEndOptions {
 export const KNOWN_END: OpenEnd = { take: () => {}, see: () => {}, end: async () => {} }
 
 export function openEnd({ passed, dryRun, sendAgain }: OpenEndOptions): OpenEnd {
-  /** The last chunk that a worker has. */
+  /** The last chunk that a worker has or gets. */
   let last: RowChunk | undefined
   let written: readonly FileRow[] = []
   return {
@@ -46,8 +46,9 @@ export function openEnd({ passed, dryRun, sendAgain }: OpenEndOptions): OpenEnd 
 }
 
 /**
- * How many chunks are sent before the first one is answered, because its answer may show that all rows will be refused:
- * of a file enough to keep all workers busy. Of standard input it also shows whether this is the input of the earlier run.
+ * How many chunks are sent before the first one is answered, because its answer may show that all rows will be refused.
+ * For a file they are enough to keep workers busy. For standard input it is one, because the answer also shows whether
+ * this is the input of the earlier run.
  */
 export function firstMaxOf(file: string): number {
   return file === '-' ? 1 : 4

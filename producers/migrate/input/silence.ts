@@ -5,7 +5,7 @@ import type { FileRunDeps } from '../../file-run.ts'
 const NOBODY_MS = 10_000
 const SILENT_MS = 30_000
 
-/** Prints a hint once if no worker takes the chunks. */
+/** Prints a hint once if chunks wait after 10 s and no worker listens. */
 export function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: () => boolean): () => void {
   const timer = setTimeout(async () => {
     const listening = await queues.workersOf('token-batch').catch(() => undefined)

@@ -16,7 +16,7 @@ import { time } from './words.ts'
 
 export interface PaperParts {
   pack: Pack
-  /** Of the JSON, lower-case hex. */
+  /** The digest of the JSON, lower-case hex. */
   sha256: string
   countersignature?: Countersignature | undefined
 }

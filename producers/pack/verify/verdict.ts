@@ -5,7 +5,7 @@ import { signaturePath } from '../../migrate/manifest.ts'
 import type { Signer } from '../pack.ts'
 import { signerFrom } from '../packed-batch.ts'
 
-/** `absent`: there is no such file. */
+/** `absent`: there is no such file, or nothing to check. */
 export type Verdict = 'holds' | 'fails' | 'absent'
 
 export const said = (holds: boolean): Verdict => (holds ? 'holds' : 'fails')

@@ -1,5 +1,5 @@
 // Checks a sign-off pack: its own signature, its form and sums, every file that is there, the results counted anew, and
-// the counterparty's signature. If a file isn't there, its check says `absent`.
+// the counterparty's signature. If a file isn't there, its check says `absent`; a file without its signature fails.
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import type { VerifyKey } from '../../detached-signature.ts'
@@ -117,7 +117,7 @@ function comparisonVerdict({ total }: Pack): Verdict {
 }
 
 interface Signed {
-  /** Of the pack. */
+  /** The content of the pack's file. */
   bytes: Buffer
   /** The record of the counterparty's signature; undefined: there is none. */
   kept: Awaited<ReturnType<typeof readCountersignature>> | 'broken'

@@ -7,7 +7,7 @@ import { readKeyFile } from './decrypt.ts'
 
 export interface Recipient {
   key: Key
-  /** Of the primary key, upper-case hex. */
+  /** The fingerprint of the primary key, upper-case hex. */
   fingerprint: string
 }
 

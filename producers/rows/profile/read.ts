@@ -78,7 +78,9 @@ export interface ProfiledSize {
   rows: number
   /** How many of the rows are skipped. */
   skipped: number
-  /** Of each row: no text of its record is longer than these UTF-16 units and the texts that the profile itself holds. */
+  /**
+   * The most UTF-16 units of a text that a row's record takes from the file; texts that the profile holds come on top.
+   */
   unitsMax: number
 }
 

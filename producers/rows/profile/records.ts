@@ -54,8 +54,8 @@ const KEPT_MAX = 1_000
 const NUMERALS = /\p{N}/gu
 
 /**
- * A text as a row keeps it. Of a longer text the beginning is kept, with a mark and without its digits, which could be
- * part of a card number. It is copied: a slice would hold the whole text in memory.
+ * A text as a row keeps it. A longer text is cut to its beginning, with a mark; its digits are masked, because they
+ * could be part of a card number. It is copied: a slice would hold the whole text in memory.
  */
 export function keptText(text: string): string {
   if (text.length <= KEPT_MAX) return text

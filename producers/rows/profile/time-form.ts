@@ -79,7 +79,10 @@ function clockMs(text: string): number | undefined {
   return Math.floor((Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(fraction)) * 1000)
 }
 
-/** The function from a local time, as if it were UTC, to UTC. Of a time that comes twice a year it takes one. */
+/**
+ * The function from a local time, as if it were UTC, to UTC. If a local time comes twice a year, the function takes one
+ * of the two.
+ */
 function inZone(zone: string): (local: number) => number {
   if (zone === 'UTC') return local => local
   const fixed = offsetIn(zone)

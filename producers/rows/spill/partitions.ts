@@ -47,7 +47,8 @@ export function keyedDigest(key: Buffer = randomBytes(HASH_BYTES)): DigestText {
     const most = BLOCK_BYTES + text.length * 3
     if (most > inner.length) inner = Buffer.concat([inner], most)
     const end = BLOCK_BYTES + inner.write(text, BLOCK_BYTES)
-    // As texts, which lie on the heap: a buffer has its bytes outside of it, and costs as much time as the hash itself.
+    // Hashes are made as texts, which are on the heap: to allocate a buffer outside of it takes as long as the hash
+    // itself.
     outer.write(hash('sha256', inner.subarray(0, end), 'binary'), BLOCK_BYTES, 'latin1')
     return Buffer.from(hash('sha256', outer, 'binary').slice(0, DIGEST_BYTES), 'latin1')
   }

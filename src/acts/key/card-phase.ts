@@ -1,5 +1,6 @@
-// Replaces the fingerprint key, phase by phase: in BOTH cards are written under the former and the next version, in NEW under
-// the next one alone, and then SINGLE begins again. Bulk workers change the tokens in each phase; the next one waits for them.
+// Replaces the fingerprint key, phase by phase: in BOTH cards are written under the former and the next version, in NEW
+// under the next one alone, and then SINGLE begins again. In BOTH and NEW bulk workers change the tokens; the next
+// phase waits for them.
 import { BEAT } from '../../store/access/beat.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as processes from '../../store/access/processes.ts'
@@ -127,7 +128,7 @@ export async function retireVersion(
 }
 
 const ROWS_AT_ONCE = 1_000
-/** Stands before every fingerprint. */
+/** Lower than every fingerprint. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
 /** Removes the fingerprints under a version that was retired. If it was killed, another run goes on. */
@@ -178,7 +179,7 @@ async function change(
   )
 }
 
-/** A whole pass of the workers, begun in this phase, has found nothing to do. */
+/** Whether a whole pass of the workers, begun in this phase, has found nothing to do. */
 async function isProved(db: Db, version: number): Promise<boolean> {
   const found = await reseals.hold(db, PURPOSE)
   return found?.state === 'DONE' && found.version === version

@@ -1,5 +1,5 @@
-// Which data keys should be replaced soon, and why: their cryptoperiod ends, or they have made their share of seals. A
-// worker replaces a key that has made its share of seals by itself.
+// Which data keys should be replaced soon, and why: their cryptoperiod ends, or they have made their share of seals.
+// Workers replace a key that has made its share of seals without an operator.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db } from '../../store/pool.ts'
 import { PURPOSES, type Purpose } from '../../vault/key-ring.ts'

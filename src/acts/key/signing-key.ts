@@ -60,7 +60,10 @@ export function cancelKey(store: Store, kid: string, by: By): Promise<ActResult<
   })
 }
 
-/** Lets the announced key sign if its time has come. Of many workers that ask, one begins. Returns whether it was this one. */
+/**
+ * Lets the announced key sign if its time has come. If several workers call it, one begins. Returns whether it was this
+ * one.
+ */
 export function beginWhenDue(store: Store, kid: string): Promise<boolean> {
   return store.transaction(async db => {
     if (!(await signingKeys.lockAnnounced(db, { kid, isDue: true }))) return false

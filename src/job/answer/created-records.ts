@@ -5,7 +5,7 @@ import { formatReuseToken } from '../../token/token.ts'
 import { packedText, type RecordOutcome, toResult } from '../chunk-outcomes.ts'
 import { OUTCOMES } from '../outcome.ts'
 
-/** What is told of an ACTIVE vault token. */
+/** What an answer says of an ACTIVE vault token. */
 export interface CreatedRecord {
   line: number
   /** It holds nothing that JSON escapes. */

@@ -123,7 +123,7 @@ function act(operation: string, asked: unknown, region: string, note: Note) {
   return { Plaintext: plain.toString('base64'), KeyId, ...ALGORITHM }
 }
 
-/** What makes the key: replicas of a multi-Region key are one. */
+/** The name from which the material of a key is made; replicas of a multi-Region key have one name. */
 function keyOf(arn: string, region: string): string {
   const [, partition, place, account, id = ''] =
     /^arn:(aws[a-z-]*):kms:([a-z0-9-]+):(\d{12}):key\/(.+)$/.exec(arn) ?? []

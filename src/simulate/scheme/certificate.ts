@@ -57,7 +57,10 @@ function lengthOf(bytes: number): Buffer {
 const sequence = (...parts: Buffer[]) => der(0x30, ...parts)
 const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 
-/** A DER GeneralizedTime. The standard wants UTCTime for years before 2050, but every parser reads this form. */
+/**
+ * A DER GeneralizedTime. The standard wants UTCTime for years before 2050, but Node and Mastercard's packages read this
+ * form, too.
+ */
 function time(ms: number): Buffer {
   return der(0x18, Buffer.from(`${new Date(ms).toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`))
 }

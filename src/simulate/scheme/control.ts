@@ -1,5 +1,6 @@
 // The control interface of the simulator for rehearsals: counters, the tokens, and actions of issuers. Its paths begin
-// with /_simulator and need no credentials, because the simulator listens on this machine only.
+// with /_simulator and need no credentials, because the simulator is for rehearsals and listens on this machine by
+// default.
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { change } from './change.ts'
@@ -33,7 +34,7 @@ export function registerControl(server: FastifyInstance, state: SimulatorState):
       tokens: { all: tokens.length, live: live.length },
       // Always 0, because a task makes one token; rehearsals check this.
       tasksWithSeveralTokens: severals(tokens.map(({ taskId }) => taskId)),
-      // Above 0 if a call was repeated after its answer was lost.
+      // Above 0 if a card got tokens of several tasks, for example because a lost call was repeated under a new id.
       cardsWithSeveralLiveTokens: severals(live.map(({ card }) => card)),
       thirdParty: {
         all: externals.length,

@@ -100,7 +100,10 @@ ${body}
 `
 }
 
-/** The Content-Security-Policy: only this page's own parts run, and forms may be submitted to the shop. */
+/**
+ * The Content-Security-Policy: only this page's own parts run; forms may be submitted to any address, because the
+ * shop's isn't known here.
+ */
 export function pagePolicy(nonce: string): string {
   return `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; base-uri 'none'; form-action *`
 }

@@ -90,7 +90,7 @@ interface CutSegment {
   wanted: boolean
 }
 
-/** Cuts a segment, whose rows begin after the last one's. */
+/** Cuts a segment, whose rows begin after those of the segment before. */
 export async function cut(db: Db, { segment, from, seq, hash, head, wanted }: CutSegment): Promise<void> {
   await db.query({
     text: `update tokenmill.audit_chain set segment = $1, unsent_from = $2, cut_seq = $3, cut_hash = $4, cut_head = $5,
@@ -99,7 +99,7 @@ cut_at = clock_timestamp(), wanted = $6`,
   })
 }
 
-/** The segment was sent. */
+/** Notes that the segment was sent. */
 export async function sent(db: Db, segment: number): Promise<void> {
   await db.query({
     text: `update tokenmill.audit_chain set unsent_from = null, sent_at = clock_timestamp(), away_since = null
@@ -108,7 +108,7 @@ where segment = $1`,
   })
 }
 
-/** The outside place took nothing. */
+/** Notes that the outside place took nothing. */
 export async function markAway(db: Db): Promise<void> {
   await db.query({
     text: 'update tokenmill.audit_chain set away_since = coalesce(away_since, clock_timestamp())',

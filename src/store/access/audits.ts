@@ -19,7 +19,10 @@ export interface Audit {
   detail?: Record<string, unknown>
   /** Default: `done`. */
   outcome?: AuditOutcome
-  /** tokenmill acts by itself, so as to start or to go on: such an act isn't refused while the outside place is away. */
+  /**
+   * tokenmill acts without an operator, for example to start: such an act isn't refused while the outside place is
+   * away.
+   */
   isAutomatic?: boolean | undefined
 }
 

@@ -247,7 +247,7 @@ where k.key_id = locked.key_id and (k.last_used_at is null or k.last_used_at < v
   })
 }
 
-/** Notes that clients were told of a key. False if another process told them after `after`. */
+/** Notes that clients got an event about a key. False if another process noted that after `after`. */
 export async function noteTold(db: Db, keyId: string, { at, after }: { at: number; after: number }): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.capture_key set told_at = $3 where key_id = $1 and (told_at is null or told_at <= $2)`,

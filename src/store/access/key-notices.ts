@@ -1,4 +1,5 @@
-// Which keys were told of as expiring, so that each is told of once before its date and once at the date.
+// About which expiring keys an event was written, so that there is one event before each key's date and one at the
+// date.
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 

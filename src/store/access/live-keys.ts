@@ -1,4 +1,5 @@
-// Which keys of clients are live, as senders are told. Whether a worker accepts a key, it decides by the key's row.
+// Which keys of clients are live, for the list that senders read. A worker decides by the key's row whether it accepts
+// a key.
 import type { Db } from '../pool.ts'
 import type { ClientKey } from './clients.ts'
 

@@ -11,9 +11,9 @@ export interface ReceiptDay {
 }
 
 interface FoundDays {
-  /** Of the receipts that have a key. Their rows may be gone. */
+  /** The days of the receipts that have a key. The receipts' rows may be gone. */
   days: ReceiptDay[]
-  /** Have no key, but may have a receipt: the keys aren't filled yet. */
+  /** The ids that have no key, but may have a receipt: the keys aren't filled yet. */
   unknown: string[]
 }
 
@@ -138,9 +138,9 @@ interface Filled {
 }
 
 /**
- * Writes the keys of receipts and answers of releases that had none, page after page. It may be broken off: the next call
- * goes on. Several may run at once; each waits for the other's page. Jobs go on meanwhile. `page`: so many rows in one
- * transaction. `fills`: told before each page how many rows this call has read.
+ * Writes the keys of receipts and answers of releases that had none, page after page. If it is broken off, the next
+ * call continues. Several may run at once; each waits for the other's page. Jobs go on meanwhile. `page`: so many rows
+ * in one transaction. `fills` is called before each page with the number of rows that this call has read.
  */
 export async function fill(
   store: Store,

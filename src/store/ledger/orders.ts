@@ -137,7 +137,7 @@ interface Creator {
   createdBy: string
 }
 
-/** More than any entity has; the list isn't paged. */
+/** The most creators of a list, which isn't paged. */
 const CREATORS_MAX = 10_000
 
 /** The creators of the entity's orders that match `filter`, sorted by name. */

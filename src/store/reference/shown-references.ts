@@ -82,7 +82,7 @@ cross join lateral (select ${COLUMNS} from tokenmill.source_reference as r where
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }
 
-/** Of one scope, or of one account of a provider in it. */
+/** Which references to list: those of one scope, or of one provider's account in it. */
 export interface ListedReferences {
   tokenScope: string
   of?: Pick<OwnerId, 'provider' | 'providerAccount'> | undefined

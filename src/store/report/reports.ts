@@ -104,7 +104,7 @@ interface Claim {
 }
 
 /**
- * Decides which job makes this report. Of several jobs with the same request one gets it; a job that gave no sign of
+ * Decides which job makes this report. If several jobs have the same request, one gets it; a job that gave no sign of
  * life for `staleMs` loses it. With `refresh` a stored report counts only if this job made it.
  */
 export function claim(

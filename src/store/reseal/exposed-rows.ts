@@ -59,7 +59,7 @@ const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
     },
     whole('token', 'token_id'),
     whole('scheme_token', 'provision_id'),
-    // Of releases before this one, which named no version.
+    // Fingerprints of releases before this one, which named no version.
     {
       ...{ column: 'authentication.fingerprint', table: 'authentication', key: 'authentication_id' },
       ...{ keyType: 'uuid' as const, where: 'fingerprint is not null and $1::int is not null' },

@@ -13,9 +13,9 @@ export interface Reseal {
   passScanned: number
   /** Rows of this pass that named another version. */
   passFound: number
-  /** The number of `passFound` rows that were sealed anew. */
+  /** How many of the `passFound` rows were sealed anew. */
   passDone: number
-  /** The number of `passFound` rows that could not be opened. */
+  /** How many of the `passFound` rows could not be opened. */
   passFailed: number
   /** The last row that could not be opened, in this pass or the one before. */
   failedRow: string | null
@@ -118,7 +118,7 @@ export async function resume(db: Db, purpose: string): Promise<void> {
   })
 }
 
-/** Cancels a re-encryption: the worker that holds the lease ends after its set. */
+/** Cancels a re-encryption: the worker that has the lease stops when it next writes or renews the lease. */
 export async function cancel(db: Db, purpose: string): Promise<void> {
   await db.query({
     text: `update tokenmill.reseal set state = 'CANCELLED', ended_at = now(), lease = null, rows_per_second = null

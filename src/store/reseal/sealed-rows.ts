@@ -96,8 +96,8 @@ export interface Resealed extends Pick<SealedRow, 'key'> {
 }
 
 /**
- * Replaces the bytes that were read by bytes that `version` has sealed. Leaves out rows whose bytes have changed since, and
- * rows that another transaction has locked. Returns how many were replaced.
+ * Replaces the bytes that were read by bytes that `version` has sealed. Leaves out rows whose bytes have changed since,
+ * rows that another transaction has locked, and rows that aren't `free`. Returns how many were replaced.
  */
 export async function replaceSet(
   db: Db,
@@ -177,7 +177,7 @@ export async function countUnder(db: Db, purpose: string, version: number): Prom
   return counted
 }
 
-/** A value that stands before every key of the column. */
+/** A value that is lower than every key of the column. */
 function lowest({ keyType }: SealedColumn): string {
   return keyType === 'uuid' ? '00000000-0000-0000-0000-000000000000' : ''
 }

@@ -1,6 +1,6 @@
 // Under which versions of the fingerprint key cards are written and found: one row, which every transaction that writes
-// cards reads first. Its lock lasts until the end of that transaction, so a phase never changes under a writer, and no
-// clock and no acknowledgement is needed. Only this file writes the row.
+// cards reads. The lock of that read lasts until the end of the transaction, so a phase never changes under a writer,
+// and no clock and no acknowledgement is needed. Only this file writes the row.
 import { ConfigError } from '../../config.ts'
 import { plains, texts } from '../columns.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
@@ -67,7 +67,10 @@ export async function assertTurn(db: Db, turn: number): Promise<void> {
 
 /** A chunk may hold the row for long. Writers that come after this lock request wait behind it, for no longer than this. */
 const LOCK_MS = 200
-/** Pauses between attempts, in which writers go on. Each is twice as long as the last: a reader may hold a table for hours. */
+/**
+ * Pauses between attempts, in ms, in which writers go on. Each is twice as long as the last, up to `max`: a reader may
+ * hold a table for hours.
+ */
 const PAUSE_MS = { first: 50, max: 5_000 }
 const TELL_MS = 3_000
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -77,7 +80,10 @@ const PHASE_ALONE = ['tokenmill.card_phase']
 const CARDS_ALONE = ['tokenmill.token', 'tokenmill.scheme_token', ...PHASE_ALONE]
 
 export interface AloneOptions {
-  /** Called after some seconds of waiting, and again: with the sessions that hold the tables, such as `pid 4711 (pg_dump)`. */
+  /**
+   * Called after some seconds of waiting, and again, with up to five sessions that hold the tables, such as `pid 4711
+   * (pg_dump)`.
+   */
   waits?: ((holders: readonly string[]) => void) | undefined
   /** Also locks the tables of tokens, as `leaveOlder` needs. */
   withTokens?: boolean
@@ -110,7 +116,10 @@ async function runAlone<T>(
   }
 }
 
-/** The sessions that hold these tables, the longest transaction first. Only a superuser sees the names of all sessions. */
+/**
+ * Up to five sessions that hold these tables, the longest transaction first. Only a superuser sees the names of all
+ * sessions.
+ */
 async function findHolders(db: Db, tables: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ pid: number; name: string | null }>({
     text: `select a.pid, nullif(a.application_name, '') as name from pg_stat_activity as a

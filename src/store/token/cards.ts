@@ -80,8 +80,8 @@ export async function changeAll(db: Db, rows: readonly CardsOfRow[]): Promise<vo
   const removed = remove(db, lost)
   if (turn === undefined) return removed
   if (gained.length === 0) {
-    // A process of a former turn may take a fingerprint away that it doesn't know, or give a number to a row that keeps its
-    // former fingerprint.
+    // The turn is checked here, too: a process of a former turn may take a fingerprint away that it doesn't know, or
+    // give a number to a row that keeps its former fingerprint.
     await Promise.all([removed, assertTurn(db, turn)])
     return
   }

@@ -1,9 +1,9 @@
 // Counts how often a client asked for unknown cards with the same BIN and last four digits: that is the trace of
-// somebody who guesses PANs. A window is 24 hours.
+// somebody who guesses PANs. A window lasts 24 hours from its first miss.
 import { listOf, plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-/** This client asked for a card with these digits. */
+/** A client asked for an unknown card with these digits. */
 export interface Guess {
   clientId: string
   tokenScope: string

@@ -59,7 +59,7 @@ const column = (
   plain = true,
 ): Column<StoredToken> => ({ name, type, text, plain })
 const flag = (value: boolean | undefined) => (value === undefined ? null : value ? 't' : 'f')
-// The rows of a chunk have the same time, and formatting a time takes longer than the rest of a row.
+// The rows of a chunk have the same time, and to format it for each row would cost time.
 let lastMoment = { ms: 0, text: new Date(0).toISOString() }
 function moment(ms: number): string {
   if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }

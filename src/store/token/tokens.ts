@@ -224,8 +224,8 @@ export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId
 export type RenewedCards = CardsOfRow & Pick<StoredToken, 'version'>
 
 /**
- * Writes the fingerprints of rows that nobody has changed since they were read; the others are left out. Returns how many
- * were written. Throws `CardPhaseChanged`.
+ * Writes the fingerprints of rows that nobody has changed since they were read; the others are left out. Returns how
+ * many were written. Throws `CardTaken` and `CardPhaseChanged`.
  */
 export async function renewCards(db: Db, rows: readonly RenewedCards[]): Promise<number> {
   if (rows.length === 0) return 0

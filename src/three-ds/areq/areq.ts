@@ -38,8 +38,8 @@ interface Place {
 }
 
 /**
- * A text in the form that this protocol version allows, cut to the standard's length; undefined if it is better left
- * out.
+ * A text in the form that this protocol version allows, cut to the standard's length. Undefined if the text has no such
+ * form and the member isn't required.
  */
 function written(value: unknown, { member, version, isRequired }: Place): unknown {
   if (typeof value !== 'string') return value

@@ -24,7 +24,7 @@ export async function openKek(uri: string): Promise<KeyProvider> {
   return opener(uri)
 }
 
-/** The same URI for every way to write it. */
+/** One form for all ways to write the URI of a file or of a key in KMS. Any other URI stays as it is. */
 export function canonicalUri(uri: string): string {
   if (schemeOf(uri) === 'aws-kms') return canonicalKmsUri(uri)
   const path = filePathOf(uri)

@@ -1,5 +1,5 @@
-// AWS's client for KMS, one per region. The package is loaded only when a key in KMS is named. Credentials, proxies of
-// AWS and an endpoint other than the region's own come from AWS's usual settings.
+// AWS's client for KMS, one for each region and its limits. The package is loaded only when a key in KMS is named.
+// Credentials, proxies of AWS and an endpoint other than the region's own come from AWS's usual settings.
 import type { KMSClient } from '@aws-sdk/client-kms'
 import { z } from 'zod'
 import { KmsError } from './kms-error.ts'
@@ -31,7 +31,7 @@ export function openKmsClient(region: string, limits: KmsLimits): Promise<Opened
   return opened
 }
 
-/** Ends their connections. The next client reads the settings of AWS again. */
+/** Ends the connections of all clients. The next client reads the settings of AWS again. */
 export async function closeKmsClients(): Promise<void> {
   const opened = [...clients.values()]
   clients.clear()

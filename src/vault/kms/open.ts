@@ -67,12 +67,15 @@ async function unwrap({ arn, region }: KmsKey, limits: KmsLimits, wrapped: Buffe
   return plain
 }
 
-/** KMS authenticates it, CloudTrail shows it, and a key policy can ask for it. It is part of what is stored: it stays. */
+/**
+ * The encryption context. KMS authenticates it, CloudTrail shows it, and a key policy can ask for it. It must not
+ * change: stored bytes open only with the same context.
+ */
 function contextOf(purpose: string): Record<string, string> {
   return { 'tokenmill-purpose': purpose }
 }
 
-/** Ends an act that takes longer, also one that still looks for credentials. Throws `KmsError`. */
+/** Ends an act that takes longer than `ms`, also one that still looks for credentials. Throws `KmsError`. */
 async function within<T>(ms: number, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController()
   const late = Promise.withResolvers<never>()

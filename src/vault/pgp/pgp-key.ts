@@ -1,11 +1,11 @@
-// OpenPGP private keys for encrypted cards: makes, imports and opens them. The key-encryption key wraps their binary
-// form. pgp.ts decrypts messages.
+// OpenPGP private keys for encrypted cards: makes, imports and opens them. Their binary form is stored sealed
+// (private-half.ts). pgp.ts decrypts messages.
 import { decryptKey, generateKey, type PrivateKey, readPrivateKey } from 'openpgp'
 import { ConfigError } from '../../config.ts'
 import { Secret } from '../../secret.ts'
 import { OPENPGP, OPENPGP_DECRYPTION } from './pgp.ts'
 
-/** Makes a Curve25519 key in the version 4 form, which every OpenPGP client can read. */
+/** Makes a Curve25519 key in the version 4 form, which older OpenPGP clients read, too. */
 export async function makePgpKey(alias: string): Promise<Secret<PrivateKey>> {
   const { privateKey } = await generateKey({
     type: 'ecc',
@@ -42,8 +42,7 @@ async function unlock(armored: Secret, passphrase: Secret | undefined): Promise<
 /**
  * Accepts the subkeys of a secp256k1 key. On Node the library can't verify a secp256k1 signature (it needs a package
  * that it doesn't include), so it would ignore such a key's own subkeys. We need no proof that they belong to the key,
- * because the key-encryption key protects the whole; and an ECDH subkey can only decrypt. All other keys are left to
- * the library.
+ * because the whole key is stored sealed; and an ECDH subkey can only decrypt. All other keys are left to the library.
  */
 function trustOldCurve(key: PrivateKey): PrivateKey {
   const trusted = [key, ...key.subkeys].filter(part => {

@@ -1,4 +1,4 @@
-// Checks a detached OpenPGP signature over a small file. Who the key belongs to isn't known here: a person compares the
+// Checks a detached OpenPGP signature over a small file. This file doesn't know whose key it is: a person compares the
 // fingerprint.
 import { createMessage, enums, type Key, readKey, readSignature, type Signature, verify } from 'openpgp'
 import { ConfigError } from '../../config.ts'
@@ -51,7 +51,7 @@ async function readPublic(bytes: Buffer): Promise<Key> {
   return key.toPublic()
 }
 
-/** Only a signature of a binary file is read: line ends of a text signature don't count. */
+/** Reads a signature over a binary file. A signature over a text is refused, because it doesn't cover line ends. */
 async function readDetached(bytes: Buffer): Promise<Signature> {
   const read = isArmored(bytes)
     ? readSignature({ armoredSignature: bytes.toString('utf8') })

@@ -33,7 +33,7 @@ export const CRYPTOPERIOD_DAYS: Record<Purpose, number> = {
 export const KEK_DAYS = YEAR_DAYS
 export const SIGNING_DAYS = YEAR_DAYS
 
-/** So many days before its date a key counts as expiring. */
+/** A key counts as expiring from this number of days before its date. */
 export const NOTICE_DAYS = 30
 
 const DAY_MS = 86_400_000

@@ -27,7 +27,10 @@ type Held = Pick<HeldKeys<'fingerprint' | 'seal'>, 'find' | 'forSeal'>
 
 const PAN_BYTES_MAX = 19
 
-/** Undefined while cards are written or found under several versions (`CardPhase`): then use `fingerprints` of the ring. */
+/**
+ * Undefined while cards are written or found under several versions, or release 0.3 may run (`CardPhase`): then use
+ * `fingerprints` of the ring.
+ */
 export function openNewCards(held: Held, phase: CardPhase, tokenScope: string): NewCards | undefined {
   const { turn, writes, looks, besideOlder } = phase
   const [version] = writes

@@ -1,4 +1,4 @@
-// Runs tokenmill commands one after the other in one process, for `runCommand` (../command.ts): In a separate process
+// Runs tokenmill commands one after the other in one process, for `runCommand` (../command.ts). In a separate process
 // most of a command's time is Node's start and the loading of modules. Each command gets its own environment, folder,
 // standard input and exit status.
 import { syncBuiltinESMExports } from 'node:module'

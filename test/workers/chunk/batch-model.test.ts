@@ -76,7 +76,7 @@ describeStore('the life of a batch', engine => {
         const batchId = `m-${randomUUID()}`
         let model = NOTHING
         for (const one of given) model = await play(world, batchId, model, one)
-        // What crashes left is summed in the end.
+        // In the end a sweep sums what crashes left unsummed.
         model = await play(world, batchId, model, { deeds: [{ do: 'sweep' }], dies: null })
         expect(model.summed.chunks).toBe(model.exists ? Object.keys(model.chunks).length : 0)
       }),
@@ -224,7 +224,8 @@ function outcomesOf(model: Model, deeds: Step['deeds'], died: boolean): Outcome[
       const ones = [act(others.model, one), ...(isGivenUp ? [{ model: others.model, seen: 'given up' }] : [])]
       return ones.map(told)
     })
-  // Of two runs at the same time whoever speaks last sets the limit, and each may speak more than once.
+  // If two runs are under way at the same time, the last one that sends a chunk sets the limit, and each may send
+  // several.
   const limits = deeds.flatMap(one => (one.do === 'send' ? [one.says.limit ?? null] : []))
   return [...both(first, second, false), ...both(second, first, true)].flatMap(outcome => [
     outcome,

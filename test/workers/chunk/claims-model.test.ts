@@ -88,7 +88,7 @@ interface Run {
 
 interface Settled {
   deed: Deed
-  /** Of a single job. */
+  /** The number of a single job. */
   number?: number
 }
 

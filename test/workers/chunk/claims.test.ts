@@ -73,7 +73,7 @@ describeStore('records of a chunk that name owners', engine => {
       ...{ outcome: 'CREATED', reference_outcome: 'MOVED', previous_token: made?.reuse_token },
     })
     expect(formatReuseToken((await onFile.reference(own))?.tokenId ?? '')).toBe(moved?.reuse_token)
-    // The receipt tells it again.
+    // The repeated job is answered from the receipt.
     await onFile.world.run(job)
     expect(onFile.world.told.at(-1)).toMatchObject({ records: [{ ...moved, token_status: 'ACTIVE' }] })
     expect(await onFile.token(made?.reuse_token)).toMatchObject({ status: 'ACTIVE' })
@@ -299,7 +299,7 @@ describeStore('records of a chunk that name owners', engine => {
     const [first, second] = world.resultOf(job.receiptId)?.records ?? []
     const ids = [first, second].map(made => parseReuseToken(made?.reuse_token ?? ''))
     const receipt = await receipts.find(store, job.receiptId)
-    // Of a claim it says that there is none; the last member is the card as the record gave it.
+    // It says that there is no claim; the last member is the card as the record gave it.
     const none = [0, null, '', -1, null, expect.stringMatching(/^203112[\w-]{4}$/)]
     expect(JSON.parse(receipt?.outcomes ?? '')).toEqual([
       [1, 2, ids[0], ...none],

@@ -1,5 +1,5 @@
-// Batches whose records say when they were given: an older file undoes nothing newer, of a card's fields and of its owners,
-// whoever gave the newer data and whatever came in between.
+// Batches whose records say when they were given. An older file changes no field of a card and no owner for which newer
+// data was given, whoever gave that data and whatever came in between.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import * as batches from '../../../src/store/batch/batches.ts'

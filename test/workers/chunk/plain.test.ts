@@ -138,7 +138,7 @@ const policy: fc.Arbitrary<Policy> = mostly<Policy>(
 describeStore('records in columns', engine => {
   let installation: Installation
   let world: World
-  /** Of the same entity. */
+  /** Three scopes of the same entity. */
   let scopes: { columns: string; objects: string; sent: string }
   let cards = 0
   beforeAll(async () => {

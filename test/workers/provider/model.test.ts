@@ -20,7 +20,7 @@ const SLOTS = 2
 
 type Deed =
   | { do: 'create'; slot: number; auto: boolean }
-  /** Of a third party's; `again`: for the card of the last one. */
+  /** Creates a token of a third party; `again`: for the card of the last one. */
   | { do: 'foreign'; slot: number; again: boolean }
   | { do: 'relink'; slot: number; action: 'ACTIVATE' | 'DELETE' | undefined }
   | { do: 'patch'; slot: number; action: 'ACTIVATE' | 'SUSPEND' | 'DELETE' | undefined }

@@ -91,7 +91,7 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
   if (answer.answer === 'no-effect' && row.attempts > ABSENT_MAX) {
     // The issuer ended the token before we knew of it, and the network never makes another token for that id.
     if (answer.isAbsent) return voidRow(row, 'token_unknown')
-    // The network got no answer from the issuer each time.
+    // An answer that is final if it comes twice: the issuer gave the network no answer.
     if (answer.isFinalTwice) return voidRow(row, 'card_declined')
   }
   return later(row, answer, deps)

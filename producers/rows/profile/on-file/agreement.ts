@@ -21,7 +21,7 @@ export function agreementParts(columns: OnFileColumns, use: Use): Part[] {
 
 const NONE: Part = () => ''
 
-/** A currency without an amount is left out. */
+/** Writes the first amount and its currency of a row, or nothing if the row has no amount. */
 function amountPart({ first_amount: amount, first_currency: currency }: OnFileColumns, use: Use): Part {
   if (amount === undefined || currency === undefined) return NONE
   const amountAt = use(amount.from, at('first_amount.from'))

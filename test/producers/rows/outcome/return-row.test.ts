@@ -99,8 +99,8 @@ describe('the file that goes back', () => {
     expect(cells([given(own, `${'x'.repeat(1_000)}…`), given(own, 'x'.repeat(1_000))])).toEqual(['', 'x'.repeat(1_000)])
     // The card of a row without a number isn't known.
     expect(cells([given('', own), given('', 'cus_7')])).toEqual(['', 'cus_7'])
-    // Nor is that of a row whose columns are shifted: a number with its expiry, one that fails its Luhn check, one that
-    // is mistyped.
+    // The text of a row whose columns are shifted isn't written either: a number with its expiry, one that fails its
+    // Luhn check, one that is mistyped.
     for (const text of [`${own} 12/27`, '6212345678901234', '4111111111111112']) {
       expect(cells([given('visa', text)])).toEqual([''])
       expect(cells([given(`${own}|123`, text)])).toEqual([''])

@@ -323,7 +323,7 @@ function ownerOf(
 const isoOf = (_: string, day: string, month: string, year: string) =>
   [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-')
 
-/** Of the dates that are made. */
+/** Whether a text is one of the dates that these files have, in this form. */
 function isDay(text: string, form: OwnerDeclared['day']): boolean {
   return form === 'YYYY-MM-DD' ? text === '2026-02-28' : text === '28/02/2026' || text === '1/1/2026'
 }
