@@ -11,8 +11,9 @@ import { until } from '../support/until.ts'
 import { volume } from '../support/volume.ts'
 import { type Place, stateOf } from './bundle.ts'
 
-export const ROWS = volume(12_000, 20_000)
-export const CHUNK = 100
+export const CHUNK = volume(50, 100)
+/** In the middle of a file a quarter of its chunks are done, a third is in flight, and the rest wasn't sent yet. */
+export const ROWS = volume(48, 200) * CHUNK
 /** How often the same command is given at most. */
 const RUNS_MAX = 4
 
@@ -79,13 +80,17 @@ function optionsOf({ clientFile, scope, chunk }: { clientFile: string; scope: st
 }
 
 /**
- * From now on each statement that stores tokens takes 50 ms longer, until `untilMiddle` ends: a quick machine was through
- * with a whole file between two looks.
+ * From now on each statement that stores tokens takes 50 ms longer, until `quickStoring`: a quick machine was through with
+ * a whole file between two looks.
  */
 export async function slowStoring({ ask }: Pick<Place, 'ask'>): Promise<void> {
   await ask(pauseBody('perform pg_sleep(0.05); return null;'))
   await ask(`create or replace trigger take_longer after insert on tokenmill.token
     for each statement execute function public.take_longer()`)
+}
+
+export async function quickStoring({ ask }: Pick<Place, 'ask'>): Promise<void> {
+  await ask(pauseBody('return null;'))
 }
 
 const pauseBody = (body: string) =>
@@ -122,7 +127,6 @@ export async function untilMiddle(
       `${error.message}; there are ${await made()} of ${created}, and the command said:\n${child.stderr()}`,
     )
   })
-  await ask(pauseBody('return null;'))
   expect(seen).toBeLessThan(created)
 }
 
@@ -135,6 +139,7 @@ export async function disturb(
   await slowStoring(place)
   const first = startMigrate(place, file)
   await untilMiddle(place, file, first)
+  await quickStoring(place)
   await disturbance(first)
   let ended = await first.end()
   let runs = 1
