@@ -13,6 +13,7 @@ import { type Chaos, childrenRunning, describeChaos, kill9 } from './bundle.ts'
 const TOKENS = 2_000
 const SEED = Number(process.env['KEY_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const ROUNDS = Number(process.env['KEY_CHAOS_ROUNDS'] ?? 0)
+const TRAFFIC_MS = 50
 /** A command may be started this often until it ends well; each but the first two is left alone. */
 const TRIES = 8
 const SEALED = ROUNDS > 0 ? (['seal', 'private-half', 'before-image'] as const) : (['seal'] as const)
@@ -121,7 +122,10 @@ async function activeVersions({ ask }: Chaos): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ purpose, version }) => [purpose, version]))
 }
 
-/** Sends jobs, one after the other, and each once more, until it is ended; returns the codes that aren't 200. */
+/**
+ * Sends jobs, one after the other, and each once more, until it is ended; returns the codes that aren't 200. They are
+ * paced: a rotation takes seconds and meets many of them, and as many as fit take the processor from what is tested.
+ */
 function startTraffic({ installation }: Chaos): () => Promise<number[]> {
   let isEnded = false
   const others = (async () => {
@@ -136,6 +140,7 @@ function startTraffic({ installation }: Chaos): () => Promise<number[]> {
       // A repeat is answered from the receipt of the first.
       const isRepeat = made.record?.['reuse_token'] === again.record?.['reuse_token']
       seen.push(...[made.code, again.code, isRepeat ? 200 : 0].filter(code => code !== 200))
+      await pause(TRAFFIC_MS)
     }
     return seen
   })()

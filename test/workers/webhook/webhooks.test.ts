@@ -24,7 +24,7 @@ const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as cons
 /** Wide, for a machine that does much else; by itself it takes a tenth of this. */
 const BOUND_MS = 200_000
 /** To five endpoints. On PostgreSQL nothing of the queue can be lost apart from the store: fewer do. */
-const EVENTS = { redis: volume(60, 200), postgres: volume(20, 40) } as const
+const EVENTS = { redis: volume(40, 200), postgres: volume(20, 40) } as const
 let next = 0
 
 describeEngines('webhooks', engine => {
