@@ -1,13 +1,13 @@
 // Servers that are away for a while: jobs wait for them and use up no attempts.
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { panOf } from '../../producers/migrate/sample.ts'
 import { until } from '../support/until.ts'
 import { volume } from '../support/volume.ts'
 import { type Chaos, describeChaos, newScope } from './bundle.ts'
-import { expectExactlyOnce, newFile, slowStoring, startMigrate, untilMiddle } from './migration.ts'
+import { CHUNK, expectExactlyOnce, newFile, quickStoring, slowStoring, startMigrate, untilMiddle } from './migration.ts'
 
-const ROWS = volume(5_000, 10_000)
+const ROWS = volume(40, 100) * CHUNK
 const TOKENS = 20
 const JOBS = volume(300, 600)
 const AWAY_MS = 5_000
@@ -21,13 +21,15 @@ async function makeTokens(client: Client, scope: string): Promise<string[]> {
   return Promise.all(calls)
 }
 
+const startWorkers = ({ installation }: Chaos) =>
+  installation.startWorkers({ roles: ['interactive', 'bulk'], processes: 1 })
+
 /**
  * Migrates a file and works single jobs while a server goes away and comes back. No attempt is used up, and no job is
  * lost.
  */
 async function expectPatience(chaos: Chaos, server: { leave(): Promise<void>; come(): Promise<void> }): Promise<void> {
   const { installation } = chaos
-  const workers = await installation.startWorkers({ processes: 1 })
   const client = await installation.connect({ resendMs: 2_000 })
   const tokens = await makeTokens(client, await newScope(chaos))
   const file = await newFile(installation.dataDir, await newScope(chaos), ROWS)
@@ -45,6 +47,12 @@ async function expectPatience(chaos: Chaos, server: { leave(): Promise<void>; co
     if (results.length === JOBS / 4) outage = away(server)
   }
   await outage
+  const isQuick = () =>
+    quickStoring(chaos).then(
+      () => true,
+      () => false,
+    )
+  await until(isQuick, { what: 'the store' })
   expect(results).toHaveLength(JOBS)
   expect(results.filter(({ code, attempt }) => code !== 200 || attempt !== 1)).toEqual([])
   const ended = await run.end()
@@ -53,7 +61,6 @@ async function expectPatience(chaos: Chaos, server: { leave(): Promise<void>; co
   const attempts = await chaos.ask('select distinct attempt, failed_records as failed from tokenmill.receipt')
   expect(attempts).toEqual([{ attempt: 1, failed: 0 }])
   await client.close()
-  await workers.close()
 }
 
 async function away({ leave, come }: { leave(): Promise<void>; come(): Promise<void> }): Promise<void> {
@@ -64,6 +71,8 @@ async function away({ leave, come }: { leave(): Promise<void>; come(): Promise<v
 }
 
 describeChaos('work waits, using no attempt up,', 'redis', chaos => {
+  beforeAll(() => startWorkers(chaos), 60_000)
+
   it('while PostgreSQL is away', async () => {
     await expectPatience(chaos, { leave: () => chaos.postgres.stop(), come: () => chaos.postgres.start() })
   }, 240_000)
@@ -74,6 +83,8 @@ describeChaos('work waits, using no attempt up,', 'redis', chaos => {
 })
 
 describeChaos('work waits, using no attempt up,', 'postgres', chaos => {
+  beforeAll(() => startWorkers(chaos), 60_000)
+
   it('while PostgreSQL, store and queues in one, is away', async () => {
     await expectPatience(chaos, { leave: () => chaos.postgres.stop(), come: () => chaos.postgres.start() })
   }, 240_000)

@@ -6,10 +6,19 @@ import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
-import { CHUNK, migrateAgain, newFile, readResults, slowStoring, startMigrate, untilMiddle } from './migration.ts'
+import {
+  CHUNK,
+  migrateAgain,
+  newFile,
+  quickStoring,
+  readResults,
+  slowStoring,
+  startMigrate,
+  untilMiddle,
+} from './migration.ts'
 
 /** So many that rows are left after two commands have run. */
-const ROWS = 10_000
+const ROWS = 40 * CHUNK
 
 describeEngines('a batch that is cancelled in its midst', engine => {
   let installation: Installation
@@ -37,6 +46,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     await untilMiddle({ ask }, file, run)
     const [{ batch_id: id }] = await command('batch', 'list')
     await command('batch', 'cancel', id, '--yes')
+    await quickStoring({ ask })
     const ended = await run.end()
     expect(ended, ended.stderr).toMatchObject({ code: 3, json: { complete: true, rows: file.rows, failed: 0 } })
     const { created, duplicate, rejected, cancelled } = ended.json as Record<string, number>

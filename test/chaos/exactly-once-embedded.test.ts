@@ -21,7 +21,7 @@ describe('every effect of a migration happens once (embedded)', () => {
     dir = mkdtempSync(join(inject('runDir'), 'embedded-'))
     // If the test runs as root, the server runs under another account, which must be able to enter the directory.
     chmodSync(dir, 0o711)
-    const engines = { DATABASE_URL: '', REDIS_URL: '', TOKENMILL_DATA_DIR: dir, TOKENMILL_PROCESSES: '2' }
+    const engines = { DATABASE_URL: '', REDIS_URL: '', TOKENMILL_DATA_DIR: dir, TOKENMILL_PROCESSES: '1' }
     const env = { ...process.env, ...QUICK, ...engines }
     const session = openSession({ ...process, env }, 'test')
     try {

@@ -12,7 +12,8 @@ import { until } from '../support/until.ts'
 import { type Chaos, childrenRunning, newScope, QUICK } from './bundle.ts'
 import { disturb, expectExactlyOnce, newFile, startMigrate } from './migration.ts'
 
-const ROWS = 8_000
+const CHUNK = 60
+const ROWS = 40 * CHUNK
 const COUNTS = `select (select count(*)::int from tokenmill.token) as tokens,
   (select count(*)::int from tokenmill.receipt) as receipts, (select count(*)::int from bullmq.job) as jobs`
 
@@ -41,7 +42,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
 
   it('loses and doubles no row of a migration though the primary is killed and the standby promoted', async () => {
     const workers = childrenRunning('worker-process')
-    const runs = await disturb(chaos, await file(ROWS, 200), async () => {
+    const runs = await disturb(chaos, await file(ROWS, CHUNK), async () => {
       await pair.primary.kill9()
       await pair.promote()
     })
@@ -59,7 +60,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     await until(isAlone)
     await pair.primary.ask('create table public.written_to ()')
     const before = await pair.primary.ask(COUNTS)
-    const cards = await file(1_000, 100)
+    const cards = await file(10 * CHUNK, CHUNK)
     const ended = await startMigrate(chaos, cards).end()
     expect(ended, ended.stderr).toMatchObject({ code: 3 })
     await expectExactlyOnce(chaos, cards, ended.json)

@@ -14,6 +14,7 @@ import { type Chaos, childrenRunning, describeChaos, kill9 } from './bundle.ts'
 const TOKENS = 2_000
 const SEED = Number(process.env['KEY_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const ROUNDS = Number(process.env['KEY_CHAOS_ROUNDS'] ?? 0)
+const TRAFFIC_MS = 50
 /** How often a command may be started until it ends well; only its first two runs are disturbed. */
 const TRIES = 8
 const SEALED = ROUNDS > 0 ? (['seal', 'private-half', 'before-image'] as const) : (['seal'] as const)
@@ -126,6 +127,7 @@ async function activeVersions({ ask }: Chaos): Promise<Record<string, number>> {
 /**
  * Sends each job twice, one after the other, until the returned function is called; that returns the codes other than
  * 200.
+ * They are paced: as many as fit would take the processor from what is tested.
  */
 function startTraffic({ installation }: Chaos): () => Promise<number[]> {
   let isEnded = false
@@ -141,6 +143,7 @@ function startTraffic({ installation }: Chaos): () => Promise<number[]> {
       // A repeat is answered from the receipt of the first.
       const isRepeat = made.record?.['reuse_token'] === again.record?.['reuse_token']
       seen.push(...[made.code, again.code, isRepeat ? 200 : 0].filter(code => code !== 200))
+      await pause(TRAFFIC_MS)
     }
     return seen
   })()

@@ -7,6 +7,7 @@ import { panOf } from '../../producers/migrate/sample.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
 import { failedList } from '../../src/queue/failed.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
+import type { WorkerRole } from '../../workers/process/worker-settings.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
@@ -15,21 +16,25 @@ import { migrateAgain, readResults, startMigrate } from './migration.ts'
 
 const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
 /** After each probe that crashes a cell another cell must start, so chunks are small. */
-const ROWS = 40
-const CHUNK = 20
-const POISON: Record<number, string> = { 5: 'POISON-CRASH', 31: 'POISON-THROW' }
+const ROWS = 16
+const CHUNK = 8
+const POISON: Record<number, string> = { 5: 'POISON-CRASH', 12: 'POISON-THROW' }
 
 describeEngines('poison', engine => {
   let installation: Installation
-  let workers: Supervised
+  let workers: Pick<Supervised, 'close'> | undefined
   beforeAll(async () => {
     installation = await openInstallation(engine, { ...QUICK, TOKENMILL_LOCK_SECONDS: '2' })
   }, 60_000)
   afterAll(() => installation?.close())
 
-  const begin = async (role: 'interactive' | 'bulk', script?: string) => {
+  const misbehave = async (role: WorkerRole) => {
     await workers?.close()
-    workers = await installation.startWorkers({ roles: [role], processes: 1, ...(script ? { script } : {}) })
+    workers = await installation.startWorkers({ roles: [role], script: MISBEHAVING })
+  }
+  const behave = async (role: WorkerRole) => {
+    await workers?.close()
+    workers = await installation.openWorkers({ roles: [role] })
   }
 
   it('in a batch fails alone, and is decided anew by the same file', async () => {
@@ -39,7 +44,7 @@ describeEngines('poison', engine => {
     await writeFile(path, `${lines.join('\n')}\n`)
     const ask = async <R>(text: string) => (await installation.vault.store.query<R>({ text })).rows
     const file = { path, scope: installation.scope }
-    await begin('bulk', MISBEHAVING)
+    await misbehave('bulk')
     const first = await startMigrate(installation, file, CHUNK).end()
     expect(first, first.stderr).toMatchObject({ code: 3, json: { complete: true, created: ROWS - 2, failed: 2 } })
     const failed = (await readResults(`${path}.results.csv`)).filter(({ outcome }) => outcome === 'FAILED')
@@ -49,7 +54,7 @@ describeEngines('poison', engine => {
     ])
     const revisions = () => ask<{ n: number }>('select revision as n from tokenmill.receipt order by chunk')
     const before = (await revisions()).map(({ n }) => n)
-    await begin('bulk')
+    await behave('bulk')
     const again = await migrateAgain(installation, { ...file, chunk: CHUNK })
     expect(again, again.stderr).toMatchObject({ code: 0, json: { complete: true, created: ROWS, failed: 0 } })
     expect((await revisions()).map(({ n }, chunk) => n > (before[chunk] ?? n))).toEqual([true, true])
@@ -70,7 +75,7 @@ describeEngines('poison', engine => {
     references.push('POISON-THROW')
     const calls = await Promise.all(references.map((reference, index) => call(index, reference)))
     await until(async () => (await installation.queues.depth('token-create')).waiting === references.length)
-    await begin('interactive', MISBEHAVING)
+    await misbehave('interactive')
     const results = await Promise.all(calls.map(({ answer }) => answer))
     expect(results.map(({ code }) => code)).toEqual(references.map(name => (name.startsWith('POISON') ? 500 : 200)))
     // The caller is answered first; the copy follows.
@@ -86,7 +91,7 @@ describeEngines('poison', engine => {
       const id = jobId(client.clientId, `job-${index}`)
       await until(async () => !(await installation.queues.has('token-create', id)), { what: 'its id to be free' })
     }
-    await begin('interactive')
+    await behave('interactive')
     const again = await client.call('token-create', calls[4]?.request, { jti: 'job-4' })
     expect(again).toMatchObject({ status: 'SUCCEEDED', receipt_id: results[4]?.receipt_id })
     expect(again.revision).toBeGreaterThan(results[4]?.revision ?? 0)

@@ -8,7 +8,7 @@ import { jobId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import { blockDigest, sealBlock } from '../../src/vault/block.ts'
 import { encryptCard, type PublicCaptureKey } from '../../src/vault/encrypt.ts'
-import { describeEngines } from '../support/engines.ts'
+import { describeStore } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { claimsOf, type Desk, forge, type Json, openDesk, send } from './forge.ts'
 import { type Counters, openCounters } from './metrics.ts'
@@ -18,7 +18,7 @@ const WINDOW = 250
 /** Stands for the digest of the job's own block. */
 const UNNAMED = '0'.repeat(64)
 
-describeEngines('a field that is wrong', engine => {
+describeStore('a field that is wrong', engine => {
   let installation: Installation
   let client: Client
   let desk: Desk

@@ -1,4 +1,5 @@
-// Reports from the client library through queue, worker, process and store to the results queue, on both engines.
+// Reports from the client library through queue, worker, process and store to the results queue. What the queue decides,
+// several requests at once and a job that comes back, is tried on both engines.
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -37,30 +38,34 @@ describeEngines('the report worker', engine => {
     client.call('report', request, { timeoutMs: 25_000, ...(jti === undefined ? {} : { jti }) })
   const uidOf = ({ record }: Result) => String(record?.['reportUid'])
 
-  it('makes a report once: the same request is answered with it, `refresh` makes another', async () => {
-    const first = await ask(settlement())
-    expect(first, JSON.stringify(first)).toMatchObject({
-      status: 'SUCCEEDED',
-      record: {
-        reportUid: first.receipt_id,
-        reportType: 'MERCHANT_SETTLEMENT_REPORT',
-        reportParameter: { clearingDate: DAY },
-        mimeType: 'text/csv',
-        reportEntityUid: ENTITY,
-        fileName: `MERCHANT_SETTLEMENT_REPORT_${DAY}_${first.receipt_id}.csv`,
-        status: 'SUCCESSFUL',
-        lines: 300,
-      },
-    })
-    const again = await ask(settlement())
-    expect(uidOf(again)).toBe(uidOf(first))
-    expect(again.receipt_id).not.toBe(first.receipt_id)
-    const anew = await ask(settlement({ refresh: true }))
-    expect(uidOf(anew)).not.toBe(uidOf(first))
-    expect(uidOf(await ask(settlement()))).toBe(uidOf(anew))
-    expect(uidOf(await ask(settlement({ mime_type: 'application/pdf' })))).not.toBe(uidOf(anew))
-    expect(readdirSync(folder()).filter(name => name.startsWith('part_'))).toEqual([])
-  })
+  // Before a kill, which leaves half a file for the hourly sweep.
+  it.runIf(engine.name === 'postgres')(
+    'makes a report once: the same request is answered with it, `refresh` makes another',
+    async () => {
+      const first = await ask(settlement())
+      expect(first, JSON.stringify(first)).toMatchObject({
+        status: 'SUCCEEDED',
+        record: {
+          reportUid: first.receipt_id,
+          reportType: 'MERCHANT_SETTLEMENT_REPORT',
+          reportParameter: { clearingDate: DAY },
+          mimeType: 'text/csv',
+          reportEntityUid: ENTITY,
+          fileName: `MERCHANT_SETTLEMENT_REPORT_${DAY}_${first.receipt_id}.csv`,
+          status: 'SUCCESSFUL',
+          lines: 300,
+        },
+      })
+      const again = await ask(settlement())
+      expect(uidOf(again)).toBe(uidOf(first))
+      expect(again.receipt_id).not.toBe(first.receipt_id)
+      const anew = await ask(settlement({ refresh: true }))
+      expect(uidOf(anew)).not.toBe(uidOf(first))
+      expect(uidOf(await ask(settlement()))).toBe(uidOf(anew))
+      expect(uidOf(await ask(settlement({ mime_type: 'application/pdf' })))).not.toBe(uidOf(anew))
+      expect(readdirSync(folder()).filter(name => name.startsWith('part_'))).toEqual([])
+    },
+  )
 
   it('makes one of two that are asked for at once', async () => {
     const request = settlement({ report_type: 'DAILY_TRANSACTION_REPORT', parameters: { reportableDay: DAY } })

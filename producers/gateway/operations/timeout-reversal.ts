@@ -7,7 +7,7 @@ import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
-import type { ReversalStatus } from '../../../src/job/problem.ts'
+import { REVERSAL_STATUSES, type ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
@@ -22,7 +22,8 @@ import type { Sign } from './sign.ts'
 export interface TimeoutReversals {
   /**
    * Reverses an operation. Returns `REQUIRED` if the operation may have had an effect: its reversal is queued or
-   * stored, or will be soon. Returns `NONE` if the job never left this process, so that there is nothing to undo.
+   * stored, or will be soon. If the job never left this process there is nothing to undo: returns `NONE`, or how the
+   * reversal of an earlier operation with this receipt ended.
    */
   reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
   /** Takes a result, which may be the answer to a reversal. */
@@ -51,6 +52,8 @@ export interface TimeoutReversalDeps {
 interface TimedOut {
   requestDigest: string
   reversed: PromiseWithResolvers<true>
+  /** `REQUIRED` until the reversal is answered, then how it ended. */
+  status: ReversalStatus
 }
 
 /** The lifetime of a reversal: the longest that an envelope may have, because workers may be away for long. */
@@ -99,13 +102,13 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
     if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
-    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>() })
+    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>(), status: 'REQUIRED' })
     byReversal.set(reversalId, receiptId)
   }
 
   return {
     async reverse(caller, { receiptId, envelopeDigest: digest, mayBeQueued }, requestDigest) {
-      if (!mayBeQueued()) return 'NONE'
+      if (!mayBeQueued()) return timedOut.get(receiptId)?.status ?? 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
       const request = { receipt_id: receiptId, envelope }
@@ -120,11 +123,14 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       await settlesWithin(HANDOVER_MS_MAX, handed)
       return 'REQUIRED'
     },
-    resolve({ receipt_id }) {
+    resolve({ receipt_id, record }) {
       const receiptId = byReversal.get(receipt_id)
       if (receiptId === undefined) return
       byReversal.delete(receipt_id)
-      timedOut.get(receiptId)?.reversed.resolve(true)
+      const known = timedOut.get(receiptId)
+      if (!known) return
+      known.status = statusOf(record)
+      known.reversed.resolve(true)
     },
     isOtherRequest: (receiptId, requestDigest) => {
       const known = timedOut.get(receiptId)
@@ -141,6 +147,11 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       await settlesWithin(HANDOVER_MS_MAX, Promise.all(pending.values()))
     },
   }
+}
+
+/** How a reversal ended by its result's record. Without one the reversal failed: nobody knows what is left to undo. */
+function statusOf(record: Record<string, unknown> | undefined): ReversalStatus {
+  return REVERSAL_STATUSES.find(status => status === record?.['reversal_status']) ?? 'REQUIRED'
 }
 
 /** Stores a reversal as an operation; the sweepers queue it until it is answered. */

@@ -78,7 +78,7 @@ describeStore('the rows that both sides leave out', engine => {
     const message = await readMessage({ armoredMessage: await readFile(path('total-key.asc'), 'utf8') })
     const { data } = await decrypt({ message, decryptionKeys: await readPrivateKey({ armoredKey: privateKey }) })
     await writeFile(path('key.txt'), String(data))
-  }, 120_000)
+  })
   afterAll(() => installation?.close())
 
   it('stand in one file as the results name them, with every row that took no effect', async () => {
@@ -97,7 +97,7 @@ describeStore('the rows that both sides leave out', engine => {
       { batch_id: batches[1], line: 7, item: '4.1', kind: 'REJECTED' },
       { batch_id: batches[1], line: 8, item: '5.2', kind: 'total', reference: 'card_254' },
     ])
-  }, 60_000)
+  })
 
   it('let the sender compute an equal total by the call that the docs give', async () => {
     const columns = 'batch_id,item,number,expiry,reference'
@@ -129,7 +129,7 @@ describeStore('the rows that both sides leave out', engine => {
       const refused = promisify(execFile)('sh', ['-c', documented], { cwd: installation.dataDir })
       await expect(refused).rejects.toThrow(told)
     }
-  }, 60_000)
+  })
 
   it('are decided by item, one and not the other of a line or of that number', async () => {
     const [one, two] = batches
@@ -144,7 +144,7 @@ describeStore('the rows that both sides leave out', engine => {
     const { exceptions } = await read()
     expect(exceptions.listed_open).toMatchObject([{ item: '5.2' }, { item: '5.2' }])
     expect(exceptions.unused_decisions).toEqual({ count: 1, lines: [4] })
-  }, 60_000)
+  })
 
   it('are checked with the pack', async () => {
     const verify = () => withClient(['manifest', 'verify', 'spring-2030.pack.json'])
@@ -160,5 +160,5 @@ describeStore('the rows that both sides leave out', engine => {
       json: { checks: { results_counts: 'fails', leave_out_digest: 'fails' } },
     })
     await writeFile(file, text)
-  }, 60_000)
+  })
 })

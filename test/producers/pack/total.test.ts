@@ -93,7 +93,9 @@ describeEngines('the total of a migration', engine => {
 
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    workers = startCommand(['workers'], { env: { ...installation.env, TOKENMILL_LOG_LEVEL: 'trace' } })
+    workers = startCommand(['workers'], {
+      env: { ...installation.env, TOKENMILL_LOG_LEVEL: 'trace', TOKENMILL_PROCESSES: '1' },
+    })
     await workers.line(/all worker processes work/, { stream: 'stderr' })
     client = await connect({ queues: installation.queues, credentials: installation.credentials })
     const { publicKey, privateKey } = await makePgpKeyPair('sender')

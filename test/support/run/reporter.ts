@@ -79,8 +79,13 @@ function seconds(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
+/** What the loader of tests adds to a path. */
+const LOADED = /file:\/\/|\?vitest=\d+/g
+
 function describe({ message = '', stack = '', diff }: Problem): string {
   const frames = stack.split('\n').filter(line => /^\s+at /.test(line) && !line.includes('node_modules'))
-  const text = [message, diff, ...frames.slice(0, 8).map(line => line.trim())].filter(Boolean).join('\n')
+  const text = [message, diff, ...frames.slice(0, 8).map(line => line.trim().replace(LOADED, ''))]
+    .filter(Boolean)
+    .join('\n')
   return (process.stdout.isTTY ? text : stripVTControlCharacters(text)).replace(/^/gm, '      ')
 }

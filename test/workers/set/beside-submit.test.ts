@@ -5,7 +5,7 @@ import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 
-const SUBMITTED = 1_500
+const SUBMITTED = 1_000
 const ASKED = 10
 /** Those in hand when the first one comes, and as many that are taken before a worker knows of it. */
 const BEFORE_MAX = 128

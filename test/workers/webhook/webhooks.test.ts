@@ -24,7 +24,7 @@ const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as cons
 /** A wide limit for a busy machine; an idle one needs a tenth of it. */
 const BOUND_MS = 200_000
 /** Events, each for five endpoints. Fewer suffice on PostgreSQL, where the queue can't be lost without the store. */
-const EVENTS = { redis: volume(60, 200), postgres: volume(20, 40) } as const
+const EVENTS = { redis: volume(40, 200), postgres: volume(20, 40) } as const
 let next = 0
 
 describeEngines('webhooks', engine => {
