@@ -73,7 +73,7 @@ async function change(db: Db, endpointId: string, endpoint: EndpointChange): Pro
   else await endpoints.slow(db, endpointId, endpoint.slowMs)
 }
 
-/** The log line of an attempt. It never holds the URL, because receivers often put secrets into it. */
+/** Counts an attempt, and logs one that didn't deliver. The line never holds the URL, because receivers often put secrets into it. */
 function note({ deliveryId, endpointId }: deliveries.Outgoing, { tried, endpoint }: Judged, deps: Deps): void {
   const { state } = tried.next
   deps.metrics.webhooks.inc({ outcome: state === 'WAITING' ? 'again' : state.toLowerCase() })

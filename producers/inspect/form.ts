@@ -77,7 +77,7 @@ function wholeLines(head: Buffer): Buffer {
   return head.subarray(0, end + (head[end + 1] === 0 ? 2 : 1))
 }
 
-/** How many of the bytes are complete UTF-8 characters. */
+/** The length of the bytes without a UTF-8 character that is cut off at their end. */
 function wholeCharacters(head: Buffer): number {
   for (let at = head.length - 1; at >= Math.max(0, head.length - 3); at--) {
     const byte = head[at] ?? 0

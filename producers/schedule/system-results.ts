@@ -1,5 +1,5 @@
 // Reads the results queues of the system clients, so that they don't fill up. Results of the scheduler's jobs update
-// its runs; other results were already handled elsewhere and are dropped.
+// its runs, and those of webhook and expiry jobs go to who sent them; other results were handled elsewhere and are dropped.
 import type { Reason } from '../../src/errors.ts'
 import type { SystemClient } from '../../src/job/catalogue.ts'
 import type { Result } from '../../src/job/result.ts'
