@@ -47,7 +47,7 @@ import type { MakeReport } from './report/child.ts'
 import { watchReportMakers } from './report/makers.ts'
 import { type ResealTimes, startReseals } from './reseal/reseal.ts'
 import { openLookUps } from './set/look-ups.ts'
-import { openSets } from './set/write-set.ts'
+import { openSets, SETS_BOUNDS } from './set/write-set.ts'
 import { sendParts } from './total/send-parts.ts'
 import { openWebhooks, type WebhookOptions } from './webhook/post.ts'
 
@@ -205,7 +205,7 @@ async function openDeps(
     settings,
     store,
     ...{ lookUps, sets: openSets(setDeps) },
-    background: { lookUps: openLookUps(store), sets: openSets(setDeps) },
+    background: { lookUps: openLookUps(store), sets: openSets(setDeps, SETS_BOUNDS.background) },
     queues,
     ring,
     directory,

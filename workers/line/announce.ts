@@ -127,11 +127,12 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     const queue = resultsQueue(message.clientId, message.replyTo)
     const room = roomOf(queue)
     if (!(await takePlace(queue, room, message.body.length))) return false
+    const { measuredAt } = room
     try {
       const { results, isFirst } = await deliver({ queue, message })
-      // A set needs the place of its first result only.
       if (isFirst) metrics.deliveries.inc({ form: results > 1 ? 'set' : 'single' })
-      else room.left += 1
+      // A set needs the place of its first result only. A later measurement has counted the others already.
+      else if (room.measuredAt === measuredAt) room.left += 1
     } finally {
       room.underway -= 1
     }

@@ -27,11 +27,22 @@ interface SetDeps extends ReleaseDeps {
 type End = WrittenSingle | 'LOST' | 'BUSY'
 type Ends = Map<Single, End>
 
-/** Jobs that are written alone may wait for locks, each with a connection: they leave some of the pool to others. */
-const SET = { max: 64, lanes: 2, loneMax: 8, lockMsMax: 100 } as const
+const SET = { max: 64, lockMsMax: 100 } as const
 
-export function openSets(deps: SetDeps): Sets {
-  const { max, lanes, loneMax } = SET
+/** Each lane, and each job that is written alone, has a connection, with which it may wait for locks. */
+interface Bounds {
+  lanes: number
+  loneMax: number
+}
+
+/** Together at most 15 of the 20 connections of an interactive process: others need the rest. */
+export const SETS_BOUNDS = {
+  usual: { lanes: 2, loneMax: 8 },
+  background: { lanes: 1, loneMax: 4 },
+} as const satisfies Record<string, Bounds>
+
+export function openSets(deps: SetDeps, { lanes, loneMax }: Bounds = SETS_BOUNDS.usual): Sets {
+  const { max } = SET
   return {
     write: gather(
       { together: set => writeSet(set, deps), alone: single => alone(single, deps) },
