@@ -77,14 +77,15 @@ function deliveriesOf(all: readonly Outgoing[], signing: Signing): Delivery[] {
 /** Cuts the results for one queue into sets within the limits. */
 function cut(all: readonly Outgoing[]): Outgoing[][] {
   const sets: Outgoing[][] = []
-  let chars = Number.POSITIVE_INFINITY
+  let bytes = Number.POSITIVE_INFINITY
   for (const one of all) {
-    chars += one.message.body.length + 1
+    const own = Buffer.byteLength(one.message.body) + 1
+    bytes += own
     const last = sets.at(-1)
-    if (last && chars <= RESULT_SET.charsMax) last.push(one)
+    if (last && bytes <= RESULT_SET.bytesMax) last.push(one)
     else {
       sets.push([one])
-      chars = one.message.body.length + 1
+      bytes = own
     }
   }
   return sets

@@ -21,7 +21,7 @@ const RESULT_SET_TYP = 'tokenmill-result-set+jwt'
  * How much one set holds. A longer result goes alone. A results queue with 1,000 full sets holds 64 MiB, as one with
  * single results may.
  */
-export const RESULT_SET = { resultsMax: 100, charsMax: 64 * 1024 } as const
+export const RESULT_SET = { resultsMax: 100, bytesMax: 64 * 1024 } as const
 
 /** The body of a delivery whose JWS has the header `typ: tokenmill-result-set+jwt`. */
 export const ResultSet = z.array(Result).min(2).max(RESULT_SET.resultsMax)

@@ -7,8 +7,8 @@ import { until } from '../../support/until.ts'
 
 const SUBMITTED = 1_000
 const ASKED = 10
-/** Those in hand when the first one comes, and as many that are taken before a worker knows of it. */
-const BEFORE_MAX = 128
+/** Until a worker knows that somebody waits, it has 64 of the others in hand, and ends as many as it can. */
+const BEFORE_MAX = 256
 
 describeEngines('a job for which somebody waits, beside thousands that were submitted', engine => {
   let installation: Installation
