@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
 import { ingest } from '../../../producers/ingest/run.ts'
 import { readCompact } from '../../../src/job/envelope/envelope.ts'
-import type { Queues } from '../../../src/queue/engine.ts'
+import type { QueuedJob, Queues } from '../../../src/queue/engine.ts'
 import { childrenRunning, kill9 } from '../../chaos/bundle.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
@@ -139,16 +139,23 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
 
   function watched(queues: Queues, onSend: () => void): Queues {
     const sent = new Set<string>()
+    const see = (job: QueuedJob) => {
+      const { request } = (readCompact((job.data as { jws: string }).jws)?.payload ?? {}) as { request?: object }
+      const form = request && 'columns' in request ? 'columns' : 'rows'
+      // A job that the queue still has is put there again.
+      if (!sent.has(`${job.id} ${form}`)) forms.push(form)
+      sent.add(`${job.id} ${form}`)
+      onSend()
+    }
     return {
       ...queues,
       add(queue, job) {
-        const { request } = (readCompact((job.data as { jws: string }).jws)?.payload ?? {}) as { request?: object }
-        const form = request && 'columns' in request ? 'columns' : 'rows'
-        // A job that the queue still has is put there again.
-        if (!sent.has(`${job.id} ${form}`)) forms.push(form)
-        sent.add(`${job.id} ${form}`)
-        onSend()
+        see(job)
         return queues.add(queue, job)
+      },
+      addBulk(queue, jobs) {
+        for (const job of jobs) see(job)
+        return queues.addBulk(queue, jobs)
       },
     }
   }
