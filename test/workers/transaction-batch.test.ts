@@ -29,6 +29,9 @@ const HOSTILE = [
   '\ud83d',
   '',
   'x'.repeat(65),
+  // Too long for columns; the second is a good token reference, because characters are counted there.
+  'x'.repeat(256),
+  '😀'.repeat(200),
 ]
 /** Values for a line, of which some are refused. */
 const changed = fc.record(
@@ -43,7 +46,7 @@ const changed = fc.record(
     type: fc.constantFrom(...TRANSACTION_TYPES, 'GIFT'),
     brand: fc.constantFrom('NULL', 'CB_2', 'visa', undefined),
     masked_card: fc.constantFrom(undefined, '411111******1111', '41111111****1111', '4111'),
-    token_reference: fc.constantFrom(undefined, 'NULL, "{a}" \\ or so', '4111 1111 1111 1111'),
+    token_reference: fc.constantFrom(undefined, 'NULL, "{a}" \\ or so', '4111 1111 1111 1111', '😀'.repeat(200)),
     currency: fc.constantFrom('EUR', 'KWD', 'XAU', 'eur'),
     created_at: fc.constantFrom('2026-01-31T23:59:59.999999Z', '2024-02-29T00:00:00.5Z', '2026-02-29T00:00:00Z'),
     settled_at: fc.constantFrom(undefined, '2000-01-01T00:00:00Z', '2099-12-31T23:59:59.000001Z', '2026-01-01'),
@@ -220,6 +223,23 @@ describe('a transaction-batch', () => {
         error: { details: { 'body.request.batch_id': { code: 'batch_layout' } } },
       })
     }
+  })
+
+  it('is another chunk if a repeat puts other lines beside its columns', async () => {
+    const batchId = newBatch()
+    const lines = made('split', 3).map((transaction, index) => ({ line: index + 1, transaction }))
+    const [first, ...rest] = lines
+    const sendSplit = (members: object) =>
+      client.call('transaction-batch', { batch_id: batchId, chunk: 0, ...members } as never, { jti: `${batchId}-0` })
+    const { columns } = inColumns(rest)
+    const split = { columns: { ...columns, others: [0] }, transactions: [first] }
+    const stored = await sendSplit(split)
+    expect(stored.counts).toMatchObject({ CREATED: 3 })
+    expect((await sendSplit(split)).counts).toEqual(stored.counts)
+    expect(await sendSplit(inColumns(lines))).toMatchObject({
+      code: 400,
+      error: { details: { 'body.jti': { code: 'jti_reused' } } },
+    })
   })
 
   it('is refused as a whole without its role, under another jti than its chunk’s, and in a batch of tokens', async () => {
