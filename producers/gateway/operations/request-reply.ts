@@ -149,7 +149,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     // An earlier operation with this receipt was given up: its state is known only when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
     const sent = { caller, asked, span, deadline }
-    let operation = await send(sent, entry)
+    let operation = await send({ ...sent, inSets: true }, entry)
     if (isRefusal(operation)) return { end: 'refused', refusal: operation }
     let result = await operation.answer
     if (result && refusesSets(result)) {
@@ -209,5 +209,6 @@ interface Sent {
   span: Span | undefined
   /** ms since the epoch. */
   deadline: number
-  inSets?: boolean
+  /** Whether the answer may come in a result set. */
+  inSets: boolean
 }
