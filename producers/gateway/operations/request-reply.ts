@@ -139,7 +139,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span, inSets })
     if (isRefusal(signed)) return signed
     const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
-    entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)
+    entry.operation = openOperation({ kind, receiptId, signed, inSets, deadline }, operationDeps)
     return entry.operation
   }
   async function runIn(span: Span | undefined, caller: Caller, asked: Request, entry: Entry): Promise<End> {

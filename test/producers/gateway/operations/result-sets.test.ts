@@ -116,6 +116,13 @@ describeStore('a gateway that reads result sets', engine => {
     expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
   })
 
+  it('ignores a refusal of the claim that comes twice', async () => {
+    const seen = await startWorker(1, 2)
+    const [end] = await askAll(['twice'])
+    expect(end).toMatchObject({ end: 'answered', result: { status: 'SUCCEEDED', jti: 'twice', revision: 3 } })
+    expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
+  })
+
   it('sends a reversal without the claim, because a worker of an older release may get it days later', async () => {
     const hasty = await open(300)
     closers.push(hasty.close, () => installation.queues.obliterate('token-lifecycle'))
