@@ -17,7 +17,7 @@ import { holdsCard, type Signed, signAsk } from '../envelope.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
-import { type Handle, type Job, openJobs } from './jobs.ts'
+import { type Claim, type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 import type { TrustedKeys } from './trusted-keys.ts'
 
@@ -62,8 +62,8 @@ export interface Sending {
     timeoutMs?: number,
   ): Promise<{ answer: Promise<Result>; forget(): void }>
   result(handle: Handle, timeoutMs: number): Promise<Result>
-  /** Takes a result that was received. False if no job here has its receipt. */
-  resolve(result: Result): boolean
+  /** Takes a result that was received. */
+  resolve(result: Result): Claim
   /** Rejects every wait for a result. After that only jobs of `submit` are sent again. */
   rejectAll(error: Error): void
   /** Whether any job is unanswered. */
