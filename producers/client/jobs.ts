@@ -21,7 +21,7 @@ export interface Job {
   kind: ClientKind
   signed: Signed
   priority?: number | undefined
-  /** Signs the same request again; undefined if only the caller may decide to do so. */
+  /** Signs the same request again, for a new time; undefined if only the caller may decide to do so. */
   sign?: () => Promise<Signed | Refusal>
   /** Signs the same request again, for the same time, without the claim `result_sets`. */
   signPlain?: () => Promise<Signed | Refusal>

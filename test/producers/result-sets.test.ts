@@ -17,6 +17,8 @@ import { startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type FakeWorker, fakeWorker, lifecycle, makeParties, type Parties, type Script, silent } from './bundle.ts'
 
+const DAY_MS = 86_400_000
+
 /** How a worker of an older release answers an envelope with the claim. */
 const REFUSED: Partial<Result> = {
   ...{ status: 'FAILED', code: 400, revision: 1 },
@@ -237,7 +239,7 @@ describeRedis('a reader of result sets', () => {
     await untilSaid(client, fake)
     isOlder = true
     const before = fake.seen.length
-    return { client, envelopes: () => fake.seen.slice(before).map(({ claims }) => claims) }
+    return { client, time, envelopes: () => fake.seen.slice(before).map(({ claims }) => claims) }
   }
   const succeed: Script = async (_, tell) => {
     await tell({ revision: 2 })
@@ -271,5 +273,22 @@ describeRedis('a reader of result sets', () => {
     await client.submit('token-lifecycle', lifecycle(), { jti: 'told' })
     await until(async () => isCopied && told.includes('SUCCEEDED') && (await depth()) === 0)
     expect(told).toEqual(['SUCCEEDED'])
+  })
+
+  it.each([
+    ['later', 0, [true, undefined, undefined], [0, DAY_MS - 1_000]],
+    ['at once', DAY_MS - 1_000, [true, undefined], [DAY_MS - 1_000]],
+  ])('renews a job without the claim whose lifetime ends %s', async (_, refusedAheadMs, claims, aheadMs) => {
+    const { client, time, envelopes } = await openOlder(async (seen, tell) => {
+      if (time.aheadMs > 0) return succeed(seen, tell)
+      time.aheadMs = DAY_MS - 1_000
+      return undefined
+    }, refusedAheadMs)
+    const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 20_000 })
+    expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2 })
+    expect(envelopes().map(({ result_sets }) => result_sets)).toEqual(claims)
+    const [first = 0, ...others] = envelopes().map(({ iat }) => iat * 1_000)
+    // The jobs were sent within a few seconds.
+    expect(others.map(at => Math.round((at - first) / 60_000))).toEqual(aheadMs.map(ms => Math.round(ms / 60_000)))
   })
 })
