@@ -84,7 +84,7 @@ export interface Client {
   call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
   /**
    * Calls `callback` with every result and event of this results queue, except events of a type that this release
-   * doesn't know. A delivery is acknowledged when `callback` resolves, and offered again if it rejects.
+   * doesn't know, and except the refusal of an envelope whose job this client sends again in another envelope. A delivery is acknowledged when `callback` resolves, and offered again if it rejects.
    */
   results(callback: (delivery: Delivery) => Promise<void> | void, options?: { concurrency?: number }): void
   /**
@@ -144,9 +144,10 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   let { captureKeys } = credentials
 
   async function receive(delivery: Delivery): Promise<'taken' | 'unclaimed'> {
-    const claimed = delivery.type === 'result' && sending.resolve(delivery)
+    const claim = delivery.type === 'result' ? sending.resolve(delivery) : 'unclaimed'
+    if (claim === 'again') return 'taken'
     await subscriber?.(delivery)
-    return claimed || subscriber ? 'taken' : 'unclaimed'
+    return claim === 'claimed' || subscriber ? 'taken' : 'unclaimed'
   }
   function listen(): void {
     if (closed.signal.aborted) throw new ClosedError()

@@ -21,13 +21,20 @@ export interface Job {
   kind: ClientKind
   signed: Signed
   priority?: number | undefined
-  /** Signs the same request again; undefined if only the caller may decide to do so. */
+  /** Signs the same request again, for a new time; undefined if only the caller may decide to do so. */
   sign?: () => Promise<Signed | Refusal>
   /** Signs the same request again, for the same time, without the claim `result_sets`. */
   signPlain?: () => Promise<Signed | Refusal>
   /** A worker of an older release refused the claim, so the job must be sent without it. */
   isPlain?: boolean
 }
+
+/**
+ * Whose a result is. `claimed`: of a job here. `again`: about one envelope of a job here, which is sent again: either
+ * `envelope_expired` of an older envelope, or the refusal of `result_sets` by a worker of an older release. No caller
+ * needs it. `unclaimed`: no job here has its receipt.
+ */
+export type Claim = 'claimed' | 'again' | 'unclaimed'
 
 type Waiter = PromiseWithResolvers<Result>
 
@@ -51,11 +58,10 @@ export interface Jobs {
   /** Resolves with the job's result, at once or when it arrives. */
   await(handle: Handle, timeoutMs?: number): Promise<Result>
   /**
-   * Takes a result that was received. False if no job here has its receipt. If the job isn't waiting for an answer, the
-   * result replaces the kept one only if its revision is higher. If it is waiting, a result of any revision answers it,
-   * except `envelope_expired` of an older envelope, and the refusal of `result_sets` by a worker of an older release.
+   * Takes a result that was received. If the job isn't waiting for an answer, the result replaces the kept one only if
+   * its revision is higher. If it is waiting, a result of any revision answers it, unless the job goes again.
    */
-  resolve(result: Result): boolean
+  resolve(result: Result): Claim
   /**
    * Rejects every wait for a result. Transient jobs are dropped; the others are still sent, because somebody may ask
    * for their results later.
@@ -79,6 +85,8 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   const results = new Map<string, Result>()
   // Receipts whose result was found: repeats of these results belong to this client.
   const answered = new Set<string>()
+  // Receipts of jobs that were sent again without `result_sets`: a further refusal of that claim is a late copy.
+  const plain = new Set<string>()
 
   function entryOf(receiptId: string): Entry {
     const entry = open.get(receiptId) ?? { dueAt: 0, waiters: new Set<Waiter>(), transient: true }
@@ -89,6 +97,14 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     results.delete(receiptId)
     results.set(receiptId, result)
     trim(results, RESULTS_MAX)
+  }
+  /** Whether the result is only about an envelope. If the job still waits for its answer, it becomes due soon. */
+  function goesAgain(result: Result, entry: Entry | undefined): boolean {
+    if (!entry?.job || !mustGoAgain(result, entry.job)) return refusesSets(result) && plain.has(result.receipt_id)
+    if (entry.job.isPlain) plain.add(result.receipt_id)
+    trim(plain, ANSWERED_MAX)
+    entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
+    return true
   }
   function giveUp(receiptId: string, entry: Entry, waiter: Waiter): void {
     entry.waiters.delete(waiter)
@@ -131,20 +147,17 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     resolve(result) {
       const { receipt_id: receiptId, revision } = result
       const entry = open.get(receiptId)
+      if (goesAgain(result, entry)) return 'again'
       const found = results.get(receiptId)
       if (found && revision > found.revision) keep(receiptId, result)
-      if (!entry) return answered.has(receiptId)
-      if (entry.job && mustGoAgain(result, entry.job)) {
-        entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
-        return true
-      }
+      if (!entry) return answered.has(receiptId) ? 'claimed' : 'unclaimed'
       open.delete(receiptId)
       answered.add(receiptId)
       trim(answered, ANSWERED_MAX)
       if (!(entry.job && entry.transient)) keep(receiptId, result)
       for (const waiter of entry.waiters) waiter.resolve(result)
       if (entry.job) onAnswered()
-      return true
+      return 'claimed'
     },
     rejectAll(error) {
       for (const [receiptId, entry] of open) {

@@ -17,7 +17,7 @@ import { holdsCard, type Signed, signAsk } from '../envelope.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
-import { type Handle, type Job, openJobs } from './jobs.ts'
+import { type Claim, type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 import type { TrustedKeys } from './trusted-keys.ts'
 
@@ -62,8 +62,8 @@ export interface Sending {
     timeoutMs?: number,
   ): Promise<{ answer: Promise<Result>; forget(): void }>
   result(handle: Handle, timeoutMs: number): Promise<Result>
-  /** Takes a result that was received. False if no job here has its receipt. */
-  resolve(result: Result): boolean
+  /** Takes a result that was received. */
+  resolve(result: Result): Claim
   /** Rejects every wait for a result. After that only jobs of `submit` are sent again. */
   rejectAll(error: Error): void
   /** Whether any job is unanswered. */
@@ -115,30 +115,22 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const features = isPlain && !resultSets ? undefined : watch()
     // A job whose result could only have come in a set doesn't wait until the features are known.
     if (!isPlain) await features?.ready
-    let mayUseSets = resultSets
     // Decided again for each envelope, because workers of an older release may have started.
-    const optional = () => ({
+    const optional = (inSets: boolean) => ({
       traceparent: features?.has('traceparent') ? traceparent : undefined,
       knowsKey: features?.has('knows_key') ? trusted.announced(clock()) : undefined,
-      resultSets: mayUseSets && features?.has('result_sets'),
+      resultSets: inSets && features?.has('result_sets'),
     })
-    const signAt = (now: number) =>
-      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional() }, now)
-    const sign = () => signAt(clock())
-    const signed = await sign()
+    const signAt = (now: number, inSets: boolean) =>
+      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional(inSets) }, now)
+    const signed = await signAt(clock(), resultSets)
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
     const job: Job = { handle, kind: ask.kind, signed, priority }
-    const { issuedAt } = signed
-    if (resultSets) {
-      job.signPlain = () => {
-        mayUseSets = false
-        return signAt(issuedAt)
-      }
-    }
+    if (resultSets) job.signPlain = () => signAt(job.signed.issuedAt, false)
     // Only a job without a lifetime set by the caller, and without a card, may be signed again. The caller's lifetime
     // must not grow, and the time of the first envelope decides whether a card is fresh.
-    if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
+    if (expiresInMs === undefined && !holdsCard(ask)) job.sign = () => signAt(clock(), resultSets && !job.isPlain)
     await unansweredLimit.acquire()
     return job
   }
@@ -180,8 +172,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   }
   /** Undefined: the job goes again as it was signed. */
   async function signAgain(job: Job): Promise<Signed | Refusal | undefined> {
-    if (job.isPlain) return job.signPlain?.()
-    return job.signed.expiresAt - clock() < resendMs ? job.sign?.() : undefined
+    if (job.sign && job.signed.expiresAt - clock() < resendMs) return job.sign()
+    return job.isPlain ? job.signPlain?.() : undefined
   }
   const stopResending = every(Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS), resend, { log })
 

@@ -9,13 +9,24 @@ import { resultsQueue } from '../../src/job/catalogue.ts'
 import { FEATURES } from '../../src/job/envelope/features.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import { sealLiveKeys } from '../../src/job/envelope/live-keys.ts'
-import { sealResult } from '../../src/job/result.ts'
+import { type Result, sealResult } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
 import { startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type FakeWorker, fakeWorker, lifecycle, makeParties, type Parties, type Script, silent } from './bundle.ts'
+
+const DAY_MS = 86_400_000
+
+/** How a worker of an older release answers an envelope with the claim. */
+const REFUSED: Partial<Result> = {
+  ...{ status: 'FAILED', code: 400, revision: 1 },
+  error: {
+    ...{ code: 400, message: 'x', timestamp: 1, reversal_status: 'NONE' },
+    details: { 'body.result_sets': { message: 'unknown', code: 'field_unknown' } },
+  },
+}
 
 describeRedis('a reader of result sets', () => {
   let queues: Queues
@@ -176,7 +187,7 @@ describeRedis('a reader of result sets', () => {
   }, 60_000)
 
   function worker(script?: Script): FakeWorker {
-    const opened = fakeWorker(queues, parties, ['token-lifecycle'], script)
+    const opened = fakeWorker(queues, parties, ['token-lifecycle', 'token-create'], script)
     closers.push(opened.close)
     return opened
   }
@@ -210,26 +221,74 @@ describeRedis('a reader of result sets', () => {
     expect(fake.seen.at(-1)?.claims).not.toHaveProperty('result_sets')
   })
 
-  it('sends a job again without the claim if a worker of an older release refuses it, and loses no job', async () => {
+  /**
+   * A client that says the claim, and a worker that is of an older release from then on: it refuses the claim, and does
+   * with the other envelopes as `rest` says. On a refusal the client's clock goes on by `refusedAheadMs`.
+   */
+  async function openOlder(rest: Script, refusedAheadMs = 0) {
     await announce(FEATURES)
+    const time = { aheadMs: 0 }
     let isOlder = false
-    const fake = worker(async ({ claims }, answer) => {
-      const details = { 'body.result_sets': { message: 'unknown', code: 'field_unknown' } }
-      const problem = { code: 400, message: 'x', details, timestamp: 1, reversal_status: 'NONE' }
-      const refused = isOlder && claims.result_sets
-      await answer(refused ? { status: 'FAILED', code: 400, error: problem as never, revision: 1 } : { revision: 2 })
+    const fake = worker(async (seen, tell) => {
+      if (isOlder && !seen.claims.result_sets) return rest(seen, tell)
+      if (isOlder) time.aheadMs = refusedAheadMs
+      await tell(isOlder ? REFUSED : {})
       return undefined
     })
-    const client = await open({ resendMs: 2_000 })
+    const client = await open({ resendMs: 2_000, clock: () => Date.now() + time.aheadMs })
     await untilSaid(client, fake)
     isOlder = true
-    const card = await client.encryptCard({ cardNumber: '5555555555554444', expiryMonth: 12, expiryYear: 2031 })
     const before = fake.seen.length
-    const result = await client.call('token-lifecycle', lifecycle(), { jti: 'older' })
+    return { client, time, envelopes: () => fake.seen.slice(before).map(({ claims }) => claims) }
+  }
+  const succeed: Script = async (_, tell) => {
+    await tell({ revision: 2 })
+    return undefined
+  }
+
+  it('sends a job again without the claim if a worker of an older release refuses it, and loses no job', async () => {
+    const { client, envelopes } = await openOlder(succeed, 5_000)
+    const card = await client.encryptCard({ cardNumber: '5555555555554444', expiryMonth: 12, expiryYear: 2031 })
+    const request = { token_scope: parties.credentials.entityId, ...card }
+    const result = await client.call('token-create', request, { jti: 'older' })
     expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2, jti: 'older' })
-    const envelopes = fake.seen.slice(before).map(({ claims }) => claims)
-    expect(envelopes.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
-    expect(new Set(envelopes.map(({ iat, exp, jti }) => `${iat} ${exp} ${jti}`)).size).toBe(1)
-    expect(card.encrypted_card).toBeDefined()
+    expect(envelopes().map(({ result_sets }) => result_sets)).toEqual([true, undefined])
+    expect(envelopes().map(claims => claims.request)).toEqual([request, request])
+    // The times decide whether the card is fresh.
+    expect(new Set(envelopes().map(({ iat, exp, jti }) => `${iat} ${exp} ${jti}`)).size).toBe(1)
+  })
+
+  it('tells its callback nothing of such a refusal, even if it comes again after the answer', async () => {
+    let isCopied = false
+    const { client } = await openOlder(async (seen, tell) => {
+      await succeed(seen, tell)
+      await tell(REFUSED)
+      isCopied = true
+      return undefined
+    })
+    const told: string[] = []
+    client.results(delivery => {
+      if (delivery.type === 'result' && delivery.jti === 'told') told.push(delivery.status)
+    })
+    await client.submit('token-lifecycle', lifecycle(), { jti: 'told' })
+    await until(async () => isCopied && told.includes('SUCCEEDED') && (await depth()) === 0)
+    expect(told).toEqual(['SUCCEEDED'])
+  })
+
+  it.each([
+    ['later', 0, [true, undefined, undefined], [0, DAY_MS - 1_000]],
+    ['at once', DAY_MS - 1_000, [true, undefined], [DAY_MS - 1_000]],
+  ])('renews a job without the claim whose lifetime ends %s', async (_, refusedAheadMs, claims, aheadMs) => {
+    const { client, time, envelopes } = await openOlder(async (seen, tell) => {
+      if (time.aheadMs > 0) return succeed(seen, tell)
+      time.aheadMs = DAY_MS - 1_000
+      return undefined
+    }, refusedAheadMs)
+    const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 20_000 })
+    expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2 })
+    expect(envelopes().map(({ result_sets }) => result_sets)).toEqual(claims)
+    const [first = 0, ...others] = envelopes().map(({ iat }) => iat * 1_000)
+    // The jobs were sent within a few seconds.
+    expect(others.map(at => Math.round((at - first) / 60_000))).toEqual(aheadMs.map(ms => Math.round(ms / 60_000)))
   })
 })

@@ -3,6 +3,7 @@
 // timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
+import { refusesSets } from '../../../src/job/answer/result-set.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { refusalResultId } from '../../../src/job/envelope/ids.ts'
@@ -14,6 +15,8 @@ export interface Job {
   kind: Kind
   receiptId: string
   signed: Signed
+  /** Whether the envelope may say `result_sets`. If not, a refusal of that claim is about an earlier envelope. */
+  inSets: boolean
   /** ms since the epoch. */
   deadline: number
 }
@@ -46,7 +49,7 @@ const RESEND_MS = 2_000
 /** The pause between attempts while the queue server is away, and after a failed call. */
 const RETRY_MS = 250
 
-export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: OperationDeps): Operation {
+export function openOperation({ kind, receiptId, signed, inSets, deadline }: Job, deps: OperationDeps): Operation {
   const { queues, clock, isAway, givenUp } = deps
   const digest = envelopeDigest(signed.data.jws)
   const found = Promise.withResolvers<Result>()
@@ -82,7 +85,7 @@ export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: 
     envelopeDigest: digest,
     answer: run(),
     resolve: result => {
-      if (isAnswerTo(result, receiptId, digest)) found.resolve(result)
+      if (isAnswerTo(result, receiptId, digest) && (inSets || !refusesSets(result))) found.resolve(result)
     },
     mayBeQueued: () => offered && (taken || !impossible),
   }

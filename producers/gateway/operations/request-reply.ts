@@ -139,7 +139,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span, inSets })
     if (isRefusal(signed)) return signed
     const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
-    entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)
+    entry.operation = openOperation({ kind, receiptId, signed, inSets, deadline }, operationDeps)
     return entry.operation
   }
   async function runIn(span: Span | undefined, caller: Caller, asked: Request, entry: Entry): Promise<End> {
@@ -149,7 +149,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     // An earlier operation with this receipt was given up: its state is known only when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
     const sent = { caller, asked, span, deadline }
-    let operation = await send(sent, entry)
+    let operation = await send({ ...sent, inSets: true }, entry)
     if (isRefusal(operation)) return { end: 'refused', refusal: operation }
     let result = await operation.answer
     if (result && refusesSets(result)) {
@@ -209,5 +209,6 @@ interface Sent {
   span: Span | undefined
   /** ms since the epoch. */
   deadline: number
-  inSets?: boolean
+  /** Whether the answer may come in a result set. */
+  inSets: boolean
 }

@@ -14,7 +14,10 @@ export interface SignOptions {
   expiresInMs?: number | undefined
   /** False: the result goes to the common results queue of the gateways. */
   listens?: boolean
-  /** False: the answer comes as a single result, whatever the workers understand. */
+  /**
+   * True: the answer may come in a result set, if all workers understand the claim. Only for an envelope that can be
+   * signed again without it: a worker of an older release, which may get a stored envelope days later, refuses the claim.
+   */
   inSets?: boolean | undefined
   /**
    * The span that the job continues. Only for work that somebody waits for: a stored envelope may reach workers of an
@@ -41,7 +44,7 @@ export interface SignDeps {
 }
 
 export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
-  return (caller, kind, request, { jti, expiresInMs, listens = true, inSets = true, span }) => {
+  return (caller, kind, request, { jti, expiresInMs, listens = true, inSets = false, span }) => {
     const { client, userId, entityId, roles } = caller
     // Names were checked where they came in. Here a repeat of a stored name can't be told from a new name.
     const names = 'numeric' as const

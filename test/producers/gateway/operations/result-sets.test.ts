@@ -1,6 +1,6 @@
 // A gateway whose workers answer in sets, and one of whose workers is of a release that knows no sets.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
 import { readSystemKey } from '../../../../cli/open/system-clients.ts'
 import { openGatewayMetrics } from '../../../../producers/gateway/metrics.ts'
@@ -10,26 +10,34 @@ import { resultsQueue } from '../../../../src/job/catalogue.ts'
 import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../../../src/metrics.ts'
-import type { Worker } from '../../../../src/queue/engine.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
+import { until } from '../../../support/until.ts'
 import { lifecycle } from '../../bundle.ts'
 
 describeStore('a gateway that reads result sets', engine => {
   let installation: Installation
   let gateway: RequestReply
-  beforeAll(async () => {
-    installation = await openInstallation(engine)
+  async function open(timeoutMs: number): Promise<RequestReply> {
     const { queues, vault, credentials, dataDir, session } = installation
-    gateway = openRequestReply({
+    const opened = openRequestReply({
       ...{ queues, store: vault.store, clock: Date.now, log: session.log },
       signingKey: await readSystemKey(dataDir, 'gateway'),
       trusted: { keys: credentials.installationKeys },
-      settings: { audience: credentials.audience, timeoutMs: 20_000, inFlightMax: 100 },
+      settings: { audience: credentials.audience, timeoutMs, inFlightMax: 100 },
       metrics: openGatewayMetrics(openRegistry({ role: 'test' })),
       features: { has: feature => feature === 'result_sets' },
     })
-    await gateway.ready
+    await opened.ready
+    return opened
+  }
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    gateway = await open(20_000)
+  })
+  const closers: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close()
   })
   afterAll(async () => {
     await gateway?.close()
@@ -41,42 +49,53 @@ describeStore('a gateway that reads result sets', engine => {
     const { userId, entityId } = installation.credentials
     return { client: { clientId }, userId, entityId, roles: ['TOKEN_LIFECYCLE'] } as never
   }
-  /** Answers as soon as `together` jobs have come, in one set. An older worker refuses the claim. */
-  async function startWorker(together: number, isOlder: boolean): Promise<{ seen: Claims[]; worker: Worker }> {
+  function claimsOf(job: { data: unknown }): Claims {
+    const peeked = peek((job.data as { jws: string }).jws)
+    if (typeof peeked === 'string') throw new Error(peeked)
+    return peeked.payload as Claims
+  }
+  function bodyOf({ client_id, iss, kind, jti }: Claims, revision: number, isRefused: boolean): string {
+    const id = receiptId(client_id ?? iss, jti)
+    const now = new Date().toISOString()
+    const details = { 'body.result_sets': { message: 'Unknown.', code: 'field_unknown' } }
+    const error = { code: 400, message: 'Refused.', details, timestamp: 1, reversal_status: 'NONE' }
+    const end = isRefused ? { status: 'FAILED', code: 400, error } : { status: 'SUCCEEDED', code: 204 }
+    return JSON.stringify({
+      ...{ v: 1, type: 'result', result_id: resultId(id, revision), receipt_id: id, revision, ...end },
+      ...{ kind, jti, attempt: 1, accepted_at: now, completed_at: now },
+    })
+  }
+  /**
+   * Answers as soon as `together` jobs have come, in one set. An older worker refuses the claim; it says so `refusals`
+   * times, the first time when the claim comes, then before the answer to the job.
+   */
+  async function startWorker(together: number, refusals: number): Promise<Claims[]> {
     const key = await openInstallationKey(installation.vault.store, installation.vault.halves)
     const seen: Claims[] = []
-    let bodies: string[] = []
+    const bodies: string[] = []
+    async function put(claims: Claims, sent: readonly string[]): Promise<void> {
+      const data = sealResultSet(sent, claims.iss, key)
+      await installation.queues.add(resultsQueue(claims.iss, claims.reply_to), { id: `s_${randomUUID()}`, data })
+    }
     const worker = installation.queues.work(
       'token-lifecycle',
       async job => {
-        const peeked = peek((job.data as { jws: string }).jws)
-        if (typeof peeked === 'string') throw new Error(peeked)
-        const claims = peeked.payload as Claims
+        const claims = claimsOf(job)
         seen.push(claims)
-        const id = receiptId(claims.client_id ?? claims.iss, claims.jti)
-        const now = new Date().toISOString()
-        const isRefused = isOlder && claims.result_sets !== undefined
-        const details = { 'body.result_sets': { message: 'Unknown.', code: 'field_unknown' } }
-        const error = { code: 400, message: 'Refused.', details, timestamp: 1, reversal_status: 'NONE' }
-        const revision = isRefused ? 1 : 2
-        const end = isRefused ? { status: 'FAILED', code: 400, error } : { status: 'SUCCEEDED', code: 204 }
-        bodies.push(
-          JSON.stringify({
-            ...{ v: 1, type: 'result', result_id: resultId(id, revision), receipt_id: id, revision, ...end },
-            ...{ kind: claims.kind, jti: claims.jti, attempt: 1, accepted_at: now, completed_at: now },
-          }),
-        )
-        if (bodies.length === together) {
-          const data = sealResultSet(bodies, claims.iss, key)
-          bodies = []
-          await installation.queues.add(resultsQueue(claims.iss, claims.reply_to), { id: `s_${randomUUID()}`, data })
+        if (refusals > 0 && claims.result_sets !== undefined) {
+          await put(claims, [bodyOf(claims, 1, true)])
+          return { done: true }
         }
+        for (let revision = 2; revision <= refusals; revision += 1) await put(claims, [bodyOf(claims, revision, true)])
+        bodies.push(bodyOf(claims, refusals + 1, false))
+        if (bodies.length === together) await put(claims, bodies.splice(0))
         return { done: true }
       },
       { concurrency: 10 },
     )
+    closers.push(() => worker.close(1_000))
     await worker.ready
-    return { seen, worker }
+    return seen
   }
   const askAll = (names: readonly string[]) =>
     Promise.all(
@@ -84,18 +103,43 @@ describeStore('a gateway that reads result sets', engine => {
     )
 
   it('gives each caller its answer out of one set', async () => {
-    const { seen, worker } = await startWorker(3, false)
+    const seen = await startWorker(3, 0)
     const ends = await askAll(['one', 'two', 'three'])
     expect(ends.map(end => end.end === 'answered' && end.result.jti)).toEqual(['one', 'two', 'three'])
     expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, true, true])
-    await worker.close(1_000)
   })
 
   it('sends a job again without the claim if an older worker refuses it, and tells its caller nothing of that', async () => {
-    const { seen, worker } = await startWorker(1, true)
+    const seen = await startWorker(1, 1)
     const [end] = await askAll(['older'])
     expect(end).toMatchObject({ end: 'answered', result: { status: 'SUCCEEDED', jti: 'older' } })
     expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
-    await worker.close(1_000)
+  })
+
+  it('ignores a refusal of the claim that comes twice', async () => {
+    const seen = await startWorker(1, 2)
+    const [end] = await askAll(['twice'])
+    expect(end).toMatchObject({ end: 'answered', result: { status: 'SUCCEEDED', jti: 'twice', revision: 3 } })
+    expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
+  })
+
+  it('sends a reversal without the claim, because a worker of an older release may get it days later', async () => {
+    const hasty = await open(300)
+    closers.push(hasty.close, () => installation.queues.obliterate('token-lifecycle'))
+    const end = await hasty.ask(callerOf(), 'token-lifecycle', lifecycle(), { idempotencyKey: 'late' })
+    expect(end).toEqual({ end: 'late', reversalStatus: 'REQUIRED' })
+    const reversals: Claims[] = []
+    const worker = installation.queues.work(
+      'reversal',
+      async job => {
+        reversals.push(claimsOf(job))
+        return { done: true }
+      },
+      { concurrency: 1 },
+    )
+    closers.push(() => worker.close(1_000))
+    await until(() => reversals.length === 1, { what: 'the reversal' })
+    expect(reversals[0]).toHaveProperty('reply_to')
+    expect(reversals[0]).not.toHaveProperty('result_sets')
   })
 })
