@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
+import type { Kind } from '../../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { REVERSAL_STATUSES, type ReversalStatus } from '../../../src/job/problem.ts'
@@ -54,6 +55,7 @@ interface TimedOut {
   reversed: PromiseWithResolvers<true>
   /** `REQUIRED` until the reversal is answered, then how it ended. */
   status: ReversalStatus
+  kind: Kind
 }
 
 /** The lifetime of a reversal: the longest that an envelope may have, because workers may be away for long. */
@@ -97,17 +99,18 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     if (!handed.signal.aborted)
       log.error({ receipt: receiptId }, 'a reversal was neither queued nor stored before the end of the process')
   }
-  function remember(receiptId: string, reversalId: string, requestDigest: string): void {
+  function remember({ receiptId, kind }: Operation, reversalId: string, requestDigest: string): void {
     const [oldest] = timedOut.keys()
     if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
     if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
-    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>(), status: 'REQUIRED' })
+    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>(), status: 'REQUIRED', kind })
     byReversal.set(reversalId, receiptId)
   }
 
   return {
-    async reverse(caller, { receiptId, envelopeDigest: digest, mayBeQueued }, requestDigest) {
+    async reverse(caller, operation, requestDigest) {
+      const { receiptId, envelopeDigest: digest, mayBeQueued } = operation
       if (!mayBeQueued()) return timedOut.get(receiptId)?.status ?? 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
@@ -115,7 +118,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)
-      remember(receiptId, reversalId, requestDigest)
+      remember(operation, reversalId, requestDigest)
       const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
       const keep = () => storeReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
       const handed = handOver(receiptId, add, keep).finally(() => pending.delete(receiptId))
@@ -129,7 +132,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       byReversal.delete(receipt_id)
       const known = timedOut.get(receiptId)
       if (!known) return
-      known.status = statusOf(record)
+      known.status = statusOf(record, known.kind)
       known.reversed.resolve(true)
     },
     isOtherRequest: (receiptId, requestDigest) => {
@@ -149,9 +152,13 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   }
 }
 
-/** How a reversal ended by its result's record. Without one the reversal failed: nobody knows what is left to undo. */
-function statusOf(record: Record<string, unknown> | undefined): ReversalStatus {
-  return REVERSAL_STATUSES.find(status => status === record?.['reversal_status']) ?? 'REQUIRED'
+/**
+ * How a reversal ended by its result's record. Without one the reversal failed: nobody knows what is left to undo. A
+ * lifecycle action may be a deletion, which stands although its reversal says `COMPLETED`; a repeat that has time is told.
+ */
+function statusOf(record: Record<string, unknown> | undefined, kind: Kind): ReversalStatus {
+  const said = REVERSAL_STATUSES.find(status => status === record?.['reversal_status']) ?? 'REQUIRED'
+  return said === 'COMPLETED' && kind === 'token-lifecycle' ? 'REQUIRED' : said
 }
 
 /** Stores a reversal as an operation; the sweepers queue it until it is answered. */

@@ -12,8 +12,8 @@ import { openLog } from '../../../../src/log.ts'
 import { until } from '../../../support/until.ts'
 
 const CALLER = { client: { clientId: 'c' } } as never
-const operationOf = (mayBeQueued: boolean) =>
-  ({ receiptId: 'r', envelopeDigest: Buffer.alloc(32), mayBeQueued: () => mayBeQueued }) as never
+const operationOf = (mayBeQueued: boolean, kind = 'token-create') =>
+  ({ kind, receiptId: 'r', envelopeDigest: Buffer.alloc(32), mayBeQueued: () => mayBeQueued }) as never
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -79,6 +79,15 @@ it.each([
   reversals.resolve({ receipt_id, ...answer } as never)
   expect(await reversals.awaitReversal('r', Date.now() + 10_000)).toBe(true)
   expect(await reversals.reverse(CALLER, operationOf(false), 'digest')).toBe(status)
+  await reversals.close()
+})
+
+it('a repeat of a lifecycle action, which may be a deletion that stands, is not told that it was undone', async () => {
+  const reversals = openReversals()
+  await reversals.reverse(CALLER, operationOf(true, 'token-lifecycle'), 'digest')
+  const receipt_id = receiptId('c', reversalJti('r', Buffer.alloc(32).toString('base64url')))
+  reversals.resolve({ receipt_id, record: { reversal_status: 'COMPLETED' } } as never)
+  expect(await reversals.reverse(CALLER, operationOf(false, 'token-lifecycle'), 'digest')).toBe('REQUIRED')
   await reversals.close()
 })
 
