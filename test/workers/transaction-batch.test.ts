@@ -29,6 +29,9 @@ const HOSTILE = [
   '\ud83d',
   '',
   'x'.repeat(65),
+  // Too long for columns; the second is a good token reference, because characters are counted there.
+  'x'.repeat(256),
+  '😀'.repeat(200),
 ]
 /** Values for a line, of which some are refused. */
 const changed = fc.record(
@@ -43,7 +46,7 @@ const changed = fc.record(
     type: fc.constantFrom(...TRANSACTION_TYPES, 'GIFT'),
     brand: fc.constantFrom('NULL', 'CB_2', 'visa', undefined),
     masked_card: fc.constantFrom(undefined, '411111******1111', '41111111****1111', '4111'),
-    token_reference: fc.constantFrom(undefined, 'NULL, "{a}" \\ or so', '4111 1111 1111 1111'),
+    token_reference: fc.constantFrom(undefined, 'NULL, "{a}" \\ or so', '4111 1111 1111 1111', '😀'.repeat(200)),
     currency: fc.constantFrom('EUR', 'KWD', 'XAU', 'eur'),
     created_at: fc.constantFrom('2026-01-31T23:59:59.999999Z', '2024-02-29T00:00:00.5Z', '2026-02-29T00:00:00Z'),
     settled_at: fc.constantFrom(undefined, '2000-01-01T00:00:00Z', '2099-12-31T23:59:59.000001Z', '2026-01-01'),

@@ -29,20 +29,24 @@ export interface TransactionColumns extends Readonly<Record<TextField, readonly 
 }
 
 export const LINE_MAX = 2_147_483_647
+/** In UTF-16 units: one text may stand for all lines of a chunk, and is then checked once for each of them. */
+const TEXT_UNITS_MAX = 255
 const NAMES: readonly string[] = ['line', ...TRANSACTION_FIELDS, 'others']
 const UID_DIGITS = 32
 const HEX = /^[0-9a-f]*$/
 /** A UUID in lower case. */
 export const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
+const TEXT_SCHEMA = { type: 'string', maxLength: TEXT_UNITS_MAX }
+
 /** The columns as a schema. A test holds the text of the example and its digest against it. */
 export const COLUMNS_SCHEMA = {
   description:
-    'Most lines of the chunk, as arrays of their values: canonical JSON without blanks, its members in this order. A column of texts has one value if its values are all the same; an empty text is no value. `others` are the places in the chunk, from 0, of the lines in `transactions`. Send it only while `features` of the list of live keys names `ledger_columns`.',
+    'Most lines of the chunk, as arrays of their values: canonical JSON without blanks, its members in this order. A column of texts has one value if its values are all the same; an empty text is no value, and no text is longer than 255 UTF-16 units. `others` are the places in the chunk, from 0, of the lines in `transactions`. Send it only while `features` of the list of live keys names `ledger_columns`.',
   type: 'object',
   properties: {
     line: { type: 'array', items: { type: 'integer', minimum: 1, maximum: LINE_MAX } },
-    ...Object.fromEntries(TRANSACTION_FIELDS.map(name => [name, { type: 'array', items: { type: 'string' } }])),
+    ...Object.fromEntries(TRANSACTION_FIELDS.map(name => [name, { type: 'array', items: TEXT_SCHEMA }])),
     transaction_uid: { type: 'string', pattern: '^([0-9a-f]{32})*$' },
     others: { type: 'array', items: { type: 'integer', minimum: 0 } },
   },
@@ -106,10 +110,14 @@ const FIELDS: ReadonlySet<string> = new Set(TRANSACTION_FIELDS)
 function fits(transaction: Readonly<Record<string, unknown>>): boolean {
   for (const name in transaction) {
     const value = transaction[name]
-    if (value !== undefined && (typeof value !== 'string' || value === '' || !FIELDS.has(name))) return false
+    if (value !== undefined && (!isText(value) || value === '' || !FIELDS.has(name))) return false
   }
   const { transaction_uid: uid } = transaction
   return typeof uid === 'string' && UID.test(uid)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= TEXT_UNITS_MAX
 }
 
 function columnOf(lines: readonly TransactionLine[], name: TextField): string[] {
@@ -120,7 +128,7 @@ function columnOf(lines: readonly TransactionLine[], name: TextField): string[] 
   return lines.map(({ transaction }) => (transaction[name] ?? '') as string)
 }
 
-/** Whether a value has the form of columns. Their texts aren't checked. */
+/** Whether a value has the form of columns. Of their texts only the length is checked. */
 export function isColumns(value: unknown): value is TransactionColumns {
   if (typeof value !== 'object' || value === null) return false
   const names = Object.keys(value)
@@ -137,7 +145,7 @@ export function isLineNumber(value: unknown): value is number {
 
 /** Several values that are all the same would be another text for one value. */
 function isColumn(column: unknown, count: number): boolean {
-  if (!Array.isArray(column) || !column.every(value => typeof value === 'string')) return false
+  if (!Array.isArray(column) || !column.every(isText)) return false
   if (column.length === 1) return count >= 1
   return column.length === count && (count === 0 || column.some(value => value !== column[0]))
 }

@@ -114,6 +114,6 @@ function markMasked(columns: TransactionColumns, found: Set<number>): void {
     const texts = columns[name]
     if (!texts.some(couldHoldNumber)) continue
     for (let at = 0; at < line.length; at += 1)
-      if (holdsMasked(valueAt(texts, at), valueAt(masked, at) || undefined)) found.add(at)
+      if (!found.has(at) && holdsMasked(valueAt(texts, at), valueAt(masked, at) || undefined)) found.add(at)
   }
 }

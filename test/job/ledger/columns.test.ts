@@ -5,9 +5,18 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ledgerText } from '../../../src/job/envelope/digest.ts'
-import { inColumns, isColumns, spread, type TransactionLine, without } from '../../../src/job/ledger/columns.ts'
+import {
+  inColumns,
+  isColumns,
+  spread,
+  TEXT_FIELDS,
+  type TransactionColumns,
+  type TransactionLine,
+  without,
+} from '../../../src/job/ledger/columns.ts'
 import { isPlain, notPlainIn } from '../../../src/job/ledger/plain.ts'
-import { linesIn, linesOf, TransactionBatch } from '../../../src/job/transaction-batch.ts'
+import { OWN_TEXTS } from '../../../src/job/ledger/transaction.ts'
+import { columnsOf, linesIn, linesOf, TransactionBatch } from '../../../src/job/transaction-batch.ts'
 import { transactionOf } from '../../producers/ingest/sample.ts'
 
 const ENTITY = '7d9f1c52-3f0e-4a7b-9c1d-2b8e6f4a5d30'
@@ -125,6 +134,41 @@ describe('transactions in columns', () => {
       expect(error?.issues, JSON.stringify(given)).toMatchObject([{ path: ['columns'], params: { reason } }])
     }
     expect(TransactionBatch.safeParse(requestOf({ columns, transactions })).success).toBe(true)
+  })
+
+  it('hold texts up to 255 UTF-16 units; a line with a longer one stands beside them, and other columns are refused', () => {
+    const long = (reference: string) => ({ line: 2, transaction: { ...sample(0), merchant_reference: reference } })
+    const after = { line: 3, transaction: sample(1) }
+    for (const reference of ['x'.repeat(255), `x${'😀'.repeat(127)}`])
+      expect(inColumns([long(reference), after])).toMatchObject({ columns: { line: [2, 3] }, transactions: [] })
+    for (const reference of ['x'.repeat(256), '😀'.repeat(128)]) {
+      const made = inColumns([long(reference), after])
+      expect(made).toMatchObject({ columns: { line: [3], others: [0] }, transactions: [long(reference)] })
+      const parsed = TransactionBatch.parse(requestOf(made))
+      expect(linesOf(parsed)).toEqual([long(reference), after])
+      for (const name of TEXT_FIELDS) {
+        const wrong = { ...made.columns, [name]: [reference] }
+        const { error } = TransactionBatch.safeParse(requestOf({ ...made, columns: wrong }))
+        expect(error?.issues, name).toMatchObject([{ path: ['columns'], params: { reason: 'field_type' } }])
+      }
+    }
+  })
+
+  it('are refused or checked in under a second, whatever text a column of one value has', () => {
+    const many = Array.from({ length: 1_000 }, (_, index) => ({ line: index + 1, transaction: sample(index) }))
+    const { columns } = inColumns(many)
+    const began = performance.now()
+    for (const text of ['4'.repeat(700_000), '4-'.repeat(350_000), '4'.repeat(255), '4 '.repeat(127)]) {
+      const same = Object.fromEntries(OWN_TEXTS.map(name => [name, [text]]))
+      const request = requestOf({
+        columns: { ...columns, ...same, masked_card: ['411111******1111'] },
+        transactions: [],
+      })
+      const { data } = TransactionBatch.safeParse(request)
+      expect(data === undefined).toBe(text.length > 255)
+      if (data) expect(notPlainIn(columnsOf(data) as TransactionColumns).size).toBe(many.length)
+    }
+    expect(performance.now() - began).toBeLessThan(1_000)
   })
 
   it('are at least one line and at most 1,000, with those beside them', () => {
