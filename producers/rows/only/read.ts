@@ -71,12 +71,15 @@ function entriesOf(path: string, head: string): AsyncIterable<FoundEntry> {
 
 function formOf(head: string): 'objects' | 'table' | 'lines' {
   if (head.startsWith('{')) return 'objects'
-  return isHeader(head, ',') ? 'table' : 'lines'
+  // A line in quotes is CSV, also where it is one column.
+  return isHeader(head, ',') || head.startsWith('"') ? 'table' : 'lines'
 }
+
+const unquoted = (name: string) => name.replace(/^"(.*)"$/, '$1')
 
 /** Whether the line names several columns, one of which can be listed. */
 function isHeader(line: string, delimiter: string): boolean {
-  const columns = line.split(delimiter).map(name => name.replace(/^"(.*)"$/, '$1'))
+  const columns = line.split(delimiter).map(unquoted)
   return columns.length > 1 && KEYS.some(key => columns.includes(key))
 }
 
@@ -84,18 +87,17 @@ function isHeader(line: string, delimiter: string): boolean {
 const isOtherTable = (head: string) => [';', '\t', '|'].some(delimiter => isHeader(head, delimiter))
 
 /**
- * Reads a list of references, one a line, with or without the header `reference`. Any other form is refused, because lines
- * of it would be passed over.
+ * Reads a list of references, one a line, with or without the header `reference`, or a table in quotes with that column
+ * alone. Any other form is refused, because lines of it would be passed over.
  */
 export async function readReferences(path: string): Promise<ReadonlySet<string>> {
   const wanted = 'Give a text file with one id on each line.'
   const found = new Set<string>()
   try {
     const head = await headOf(path)
-    if (formOf(head) !== 'lines' || head === 'customer')
-      throw new FileError('usage', `${path} is not a list of ids alone.`, wanted)
-    for await (const { reference } of lines(path, head === 'reference' ? head : undefined))
-      if (reference !== undefined) found.add(reference)
+    const isOfIds = formOf(head) === 'lines' ? head !== 'customer' : unquoted(head) === 'reference'
+    if (!isOfIds || isOtherTable(head)) throw new FileError('usage', `${path} is not a list of ids alone.`, wanted)
+    for await (const { reference } of entriesOf(path, head)) if (reference !== undefined) found.add(reference)
     return found
   } catch (error) {
     throw cannotRead(path, wanted, error)
@@ -166,7 +168,7 @@ async function* tableRows(path: string): AsyncGenerator<Entry> {
     for (const { line, fields, rejected } of rows) {
       if (rejected !== undefined) throw notListed(path, line, 'Give each row the columns of the header.')
       if (columns === undefined) {
-        columns = fields
+        columns = headerOf(path, fields)
         continue
       }
       const cellOf = (name: string) => fields[columns?.indexOf(name) ?? -1] || undefined
@@ -178,6 +180,13 @@ async function* tableRows(path: string): AsyncGenerator<Entry> {
       if (reference !== given) yield entryOf({ reference, customer, account })
     }
   }
+}
+
+/** Throws a FileError if no column can be listed. */
+function headerOf(path: string, columns: readonly string[]): readonly string[] {
+  if (KEYS.some(key => columns.includes(key))) return columns
+  const next = 'Give it a header of these names, or write it without quotes.'
+  throw new FileError('usage', `${path} is a table without a column reference or customer.`, next)
 }
 
 /** Whether it is a file that `migrate` wrote: those guard texts that a spreadsheet would take for a formula. */

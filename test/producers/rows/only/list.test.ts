@@ -41,6 +41,16 @@ it('refuses a table whose columns are not separated by commas, because no row wo
     await expect(listOf(text), text).rejects.toThrow(/columns of .* are not separated by commas.*Write the list as CSV/)
 })
 
+it('reads a table of one column in quotes without its quotes', async () => {
+  for (const [key, text] of [
+    ['reference', '"reference"\n"A-1"\n'],
+    ['customer', '\uFEFF"customer"\r\n"A-1"\r\n'],
+  ] as const)
+    expect((await listOf(text)).shapes).toEqual([{ members: [key], keys: new Set(['A-1']) }])
+  for (const text of ['"A-1"', '"A-1"\n"A-2"\n'])
+    await expect(listOf(text), text).rejects.toThrow(/table without a column reference or customer.*without quotes/)
+})
+
 it('refuses a row of a table that names nothing, with its line', async () => {
   await expect(listOf('customer,reference\ncus_1,a\n,\n')).rejects.toThrow(/line 3 names no reference/)
 })
@@ -60,7 +70,15 @@ it('reads a list of ids alone only where nothing else is in it', async () => {
   }
   expect(await ids('reference\na\nb\n')).toEqual(['a', 'b'])
   expect(await ids('a,1\nb\n')).toEqual(['a,1', 'b'])
-  for (const text of ['customer,reference\n,a\ncus_1,b\n', '{"reference":"a"}\n', 'customer\ncus_1\n'])
+  expect(await ids('"reference"\n"A-1"\n\n"A ""2"""\nA-3\n')).toEqual(['A-1', 'A "2"', 'A-3'])
+  const wrong = [
+    'customer,reference\n,a\ncus_1,b\n',
+    '{"reference":"a"}\n',
+    'customer\ncus_1\n',
+    '"customer"\n"cus_1"\n',
+  ]
+  const others = ['reference;name\nA-1;x\n', 'name\treference\nx\tA-1\n', '"reference"|"name"\n"A-1"|"x"\n']
+  for (const text of [...wrong, ...others, '"A-1"\n"A-2"\n'])
     await expect(ids(text), text).rejects.toThrow(/is not a list of ids alone.*one id on each line/)
 })
 
