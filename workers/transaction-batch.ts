@@ -136,8 +136,8 @@ function readRows(
 
 /**
  * Reads a chunk whose request has columns: its plain lines stay there, and each other line is read by itself. Undefined
- * for a chunk that is read line by line: one without columns or with few lines, a part of a chunk, a chunk of a
- * cancelled batch, or one whose line numbers don't grow, because outcomes are sorted by them.
+ * for a chunk that is read line by line: one without columns, a part of a chunk, a chunk with lines that the attempt
+ * leaves out, a chunk of a cancelled batch, or one whose line numbers don't grow, because outcomes are sorted by them.
  */
 function readColumns(
   work: Work<TransactionBatch>,

@@ -225,6 +225,23 @@ describe('a transaction-batch', () => {
     }
   })
 
+  it('is another chunk if a repeat puts other lines beside its columns', async () => {
+    const batchId = newBatch()
+    const lines = made('split', 3).map((transaction, index) => ({ line: index + 1, transaction }))
+    const [first, ...rest] = lines
+    const sendSplit = (members: object) =>
+      client.call('transaction-batch', { batch_id: batchId, chunk: 0, ...members } as never, { jti: `${batchId}-0` })
+    const { columns } = inColumns(rest)
+    const split = { columns: { ...columns, others: [0] }, transactions: [first] }
+    const stored = await sendSplit(split)
+    expect(stored.counts).toMatchObject({ CREATED: 3 })
+    expect((await sendSplit(split)).counts).toEqual(stored.counts)
+    expect(await sendSplit(inColumns(lines))).toMatchObject({
+      code: 400,
+      error: { details: { 'body.jti': { code: 'jti_reused' } } },
+    })
+  })
+
   it('is refused as a whole without its role, under another jti than its chunk’s, and in a batch of tokens', async () => {
     const { credentials } = await installation.addClient('reader', { roles: ['TOKEN_READ'] })
     const reader = await installation.connect({ credentials })

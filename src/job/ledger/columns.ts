@@ -1,7 +1,8 @@
 // The lines of a chunk of transactions in columns: the form of a request whose `columns` hold most lines as arrays, one for
 // each field, and whose `transactions` hold the others. A line as an object is four times as long, because it repeats the
-// names of its members and what all lines of a file have in common. The text is canonical: the same lines have one text,
-// because a receipt recognises a repeated chunk by it. Workers check the lines; only another form is refused here.
+// names of its members and what all lines of a file have in common. A receipt recognises a repeated chunk by its text.
+// `inColumns` makes one text of the same lines; another sender may put any line into `transactions`, and must split a
+// repeat in the same way. Workers check the lines; only another form is refused here.
 import { inOrder } from '../block/record-columns.ts'
 import { TRANSACTION_FIELDS, type TransactionField } from './transaction.ts'
 
