@@ -136,7 +136,9 @@ const NEXT: Record<string, string> = {
 }
 
 function refusedChunk(number: number, { error }: Result): FileError {
-  const [field = 'body', detail] = Object.entries(error?.details ?? {})[0] ?? []
+  const details = Object.entries(error?.details ?? {})
+  // A worker that doesn't know `columns` also finds too few lines beside them.
+  const [field = 'body', detail] = details.find(([, { code }]) => code === 'field_unknown') ?? details[0] ?? []
   const reason = detail?.code ?? 'internal'
   const wrong = `Chunk ${number} was refused: ${field}: ${detail?.message ?? error?.message ?? reason}`
   return new FileError('input', wrong, NEXT[reason] ?? 'Correct that, then run the same command again.')

@@ -2,11 +2,13 @@
 // and a ledger and results that don't show the form. Each line stands once, though workers are killed.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
 import { ingest } from '../../../producers/ingest/run.ts'
 import { readCompact } from '../../../src/job/envelope/envelope.ts'
 import type { QueuedJob, Queues } from '../../../src/queue/engine.ts'
+import type { Supervised } from '../../../workers/process/supervise.ts'
 import { childrenRunning, kill9 } from '../../chaos/bundle.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
@@ -16,15 +18,17 @@ import { CSV_HEADER, csvRowOf, transactionOf } from './sample.ts'
 const NOBODY = async () => []
 const ALL = async () => ['ledger_columns']
 const CHUNK = 100
+const OLDER = fileURLToPath(new URL('../../support/scripts/older-worker.ts', import.meta.url))
 
 describeOnRedis('the form of a batch of transactions', engine => {
   let installation: Installation
+  let workers: Supervised
   /** The forms in which each chunk was sent, chunk after chunk. */
   let forms: string[] = []
   let files = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['bulk'], processes: 2 })
+    workers = await installation.startWorkers({ roles: ['bulk'], processes: 2 })
   })
   afterAll(() => installation?.close())
 
@@ -81,17 +85,51 @@ describeOnRedis('the form of a batch of transactions', engine => {
     expect(await ledger(file)).toHaveLength(4_000)
   }, 240_000)
 
-  /** One line in ten is refused, most of them by workers. */
-  async function sample(rows: number): Promise<string> {
+  it('is rows from the first chunk on where an older worker refuses columns', async () => {
+    await change(OLDER)
+    const ended = await run(await sample(300, 'good'), ALL)
+    expect(ended.forms).toEqual(['columns', 'rows', 'rows', 'rows'])
+    expect(ended.summary).toMatchObject({ complete: true, counts: { CREATED: 300, REJECTED: 0 } })
+    await change()
+  })
+
+  it('ends the run where an older worker starts in the midst of columns, and goes on once it is upgraded', async () => {
+    for (const lines of ['good', 'some refused'] as const) {
+      const file = await sample(300, lines)
+      const onSend = async (count: number) => {
+        if (count === 2) await change(OLDER)
+      }
+      await expect(run(file, ALL, { onSend })).rejects.toMatchObject({
+        message: expect.stringMatching(
+          /^Chunk [12] was refused: body\.columns: .*The workers are of an older release/s,
+        ),
+      })
+      await change()
+      const ended = await run(file, ALL)
+      // A refusal of the first run that comes late has its chunk tried in rows.
+      expect(ended.forms.slice(0, 2)).toEqual(['columns', 'columns'])
+      expect(ended.summary).toMatchObject({ complete: true, counts: { CREATED: 300, FAILED: 0 } })
+      expect(await ledger(file)).toHaveLength(300)
+    }
+  }, 120_000)
+
+  /** Replaces the workers. */
+  async function change(script?: string): Promise<void> {
+    await workers.close()
+    workers = await installation.startWorkers({ roles: ['bulk'], ...(script && { script }) })
+  }
+
+  /** One line in ten is refused, most of them by workers, unless all are good. */
+  async function sample(rows: number, lines: 'good' | 'some refused' = 'some refused'): Promise<string> {
     files += 1
     const file = join(installation.dataDir, `form-${files}.csv`)
-    const lines = Array.from({ length: rows }, (_, index) => {
+    const written = Array.from({ length: rows }, (_, index) => {
       const made = transactionOf(index, { entity: ENTITY, seed: file })
       const row = csvRowOf(index % 3 === 0 ? { ...made, merchant_reference: `JOSÉ ${index}` } : made)
       const wrong = { ...transactionOf(index, { entity: ENTITY, seed: `wrong ${file}` }), masked_card: `4111 ${index}` }
-      return index % 10 === 0 ? [row, csvRowOf(wrong)] : [row]
+      return lines === 'some refused' && index % 10 === 0 ? [row, csvRowOf(wrong)] : [row]
     })
-    await writeFile(file, `${[CSV_HEADER, ...lines.flat()].join('\n')}\n`)
+    await writeFile(file, `${[CSV_HEADER, ...written.flat()].join('\n')}\n`)
     return file
   }
 
@@ -114,7 +152,8 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
     batchId?: string
     /** The run stops after so many chunks were sent. */
     stopAfter?: number
-    onSend?: (count: number) => void
+    /** Called before each chunk is sent, which waits for it. */
+    onSend?: (count: number) => Promise<void> | void
   }
 
   async function run(
@@ -126,7 +165,7 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
     const stop = new AbortController()
     const queues = watched(installation.queues, () => {
       if (forms.length === stopAfter) stop.abort()
-      onSend?.(forms.length)
+      return onSend?.(forms.length)
     })
     const deps: FileRunDeps = {
       ...{ queues, credentials: installation.credentials, clock: Date.now, log: silent, features },
@@ -137,24 +176,24 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
     return { summary, forms }
   }
 
-  function watched(queues: Queues, onSend: () => void): Queues {
+  function watched(queues: Queues, onSend: () => Promise<void> | void): Queues {
     const sent = new Set<string>()
-    const see = (job: QueuedJob) => {
+    const see = async (job: QueuedJob) => {
       const { request } = (readCompact((job.data as { jws: string }).jws)?.payload ?? {}) as { request?: object }
       const form = request && 'columns' in request ? 'columns' : 'rows'
       // A job that the queue still has is put there again.
       if (!sent.has(`${job.id} ${form}`)) forms.push(form)
       sent.add(`${job.id} ${form}`)
-      onSend()
+      await onSend()
     }
     return {
       ...queues,
-      add(queue, job) {
-        see(job)
+      async add(queue, job) {
+        await see(job)
         return queues.add(queue, job)
       },
-      addBulk(queue, jobs) {
-        jobs.forEach(see)
+      async addBulk(queue, jobs) {
+        for (const job of jobs) await see(job)
         return queues.addBulk(queue, jobs)
       },
     }
