@@ -30,7 +30,7 @@ export interface Answered<T extends BulkItem> {
 export interface BulkOptions {
   /** How many asks may be sent without the caller having received their results (1,000). */
   inFlight?: number
-  /** BullMQ's priority; 0 comes first (default 10). */
+  /** BullMQ's priority: a whole number from 0, which comes first, to 2,097,151 (default 10). */
   priority?: number
 }
 

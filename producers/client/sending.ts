@@ -8,7 +8,7 @@ import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
-import type { Queues } from '../../src/queue/engine.ts'
+import { PRIORITY_MAX, type Queues } from '../../src/queue/engine.ts'
 import { openPut } from '../../src/queue/put-jobs.ts'
 import { every } from '../../src/recurring.ts'
 import type { Ask } from '../ask.ts'
@@ -29,7 +29,7 @@ export interface SubmitOptions {
   reference?: string | undefined
   sequence?: number | undefined
   expiresInMs?: number | undefined
-  /** BullMQ's priority; 0 comes first (default 0). */
+  /** BullMQ's priority: a whole number from 0, which comes first and is the default, to 2,097,151. */
   priority?: number | undefined
   /** The encrypted records of a `token-batch` (token-batch.ts). */
   block?: string | undefined
@@ -89,6 +89,11 @@ function askIn({ kind, signed }: Job): Ask {
   return { kind, request: request as Ask['request'] }
 }
 
+/** Checked here, because a job with a wrong priority would fail all jobs that go to the queue with it. */
+function isPriority(priority: number | undefined): boolean {
+  return priority === undefined || (Number.isInteger(priority) && priority >= 0 && priority <= PRIORITY_MAX)
+}
+
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
   const { queues, credentials, trusted, replyTo, resultSets, clock, log } = deps
   const { clientId } = credentials.signingKey
@@ -109,6 +114,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
     const { reference, sequence, expiresInMs, priority } = given
+    if (!isPriority(priority)) throw new RefusedError(refuse('field_range', 'body.priority'), clock())
     // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined

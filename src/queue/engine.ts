@@ -13,6 +13,9 @@ export interface QueueOptions {
   log: Logger
 }
 
+/** The highest priority. BullMQ refuses a whole call because of one job above it. */
+export const PRIORITY_MAX = 2_097_151
+
 export interface QueuedJob {
   /**
    * The job's id, deterministic: `[A-Za-z_][A-Za-z0-9_-]{0,127}`. While a job with this id exists, adding another one
@@ -21,7 +24,7 @@ export interface QueuedJob {
   id: string
   /** Any JSON value. */
   data: unknown
-  /** Undefined or 0 comes first, then 1, 2, …; `submit` uses 10. */
+  /** Undefined or 0 comes first, then 1, 2, … up to `PRIORITY_MAX`; `submit` uses 10. */
   priority?: number
   /**
    * For jobs that consumers outside of tokenmill take, which obey these options: the job is offered until it is taken,

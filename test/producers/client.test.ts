@@ -80,6 +80,9 @@ describeRedis('client', () => {
       client.submit('token-lifecycle', lifecycle(), { reference: 'line\nbreak' }),
       client.submit('token-lifecycle', lifecycle(), { expiresInMs: 8 * 86_400_000 }),
       client.submit('token-lifecycle', lifecycle(), { block: 'a.b.c.d.e' }),
+      ...[1.5, -1, 2_097_152, Number.NaN, '1' as never].map(priority =>
+        client.submit('token-lifecycle', lifecycle(), { priority }),
+      ),
       client.submit('reversal' as 'report', {}),
       client.encryptCard({ cardNumber: '4111111111111111', cvv: '123' } as { cardNumber: string }),
     ]
@@ -100,6 +103,7 @@ describeRedis('client', () => {
       'body.reference',
       'body.exp',
       'body.block',
+      ...Array.from({ length: 5 }, () => 'body.priority'),
       'body.kind',
       'body.cvv',
     ])
@@ -125,6 +129,17 @@ describeRedis('client', () => {
     expect(seen[0]?.id).toBe(jobId(clientId(), 'order-7'))
     expect(seen[0]?.claims).toMatchObject({ iss: clientId(), aud: 'tokenmill', kind: 'token-lifecycle', sequence: 3 })
     expect(client.counts()).toEqual({ ...NOTHING_ACKNOWLEDGED, taken: 1 })
+  })
+
+  it('refuses a wrong priority to its caller alone, though all are sent together', async () => {
+    const client = await open()
+    const priorities = [0, 1.5, 10, 2_097_151, 3_000_000]
+    const sent = await Promise.allSettled(
+      priorities.map(priority => client.submit('token-lifecycle', lifecycle(), { priority })),
+    )
+    const failed = sent.map(end => (end.status === 'rejected' ? end.reason.name : undefined))
+    expect(failed).toEqual([undefined, 'RefusedError', undefined, undefined, 'RefusedError'])
+    expect((await queues.depth('token-lifecycle')).waiting).toBe(3)
   })
 
   it('encrypts a card, so that a create holds no clear digit', async () => {

@@ -1,10 +1,11 @@
 // Linux may group processes by session, and each worker process begins a session of its own: then only the priority of that
 // session counts. It is lowered for bulk work.
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, it } from 'vitest'
 import type { WorkerRole } from '../../../workers/process/worker-settings.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
 
 const read = (path: string) => {
   try {
@@ -24,22 +25,23 @@ describeStore('the session of a worker process', engine => {
     await installation?.close()
   })
 
-  /** The priority of the session's group, 0 being the usual one. */
-  async function priorityOf(role: WorkerRole, lockSeconds: string): Promise<number> {
+  /** Waits until the session's group of the worker process has this priority, 0 being the usual one. */
+  async function expectPriority(role: WorkerRole, lockSeconds: string, priority: number): Promise<void> {
     const workers = await installation.startWorkers({ roles: [role], env: { TOKENMILL_LOCK_SECONDS: lockSeconds } })
+    // The process tells that it is ready before it changes its priority, and replies to this afterwards.
+    await workers.snapshots()
     const [pid] = readdirSync('/proc').filter(name => isWorkerOfThisTest(name))
-    const [, nice] = /nice (-?\d+)/.exec(read(`/proc/${pid}/autogroup`)) ?? []
-    await workers.close()
-    return Number(nice)
+    const hasPriority = () => read(`/proc/${pid}/autogroup`).trimEnd().endsWith(` nice ${priority}`)
+    await until(hasPriority, { ms: 20_000, what: `the priority ${priority} of ${role}` }).finally(workers.close)
   }
 
   it.runIf(isGrouped)('has a low priority where it does bulk work', async () => {
-    expect(await priorityOf('bulk', '60')).toBe(10)
-    expect(await priorityOf('interactive', '60')).toBe(0)
+    await expectPriority('bulk', '60', 10)
+    await expectPriority('interactive', '60', 0)
   })
 
   it.runIf(isGrouped)('keeps the usual priority where locks must be renewed soon', async () => {
-    expect(await priorityOf('bulk', '4')).toBe(0)
+    await expectPriority('bulk', '4', 0)
   })
 })
 
