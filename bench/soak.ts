@@ -1,7 +1,8 @@
 // `npm run soak`: inspects generated streams of any size, migrates and ingests generated files, each twice, and runs at full
 // volume the suites that `npm test` runs with less. Nothing may be lost or doubled, and memory may not grow with the size.
 // `--rows 5000000` or `--bytes 2000000000` sets the size, `--engine postgres` selects the other engine, `--parts migrate`
-// selects some of inspect, migrate, ingest and suites. The last line is `N passed, N failed`.
+// selects some of inspect, migrate, ingest and suites, `--form CSV` sends CSV or nested JSON alone to inspect. The last line
+// is `N passed, N failed`.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     bytes: { type: 'string' },
     engine: { type: 'string', default: 'redis' },
+    form: { type: 'string', multiple: true },
     parts: { type: 'string', default: 'inspect,migrate,ingest,suites' },
   },
 })
@@ -31,7 +33,10 @@ const parts = values.parts.split(',')
 if (!Number.isSafeInteger(rows) || rows < 1) throw new Error('--rows and --bytes take a whole number above 0')
 
 const { check, counts } = openChecks()
-if (parts.includes('inspect')) await soakInspect({ bytes: Number(values.bytes ?? rows * BYTES_PER_ROW), check })
+if (parts.includes('inspect')) {
+  const { bytes = rows * BYTES_PER_ROW, form: forms } = values
+  await soakInspect({ bytes: Number(bytes), ...(forms && { forms }), check })
+}
 const place = await openPlace()
 try {
   const options: SoakOptions = { place, engine, rows, check }
