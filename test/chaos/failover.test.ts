@@ -1,5 +1,6 @@
 // The store fails over during a migration: its primary is killed, its standby is promoted, and the old primary comes
 // back and takes writes. DATABASE_URL names both hosts throughout.
+import { connect, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { openLog } from '../../src/log.ts'
@@ -12,6 +13,8 @@ import { until } from '../support/until.ts'
 import { type Chaos, childrenRunning, newScope, QUICK } from './bundle.ts'
 import { disturb, expectExactlyOnce, newFile, startMigrate } from './migration.ts'
 
+/** Longer than a process waits that has worked on the store before. */
+const ANSWER_MS = 2_500
 const CHUNK = 60
 const ROWS = 40 * CHUNK
 const COUNTS = `select (select count(*)::int from tokenmill.token) as tokens,
@@ -67,6 +70,22 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     expect(await pair.primary.ask(COUNTS)).toEqual(before)
     await until(() => chaos.installation.vault.store.writableServers() === 2, { ms: 20_000 })
   }, 240_000)
+
+  it('is on the later timeline for a process that has just begun, though that server answers late', async () => {
+    const late = createServer(client => {
+      const forward = () => client.pipe(connect(pair.standby.port, '127.0.0.1').once('error', () => client.destroy()))
+      client.once('error', () => undefined)
+      setTimeout(() => forward().pipe(client), ANSWER_MS)
+    })
+    await new Promise<void>(resolve => late.listen(0, '127.0.0.1', resolve))
+    const { port } = late.address() as { port: number }
+    const begun = startScript('test/chaos/witness.ts', [pair.url.replace(`:${pair.standby.port}`, `:${port}`)])
+    await begun.line(/on \d+\n/)
+    begun.write()
+    expect(await begun.exit).toMatchObject({ code: 0 })
+    expect(begun.stdout()).toMatch(new RegExp(`^on ${pair.standby.port}\n`))
+    late.close()
+  })
 
   it('is away while only the old primary answers, though that takes writes', async () => {
     const { store } = chaos.installation.vault

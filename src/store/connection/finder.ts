@@ -43,11 +43,13 @@ export interface Finder {
 }
 
 const KEEP_MS = 1_000
-const ASK_MS = 2_000
+/** How long a process waits for all hosts, and then for one that it may use. */
+const ASK_MS = { all: 2_000, one: 2_000 }
 /**
- * How long a process waits that has not worked on the store yet: on a busy host its own first steps may take seconds.
+ * The same of a process that has not worked on the store yet. It has seen no timeline, so it must not choose a primary
+ * that was left behind because the other host answers late; and on a busy host its own first steps may take seconds.
  */
-const FIRST_ASK_MS = 10_000
+const FIRST_ASK_MS = { all: 5_000, one: 10_000 }
 /** How often open connections are checked: a primary that was left behind, or hangs, may never close them. */
 const WATCH_MS = 5_000
 
@@ -152,13 +154,13 @@ function openFinder(address: Address): Finder {
 }
 
 /**
- * Asks all hosts at the same time. After `ASK_MS` it chooses among the hosts that have answered. If none of them may be
- * used, it waits for the others until `mostMs`.
+ * Asks all hosts at the same time. After `all` ms it chooses among the hosts that have answered. If none of them may be
+ * used, it waits for the others until `one` ms.
  */
 async function askAll(
   address: Address,
   judge: (answers: readonly Answer[]) => Choice,
-  mostMs: number,
+  ms: typeof ASK_MS,
 ): Promise<Choice> {
   const clients = address.hosts.map(host => ({ host, client: openProbe(address, host) }))
   const answers: Answer[] = []
@@ -167,9 +169,9 @@ async function askAll(
     for (const { client } of clients) client.cut()
   }
   const cutIfEnough = () => {
-    if (performance.now() - began >= ASK_MS && isEnough(judge, answers)) cut()
+    if (performance.now() - began >= ms.all && isEnough(judge, answers)) cut()
   }
-  const timers = [setTimeout(cutIfEnough, ASK_MS), setTimeout(cut, mostMs)]
+  const timers = [setTimeout(cutIfEnough, ms.all), setTimeout(cut, ms.one)]
   const ask = async ({ host, client }: (typeof clients)[number]) => {
     answers.push(await askOne(host, client))
     cutIfEnough()
