@@ -47,7 +47,7 @@ export function endingOf(thrown: unknown): Ending {
 
 const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
   store_away: 'check DATABASE_URL; where it is not set, see server.log in the data directory',
-  queue_away: 'check REDIS_URL',
+  queue_away: 'check REDIS_URL; where it is not set, the queues are in PostgreSQL: check DATABASE_URL',
   store_denied:
     'the user in DATABASE_URL of workers must be the one of `tokenmill schema login worker`, or own the schema tokenmill; PostgreSQL’s log names the table',
 }

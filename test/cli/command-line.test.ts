@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { endingOf } from '../../cli/ending.ts'
+import { Fault } from '../../src/errors.ts'
 import { startCommand } from '../support/process.ts'
 import { type Bench, cli, openBench } from './command-bench.ts'
 
@@ -102,5 +104,13 @@ describe('a server that is there', () => {
     none.pathname = '/no_such_database'
     const absent = await bench.cli(['client', 'list'], { env: { DATABASE_URL: none.href } })
     expect(absent.stderr).toBe('tokenmill: DATABASE_URL: the server has no such database\n')
+  })
+})
+
+describe('a queue server that is away', () => {
+  it('is told with the setting of either engine', () => {
+    const { status, line: said } = endingOf(new Fault('queue_away'))
+    expect(status).toBe(1)
+    expect(said).toMatch(/^The queue server cannot be reached\. \(check REDIS_URL; .* check DATABASE_URL\)$/)
   })
 })
