@@ -1,5 +1,5 @@
-// An effect: everything that one decision writes, as data. It lists the rows for each table and reads or runs nothing.
-// The kinds' handlers make effects; write-effect.ts writes them.
+// An effect: everything that one decision writes, as data. It is a list of rows for each table, without any code. The
+// kinds' handlers make effects; write-effect.ts writes them.
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
@@ -75,7 +75,7 @@ export interface FormerScheme {
   isInUse: boolean
 }
 
-/** What happens to the intents of one job whose provider calls must not stand. */
+/** What happens to the intents of a refused job, whose provider calls must be undone. */
 export interface Compensation {
   receiptId: string
   /** Intents whose effect a reversal must undo. */
