@@ -24,7 +24,7 @@ const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).m
 export const ClientFile = z.strictObject({
   client_id: clientId(),
   user_id: uuid(),
-  /** Undefined if nobody stored it: it is shown only once. Only HTTP needs it. */
+  /** Undefined if it wasn't stored in the file: it is shown only once, when it is made. Only HTTP needs it. */
   api_key: z.string().optional(),
   entity_id: uuid(),
   /**

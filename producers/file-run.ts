@@ -29,7 +29,10 @@ export interface FileRunDeps {
   checkKey?: KeyCheck | undefined
   /** Tells what workers understand, for such a caller. */
   features?: ReadFeatures | undefined
-  /** After so long without a word of all workers, nothing is sent that they must understand, ms. */
+  /**
+   * How long a run waits, in ms, until every live worker has announced a feature; then the run ends or sends without
+   * the feature.
+   */
   featureWaitMs?: number | undefined
 }
 

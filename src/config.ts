@@ -112,7 +112,10 @@ export interface Config {
   kek: string | undefined
   /** The file of this host's only key-encryption key. */
   kekFile: string | undefined
-  /** How long backups are kept: so long a key that wraps or seals nothing any more may still be needed. */
+  /**
+   * How long backups are kept, in days. For that long a key may be needed after it has wrapped or sealed its last
+   * value.
+   */
   backupDays: number
   audience: string
   receiptDays: number

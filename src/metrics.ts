@@ -92,7 +92,7 @@ function combine<L extends Labels>(labels: L | undefined): Record<NameOf<L>, str
   return series as Record<NameOf<L>, string>[]
 }
 
-/** One metrics page for several processes. The label `process` tells their series apart. */
+/** One metrics page for several processes. Their series differ in the label `process`. */
 export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()
 }

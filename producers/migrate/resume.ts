@@ -18,7 +18,7 @@ export interface Run {
   /** When the batch was first run, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
-  /** The form of the batch's records, where an earlier run tells it. */
+  /** The form of the batch's records, if the checkpoint or manifest of an earlier run names it. */
   told: BlockForm | undefined
   done(): boolean
   finish(): void

@@ -56,7 +56,7 @@ export interface Summary {
   rejects?: string | undefined
   return?: string | undefined
   manifest: string
-  /** False: stopped before the end; run the same command to go on. */
+  /** False: the run stopped before the end; the same command continues it. */
   complete: boolean
   /** Why the run stopped, if its options or its file caused that. */
   stopped: Stopped | undefined
@@ -149,7 +149,7 @@ async function runLocked(
     const { chunkRecords } = run
     if (options.profile && run.variant === 'run' && !run.checkpoint)
       deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
-    // A dry run stores no batch, so nobody needs its extent.
+    // A dry run stores no batch, so its extent isn't needed.
     const extent =
       validated && !options.dryRun
         ? await measureExtent(source, { ...rowOptions, migration: options.migration }, validated, chunkRecords)

@@ -7,7 +7,7 @@ import type { JobState, Queues } from '../../src/queue/engine.ts'
 import type { Announcement } from '../../src/store/job/outbox.ts'
 
 const UNREAD: readonly JobState[] = ['waiting', 'active', 'delayed']
-/** So many deliveries are read at once, of at most 64 KiB each if they are sets. */
+/** How many deliveries are read at once; a set has at most 64 KiB. */
 const PAGE = 50
 
 /** Reads the sets of the whole queue, unless the result lies there by itself. */

@@ -49,8 +49,8 @@ interface Entry {
 }
 
 /**
- * `packPath`: the pack's path, relative to which the pack names the file. `batches`: the batches of the pack, by which
- * lines are told apart.
+ * `packPath`: the pack's path, relative to which the pack names the file. `batches`: the batches of the pack; a line
+ * number counts within its batch.
  */
 export async function readDecisions(
   path: string,

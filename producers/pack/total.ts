@@ -70,7 +70,7 @@ export interface TotalAsk {
 }
 
 const LOOK_MS = 250
-/** A worker sends a job within seconds, if there is one; other jobs may stand before it in the queue. */
+/** A running worker sends the job of a part within seconds; other jobs may come before it in the queue. */
 const PATIENCE: Patience = { unsentMs: 120_000, stalledMs: 1_800_000 }
 
 /** Throws a `FileError` that says why there is no total, and what to do. */

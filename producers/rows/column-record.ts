@@ -15,7 +15,7 @@ export function jsonOf({ json, columns }: { json: string; columns?: ColumnRecord
 
 const BESIDE = ['encrypted_card', 'sequence_number', 'card_brand', 'token_type', 'token_expiry_date'] as const
 
-/** The record, if it is a new card and nothing else, and its texts are such that JSON has them as they are. */
+/** The record, if it is a create that is nothing but a card in clear, and JSON needs no escapes for its texts. */
 export function columnsOf(
   line: number,
   reference: string,

@@ -21,7 +21,7 @@ import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDige
 export interface SourceOptions extends OpenpgpOptions {
   /** The path of a file, or `-` for standard input. */
   path: string
-  /** The stream that `-` stands for. */
+  /** The stream that is read for the path `-`. */
   stdin?: AsyncIterable<Buffer> | undefined
 }
 

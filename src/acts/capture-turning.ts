@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000
 /** The use of an entity's keys counts as watched while one of them was used in this time. */
 const WATCHED_MS = 3 * DAY_MS
 
-/** A former key that was not used for so long is retired; one that was, never by itself. */
+/** A former key that wasn't used for this long is retired; a key that was used is never retired automatically. */
 export const IDLE_MS = 14 * DAY_MS
 
 export interface DueLines {

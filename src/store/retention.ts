@@ -79,7 +79,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
 const REVERSIBLE_MS = beforeImages.BEFORE_IMAGE_HOURS * HOUR_MS
 const PAGE = 5_000
 
-/** Erases until nothing is left. `erase`: erases at most so many rows, and says how many. */
+/** Erases until nothing is left. `erase(page)` erases at most `page` rows and returns how many. */
 async function inPages(erase: (page: number) => Promise<number>): Promise<number> {
   let erased = 0
   for (;;) {

@@ -219,7 +219,10 @@ function onlyGiven(given: OnFile): OnFile {
   return hasIds ? merge({}, given) : given
 }
 
-/** Given members replace stored ones; network transaction ids are added to the known ones. */
+/**
+ * Merges what a request gives with what is stored: given members replace stored ones, and network transaction ids are
+ * added to the known ones.
+ */
 function merge(former: OnFile, given: OnFile): OnFile {
   const { network_transaction_ids: listed = [], network_transaction_id: used } = given
   const known = former.network_transaction_ids ?? []

@@ -77,8 +77,8 @@ export function numbersIn(text: string): string[] {
 }
 
 /**
- * A fast check that rules out most texts: false if the text has fewer than `least` digits. A text with a character beyond
- * ASCII passes: that character may stand for digits.
+ * A fast check that rules out most texts: false if the text has fewer than `least` digits. True for any text with a
+ * character beyond ASCII, because that character may be a digit.
  */
 export function couldHoldDigits(text: string, least: number): boolean {
   let digits = 0

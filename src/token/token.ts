@@ -58,7 +58,7 @@ export interface TokenRow {
  * their key. Two cards have none in common.
  */
 export interface Fingerprints {
-  /** Those that the row of its token has from now on. The first one stands for the card within a job. */
+  /** Those that the row of its token has from now on. Within a job the first one identifies the card. */
   kept: readonly string[]
   /** The key's version of each of `kept`. */
   versions: readonly number[]

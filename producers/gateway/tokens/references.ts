@@ -1,5 +1,5 @@
-// The routes of source references: whose card a token stands for, and what must travel with it. Ids of providers stand in
-// bodies only: a path or a query would land in the logs of proxies.
+// The routes of source references: the owners of a token's card, and the data that the next provider needs for it. Ids
+// of providers stand in bodies only: a path or a query would land in the logs of proxies.
 import { z } from 'zod'
 import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
 import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'

@@ -73,7 +73,7 @@ function empty(): FileError {
   return new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
 }
 
-/** The size of a file, as far as it is known without making rows. */
+/** What is known of a file's size without making its rows. */
 export interface ProfiledSize {
   rows: number
   /** How many of the rows are skipped. */

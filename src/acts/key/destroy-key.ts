@@ -13,7 +13,7 @@ import type { UseConfirmation } from '../confirmation.ts'
 
 export const DESTROY = 'data-key.destroy'
 
-/** A before-image may hold a row that was sealed under the version, and is kept for so long. */
+/** A before-image may hold a row that was sealed under the version. It is kept for this long. */
 const AFTER_PASS_MS = 24 * 3_600_000
 const DAY_MS = 86_400_000
 

@@ -77,7 +77,7 @@ async function listKeks(db: Db): Promise<KeyDate[]> {
   }))
 }
 
-/** None while the next key is announced: then it begins by itself. */
+/** None while a next key is announced, because that key begins to sign without an operator. */
 async function listSigning(db: Db): Promise<KeyDate[]> {
   const { active, announced } = await signingKeys.findState(db, 0)
   if (!active || announced) return []

@@ -10,7 +10,7 @@ interface FilesOptions {
   url: string
   /** The endpoint of an S3 service other than AWS; buckets are then named in the path instead of the host name. */
   endpoint?: string | undefined
-  /** Files in a bucket are locked for so many days. */
+  /** For how many days files in a bucket are locked. */
   lockDays?: number
   /** The setting that names the place. */
   setting?: string

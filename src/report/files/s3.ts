@@ -17,7 +17,7 @@ interface S3Options {
   /** Without slashes at either end. */
   prefix: string
   endpoint?: string | undefined
-  /** Nobody can remove a file for so many days: object lock in COMPLIANCE mode. */
+  /** For how many days nobody can remove a file: object lock in COMPLIANCE mode. */
   lockDays?: number | undefined
 }
 

@@ -16,9 +16,9 @@ export const BATCH_LIFE = {
 
 /** The columns of a batch's row that determine its state. Times are ms since the epoch. */
 export interface BatchLife {
-  /** `null`: no chunk has said how many there will be. */
+  /** `null`: no chunk has given the number of chunks. */
   extentChunks: number | null
-  /** The sender stops by itself after this many chunks (`--limit`). */
+  /** The sender stops after this many chunks for now (`--limit`). */
   limitChunks: number | null
   chunksDone: number
   pausedAt: number | null

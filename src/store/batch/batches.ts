@@ -126,7 +126,7 @@ export function sum(store: Store, batchNo: number): Promise<'later' | { finished
       values: [batchNo, SUM_MS_MIN],
     })
     if (isDue === 0) return 'later'
-    // The sum may take long, so it is made before the row is locked: chunks wait for that lock.
+    // Adding up the receipts may take long, so it is done before the batch's row is locked: chunks wait for that lock.
     const sums = await sumChunks(db, batchNo)
     const before = await lock(db, batchNo)
     const after = await write(db, before, sums)

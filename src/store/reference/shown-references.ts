@@ -12,8 +12,8 @@ export interface ShownReference extends OwnerId {
 }
 
 /**
- * Whether the token was deleted by a worker of a release that doesn't know owners, which leaves its references behind. The
- * card is gone, so nobody has it on file.
+ * Whether the token was deleted by a worker of a release that doesn't know owners, which leaves its references behind.
+ * The token was deleted, so the reference has no card.
  */
 export function isDangling({ token }: Pick<ShownReference, 'token'>): boolean {
   return token.status === 'DELETED'
