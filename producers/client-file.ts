@@ -127,7 +127,7 @@ export function publicPart(jwk: Jwk): Jwk {
   return Object.fromEntries(Object.entries(jwk).filter(([name]) => !hidden.includes(name)))
 }
 
-/** The keys of the file, and those that they announced. */
+/** The keys of the file, and those that a key of the file announced in a signed statement. */
 function readInstallationKeys(file: ClientFile, statements: readonly string[]): InstallationKeys {
   const keys: KnownKeys = new Map(file.installation_keys.keys.map(importInstallationKey))
   learnKeys(keys, statements, file.audience)

@@ -100,6 +100,6 @@ export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
 /** Removes all values of a gauge. */
 export function forget(gauge: Gauge): void {
   gauge.reset()
-  // Resetting a gauge without labels would set it to zero, which is a value.
+  // `reset` would set a gauge without labels to zero, which would look like a measured value. So the series is removed.
   gauge.remove({})
 }

@@ -44,7 +44,7 @@ const Sent = z.object({
   }),
 })
 
-/** `at`: cards that have expired at this time count as expired, ms since the epoch. */
+/** `at`, ms since the epoch: cards count as expired if their expiry date was over at this time. */
 export function openCardInspection(at: number): CardInspection {
   const numbers = openTally()
   const references = openTally()

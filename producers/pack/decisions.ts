@@ -39,7 +39,9 @@ export interface Decisions {
 const COLUMNS = ['batch_id', 'line', 'item', 'reference', 'decision', 'by', 'on', 'note'] as const
 type Column = (typeof COLUMNS)[number]
 const DECISIONS_MAX = 500_000
-/** The most different decisions: the pack counts rows by decision, for people to read. */
+/**
+ * The most different decisions that a file may have: the pack lists each with its number of rows, for people to read.
+ */
 const WORDS_MAX = 100
 
 interface Entry {

@@ -56,7 +56,7 @@ export interface TotalDeps {
 export interface Patience {
   /** The wait while no worker has sent a job of the total, ms. */
   unsentMs: number
-  /** The wait while no part of the total is done, ms. */
+  /** How long to wait, in ms, while no further part of the total is done. */
   stalledMs: number
 }
 

@@ -63,9 +63,7 @@ export async function retryFailed(
   return verdict
 }
 
-/**
- * Discards a copy. The job is in no other queue, so it is gone for good. Its sender was answered 500 when it failed.
- */
+/** Discards the copy of a failed job for good. The job's sender was answered 500 when the job failed. */
 export async function discardFailed(
   { kind, id }: FailedName,
   by: By,

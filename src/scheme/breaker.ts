@@ -67,7 +67,8 @@ interface Admission {
 }
 
 /**
- * Whether a call may go out. The first call after the rest is the probe; other calls wait until the probe has ended.
+ * Whether a call may go out. The first call after a pause is the probe; other calls are refused until the probe has
+ * ended.
  */
 export function admit(breaker: Breaker, limits: BreakerLimits, now: number): Admission {
   if (breaker.state === 'closed') return { breaker, admitted: true, afterMs: 0 }

@@ -86,7 +86,10 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   transaction: 'select, insert',
 }
 
-/** Gives the role `tokenmill_worker` these rights on tables, and no other. Nothing is written if it has them. */
+/**
+ * Gives the role `tokenmill_worker` these rights on tables, and no other. Writes nothing if the role has exactly these
+ * rights already.
+ */
 export async function grant(db: Pick<pg.Pool, 'query'>): Promise<void> {
   if (await isGranted(db)) return
   const statements = Object.entries(WORKER_RIGHTS).flatMap(([table, rights]) => [

@@ -91,7 +91,7 @@ export interface LiabilityFacts {
   eci: string | undefined
   /** The outcome came with an authentication value. */
   hasValue: boolean
-  /** The card is held as Cartes Bancaires. */
+  /** The authentication runs as one of Cartes Bancaires. */
   isCb: boolean
   /** The merchant asked for no challenge (challenge indicator 02). */
   askedForNone: boolean

@@ -87,7 +87,7 @@ interface JwtSigner {
   sign(key: Secret<Buffer>, claims: JwtClaims): Promise<string>
   /** `now`: ms since the epoch. */
   verify(key: Secret<Buffer>, jwt: string, now: number): Promise<VerifiedJwt>
-  /** The `aud` of the JWT, not verified. */
+  /** The `aud` of a JWT whose signature isn't verified. */
   peekAudience(jwt: string): string | undefined
 }
 

@@ -45,7 +45,7 @@ export interface OnFile {
   agreed_on?: string | undefined
   /** This is the customer's default card. */
   is_default?: boolean | undefined
-  /** Stored only in a scope that keeps billing addresses. */
+  /** Stored only in a scope that was made with `--keep-billing`. */
   billing_address?: Record<string, string | undefined> | undefined
 }
 
@@ -62,7 +62,7 @@ export interface SourceReference extends OwnerId {
   lastReceipt: string
   /** The last batch that changed the reference, and the line of its file; null for a single job. */
   mark: { batchNo: number; line: number } | null
-  /** Who gave the card; null until a batch with `newest` touches the reference. */
+  /** The giver of the card's link; null until a batch with `newest` writes the reference. */
   givenAt: Giver | null
   /** The reference before the last single job changed it; a reversal restores it. */
   before: Pick<SourceReference, 'tokenId' | 'onFile' | 'lastReceipt' | 'mark' | 'givenAt'> | null

@@ -57,7 +57,7 @@ interface PanEnds {
  */
 export function holdsPanLookalike(text: string, { bin, lastFour, length }: PanEnds): boolean {
   const digits = digitsOf(text)
-  // The second check rules out most texts without an expression that is compiled for each of them.
+  // The second check rules out most texts, so that no expression is compiled for them.
   if (digits.length < (length ?? PAN_LENGTH.least) || !digits.includes(bin)) return false
   const hidden = (whole: number) => Math.max(0, whole - bin.length - lastFour.length)
   const [least, most] = length === undefined ? [PAN_LENGTH.least, PAN_LENGTH.most] : [length, length]

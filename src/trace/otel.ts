@@ -40,7 +40,10 @@ export interface TracedProcess {
 const CLOSE_MS = 3_000
 /** Higher than any span of tokenmill needs. */
 const LIMITS = { attributeCountLimit: 32, attributeValueLengthLimit: 128, eventCountLimit: 0, linkCountLimit: 128 }
-/** Marks a parent that is a stranger's: then the sampler decides anew whether the trace is recorded. */
+/**
+ * Marks a parent that doesn't belong to a process of tokenmill: the sampler then decides anew whether the trace is
+ * recorded.
+ */
 const FOREIGN = createContextKey('foreign parent')
 
 const KINDS: Record<SpanKind, SdkSpanKind> = {

@@ -18,8 +18,8 @@ let isBackgroundServed = false
 /**
  * Runs `work` at once while the budget lasts, else after a turn of the event loop; the order isn't kept. Decrypting a
  * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewals and
- * other jobs. `isBackground`: the work waits while other decryptions wait, and for a second after one it gets only one
- * decryption per turn of the event loop.
+ * other jobs. `isBackground`: the work waits while decryptions of other jobs wait. For a second after such a job asked
+ * for one, all background work together gets one decryption per turn of the event loop.
  */
 export async function withinEventLoopBudget<T>(work: () => T, { isBackground }: Urgency): Promise<Awaited<T>> {
   if (!isBackground) {

@@ -24,7 +24,10 @@ export interface BatchProgress {
 }
 
 const EVERY_MS = 1_000
-/** A sum takes longer the more chunks a batch has: after each sum the batch rests for 20 times as long. */
+/**
+ * The more chunks a batch has, the longer its sum takes. So after each sum the batch isn't summed again for 20 times as
+ * long as the sum took.
+ */
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {

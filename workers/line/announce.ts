@@ -272,7 +272,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   }
 }
 
-/** The traces in which the results were made. */
+/** The contexts of the spans in which these results were made, if they are sampled: up to `LINKS_MAX`. */
 function linksOf(rows: readonly outbox.OutboxRow[]): TraceContext[] {
   const found = rows.flatMap(({ traceparent }) => (traceparent === null ? [] : [readTraceparent(traceparent)]))
   return found

@@ -23,7 +23,7 @@ export interface Effect {
   newReferences?: readonly StoredReference[]
   /** Changed source references; each has a version one above the one that was read. */
   changedReferences?: readonly StoredReference[]
-  /** Cards that were asked for and not known. */
+  /** Cards that the client named and that have no token. */
   misses?: readonly Miss[]
   /** The client's new sequence on each token. */
   sequences?: readonly SequenceMark[]

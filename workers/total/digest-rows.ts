@@ -22,7 +22,7 @@ export interface DigestedRows {
   withoutExpiry: number
 }
 
-/** How many chunks are read at a time; each has up to a thousand records. */
+/** How many chunks are read at once; a chunk has up to a thousand records. */
 const CHUNKS_AT_ONCE = 4
 
 export async function digestRows(

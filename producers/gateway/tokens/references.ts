@@ -130,7 +130,7 @@ function located(reference: ShownReference | undefined): z.infer<typeof Found | 
   if (!reference) return ABSENT
   const { token } = reference
   const { status: token_status } = token
-  // A worker that knew no owners has deleted the token.
+  // A worker of release 0.3, which doesn't know owners, has deleted the token without releasing them.
   if (token_status === 'DELETED') return ABSENT
   const reuseToken = shownReuseToken(token)
   return { found: true, ...(reuseToken ? { reuse_token: reuseToken } : {}), token_status, ...shown(reference) }

@@ -183,7 +183,7 @@ function measureRow(plan: Plan, record: RawRecord): MeasuredRow {
   return { skipped: fault?.skipped !== undefined, units }
 }
 
-/** The cells that the profile's further columns, the echoed fields and the source time make. */
+/** Adds the cells of the profile's further columns, of the echoed fields and of the source time. */
 function addOthers(
   cells: string[],
   plan: Plan,

@@ -1,6 +1,6 @@
-// Records that somebody else may have a version of a data key, and which steps of `key compromise` are done: the
-// version is replaced, what it exposed is listed, and values are sealed or coded anew. A command that was killed
-// continues from these records.
+// Records that a version of a data key may have been stolen, and which steps of `key compromise` are done: the version
+// is replaced, what it exposed is listed, and values are sealed or coded anew. A command that was killed continues from
+// these records.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
 import * as sharedKeys from '../../store/role-keys/shared-keys.ts'

@@ -23,7 +23,7 @@ export interface ExpiringKey extends KeyDate {
 }
 
 const DAY_MS = 86_400_000
-/** The highest revision of a subject is the valid one. */
+/** The revision of the event at each stage. For each key, readers keep the event with the highest revision. */
 const REVISIONS: Record<keyNotices.KeyStage, number> = { SOON: 1, OVER: 2 }
 
 /** The keys whose date is near or has come, in the order of their names. `now`: ms since the epoch. */

@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import { z } from 'zod'
 import { CREDENTIALS, checkSignature } from './signature.ts'
 
-/** What KMS answers with in place of what was asked. */
+/** An error that the simulator answers instead of doing what was requested. */
 export interface Trouble {
   status: number
   /** AWS's code, such as `DisabledException`. */

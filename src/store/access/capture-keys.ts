@@ -41,7 +41,10 @@ export interface CaptureKeyInfo {
 interface PrivateHalf {
   /** Null once the private half is destroyed. */
   wrappedPrivate: Buffer | null
-  /** What opens it: a key-encryption key, or a version of the data key `private-half`. */
+  /**
+   * The key under which the private half is encrypted: a key-encryption key, or a version of the data key
+   * `private-half`.
+   */
   kekId: string | null
   privateVersion: number | null
 }

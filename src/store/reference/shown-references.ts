@@ -91,7 +91,7 @@ export interface ListedReferences {
 /** How many references of all scopes one statement reads: few enough for milliseconds. */
 const PAGE = 5_000
 
-/** These references in pages, oldest first. A page of few references needn't be the last. */
+/** Yields the references in pages, oldest first. A page that isn't full needn't be the last one. */
 export async function* pagesOf(db: Db, listed: ListedReferences): AsyncGenerator<ShownReference[]> {
   for (let after = 0; ; ) {
     const { page, last } = await listAfter(db, listed, after)

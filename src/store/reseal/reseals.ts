@@ -150,7 +150,7 @@ export interface Held {
 }
 
 export interface Step {
-  /** Null: at the beginning of a pass. */
+  /** The last row that the pass has reached; null at the beginning of a pass. */
   at: { column: string; key: string } | null
   scanned: number
   found: number

@@ -9,7 +9,7 @@ export interface SharedVersion {
   purpose: string
   version: number
   state: DataKeyState
-  /** The key as a JWE; null if it isn't encrypted to the role's key yet. */
+  /** The data key as a JWE; null while it isn't encrypted to the role's key. */
   jwe: string | null
 }
 

@@ -28,7 +28,7 @@ export interface RoleRing {
   isTurning(): boolean
   refresh(): Promise<void>
   apiKeyHash(userId: string, apiKey: Secret): Hashed
-  /** Throws `Fault('key_unavailable')` if it has no such version, as do the next two. */
+  /** Throws `Fault('key_unavailable')` if the ring doesn't have this version, as the next two functions do. */
   apiKeyHashBy(userId: string, apiKey: Secret, keyVersion: number): Buffer
   openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
   /** The key of the bodies of batches that is in use. */
