@@ -112,10 +112,7 @@ export interface Config {
   kek: string | undefined
   /** The file of this host's only key-encryption key. */
   kekFile: string | undefined
-  /**
-   * How long backups are kept, in days. For that long a key may be needed after it has wrapped or sealed its last
-   * value.
-   */
+  /** For how many days backups are kept. A key may be needed for as long after its last use. */
   backupDays: number
   audience: string
   receiptDays: number

@@ -11,7 +11,7 @@ import { readVersion } from './version.ts'
 export type Labels = Record<string, readonly string[]>
 type NameOf<L> = Extract<keyof L, string>
 
-/** What a forked process returns when its parent asks for its metrics. */
+/** The metrics of a forked process, as it sends them to its parent. */
 export type Snapshot = readonly object[]
 
 export interface MetricsRegistry {
@@ -27,7 +27,7 @@ export interface MetricsRegistry {
 }
 
 export interface RegistryOptions {
-  /** What the process does: `gateway`, `scheduler`, … */
+  /** The role of the process: `gateway`, `scheduler`, … */
   role: string
   /** The label `process` of every series: which of a role's processes on the host (`bulk-0`). Default: the role. */
   process?: string

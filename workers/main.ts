@@ -93,7 +93,10 @@ const REFRESH_MS = 60_000
 /** The sweep leaves out rows younger than this, in ms: the process that wrote them is still publishing them. */
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
-/** Where others use the whole processor, a process of low priority may need so long to renew its locks. */
+/**
+ * The session is lowered only if locks last at least this long, in ms: while other programs use the whole processor, a
+ * process of low priority may need seconds to renew its locks.
+ */
 const LOW_LOCK_MS_MIN = 60_000
 
 /** Runs a worker process, or a cell: works until SIGINT or SIGTERM, and replies to the process that forked it. */

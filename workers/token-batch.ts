@@ -168,7 +168,7 @@ function isPartial({ probe, skipped }: Selection): boolean {
   return probe !== undefined || skipped.size > 0
 }
 
-/** `created`: records that made a token, beside the others. */
+/** `created`: the records in columns that made a token; their outcomes are texts. */
 function toldOf(
   records: readonly RecordOutcome[],
   created: CreatedRecords | undefined,

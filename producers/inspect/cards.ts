@@ -19,7 +19,7 @@ export interface CardFindings {
   references: { rows: number; repeated: number }
   /** How many references there are beyond one per card; undefined if rows have no reference. */
   sharing: number | undefined
-  /** Undefined if no row says whose card it is. */
+  /** Undefined if no row names an owner. */
   owners: OwnerFindings | undefined
   expired: number
   withoutExpiry: number

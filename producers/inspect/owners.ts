@@ -16,7 +16,7 @@ export const OwnedBy = z.object({
 export type OwnedBy = z.infer<typeof OwnedBy>
 
 export interface OwnerFindings {
-  /** Rows that say whose card they are. */
+  /** Rows that name an owner. */
   rows: number
   /** Different owners, and how many of them stand in more than one row. */
   owners: { distinct: number; repeated: number }

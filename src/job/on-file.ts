@@ -101,7 +101,7 @@ export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keep
   return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
 }
 
-/** More levels than the schema has: a member may hold a list or an address. */
+/** A bound above the levels that the schema has: a member may hold a list or an address. */
 const DEPTH_MAX = 4
 
 /**

@@ -52,7 +52,7 @@ export const TransactionBatch = z
     columns: columns.optional(),
     transactions: lines,
   })
-  // Of other wrong members, too, so that an answer names all of them.
+  // Checked even if other members are wrong, so that an answer names every wrong member.
   .refine(hasLines, { path: ['transactions'], ...custom('field_length'), when: ({ value }) => isChunk(value) })
   .refine(isWhole, { path: ['columns'], ...custom('field_conflict') })
 export type TransactionBatch = z.infer<typeof TransactionBatch>

@@ -8,8 +8,8 @@ export type BreakerEvent = 'success' | 'failure' | 'elapsed'
 type Step = 'stay' | 'clear' | 'count' | 'probe' | 'close' | 'reopen'
 
 /**
- * What a breaker does at each event, by its state. While a breaker is open, late answers to calls that began before
- * change nothing.
+ * The next state of a breaker, by its state and the event. While a breaker is open, late answers to calls that began
+ * before change nothing.
  */
 export const BREAKER = {
   closed: { success: 'clear', failure: 'count', elapsed: 'stay' },

@@ -1,6 +1,6 @@
-// What the database user of workers, scheduler and 3-D Secure service may do to each table: what these roles do, and
-// nothing that only a command of an operator does. So a worker that was taken over can't rewrite the audit, nor add a
-// client. Rights beyond tables are in the migration 0047. Each upgrade grants them anew.
+// The rights on each table of the database user of workers, scheduler and 3-D Secure service: only those that these
+// roles use, and none that only an operator's command uses. So a worker that was taken over can't rewrite the audit,
+// nor add a client. Rights beyond tables are in the migration 0047. Each upgrade grants them anew.
 import type pg from 'pg'
 
 const ALL = 'select, insert, update, delete'

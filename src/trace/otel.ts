@@ -112,8 +112,8 @@ function openIds(): IdGenerator & { at<T>(place: TraceContext | undefined, start
 }
 
 /**
- * A span with a parent in this process, or in another process of tokenmill, is recorded if its parent is. For any other
- * span the share and the limit decide.
+ * A span with a parent in this process, or in another process of tokenmill, is recorded if its parent is. Whether any
+ * other span is recorded depends on the share of traces and on the limit per second.
  */
 function samplerOf({ ratio, perSecond }: TracingConfig): Sampler {
   const isTaken = openSampler({ ratio, perSecond, clock: () => performance.now() })

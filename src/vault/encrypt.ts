@@ -17,7 +17,7 @@ export type PublicCaptureKey = { alias: string; kid?: string } & (
   | { type: 'pgp'; publicKey: PublicKey }
 )
 
-/** What a reader trusts. */
+/** The keys and names that a reader trusts. */
 export interface CaptureTrust {
   audience: string
   entityId: string
@@ -41,8 +41,8 @@ export async function readPublicCaptureKey(
 }
 
 /**
- * What the statement says of this very key. Throws `ConfigError` if the statement is about another key, or no trusted
- * key signed it.
+ * Verifies a statement about this key and returns its content. Throws `ConfigError` if the statement is about another
+ * key, or no trusted key signed it.
  */
 export function verifyCaptureKey(key: PublicCaptureKey, statement: string, trust: CaptureTrust): StatedKey {
   const stated = openCaptureStatement(statement, trust.audience, trust.keys)

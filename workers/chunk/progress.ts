@@ -36,7 +36,10 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
   /** Batch number → when it may be summed again, by performance.now(). */
   const restUntil = new Map<number, number>()
 
-  /** Sums the noted batches. Throws the last error; a batch whose sum failed stays noted. */
+  /**
+   * Sums the noted batches. Throws the last error. If the sum of a batch fails, the batch is summed again the next
+   * time.
+   */
   async function sumNoted(isDue: (batchNo: number) => boolean): Promise<void> {
     let failure: { error: unknown } | undefined
     for (const batchNo of [...noted].filter(isDue)) {

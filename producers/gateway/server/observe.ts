@@ -18,7 +18,8 @@ export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'met
   })
   app.decorateRequest('span', null)
   app.addHook('onRequest', async (request, reply) => {
-    // The end of the answer is recorded. The request's own end comes long before a caller could give up waiting.
+    // The end of the answer is recorded. Only the response shows that the caller gave up: the request itself ends much
+    // earlier, when its body was read.
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return
       // The caller closed the connection, but the operation that it began continues.

@@ -46,9 +46,9 @@ export interface Sums {
 }
 
 /**
- * What new sums do to a batch. `ignore`: receipts are already missing, or the batch is finished and not fewer of its
- * records are failed. `finish`: all chunks are answered. `revise`: the batch was finished, and fewer of its records are
- * failed now. `progress`: anything else.
+ * Decides how new sums change a batch. `ignore`: receipts are already missing, or the batch is finished and not fewer
+ * of its records are failed. `finish`: all chunks are answered. `revise`: the batch was finished, and fewer of its
+ * records are failed now. `progress`: anything else.
  */
 export function judgeSums(
   row: Pick<BatchLife, 'extentChunks' | 'chunksDone' | 'cancelledAt' | 'finishedAt'> & { failed: number },

@@ -81,8 +81,8 @@ export async function setLimit(db: Db, batchNo: number, limitChunks: number | nu
 }
 
 /**
- * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that nobody waits for
- * long.
+ * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that other
+ * transactions don't wait for long.
  */
 export async function holdShared(db: Db, batchNo: number): Promise<Batch> {
   return one(db, 'batch-share', `select ${BATCH_COLUMNS} from tokenmill.batch where batch_no = $1 for share`, [batchNo])

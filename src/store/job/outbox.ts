@@ -198,7 +198,7 @@ export interface Announcement extends OutboxRow {
   state: 'NEW' | 'SENT'
 }
 
-/** Those of `receiptIds` that have a row in the outbox, published or not. */
+/** Returns those of `receiptIds` that have a row in the outbox, published or not. */
 export async function findTold(db: Db, receiptIds: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     text: `select wanted.id from unnest($1::uuid[]) as wanted(id)

@@ -11,7 +11,7 @@ export interface RoleKeyRow {
   keyVersion: number
 }
 
-/** Those that weren't forgotten, oldest first. */
+/** The key pairs that weren't forgotten, oldest first. */
 export async function list(db: Db): Promise<RoleKeyRow[]> {
   const { rows } = await db.query<RoleKeyRow>({
     text: `select kid, role, public_jwk as "publicJwk", sealed, key_version as "keyVersion"

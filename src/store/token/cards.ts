@@ -24,7 +24,9 @@ interface Card {
   tokenId: string
 }
 
-/** What a token's row gains and loses. `turn`: the turn of the key in which its fingerprints were made. */
+/**
+ * The fingerprints that a token's row gains and loses. `turn`: the turn of the key in which its fingerprints were made.
+ */
 interface Changes {
   gained: Card[]
   lost: Pick<Card, 'fp' | 'tokenId'>[]

@@ -146,8 +146,8 @@ function isTokenUnknown(answer: CallAnswer): boolean {
 }
 
 /**
- * Whether a provider that doesn't know of a call may still be working on it, or may not have received it yet. That
- * holds for more than a minute.
+ * Whether a provider that doesn't know of a call may still be working on it, or may not have received it yet. With the
+ * pauses between attempts that is true for more than a minute.
  */
 function mayStillHappen({ attempts }: StoredScheme): boolean {
   return attempts < UNKNOWN_MAX
