@@ -36,7 +36,7 @@ export interface MigrateOptions {
   /** The file that goes back to the provider, in the shape that the profile says. */
   return?: string | undefined
   dryRun: boolean
-  /** The wanted rows; others are skipped. */
+  /** The list of `--only`: rows that it doesn't name are skipped. */
   only?: OnlyList | undefined
   /** The path of a dry run's manifest, with which this run's counts are compared. */
   expect?: string | undefined

@@ -48,7 +48,7 @@ export interface Summary {
   counts: FileCounts
   /** How often rows ended for which reason. */
   reasons: FileReasons
-  /** How many rows were repaired in which way. */
+  /** The number of rows with each repair. */
   repairs: Record<string, number>
   /** What became of the owners of cards, where the profile names them. */
   owners: OwnerCounts | undefined

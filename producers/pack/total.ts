@@ -203,7 +203,10 @@ const STUCK: Record<StuckReason, { why: string; next: string }> = {
   },
 }
 
-/** Ends the total, so that it can be asked for again. All who wait for it read the reason, unless it has just ended. */
+/**
+ * Ends the total with a reason, which every waiting command reads, so that the total can be requested again. Does
+ * nothing if the total has just ended.
+ */
 async function giveUp(
   store: Store,
   totalId: string,

@@ -27,7 +27,7 @@ export interface DueLines {
 
 const none = (): DueLines => ({ rotate: [], retire: [], inUse: [], full: [], unwatched: [] })
 
-/** Whether tokenmill wrote the row. A line that has another row is left alone. */
+/** Whether tokenmill wrote the row. If tokenmill didn't write a row of a line, the line isn't changed. */
 export type IsOurs = (key: captureKeys.CaptureKeyInfo) => boolean
 
 /** `keys`: all of one entity. `now`: ms since the epoch. */

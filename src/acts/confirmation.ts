@@ -29,7 +29,7 @@ type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy' | 'auditMac' | 'auditMacBy'>
  */
 export type UseConfirmation = (db: Db) => Promise<{ detail: Record<string, unknown> } | undefined>
 
-/** For an engine that one person runs for themselves. */
+/** For the embedded engine, which one person runs alone: no confirmation is needed. */
 export const NONE_NEEDED: UseConfirmation = async () => ({ detail: {} })
 
 /** An operator who has signed. */

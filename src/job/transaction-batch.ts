@@ -24,7 +24,8 @@ function isLine(value: unknown): value is TransactionLine {
   return isLineNumber(line) && plain && Object.keys(rest).length === 0
 }
 
-// Checked by hand: a zod schema would copy a thousand records, which takes as long as the rest of the work.
+// Checked by a function instead of a zod schema, because zod would copy a thousand records, which takes as long as the
+// rest of the work.
 const lines = z
   .array(
     z.unknown().meta({

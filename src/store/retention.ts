@@ -95,7 +95,7 @@ async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'e
   return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }
 }
 
-/** Erases intents that are as old as receipts may be, and provisionings of which nothing is left. */
+/** Erases intents older than receipts are kept, and provisionings that have ended. */
 async function eraseSchemes(db: Db, receiptDays: number, now: number): Promise<number> {
   const before = now - receiptDays * DAY_MS
   return (await schemeIntents.eraseOld(db, before)) + (await schemeTokens.eraseOld(db, before))

@@ -20,7 +20,7 @@ export interface LookUps {
   token(tokenId: string): Promise<StoredToken | undefined>
   /** The live tokens that have one of these fingerprints. */
   tokensOfCard(fps: readonly string[]): Promise<StoredToken[]>
-  /** How often the client has missed with these digits. */
+  /** How many misses are counted for the client with these digits in the scope. */
   misses(guess: guesses.Guess): Promise<number>
   /** The last sequence of the client on the token. */
   sequence(mark: Mark): Promise<number | undefined>

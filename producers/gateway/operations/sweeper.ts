@@ -26,7 +26,7 @@ const HOUSEKEEPING_MS = 60_000
 /** If a body hasn't grown for this long and its gateway didn't discard it, the gateway has died. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
-/** The outbox holds the results of dry runs, and is kept for this many days. */
+/** For how many days dry runs are kept: their results are only in the outbox, whose rows are kept as long. */
 const DRY_RUN_DAYS = 7
 const REMOVE_MAX = 10_000
 const DELIVERIES = 10

@@ -24,7 +24,7 @@ export interface ProfiledOptions {
   keep?: readonly KeptField[] | undefined
   /** The field that says when each row's data was given. */
   timeColumn?: string | undefined
-  /** Each row says whose card it is, also one that is rejected or skipped. */
+  /** If set, every row names its owner, even if it is rejected or skipped. */
   owners?: boolean | undefined
 }
 

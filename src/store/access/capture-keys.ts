@@ -79,7 +79,7 @@ export async function lockLine(db: Db, alias: string): Promise<CaptureKeyRecord[
   return findLine(db, alias)
 }
 
-/** The newest key of a line. */
+/** Finds the newest key of a line. */
 export async function find(db: Db, alias: string): Promise<CaptureKeyRecord | undefined> {
   return (await findLine(db, alias))[0]
 }

@@ -221,8 +221,8 @@ select count(*) as read, max(outbox_id) as last from page`,
 }
 
 /**
- * Drops the triggers by which the keys follow writes of release 0.3. Call it once the keys are filled. No receipt is
- * written until the transaction has ended.
+ * Once all keys are filled: drops the triggers that write keys for receipts of release 0.3, and makes one that refuses
+ * receipts without a key. No receipt is written until the transaction has ended.
  */
 export async function leaveOlder(db: Db): Promise<void> {
   await db.query({ text: 'select tokenmill.follow_receipts_no_more()' })

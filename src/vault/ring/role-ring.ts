@@ -10,7 +10,7 @@ import { firstIntakeKey, openSharedKey, type RoleKeyFile, SHARED_PURPOSES, type 
 
 /** A stored version of a shared data key. */
 export interface SharedRow extends KeyRow {
-  /** The key, encrypted to this role's file; null if it is not. */
+  /** The data key, encrypted to the key in this role's file; null if it isn't encrypted to that key yet. */
   jwe: string | null
 }
 
