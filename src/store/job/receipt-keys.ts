@@ -17,7 +17,8 @@ interface FoundDays {
   unknown: string[]
 }
 
-// A single id needs no array. The planner must not see how long an array is: it would plan anew each time.
+// A single id needs no array. PostgreSQL's planner must not see how long the array is; otherwise it would plan the
+// statement anew each time.
 const findText = (wanted: string) => `select wanted.id, key.day, fill.is_filled
 from tokenmill.receipt_fill as fill cross join ${wanted}
 left join lateral (select day from tokenmill.receipt_key where receipt_id = wanted.id limit 1) as key on true`
