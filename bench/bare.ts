@@ -1,5 +1,5 @@
-// Case (d), the limit of (a): the product's fingerprint and seal and the same rows, written directly into the same
-// PostgreSQL in chunks. There is no file, no queue, no receipt and no results file.
+// Case (d), the reference of (a): makes fingerprints and seals with the product's code, and writes the same rows
+// directly into the same PostgreSQL in chunks. There is no file, no queue, no receipt and no results file.
 import { randomBytes } from 'node:crypto'
 import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
@@ -26,7 +26,7 @@ export async function runBare(
   const { vault, scope, session } = installation
   const store = openStore(vault.database.url, { log: session.log, connectionsMax: IN_FLIGHT })
   const pans = Array.from({ length: rows }, (_, index) => new Secret(panOf(from + index, 1)))
-  // A ring whose seals aren't counted: no process follows it.
+  // A ring whose seals aren't counted, because no other process uses its keys.
   const ring = await openKeyRing(vault.keks, await dataKeys.findAll(vault.store))
   const began = performance.now()
   let next = 0

@@ -1,4 +1,4 @@
-// Copies a file into a table by `COPY … FROM STDIN`, as fast as the server can: the limit with which `ingest` is
+// Copies a file into a table by `COPY … FROM STDIN`, as fast as the server can: the reference with which `ingest` is
 // compared. The driver has the protocol's messages but no function for COPY.
 import { createReadStream } from 'node:fs'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// Case (e), the limit of (b): only RSA-2048 decryption, on all cores at once.
+// Case (e), the reference of (b): only RSA-2048 decryption, on all cores at once.
 import {
   constants,
   createPrivateKey,

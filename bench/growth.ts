@@ -1,6 +1,6 @@
-// What a change costs in a store that is large already: rate and WAL per new card, at several sizes of `max_wal_size`,
-// and per suspension, with the status in an index as before and without. `node bin/launch.mjs bench/growth.ts --tokens
-// 4000000 --rows 1000000 --wal 128MB,2GB --suspensions 50000`
+// Measures what a change costs in a large store: rate and WAL per new card, with several values of `max_wal_size`, and
+// WAL per suspension, with and without an index whose condition names the status. `node bin/launch.mjs bench/growth.ts
+// --tokens 4000000 --rows 1000000 --wal 128MB,2GB --suspensions 50000`
 //
 // A smaller store needs a smaller `max_wal_size`: a quarter of both gives as many checkpoints for each page of the
 // index.

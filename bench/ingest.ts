@@ -1,7 +1,7 @@
 // `node bench/ingest.ts`: measures `tokenmill ingest transactions` with a file of transactions, and for comparison a
 // `COPY` of the same rows into the same table with the same months and indexes, before and after it on the same server.
-// It prints the processor time per line of each process, in µs, too.
-// `--rows 1000000` for other sizes, `--engine postgres` for the other engine.
+// It also prints the processor time of each process per line, in µs. `--rows 1000000` for other sizes, `--engine
+// postgres` for the other engine.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -41,7 +41,7 @@ async function writeLines(path: string, lines: Iterable<string>): Promise<void> 
 }
 
 function* sample(): Generator<ReturnType<typeof transactionOf>> {
-  // In order of time, as in daily exports one after the other.
+  // The lines are in the order of their times, as if daily exports followed one another.
   for (let index = 0; index < rows; index += 1) {
     const at = Date.UTC(2026, 0, 1) + Math.floor((index / rows) * DAYS * 86_400) * 1000
     const made = transactionOf(index, { entity: ENTITY, days: DAYS })

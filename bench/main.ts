@@ -1,5 +1,5 @@
-// `npm run bench`: measures each case and its limit in the same run on the same machine; only the ratios count. `npm
-// run bench -- --rows 1000000` sets the size, `--engine redis` selects one engine.
+// `npm run bench`: measures each case and its reference in the same run on the same machine; only the ratios count.
+// `npm run bench -- --rows 1000000` sets the size, `--engine redis` selects one engine.
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

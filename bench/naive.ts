@@ -1,5 +1,5 @@
 // A comparison for (a) besides its limit: one BullMQ job per card and one INSERT each, on the same servers. It has no
-// signature, no receipt and no result, as a first attempt at the task might look.
+// signature, no receipt and no result: so a first attempt at the task might look.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
@@ -27,7 +27,7 @@ export async function runNaive(
   await pool.query(
     'create table if not exists public.naive (token_id uuid primary key, fingerprint bytea unique, sealed bytea, last_four text)',
   )
-  // A ring whose seals aren't counted: no process follows it.
+  // A ring whose seals aren't counted, because no other process uses its keys.
   const ring = await openKeyRing(vault.keks, await dataKeys.findAll(vault.store))
   const connect = () => new Redis(env['REDIS_URL'] ?? '', { maxRetriesPerRequest: null })
   const clients = [connect(), connect()]

@@ -14,7 +14,7 @@ export interface PutRun {
   p99: number
   /** How many answers had another status than 200. */
   others: number
-  /** How many requests were sent, with those of the warm-up, which aren't measured, and for how long. */
+  /** How many requests were sent, and for how many seconds. Both include the warm-up, which isn't measured. */
   sent: { requests: number; seconds: number }
 }
 

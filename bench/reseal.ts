@@ -1,6 +1,6 @@
 // `node bin/launch.mjs bench/reseal.ts [--rows 200000]`: re-encryption of tokens at full speed, beside a bare loop that
-// reads, decrypts, encrypts and updates the same rows in sets of the same size, without lease, place or proof. The goal is
-// 0.5 of its rate. The loop runs before and after it on the same store.
+// reads, decrypts, encrypts and updates the same rows in sets of the same size, without lease, place or proof. The goal
+// is 0.5 of the loop's rate. The loop runs before and after the re-encryption on the same store.
 import { parseArgs } from 'node:util'
 import { openLog } from '../src/log.ts'
 import { byteas, plains } from '../src/store/columns.ts'

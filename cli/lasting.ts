@@ -1,5 +1,5 @@
-// Says what a long command is doing: nothing in its first five seconds, then every five seconds a line if that has
-// changed. It measures nothing itself.
+// Prints what a long command is doing: nothing in its first five seconds, then every five seconds one line, if the text
+// has changed. The command gives the texts.
 const EVERY_MS = 5_000
 
 export interface Lasting {

@@ -24,7 +24,7 @@ const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).m
 export const ClientFile = z.strictObject({
   client_id: clientId(),
   user_id: uuid(),
-  /** Undefined if nobody stored it: it is shown only once. Only HTTP needs it. */
+  /** Undefined if it wasn't stored in the file: it is shown only once, when it is made. Only HTTP needs it. */
   api_key: z.string().optional(),
   entity_id: uuid(),
   /**
@@ -127,7 +127,7 @@ export function publicPart(jwk: Jwk): Jwk {
   return Object.fromEntries(Object.entries(jwk).filter(([name]) => !hidden.includes(name)))
 }
 
-/** The keys of the file, and those that they announced. */
+/** The keys of the file, and those that a key of the file announced in a signed statement. */
 function readInstallationKeys(file: ClientFile, statements: readonly string[]): InstallationKeys {
   const keys: KnownKeys = new Map(file.installation_keys.keys.map(importInstallationKey))
   learnKeys(keys, statements, file.audience)

@@ -27,9 +27,9 @@ export interface FileRunDeps {
   giveUpAfterMs?: number | undefined
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
-  /** Tells what workers understand, for such a caller. */
+  /** Reads the features of the workers, for a caller that has access to the store. */
   features?: ReadFeatures | undefined
-  /** After so long without a word of all workers, nothing is sent that they must understand, ms. */
+  /** How long `migrate` waits, in ms, until every live worker understands what its chunks need; then the run ends. */
   featureWaitMs?: number | undefined
 }
 

@@ -72,7 +72,10 @@ export interface Inbox {
 
 const OFFERED_MAX = 10_000
 const RETRY_MS_MAX = 300_000
-/** Six days are left in which `results replay` publishes the result again. */
+/**
+ * How long a result by an unknown key is delayed, in ms. After that, six days are left in which `results replay` can
+ * publish it again.
+ */
 const UNPROVED_MS = 86_400_000
 const UNKNOWN_KEY =
   'results are signed by a key that the client file does not have; they stay on the queue for 24 hours. Get a new client file from the operator if this goes on'

@@ -112,7 +112,7 @@ export interface Config {
   kek: string | undefined
   /** The file of this host's only key-encryption key. */
   kekFile: string | undefined
-  /** How long backups are kept: so long a key that wraps or seals nothing any more may still be needed. */
+  /** For how many days backups are kept. A key may be needed for as long after its last use. */
   backupDays: number
   audience: string
   receiptDays: number

@@ -9,7 +9,10 @@ type Closer = () => Promise<unknown> | unknown
 export interface Lifetime {
   /** Registers the function that closes what was just opened. */
   onClose(name: string, close: Closer): void
-  /** Closes everything in reverse order, once. A closer that fails or hangs is told to `onError` and skipped. */
+  /**
+   * Closes everything in reverse order, once. If a closer fails or hangs, `onError` is called, and the next closer
+   * follows.
+   */
   close(): Promise<void>
 }
 

@@ -37,8 +37,8 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
 }
 
 /**
- * What of an error may be logged: its name, codes, constraint and the first line of its stack. Messages of foreign
- * errors can quote their input, so they are left out.
+ * The parts of an error that may be logged: its name, codes, constraint and the first line of its stack. Messages of
+ * foreign errors can quote their input, so they are left out.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   const description = describe(error)

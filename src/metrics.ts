@@ -11,7 +11,7 @@ import { readVersion } from './version.ts'
 export type Labels = Record<string, readonly string[]>
 type NameOf<L> = Extract<keyof L, string>
 
-/** What a forked process returns when its parent asks for its metrics. */
+/** The metrics of a forked process, as it sends them to its parent. */
 export type Snapshot = readonly object[]
 
 export interface MetricsRegistry {
@@ -27,7 +27,7 @@ export interface MetricsRegistry {
 }
 
 export interface RegistryOptions {
-  /** What the process does: `gateway`, `scheduler`, … */
+  /** The role of the process: `gateway`, `scheduler`, … */
   role: string
   /** The label `process` of every series: which of a role's processes on the host (`bulk-0`). Default: the role. */
   process?: string
@@ -92,7 +92,7 @@ function combine<L extends Labels>(labels: L | undefined): Record<NameOf<L>, str
   return series as Record<NameOf<L>, string>[]
 }
 
-/** One metrics page for several processes. The label `process` tells their series apart. */
+/** One metrics page for several processes. Their series differ in the label `process`. */
 export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()
 }
@@ -100,6 +100,6 @@ export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
 /** Removes all values of a gauge. */
 export function forget(gauge: Gauge): void {
   gauge.reset()
-  // Resetting a gauge without labels would set it to zero, which is a value.
+  // `reset` would set a gauge without labels to zero, which would look like a measured value. So the series is removed.
   gauge.remove({})
 }

@@ -1,7 +1,7 @@
 // Outgoing HTTP requests: only https and only to public addresses, except to `privateHosts`. The address of the open
 // connection is checked, so that a host name can't change to a private address after the check. Each request has one
-// deadline and a limit on the answer's size, follows no redirects and uses no proxy of the environment. It never
-// retries: only the caller knows whether a repeat is harmless.
+// deadline and a limit on the answer's size, follows no redirects, and ignores proxy settings of the environment. It
+// never retries: only the caller knows whether a repeat is harmless.
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'

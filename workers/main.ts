@@ -90,10 +90,13 @@ export interface RunOptions {
 const SWEEP_MS = 1_000
 /** An imported BIN table reaches every worker within this time. */
 const REFRESH_MS = 60_000
-/** Younger rows are left out: the process that wrote them is publishing them. */
+/** The sweep leaves out rows younger than this, in ms: the process that wrote them is still publishing them. */
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
-/** Where others use the whole processor, a process of low priority may need so long to renew its locks. */
+/**
+ * The session is lowered only if locks last at least this long, in ms: while other programs use the whole processor, a
+ * process of low priority may need seconds to renew its locks.
+ */
 const LOW_LOCK_MS_MIN = 60_000
 
 /** Runs a worker process, or a cell: works until SIGINT or SIGTERM, and replies to the process that forked it. */
@@ -123,7 +126,8 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const onReports = workers.find(worker => worker.queue === 'report')
   if (onReports) lifetime.onClose('report makers', await watchReportMakers(onReports, deps))
-  // The worker that only refuses reports is left out: it pauses by its own rule and makes no decision by the clock.
+  // The clock isn't watched for a worker that only refuses reports: that worker pauses by its own rule, and its
+  // decisions don't depend on the clock.
   const skew = await watchClock(deps, deps.settings.makesReports ? workers : workers.filter(one => one !== onReports))
   lifetime.onClose('clock watch', skew.stop)
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))

@@ -1,5 +1,6 @@
 // `manifest-total`: one part of the total of a migration. A part digests the rows of some chunks before the line's
-// transaction, which stores the digests; the last part merges them. A part that is worked twice counts once.
+// transaction, which stores the digests; the last part merges them. If the job of a part is worked twice, the part
+// counts once.
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { assert } from '../src/errors.ts'
 import type { ManifestTotal, PartOutcome, TotalSums } from '../src/job/system/manifest-total.ts'

@@ -44,7 +44,7 @@ import type { ChunkAnswer, Decision, Handler, Selection, Work } from './line/wor
 
 interface Prepared {
   context: ChunkContext
-  /** Outcomes that are known before any row is read. */
+  /** Outcomes of the records that are decided before any row of the store is read. */
   known: RecordOutcome[]
   creates: PreparedCreate[]
   /** Creates that are worked in columns. */
@@ -168,7 +168,7 @@ function isPartial({ probe, skipped }: Selection): boolean {
   return probe !== undefined || skipped.size > 0
 }
 
-/** `created`: records that made a token, beside the others. */
+/** `created`: the records in columns that made a token; their outcomes are texts. */
 function toldOf(
   records: readonly RecordOutcome[],
   created: CreatedRecords | undefined,
@@ -230,7 +230,7 @@ async function contextOf(
   return { work, batch, isProbe: probe !== undefined, acceptedAt: batch.acceptedAt }
 }
 
-/** The outcomes of an earlier run of this chunk, by line, with the tokens as they are now. */
+/** The outcomes in the receipt of this chunk, by line, with the present data of the tokens. */
 async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): Promise<Map<number, RecordOutcome>> {
   const unpacked = unpack(outcomes)
   const rows = await tokens.findByIds(store, tokensNamed(unpacked))

@@ -1,5 +1,5 @@
-// Compares well-formed lines of a chunk with the ledger: inserts new lines, and compares those that exist. It also
-// makes the outcome of a refused line; transaction-batch.ts decides which lines are refused and why.
+// Writes the well-formed lines of a chunk: inserts those whose uid is new, and compares the others with the stored
+// lines. It also makes the outcome of a refused line; transaction-batch.ts decides which lines are refused and why.
 import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import { lineAt, type TransactionColumns, type TransactionLine } from '../src/job/ledger/columns.ts'
 import { Transaction } from '../src/job/ledger/transaction.ts'
@@ -8,7 +8,7 @@ import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
 import * as transactions from '../src/store/ledger/transactions.ts'
 import type { Db } from '../src/store/pool.ts'
 
-/** A well-formed transaction, and its place in the source. */
+/** A well-formed transaction, and its line number in the source. */
 export interface Candidate {
   line: number
   row: StoredTransaction
@@ -22,7 +22,10 @@ export interface WellFormed {
   batchNo: number
 }
 
-/** Writes the new lines. Of several lines with the same uid the first in the chunk is used. */
+/**
+ * Inserts the lines whose uid is new (CREATED). Any other line is compared with the stored one: UNCHANGED for the same
+ * data, else REJECTED. If several lines of the chunk have the same new uid, the first is inserted.
+ */
 export async function write(db: Db, chunk: WellFormed): Promise<RecordOutcome[]> {
   const { candidates, plain, batchNo } = chunk
   const rows = candidates.map(({ row }) => row)
@@ -37,7 +40,9 @@ export async function write(db: Db, chunk: WellFormed): Promise<RecordOutcome[]>
   return lines.map(line => tookEffect(line, 'CREATED'))
 }
 
-/** All lines as candidates, in the order of the chunk: the lines of a chunk with columns grow. */
+/**
+ * All lines as candidates, in the order of the chunk. In a chunk with columns that is the order of the line numbers.
+ */
 function allOf({ candidates, plain, batchNo }: WellFormed): readonly Candidate[] {
   if (!plain) return candidates
   const inColumns = plain.line.map((line, at) => {
@@ -47,7 +52,7 @@ function allOf({ candidates, plain, batchNo }: WellFormed): readonly Candidate[]
   return [...inColumns, ...candidates].sort((a, b) => a.line - b.line)
 }
 
-/** `claimed`: the uids that were free, if they are claimed already; then each line has another uid. */
+/** `claimed`: the uids that were free, if the caller has claimed them. In that case no two lines have the same uid. */
 async function compare(
   db: Db,
   candidates: readonly Candidate[],
@@ -113,7 +118,7 @@ function tookEffect(line: number, outcome: Outcome): RecordOutcome {
 
 const UID = Transaction.shape.transaction_uid
 
-/** The outcome of a line that isn't in the ledger. It names the line's uid, if it has one. */
+/** The outcome of a line that wasn't stored. It names the line's uid, if it has one. */
 export function refused(
   line: number,
   { transaction }: Pick<TransactionLine, 'transaction'>,

@@ -1,4 +1,4 @@
-// `transaction-batch`: a chunk of the ledger walks the line as one job. Its transactions are checked in memory, and one
+// `transaction-batch`: works a chunk of transactions as one job. Its transactions are checked in memory, and one
 // statement per table writes the new ones. The receipt is the checkpoint. A line of the ledger never changes: the same
 // data again are UNCHANGED, other data with the same uid are refused.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
@@ -29,10 +29,10 @@ import { type Candidate, refused, rowOf, write } from './transaction-batch-write
 interface Prepared {
   batch: Batch
   isProbe: boolean
-  /** Outcomes that are known before any row is read. */
+  /** Outcomes of the lines that aren't compared with the ledger. */
   known: RecordOutcome[]
   candidates: Candidate[]
-  /** Well-formed lines beside the candidates, in columns. */
+  /** The other well-formed lines, in columns. */
   plain: TransactionColumns | undefined
 }
 
@@ -84,14 +84,17 @@ function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, store:
     tokenScope: null,
     // Chunks are cut by bytes as well as by number, so the number isn't part of the batch's layout.
     chunkRecords: 0,
-    // Batches without `record_form` have the layout that earlier releases stored.
+    // A batch in rows has no `record_form`, because earlier releases stored its layout without it.
     layout: { record_kind: 'transaction', ...(columnsOf(request) ? { record_form: 'columns' } : {}) },
     acceptedAt,
   }
   return joinBatch(store, batch, request)
 }
 
-/** Each line, with its outcome if that is known: from an earlier run, or because the attempt leaves it out. */
+/**
+ * Each line, with its outcome if that is known: from the chunk's receipt, because the batch was cancelled, or because
+ * the attempt leaves the line out. A probe gets only its part of the lines.
+ */
 function* select(
   { request }: Work<TransactionBatch>,
   batch: Batch,
@@ -135,9 +138,10 @@ function readRows(
 }
 
 /**
- * Reads a chunk whose request has columns: its plain lines stay there, and each other line is read by itself. Undefined
- * for a chunk that is read line by line: one without columns, a part of a chunk, a chunk with lines that the attempt
- * leaves out, a chunk of a cancelled batch, or one whose line numbers don't grow, because outcomes are sorted by them.
+ * Reads a chunk whose request has columns. Plain lines stay in columns, and every other line is read by itself.
+ * Undefined for a chunk that is read line by line: one without columns, a part of a chunk, a chunk with lines that the
+ * attempt leaves out, a chunk of a cancelled batch, or one whose line numbers don't grow, because outcomes are sorted
+ * by them.
  */
 function readColumns(
   work: Work<TransactionBatch>,

@@ -8,7 +8,7 @@ import { startCommand } from '../../test/support/process.ts'
 import { startBulkWorkers } from '../migrate.ts'
 import { openPut, type PutRun } from '../put.ts'
 
-/** `besidePerSecond`: how many cards were stored in a second meanwhile, by what ran beside. */
+/** `besidePerSecond`: how many cards per second the work beside the PUTs stored. */
 export interface BesideRun extends PutRun {
   besidePerSecond: number
 }

@@ -1,5 +1,5 @@
-// The limit of (j): two BullMQ hops with nothing done in them. A job goes to a queue, a worker in another process puts a
-// job on a second queue, and this process takes that one: as many at once as in (c) and (j).
+// The reference of (j): two BullMQ hops with nothing done in them. A job goes to a queue, a worker in another process
+// puts a job on a second queue, and this process takes that one: as many at once as in (c) and (j).
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Queue, Worker } from 'bullmq'

@@ -36,7 +36,7 @@ interface Cost {
   /** Bytes per piece. */
   wal: number
   disk: number
-  /** The most that Redis held at a time beyond what it held before, in KiB, for all pieces together. */
+  /** By how many KiB Redis's memory grew at most during the run, for all pieces together. */
   redisKiB: number
 }
 
@@ -51,7 +51,7 @@ try {
   await place.close()
 }
 
-/** Migrates files into one store that grows, and holds the model's rate against each measured one. */
+/** Migrates files into one store that grows, and prints the model's rate beside each measured one. */
 async function cards(where: Place): Promise<void> {
   const installation = await where.open('redis')
   let tokens = 0

@@ -25,7 +25,7 @@ interface Options extends JsonOption {
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   const given = options.from === undefined ? undefined : await profileOf(options.from)
   const read = (bytes: AsyncIterable<Buffer>) => inspect(bytes, { profile: given, at: systemClock() })
-  // A process that exits removes its temporary files; one that a signal kills doesn't. So a signal makes it exit.
+  // On a signal the process exits in the ordinary way, because then it removes its temporary files.
   const leave = onSignal(['SIGINT', 'SIGTERM', 'SIGHUP'], () => process.exit(EXIT.interrupted))
   const found = await inspectFile(terminal, file, options, read).finally(leave)
   print(terminal, options, found, textOf(found))

@@ -153,7 +153,10 @@ async function readProfile(from: string, options: MigrateCommandOptions): Promis
   return options.providerAccount === undefined ? profile : withAccount(profile, options.providerAccount)
 }
 
-/** A day is its beginning in UTC; what is no day and no time is the name of a column. */
+/**
+ * The value of `--source-time`: a day means its beginning in UTC, and a text that is neither a day nor a time is the
+ * name of a column.
+ */
 function sourceTimeOf(text: string): SourceTime {
   const ms = readIso(text)
   return ms === undefined ? { column: text } : { at: new Date(ms).toISOString() }

@@ -107,8 +107,8 @@ async function openLogin(
           'DATABASE_URL: this user does not own the database, so it cannot revoke the rights of others; use --print-sql and let the owner run the statements',
         )
       await audits.insert(db, { actor: actor(), action: 'schema.login', subject: login.name })
-      // The file is written last: if that fails, the transaction rolls back, and no user remains whose password nobody
-      // has.
+      // The file is written before the commit: if that fails, the transaction rolls back, and no user without a known
+      // password remains.
       await write()
     })
   } catch (error) {

@@ -39,7 +39,7 @@ export function list(terminal: Terminal, options: ListOptions): Promise<void> {
   })
 }
 
-/** The outstanding call as one word. */
+/** One word for the call that the row still waits for. */
 function openOf({ retiredAt, state, dueAt }: StoredScheme): string | undefined {
   if (state === 'DELETED' || state === 'VOID') return undefined
   if (retiredAt !== null) return 'delete'

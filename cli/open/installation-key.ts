@@ -109,7 +109,7 @@ export async function findOwnKeys(
 
 /**
  * The newest public halves as a JWKS for a client's file, newest first, up to `CLIENT_KEYS_MAX`. Throws `ConfigError`
- * if the database holds none of ours.
+ * if the database has no signing key that this installation made.
  */
 export async function findInstallationKeys(
   db: Db,

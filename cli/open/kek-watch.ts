@@ -37,7 +37,7 @@ export async function watchKeks(
       return `${kek.id} does not open its probe: ${wordsOf(error)}`
     }
   }
-  /** Returns what is wrong with which key. A key without a probe takes no part in this installation. */
+  /** Returns what is wrong with which key. A key without a probe isn't used by this installation. */
   const proveAll = async (rows: readonly { kekId: string; probe: Buffer }[]) => {
     const probes = new Map(rows.map(({ kekId, probe }) => [kekId, probe]))
     const mine = host.all().flatMap(kek => {

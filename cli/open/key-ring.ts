@@ -9,9 +9,9 @@ import * as cardPhases from '../../src/store/token/card-phases.ts'
 import type { LiveRing, Purpose, RingSource } from '../../src/vault/key-ring.ts'
 
 export const FOLLOW = {
-  /** A process that can open a new key has it on its ring about this long after it was stored. */
+  /** A process that can open a new key reads it about this many ms after the key was stored. */
   everyMs: 5_000,
-  /** The same while a key is PENDING: it soon comes into use. */
+  /** The same time while a key is PENDING, because it soon comes into use. */
   turningMs: 1_000,
 } as const
 

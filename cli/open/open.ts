@@ -58,8 +58,8 @@ export function openSession(terminal: Terminal, role = 'cli'): Session {
 }
 
 /**
- * Runs a command that ends by itself. Everything that it opened is closed at its end or at the first Ctrl-C; a second
- * Ctrl-C ends the process at once.
+ * Runs a command that ends without a signal. Everything that it opened is closed at its end or at the first Ctrl-C; a
+ * second Ctrl-C ends the process at once.
  */
 export async function withSession<T>(terminal: Terminal, work: (session: Session) => Promise<T>): Promise<T> {
   const session = openSession(terminal)
@@ -166,7 +166,10 @@ async function awaitKeys(session: Session, opened: OpenedStore): Promise<OpenedK
   }
 }
 
-/** Reads the installation's row at each call: while a process waits, another key may take the place of the one that is away. */
+/**
+ * Reads the installation's row at each call: while a process waits for a key that is away, another key may replace that
+ * key.
+ */
 async function openKeys({ config, log }: Session, { store, database }: OpenedStore): Promise<OpenedKeys> {
   const known = await installation.find(store)
   if (!known)

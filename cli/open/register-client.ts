@@ -72,7 +72,8 @@ export async function registerClient(opened: Opened, registration: Registration)
     await grantClientKey(db, ring, { ...key, ...NEW_KEY })
     const detail = { name, entities, roles, kid, alg, names }
     await audits.insert(db, { actor: actor(), action: 'client.add', subject: clientId, detail })
-    // The file is written last: if that fails, the transaction rolls back, and no client remains whose key nobody has.
+    // The file is written before the commit: if that fails, the transaction rolls back, and no client without a private
+    // key remains.
     if (pair) await writePrivate(signingKeyPath(outDir), jsonText(pair.privateJwk.reveal()), { replace })
   })
   const signingKeyFile = pair ? signingKeyPath(outDir) : null

@@ -56,7 +56,7 @@ async function askForLines(terminal: Terminal, lines: HiddenLines, number: numbe
   while (read.length < LINES) {
     const at = read.length + 1
     const line = (await lines.ask(`Share ${number}, line ${at}: `)).trim()
-    // A whole file that is pasted has these, too.
+    // A person may paste a whole file, which has these lines, too.
     if (line === '' || line === HEADING || line.startsWith('#')) continue
     if (readLine(line, at) === undefined) say(terminal, `Line ${at} is wrong; type it again.`)
     else read.push(line)

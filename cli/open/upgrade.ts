@@ -64,7 +64,7 @@ interface Upgraded {
   files: string[]
 }
 
-/** Upgrades. Throws `ConfigError` if the key-encryption key is missing or isn't the database's. */
+/** Upgrades. Throws `ConfigError` if the key-encryption key is missing, or isn't the one that the database names. */
 export async function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   const { config, database, makeKek, tell } = options
   assertKekNamed(config, database.embedded, makeKek)
@@ -148,7 +148,7 @@ async function ensureKekRow(store: Store, kek: KeyProvider): Promise<void> {
 async function fillCards(store: Store, lasting: Pick<Lasting, 'at'>): Promise<void> {
   const from = await cardPhases.findFilling(store)
   if (from === undefined) return
-  // What an earlier run has filled isn't known.
+  // A run that continues an earlier one doesn't know how much that one has filled.
   const all = from === LOWEST ? await estimateTokens(store) : undefined
   await fillFrom(
     store,
@@ -194,7 +194,7 @@ async function fillFrom(
 
 const count = (rows: number) => rows.toLocaleString('en')
 
-/** Writes the keys of a release's receipts that had none. Workers of both releases may run meanwhile. */
+/** Writes the keys of receipts that release 0.3 wrote without keys. Workers of both releases may run meanwhile. */
 async function fillReceiptKeys(store: Store, lasting: Pick<Lasting, 'at'>): Promise<void> {
   await receiptKeys.fill(store, {
     fills: rows =>

@@ -17,7 +17,7 @@ export interface WorkersOptions {
   concurrency?: number | undefined
 }
 
-/** A running role that may end by itself. */
+/** A running role that may end without a signal. */
 export interface Running {
   failed: Promise<Stop>
 }

@@ -5,7 +5,10 @@ import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from '../../src/job/choices
 import { addCommand, readBetween, readCount, readRowsMax, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
-/** Rows that a diff leaves out would not say when their data were given. */
+/**
+ * A diff refuses `newest`: the rows that it leaves out wouldn't be migrated, so the store wouldn't learn their source
+ * times.
+ */
 const POLICIES = ON_CONFLICT.filter((policy: string) => policy !== 'newest')
 
 export function migrateDiff(family: Command, terminal: Terminal): void {

@@ -1,5 +1,5 @@
-// The kinds that a client may send, how the request of each is checked, and the text by which two requests count as the
-// same. A missing kind doesn't compile.
+// The kinds that a client may send, how the request of each is checked, and the text by which two requests with one jti
+// count as the same. A missing kind doesn't compile.
 import { createHash } from 'node:crypto'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'

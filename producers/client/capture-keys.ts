@@ -12,7 +12,7 @@ import {
 import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
 import type { Credentials } from '../client-file.ts'
 
-/** Members that aren't needed are ignored, as RFC 7517 has it. */
+/** Unknown members of keys are ignored, as RFC 7517 requires. */
 const CaptureKeyDocument = z.object({
   keys: z.array(z.looseObject({ kid: alias(), statement: z.string().optional() })).max(64),
   openpgp: z.array(z.object({ alias: alias(), public_key: z.string(), statement: z.string().optional() })).max(64),

@@ -1,6 +1,6 @@
-// The form in which the chunks of a batch are sent: in columns where every live worker reads them, else in rows. All chunks
-// of a batch have the form of its first one, because the same rows in another form are another chunk. Where nothing tells
-// the form, the first chunk finds it out.
+// The form in which the chunks of a batch are sent: in columns where every live worker reads them, else in rows. All
+// chunks of a batch have the form of its first one, because the same rows in another form are another chunk. If a run
+// doesn't know the form of its batch, its first chunk finds the form out.
 import type { BlockForm } from '../../src/job/block/record-columns.ts'
 import type { Feature } from '../../src/job/envelope/features.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -9,11 +9,11 @@ import { listedFeatures } from '../live-features.ts'
 import { openTrustedKeys } from './trusted-keys.ts'
 
 export interface RecordForm {
-  /** Changes with the answer to a chunk that shows that the batch has the other form. */
+  /** The form of the next chunk. It changes when the answer to a chunk shows that the batch has the other form. */
   now: BlockForm
   /** A chunk was answered: the next ones needn't go alone. */
   isSettled: boolean
-  /** The run's records can't stand in columns. */
+  /** The form never changes, because the run's records can't stand in columns. */
   isFixed?: true
 }
 
@@ -29,9 +29,10 @@ export async function formByFeature(feature: Feature, deps: FileRunDeps): Promis
 }
 
 /**
- * Sends a chunk in the form of the batch. If it is refused as one of another form, it is sent once more in the other form:
- * the refused one took no effect. So a run that was wrong about the form, because the queue still held a job of an earlier
- * run in the other form, finds it out. Returns the first refusal if the second chunk is refused, too.
+ * Sends a chunk in the form of the batch. If it is refused as one of another form, it is sent once more in the other
+ * form: the refused one took no effect. So a run that is wrong about the form finds the right one, for example while
+ * the queue still holds a job of an earlier run in the other form. If the second chunk is also refused as one of
+ * another form, the first refusal is returned.
  */
 export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Promise<Result>): Promise<Result> {
   const first = form.now
@@ -45,8 +46,8 @@ export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Pr
 }
 
 /**
- * Whether the chunk was refused because it was done in another form, because the batch has another form, or by a worker of
- * an older release, which counted its lines or doesn't know the member.
+ * Whether the refusal may be due to the form: the chunk was done in the other form, the batch has the other form, or a
+ * worker of an older release counted the lines or doesn't know the member `columns`.
  */
 function isOfOtherForm({ error }: Result): boolean {
   const code = (field: string) => error?.details?.[field]?.code

@@ -30,9 +30,10 @@ export interface Job {
 }
 
 /**
- * Whose a result is. `claimed`: of a job here. `again`: about one envelope of a job here, which is sent again: either
- * `envelope_expired` of an older envelope, or the refusal of `result_sets` by a worker of an older release. No caller
- * needs it. `unclaimed`: no job here has its receipt.
+ * Whose a result is. `claimed`: a job of this client's, waiting or answered lately. `again`: it is only about an
+ * envelope of such a job, not the job's answer: either `envelope_expired` of an older envelope, or the refusal of
+ * `result_sets` by a worker of an older release. No caller needs it. If the job still waits, it is sent again.
+ * `unclaimed`: no job here has its receipt.
  */
 export type Claim = 'claimed' | 'again' | 'unclaimed'
 
@@ -75,7 +76,10 @@ export interface Jobs {
 }
 
 const RESULTS_MAX = 1_000
-/** After this many ms a jti that was submitted again after its answer is sent once more. */
+/**
+ * A job is sent once more after this many ms if it was submitted again after its answer, or if a result was only about
+ * its envelope.
+ */
 const REPEAT_MS = 250
 const ANSWERED_MAX = 50_000
 
@@ -203,7 +207,7 @@ function mustGoAgain(result: Result, job: Job): boolean {
   return isOfOlderEnvelope(result, job)
 }
 
-/** Removes the oldest entries beyond `max`. */
+/** Removes the oldest entry if there are more than `max`. */
 function trim(kept: Map<string, unknown> | Set<string>, max: number): void {
   const [oldest] = kept.keys()
   if (kept.size > max && oldest !== undefined) kept.delete(oldest)

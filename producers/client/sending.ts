@@ -54,7 +54,7 @@ export interface SendingDeps {
 
 export interface Sending {
   submit(kind: string, request: unknown, given: SubmitOptions): Promise<Handle>
-  /** As `submit`, but only this caller gets the result, which isn't kept. */
+  /** As `submit`, but only this caller gets the result, which isn't kept unless the same job is also submitted. */
   ask(
     kind: string,
     request: unknown,
@@ -66,7 +66,7 @@ export interface Sending {
   resolve(result: Result): Claim
   /** Rejects every wait for a result. After that only jobs of `submit` are sent again. */
   rejectAll(error: Error): void
-  /** Whether any job is unanswered. */
+  /** Whether any job is unanswered, or any caller waits for a result. */
   isWaiting(): boolean
   /** Stops. Resolves when no more calls to the queues are in progress. */
   close(): Promise<void>
@@ -78,9 +78,9 @@ export interface SendingOptions {
 }
 
 const RESEND_CHECK_MS = 250
-/** So many due jobs are sent again together. */
+/** How many due jobs are sent again at once. */
 const RESEND_AT_ONCE = 100
-/** A longer envelope, and one with a block, goes to the queue by itself. */
+/** An envelope with more characters, or one with a block, goes to the queue by a call of its own. */
 const TOGETHER_CHARS_MAX = 64 * 1024
 
 /** The ask as it was signed: the caller may have changed its objects since. */
@@ -101,7 +101,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
   let watching: LiveFeatures | undefined
-  /** Watches the workers' features, from the first job on that needs them. */
+  /** Begins to watch the workers' features when the first job needs them. */
   function watch(): LiveFeatures {
     watching ??= watchFeatures(listedFeatures(queues, trusted, clock), { log })
     return watching
@@ -119,7 +119,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
     const features = isPlain && !resultSets ? undefined : watch()
-    // A job whose result could only have come in a set doesn't wait until the features are known.
+    // A job that needs the features only for `result_sets` doesn't wait until they are known: it is sent without that
+    // claim.
     if (!isPlain) await features?.ready
     // Decided again for each envelope, because workers of an older release may have started.
     const optional = (inSets: boolean) => ({
@@ -134,8 +135,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const handle = { jti, receiptId: receiptId(clientId, jti) }
     const job: Job = { handle, kind: ask.kind, signed, priority }
     if (resultSets) job.signPlain = () => signAt(job.signed.issuedAt, false)
-    // Only a job without a lifetime set by the caller, and without a card, may be signed again. The caller's lifetime
-    // must not grow, and the time of the first envelope decides whether a card is fresh.
+    // Only a job without a lifetime set by the caller, and without a card, may be signed again for a new time. The
+    // caller's lifetime must not grow, and the time of the first envelope decides whether a card is fresh.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = () => signAt(clock(), resultSets && !job.isPlain)
     await unansweredLimit.acquire()
     return job

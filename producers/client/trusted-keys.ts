@@ -1,5 +1,6 @@
-// The installation's keys that a client trusts: those of its file, and those that they announced. Announced keys are
-// stored as the statements that announce them, beside the client's file, and verified again when they are read.
+// The installation's keys that a client trusts: those of its file, and those that a trusted key announced in a signed
+// statement. Announced keys are stored as the statements that announce them, beside the client's file, and verified
+// again when they are read.
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ConfigError } from '../../src/config.ts'
@@ -58,7 +59,7 @@ interface Given {
   newKeys?: { file: string; statements: readonly string[] } | undefined
 }
 
-/** The most statements that are remembered as known. */
+/** The most statements that are remembered, so that they aren't verified again. */
 const KNOWN_MAX = 64
 
 export function openTrustedKeys({ audience, installationKeys, newKeys: stored }: Given, log: Logger): TrustedKeys {

@@ -60,7 +60,7 @@ function changeOf(end: FileRow): Change {
   return outcome === 'UPDATED' || claimed === 'CHANGED' ? 'changed' : 'unchanged'
 }
 
-/** Whether a row changes nothing by itself: neither its card nor its owner. */
+/** Whether a row, taken alone, changes neither its card's token nor its owner. */
 export function changesNothing(end: FileRow): boolean {
   if (end.outcome === 'SKIPPED') return true
   return end.outcome === 'UNCHANGED' && (end.reference_outcome ?? 'UNCHANGED') === 'UNCHANGED'

@@ -13,7 +13,7 @@ import type { RowChanges } from './changes.ts'
 const ROW_BYTES = 4
 
 export interface RowGroups {
-  /** `texts`: what the row is about; rows that have one of them in common belong together. */
+  /** `texts` identify the row's card and owner. Rows with a common text are in one group. */
   add(row: number, texts: readonly string[]): void
   /**
    * Plans each row that belongs together with a planned row, and the rows that belong together with those, until it

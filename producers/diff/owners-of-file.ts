@@ -26,7 +26,7 @@ export interface NamingFile {
   digestOf: DigestText
 }
 
-/** Throws a FileError if a row doesn't say whose card it is: the owner of any stored card could be meant. */
+/** Throws a FileError if a row doesn't name the owner of its card, because it could be the owner of any stored card. */
 export async function readOwners(
   { source, rowOptions, digestOf }: NamingFile,
   options: SpillOptions = {},

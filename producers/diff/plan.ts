@@ -24,7 +24,7 @@ export function planLine(
   const place = { line: fileLine, ...(item === undefined ? {} : { item }) }
   // A row without a reference is found by its place, so its line says of which file.
   if (reference === undefined || !isNamed) return JSON.stringify({ change, ...place, input_sha256: inputSha256 })
-  // The ids of a rejected row may be anything.
+  // The ids of a rejected row weren't checked, so they aren't written into the plan.
   const isSound = row.rejected === undefined && change !== 'rejected'
   const owned = isSound && typeof owner === 'object' ? membersOf(owner, profile) : {}
   return JSON.stringify({ reference, ...owned, change, ...place })

@@ -24,7 +24,7 @@ export interface GatewaySettings extends RequestReplySettings {
   batchBytesMax: number
   /** A chunk without an answer is queued again after this many ms, an operation at the latest then. */
   resendMs: number
-  /** How long operations and batches are kept, as long as receipts. */
+  /** How long operations and batches are kept, in days: as long as receipts. */
   receiptDays: number
 }
 

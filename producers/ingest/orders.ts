@@ -1,6 +1,6 @@
 // `tokenmill ingest orders`: lines of NDJSON become orders in the store. No queue is used: orders hold no card data,
-// and the command has access to the store. Ingesting the same file again changes nothing, because the latest
-// modification of an order wins.
+// and the command has access to the store. Ingesting the same file again changes nothing, because an order is replaced
+// only by a later modification.
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -67,7 +67,7 @@ export async function ingestOrders(file: string, results: string, db: Db): Promi
   }
 }
 
-/** The latest state of each order of a chunk; if two states were modified at the same time, the first. */
+/** The state of each order of a chunk that was modified last; of states with the same time, the first. */
 function latestOf(chunk: readonly IngestedOrder[]): IngestedOrder[] {
   const latest = new Map<string, IngestedOrder>()
   for (const order of chunk) {

@@ -8,7 +8,7 @@ import type { Layout } from './columns.ts'
 /** A row that isn't sent. */
 export interface RefusedRow {
   line: number
-  /** The id that the file gives the row; empty if it can't be read. */
+  /** The id that the file gives the row; '' if it can't be read or could hold a card number. */
   uid: string
   reason: Reason
   field: string | undefined

@@ -1,5 +1,5 @@
-// The results file of an ingest: one line of CSV for each row that was not stored. It replaces the file of an earlier
-// run, and gets its name only when the run is complete.
+// The results file of an ingest: one line of CSV for each row that was not stored. The file gets its name, and replaces
+// that of an earlier run, only when the run is complete.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'

@@ -54,7 +54,7 @@ async function* readCsvRows(bytes: AsyncIterable<Buffer>, options: ColumnOptions
   }
 }
 
-/** The id of a row that can't be read as a whole; '' if its cell can't be read either. */
+/** The id of a row that can't be read as a whole; '' if its cell can't be read either, or could hold a card number. */
 function soundId(cell = ''): string {
   return isPrintable(cell) && !cell.includes('\ufffd') && !holdsPossiblePan(cell) ? cell : ''
 }

@@ -1,6 +1,6 @@
 // `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, and its refused rows become a
-// results file. The same command may run again wherever it ended: receipts answer the chunks that were done, and lines
-// in the ledger stay as they are. The worker checks the content of lines.
+// results file. The same command may run again wherever it ended: chunks that were done are answered from their
+// receipts, and lines that are in the ledger stay as they are. The worker checks the content of lines.
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
@@ -102,7 +102,10 @@ function extentOf(file: string, { sha256 }: SegmentDigests, { chunks, rows }: Le
   return chunks === 0 ? undefined : { chunks, rows, sha256, ...nameOfSource(file) }
 }
 
-/** The batch's id. It depends on the chunk size, because a chunk's number must mean the same lines in every run. */
+/**
+ * The batch's id. The default depends on the chunk size, because a chunk's number must mean the same lines in every
+ * run.
+ */
 function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: SegmentDigests): string {
   if (batchId !== undefined) return batchId
   const deciding = JSON.stringify([sha256, chunk, map ?? {}, ignoreUnknown ?? false, format ?? null])

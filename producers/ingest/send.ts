@@ -1,5 +1,5 @@
 // Sends chunks, a bounded number beyond the first unanswered one, and yields their results in the order of the file.
-// The client library sends an unanswered chunk again; this file only waits.
+// The client library sends an unanswered chunk again; this file waits for the answer.
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -19,7 +19,7 @@ export interface ChunkEnd {
   refused: RefusedLine[]
 }
 
-/** How long an answer is awaited: longer than any job may wait for its start. */
+/** How long an answer is awaited, in ms: longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
 const NO_RESULT: Promise<Result | undefined> = Promise.resolve(undefined)
@@ -144,7 +144,7 @@ function refusedChunk(number: number, { error }: Result): FileError {
   return new FileError('input', wrong, NEXT[reason] ?? 'Correct that, then run the same command again.')
 }
 
-/** Prints a hint once if no worker takes the chunks. */
+/** Prints a hint if no worker listens after ten seconds, and whenever the queue server goes away. */
 function watchForWorkers({ queues, stream }: FileRunDeps, waiting: () => boolean): () => void {
   const tell = tellTo(stream)
   queues.on('away', () => tell('the queue server is away; waiting for it ...'))

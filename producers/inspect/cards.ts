@@ -19,7 +19,7 @@ export interface CardFindings {
   references: { rows: number; repeated: number }
   /** How many references there are beyond one per card; undefined if rows have no reference. */
   sharing: number | undefined
-  /** Undefined if no row says whose card it is. */
+  /** Undefined if no row names an owner. */
   owners: OwnerFindings | undefined
   expired: number
   withoutExpiry: number
@@ -44,7 +44,7 @@ const Sent = z.object({
   }),
 })
 
-/** `at`: cards that have expired at this time count as expired, ms since the epoch. */
+/** `at`, ms since the epoch: cards count as expired if their expiry date was over at this time. */
 export function openCardInspection(at: number): CardInspection {
   const numbers = openTally()
   const references = openTally()

@@ -50,8 +50,8 @@ async function textOf(head: Buffer, encoding: Encoding): Promise<string> {
 }
 
 /**
- * A first line that is a complete object without a list means NDJSON. Otherwise it is a JSON document, which is an
- * array or goes on in the next line.
+ * A first line that is a complete object without a list means NDJSON. Otherwise it is a JSON document: an array, or an
+ * object of several lines.
  */
 function jsonTypeOf(text: string): 'ndjson' | 'json' {
   const [line = ''] = text.split('\n', 1)

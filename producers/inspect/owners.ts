@@ -1,5 +1,5 @@
-// Whose cards the rows of a file are: customers, owners that several rows name, cards that several owners have, and what
-// travels with them. An owner is identified as in the vault, but without the token scope.
+// Counts the owners of a file's cards: customers, owners that several rows name, cards that several owners have, and
+// other members of `on_file`. An owner is identified as in the vault, but without the token scope.
 import { z } from 'zod'
 import { isUsualLinkId, ownerKey } from '../../src/token/on-file.ts'
 import { openTally } from './tally.ts'
@@ -16,7 +16,7 @@ export const OwnedBy = z.object({
 export type OwnedBy = z.infer<typeof OwnedBy>
 
 export interface OwnerFindings {
-  /** Rows that say whose card they are. */
+  /** Rows that name an owner. */
   rows: number
   /** Different owners, and how many of them stand in more than one row. */
   owners: { distinct: number; repeated: number }

@@ -19,7 +19,7 @@ function refuseOwnerless({ profile, onOrphan, relink }: MigrateOptions): void {
   )
 }
 
-/** `newest` compares source times, and nothing else does. */
+/** Only `newest` compares source times, so `--source-time` and `newest` must be given together. */
 function refuseUntimed({ onConflict, sourceTime, recordKind }: MigrateOptions): void {
   if (onConflict === 'newest' && !sourceTime)
     throw new FileError(

@@ -1,5 +1,5 @@
-// What a run tells its workers about the whole batch: the number of chunks and rows, the name of the file, and after
-// how many chunks the run stops for now. The extent of standard input is known only at its end.
+// What a run tells its workers about the whole batch: the number of chunks and rows, the name of the file, and, with
+// `--limit`, after how many chunks this run stops. The extent of standard input is known only at its end.
 import { CHUNK_NUMBER_MAX, type Extent } from '../../src/job/envelope/batch-extent.ts'
 import { nameOfSource } from '../file-run.ts'
 import { countChunks, extentOf } from '../rows/chunks.ts'

@@ -23,7 +23,7 @@ export interface OnFileGate {
 
 const OPEN: OnFileGate = { pass: async () => {}, close: async () => {} }
 
-/** For so long a worker that died counts as live, even if a new one has taken its place. */
+/** How long a worker that died counts as live, in ms, even if another one was started in its place. */
 const WAIT_MS = SPEAKING.countedMs + SPEAKING.freshMs
 /** A person is told of a longer wait. */
 const TELL_MS = 2_000

@@ -36,7 +36,7 @@ export interface MigrateOptions {
   /** The file that goes back to the provider, in the shape that the profile says. */
   return?: string | undefined
   dryRun: boolean
-  /** The wanted rows; others are skipped. */
+  /** The list of `--only`: rows that it doesn't name are skipped. */
   only?: OnlyList | undefined
   /** The path of a dry run's manifest, with which this run's counts are compared. */
   expect?: string | undefined
@@ -46,7 +46,7 @@ export interface MigrateOptions {
   sourceTime?: SourceTime | undefined
   /** What becomes of a token that loses its last owner. */
   onOrphan?: (typeof ON_ORPHAN)[number] | undefined
-  /** An owner with another number keeps its token, which gets the number. */
+  /** If an owner has another number than before, its token stays and gets the new number. */
   relink?: boolean | undefined
   /** The name of the migration of which this batch is a part. */
   migration?: string | undefined
@@ -54,7 +54,7 @@ export interface MigrateOptions {
   inFlight: number
   batchId?: string | undefined
   recordKind: RecordKind
-  /** Provision scheme tokens after tokens are made. */
+  /** Whether scheme tokens are provisioned after the tokens are made. */
   schemeTokens?: boolean | undefined
   again: boolean
   /** Stops after this many rows, rounded up to whole chunks; the same command without it continues. */

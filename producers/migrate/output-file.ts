@@ -14,7 +14,7 @@ export interface FileDigest {
 
 export interface OutputFile {
   append(text: string): Promise<void>
-  /** What was appended so far, durable or not. */
+  /** The digest and the length of what was appended so far, whether it is on disk or not. */
   mark(): FileDigest
   /** Makes the text durable: only then may a checkpoint name it. */
   sync(): Promise<FileDigest>
@@ -27,7 +27,7 @@ export function digestOf(text: string): FileDigest {
   return { bytes: Buffer.byteLength(text), sha256: createHash('sha256').update(text).digest('hex') }
 }
 
-/** Throws a FileError for a name that a file has already. `option`: the one that names the file. */
+/** Throws a FileError for a name that a file has already. `option`: the option that names the file. */
 export async function checkFree(path: string, option: string): Promise<void> {
   const taken = await stat(path).then(
     () => true,

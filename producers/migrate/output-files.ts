@@ -1,5 +1,5 @@
-// The files that a run writes, row by row: the results, and where they are asked for the rejected rows and the file that
-// goes back to the provider. Each is a name, a header and a text for rows; how they are kept durable isn't said here.
+// The files that a run writes, row by row: the results, and where they are asked for the rejected rows and the file
+// that goes back to the provider. Each has a name, a header and a text for each row; output-file.ts writes them.
 import { createHash } from 'node:crypto'
 import { FileError } from '../rows/file-error.ts'
 import { keptFieldsOf, rejectsFieldsOf } from '../rows/kept.ts'

@@ -57,7 +57,7 @@ export interface OutputDeps {
   tell: (line: string) => void
 }
 
-/** What a checkpoint says of the rows that were written. */
+/** The part of a checkpoint that describes the rows written so far. */
 type Standing = Pick<Output, 'nextChunk' | 'counts' | 'reasons' | 'repairs' | 'owners'> & { files: PlannedFile[] }
 
 const CHECKPOINT_MS = 1_000

@@ -37,7 +37,7 @@ const GROUPS_MAX = 5
 
 function masked(command: readonly string[]): string[] {
   const words = [...command]
-  // The fewest words first, so that a number beside a card number stays.
+  // Tries the fewest words first, so that a number beside a card number isn't masked with it.
   for (let groups = 1; groups <= GROUPS_MAX; groups += 1)
     for (let start = 0; start + groups <= words.length; start += 1) {
       const together = words.slice(start, start + groups)

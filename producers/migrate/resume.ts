@@ -18,7 +18,7 @@ export interface Run {
   /** When the batch was first run, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
-  /** The form of the batch's records, where an earlier run tells it. */
+  /** The form of the batch's records, if the checkpoint or manifest of an earlier run names it. */
   told: BlockForm | undefined
   done(): boolean
   finish(): void
@@ -124,7 +124,7 @@ async function finishedRun(path: string, batchId: string): Promise<Manifest | un
   return manifest.batch_id === batchId ? manifest : undefined
 }
 
-/** Removes the files of the last dry run or replay, whichever it wrote. */
+/** Removes the files that the last dry run or replay has written. */
 async function cleared(options: MigrateOptions, variant: 'dry-run' | 'replay'): Promise<Paths> {
   const { results, rejects, return: back, manifest } = pathsOf({ ...options, rejects: '-', return: '-' }, variant)
   for (const path of [results, rejects, back, manifest, `${manifest}.jws`]) if (path) await rm(path, { force: true })

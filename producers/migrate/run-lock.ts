@@ -112,8 +112,8 @@ async function isAlive({ host, pid, began }: Owner): Promise<boolean> {
 }
 
 /**
- * When a process was started, in the system's own count. It tells a reused process id from the old process. Empty if
- * the system doesn't say.
+ * When a process was started, in the system's own count. It shows whether a process id was reused by another process.
+ * Empty if the system doesn't say.
  */
 async function beginOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')

@@ -48,7 +48,7 @@ export interface Summary {
   counts: FileCounts
   /** How often rows ended for which reason. */
   reasons: FileReasons
-  /** How many rows were repaired in which way. */
+  /** The number of rows with each repair. */
   repairs: Record<string, number>
   /** What became of the owners of cards, where the profile names them. */
   owners: OwnerCounts | undefined
@@ -56,7 +56,7 @@ export interface Summary {
   rejects?: string | undefined
   return?: string | undefined
   manifest: string
-  /** False: stopped before the end; run the same command to go on. */
+  /** False: the run stopped before the end; the same command continues it. */
   complete: boolean
   /** Why the run stopped, if its options or its file caused that. */
   stopped: Stopped | undefined
@@ -149,7 +149,7 @@ async function runLocked(
     const { chunkRecords } = run
     if (options.profile && run.variant === 'run' && !run.checkpoint)
       deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
-    // A dry run stores no batch, so nobody needs its extent.
+    // A dry run stores no batch, so its extent isn't needed.
     const extent =
       validated && !options.dryRun
         ? await measureExtent(source, { ...rowOptions, migration: options.migration }, validated, chunkRecords)

@@ -29,7 +29,8 @@ const NAMES_MAX = 5
 /** Adds the outcome of the scheme tokens to the records of `result`. */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
   const { records } = result
-  // A chunk that failed as a whole asks for its scheme tokens when a later run has sent it again.
+  // For a chunk that failed as a whole no scheme tokens are requested now; a later run sends the chunk again and
+  // requests them.
   if (!records) return result
   const wanted = records.filter(isWanted)
   if (wanted.length === 0) {
@@ -66,7 +67,7 @@ export async function passOver(line: number, part: SchemePart, client: Client): 
   )
 }
 
-/** Whether the chunk was sent before, with other rows. */
+/** Whether the refusal says that the chunk was sent before with other rows. */
 function isTaken({ error }: Result): boolean {
   return error?.details?.['body.jti']?.code === 'jti_reused'
 }

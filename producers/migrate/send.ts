@@ -117,7 +117,7 @@ export async function sendChunks(
   const sendAgain = async (chunk: RowChunk) => {
     return rowsOf(chunk, await sendWatched(chunk), plan)
   }
-  /** The first chunk goes alone where its answer shows the form of the batch. */
+  /** While the form of the batch isn't known, one chunk is in flight: its answer shows the form. */
   const inFlightNow = () => {
     if (!plan.form.isSettled) return 1
     return output.nextChunk === skipped ? inFlightFirst : inFlight

@@ -23,8 +23,8 @@ export interface StartingPoint {
 }
 
 /**
- * From this age on workers take no further chunk of the batch, and the receipts of its rows may be gone: a run that begins
- * again might not get to the row at which it stood.
+ * From this age on workers take no further chunk of the batch, and the receipts of its rows may be gone: a run that
+ * begins again might not reach the row at which the earlier run stopped.
  */
 const BEGIN_AGAIN_MS_MAX = 7 * 86_400_000
 

@@ -1,6 +1,6 @@
 // One check of `status` or `doctor` and its result. All checks run at the same time, within common time limits, so that
-// a server that is away or hangs doesn't hold up the command for longer. The results of checks that need that server
-// are missing then.
+// a server that is away or hangs doesn't hold up the command for longer. Checks that need such a server then have no
+// result.
 import { ConfigError } from '../../src/config.ts'
 import { Fault, type FaultCode } from '../../src/errors.ts'
 

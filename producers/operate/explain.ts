@@ -43,7 +43,7 @@ export interface Explanation {
   batches?: BatchFacts[]
   /** The jobs that were found, newest first. */
   jobs: JobFacts[]
-  /** Limits of the search, if they leave something open. */
+  /** Sentences about what the search couldn't see, if that matters for the answer. */
   notes: string[]
 }
 

@@ -26,7 +26,7 @@ export interface MissingReference {
   reason?: string | undefined
   batchId?: string
   line?: number
-  /** The results file that says so. */
+  /** The results file in which the row is. */
   file?: string
 }
 
@@ -102,7 +102,10 @@ async function findReleased(
   return found
 }
 
-/** What the last row of each said, as far as receipts still tell it: the references of rows are the ids of cards. */
+/**
+ * The outcome of the last row of each card's id, if its receipt is still there: such rows have the ids of cards as
+ * references.
+ */
 async function findLastRows(
   db: Db,
   tokenScope: string,

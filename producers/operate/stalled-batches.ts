@@ -1,5 +1,5 @@
-// Why batches don't go on: from what the store knows of them, what is in their queue, and which of their chunks are in
-// the failed set. It only reads.
+// Finds out why batches are stalled: from their rows in the store, from their queue, and from the failed set. It only
+// reads.
 import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/acts/failed.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Queues } from '../../src/queue/engine.ts'

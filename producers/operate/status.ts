@@ -59,7 +59,7 @@ export async function readStatus(sources: StatusSources, onFirst?: Patience['onF
 }
 
 async function soon(ms: number): Promise<[]> {
-  // It keeps no command from its end.
+  // The timer doesn't keep the process alive.
   await setTimeout(ms, undefined, { ref: false })
   return []
 }

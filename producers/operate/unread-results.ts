@@ -1,5 +1,5 @@
-// Whether a published result still lies in its results queue. It may lie there by itself or in a result set, whose id
-// doesn't tell which results it has.
+// Whether a published result is still on its results queue. The result may be there alone or in a result set, whose id
+// doesn't name the results in it.
 import { z } from 'zod'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { deliveryId, isSetDeliveryId } from '../../src/job/envelope/ids.ts'
@@ -7,10 +7,10 @@ import type { JobState, Queues } from '../../src/queue/engine.ts'
 import type { Announcement } from '../../src/store/job/outbox.ts'
 
 const UNREAD: readonly JobState[] = ['waiting', 'active', 'delayed']
-/** So many deliveries are read at once, of at most 64 KiB each if they are sets. */
+/** How many deliveries are read at once; a set has at most 64 KiB. */
 const PAGE = 50
 
-/** Reads the sets of the whole queue, unless the result lies there by itself. */
+/** Reads all sets on the queue, unless the result is there alone. */
 export async function isUnread(
   { clientId, replyTo, resultId, outboxId }: Announcement,
   queues: Pick<Queues, 'has' | 'list'>,

@@ -39,7 +39,9 @@ export interface Decisions {
 const COLUMNS = ['batch_id', 'line', 'item', 'reference', 'decision', 'by', 'on', 'note'] as const
 type Column = (typeof COLUMNS)[number]
 const DECISIONS_MAX = 500_000
-/** The most different decisions: the pack counts rows by decision, for people to read. */
+/**
+ * The most different decisions that a file may have: the pack lists each with its number of rows, for people to read.
+ */
 const WORDS_MAX = 100
 
 interface Entry {
@@ -49,8 +51,8 @@ interface Entry {
 }
 
 /**
- * `packPath`: the pack's path, relative to which the pack names the file. `batches`: the batches of the pack, by which
- * lines are told apart.
+ * `packPath`: the pack's path, relative to which the pack names the file. `batches`: the batches of the pack; a line
+ * number counts within its batch.
  */
 export async function readDecisions(
   path: string,

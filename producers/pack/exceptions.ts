@@ -26,7 +26,7 @@ export const Exceptions = z.strictObject({
   rows: count,
   decided: count,
   open: count,
-  /** How many rows were decided how; sorted by decision. */
+  /** The number of rows of each decision, sorted by decision. */
   by_decision: z.array(z.strictObject({ decision: z.string(), rows: count })),
   /** Absent: there is no file of decisions. */
   decisions: NamedFile.optional(),

@@ -1,4 +1,5 @@
-// Reads a results file of `migrate` once: its digest, and of each row what a sign-off pack counts. It keeps no row.
+// Reads a results file of `migrate` once: its digest, and of each row what a sign-off pack counts. It holds no row in
+// memory.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'

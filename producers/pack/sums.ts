@@ -17,7 +17,8 @@ export function sumsOf(batches: readonly PackedBatch[]): Sums {
   return {
     rows: sum(manifests.map(({ rows }) => rows)),
     counts,
-    // Repairs are left out unless every batch has them: a sum over some of the batches would be taken for the sum over all.
+    // Repairs are summed only if every batch has them: a reader would take the sum over some batches for the sum over
+    // all.
     ...(repairs.length === manifests.length && { repairs: added(repairs) }),
     ...(references.length > 0 && { references: added(references) }),
     ...(onFile.length > 0 && { on_file: added(onFile) }),

@@ -56,7 +56,7 @@ export interface TotalDeps {
 export interface Patience {
   /** The wait while no worker has sent a job of the total, ms. */
   unsentMs: number
-  /** The wait while no part of the total is done, ms. */
+  /** How long to wait, in ms, while no further part of the total is done. */
   stalledMs: number
 }
 
@@ -70,7 +70,7 @@ export interface TotalAsk {
 }
 
 const LOOK_MS = 250
-/** A worker sends a job within seconds, if there is one; other jobs may stand before it in the queue. */
+/** A running worker sends the job of a part within seconds; other jobs may come before it in the queue. */
 const PATIENCE: Patience = { unsentMs: 120_000, stalledMs: 1_800_000 }
 
 /** Throws a `FileError` that says why there is no total, and what to do. */
@@ -203,7 +203,10 @@ const STUCK: Record<StuckReason, { why: string; next: string }> = {
   },
 }
 
-/** Ends the total, so that it can be asked for again. All who wait for it read the reason, unless it has just ended. */
+/**
+ * Ends the total with a reason, which every waiting command reads, so that the total can be requested again. Does
+ * nothing if the total has just ended.
+ */
 async function giveUp(
   store: Store,
   totalId: string,

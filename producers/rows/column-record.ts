@@ -1,5 +1,5 @@
-// Reads a row as a record that can stand in columns: a card in clear and its reference, and nothing else. A row with any
-// fault isn't read here: record.ts makes its record and gives the reason.
+// Reads a row as a record that can stand in columns: a card in clear and its reference, and nothing else. An invalid
+// row isn't read here: record.ts makes its record and gives the reason.
 import { type ColumnRecord, rowOf } from '../../src/job/block/record-columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import { cell, type Layout } from './layout.ts'
@@ -15,7 +15,7 @@ export function jsonOf({ json, columns }: { json: string; columns?: ColumnRecord
 
 const BESIDE = ['encrypted_card', 'sequence_number', 'card_brand', 'token_type', 'token_expiry_date'] as const
 
-/** The record, if it is a new card and nothing else, and its texts are such that JSON has them as they are. */
+/** The record, if it is a create that is nothing but a card in clear, and JSON needs no escapes for its texts. */
 export function columnsOf(
   line: number,
   reference: string,

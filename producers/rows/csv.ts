@@ -73,7 +73,7 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
     const encoding = isAscii(block) ? 'latin1' : isUtf8(block) ? 'utf8' : undefined
     if (tooLong || encoding === undefined || block.includes(0)) return readSlowly(block, tooLong)
     for (let at = 0; at < block.length; ) {
-      // A row that isn't complete goes on with the next lines, whatever they hold.
+      // A row whose quote is still open continues with the next lines, whatever they hold.
       const quoted = open.length > 0 ? { from: at, to: block.length } : quotedPart(block, at, dialect)
       if (quoted.from > at) split(block.toString(encoding, at, quoted.from))
       if (quoted.to > quoted.from) readSlowly(block.subarray(quoted.from, quoted.to))

@@ -21,7 +21,10 @@ export interface KeptFor {
   back: boolean
 }
 
-/** Those of the rejected rows, then those of the file that goes back; undefined for none of these files. */
+/**
+ * The fields for the file of rejected rows, then those for the file that goes back to the provider; undefined if the
+ * run writes neither file.
+ */
 export function keptFieldsOf(
   options: ColumnOptions & { profile?: Profile | undefined },
   { rejects, back }: KeptFor,

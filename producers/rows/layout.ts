@@ -130,7 +130,7 @@ interface ReadNames {
   at: Record<ColumnName, number>
   /** Name in the file → its position. */
   seen: Map<string, number>
-  /** Columns that the header has with other letter case; they aren't also reported as missing. */
+  /** Columns that the header has in other letter case. They are reported as such, and not as missing, too. */
   near: Set<ColumnName>
   wrong: Wrong[]
 }
@@ -227,7 +227,7 @@ function hint(name: string): string {
   return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
 }
 
-/** The column whose name this is, but for letter case. */
+/** The column with this name in other letter case. */
 function nearTo(name: string): ColumnName | undefined {
   return COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
 }

@@ -16,8 +16,8 @@ import type { RowOwner } from './profile/on-file/owner.ts'
 
 export interface Row {
   /**
-   * The physical line at which the row starts, from 1. In nested JSON rows may share a line: there it is the row's number,
-   * from 1. Workers tell the rows of a batch apart by it, and order them by it.
+   * The physical line at which the row starts, from 1. In nested JSON rows may share a line: there it is the row's
+   * number, from 1. Within a batch it identifies the row, and workers order rows by it.
    */
   line: number
   /** Undefined if the row has no reference, or one that must not be repeated. */
@@ -254,7 +254,7 @@ export function holdsOwnNumber(text: string, pan: string): boolean {
   return held.length <= 19 && passesLuhn(held)
 }
 
-/** More digits than this may be a shorter number and what stands behind it. */
+/** A longer text of digits may be a card number with other digits behind it. */
 const USUAL_LENGTH_MAX = 16
 
 /**

@@ -19,9 +19,9 @@ export interface RowOptions extends ColumnOptions {
   format: Format
   /** How the provider wrote the file; then `format` and column names aren't used. */
   profile?: Profile | undefined
-  /** The wanted rows. */
+  /** The list of rows that are to be sent (`--only`); the others are skipped. */
   only?: OnlyList | undefined
-  /** Each row of a file with owners says whose card it is, also one that is rejected or skipped. */
+  /** If set, every row of a file with owners names its owner, even if it is rejected or skipped. */
   owners?: boolean | undefined
   /** Fields of the file whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined

@@ -21,7 +21,7 @@ import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDige
 export interface SourceOptions extends OpenpgpOptions {
   /** The path of a file, or `-` for standard input. */
   path: string
-  /** The stream that `-` stands for. */
+  /** The stream that is read for the path `-`. */
   stdin?: AsyncIterable<Buffer> | undefined
 }
 
@@ -136,7 +136,8 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
   const unzip = createGunzip({ chunkSize: UNZIP_BYTES })
   const source = bytes[Symbol.asyncIterator]()
   let given = 0
-  // A wrapper without `return`: when zlib ends, the source must stay open to be read to its end.
+  // This generator is read without `return` being called on the source: when zlib ends, the source must stay open,
+  // because it is then read to its end.
   async function* counted() {
     for (let next = await source.next(); !next.done; next = await source.next()) {
       given += next.value.length

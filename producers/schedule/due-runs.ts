@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000
 const PAGE = 100
 /** How many reports may be requested and not made yet; further runs wait in the store. */
 const IN_FLIGHT_MAX = 1_000
-/** An unanswered run is sent again after this time; the pause grows with each attempt, up to ten times this. */
+/** After this many ms an unanswered run is sent again; the pause grows with each attempt, up to ten times as long. */
 const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 

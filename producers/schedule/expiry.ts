@@ -101,7 +101,10 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
 
 const jtiOf = ({ businessDate }: runs.Run, { tokenId }: expiry.ExpiredToken) => `exp-${businessDate}-${tokenId}`
 
-/** The jobs are the installation's own: the expiry date of a token applies whichever client made it. */
+/**
+ * The jobs belong to the system client `scheduler`, because the expiry date of a token applies whichever client made
+ * the token.
+ */
 async function jobsOf(
   run: runs.Run,
   tokens: readonly expiry.ExpiredToken[],

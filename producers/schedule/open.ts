@@ -19,7 +19,7 @@ const CLOSE_MS = 5_000
 export interface Schedule {
   /** Resolves when the process listens to ticks and results. */
   ready: Promise<void>
-  /** Dispatches due runs now, or waits for the dispatch in progress. Throws a Fault. */
+  /** Sends due runs now; if runs are being sent already, waits for that. Throws a Fault. */
   dispatchNow(): Promise<void>
   close(): Promise<void>
 }

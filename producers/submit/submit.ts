@@ -1,6 +1,6 @@
 // The work of `tokenmill submit FILE.ndjson`: one job for each line, many in flight, and one result line for each job
-// in the order in which results arrive. The same file may be submitted again: the jti of each line is computed from the
-// file.
+// in the order in which results arrive. The same file may be submitted again: a line without a jti gets one that is
+// computed from the file and the line's number.
 import { createHash } from 'node:crypto'
 import { once as event } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -182,7 +182,8 @@ function decode(bytes: Buffer): string | Refusal {
 }
 
 /**
- * The `jti` of a line that has none. It uses sixteen digits of the file's digest, unless they could be a card number.
+ * The `jti` of a line that has none. It has sixteen digits of the file's digest, or 32 if the shorter name could hold a
+ * card number.
  */
 export function submitName(digest: string, line: number): string {
   const name = `s-${digest.slice(0, 16)}-${line}`

@@ -5,7 +5,7 @@ import { Fault } from '../errors.ts'
 import * as audits from '../store/access/audits.ts'
 import type { Db, Store } from '../store/pool.ts'
 
-/** Who acts. `machine`: an account of the host's operating system, which nobody proved; its `id` names the account. */
+/** Who acts. `machine`: an account of the host's operating system, without any proof; its `id` names the account. */
 export interface Actor {
   kind: 'person' | 'client' | 'machine'
   id: string
@@ -20,7 +20,7 @@ export interface Actor {
 export interface By {
   actor: Actor
   reason: string | undefined
-  /** A worker acts by itself: see `Audit`. */
+  /** A worker acts without an operator: see `Audit`. */
   isAutomatic?: boolean
 }
 
@@ -37,9 +37,9 @@ export type ActResult<Done, Word extends string> = { done: Done } | { refused: W
 export type Decided<Done, Word extends string> = { done: Done; detail: Record<string, unknown> } | { refused: Word }
 
 /**
- * Runs `decide` in a transaction and writes the audit row. An act that is refused or fails leaves a row, too. Two
- * refusals leave none: of a client over HTTP, because that is no operator's act, and of a worker that acts by itself,
- * because it tries again each minute.
+ * Runs `decide` in a transaction and writes the audit row. An act that is refused or fails leaves a row, too. Two sorts
+ * of refusal leave no row: of a client over HTTP, because that isn't an operator's act, and of a worker that acts
+ * without an operator, because it tries again each minute.
  */
 export async function perform<Done, Word extends string>(
   store: Store,

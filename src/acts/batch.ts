@@ -20,7 +20,8 @@ export function cancelBatch(
   { batchNo, batchId }: Batch,
   by: By,
 ): Promise<ActResult<Cancelled, BatchRefusal>> {
-  // All chunks may be answered although nobody has summed them yet. `settle` sums them: then the batch has finished.
+  // All chunks may be answered without being in the sum yet. `settle` sums them; if all are answered, the batch has
+  // finished.
   return perform(store, { action: 'batch.cancel', subject: batchId }, by, async db =>
     cancelLocked(db, await batches.settle(db, batchNo)),
   )

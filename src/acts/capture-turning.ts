@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000
 /** The use of an entity's keys counts as watched while one of them was used in this time. */
 const WATCHED_MS = 3 * DAY_MS
 
-/** A former key that was not used for so long is retired; one that was, never by itself. */
+/** A former key that wasn't used for this long is retired; a key that was used is never retired automatically. */
 export const IDLE_MS = 14 * DAY_MS
 
 export interface DueLines {
@@ -27,7 +27,7 @@ export interface DueLines {
 
 const none = (): DueLines => ({ rotate: [], retire: [], inUse: [], full: [], unwatched: [] })
 
-/** Whether tokenmill wrote the row. A line that has another row is left alone. */
+/** Whether tokenmill wrote the row. If tokenmill didn't write a row of a line, the line isn't changed. */
 export type IsOurs = (key: captureKeys.CaptureKeyInfo) => boolean
 
 /** `keys`: all of one entity. `now`: ms since the epoch. */

@@ -1,7 +1,8 @@
 // The second operator. Destroying a data key, and replacing or forgetting a key-encryption key, are done by two people:
-// one client asks, another with another key confirms within a day, then the first one's command goes on. A confirmation
-// holds for one act. Its row counts only with a code under the vault's key `grant`, and only if the audit since then is
-// whole and shows no use: whoever owns the database can put a row back, but can't take a number out of the audit.
+// one client asks, another client with another key confirms within a day, and then the first one runs the command
+// again. A confirmation holds for one act. Its row counts only with a code under the vault's key `grant`, and only if
+// the audit since then is whole and shows no use: whoever owns the database can put a row back, but can't take a number
+// out of the audit.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { numberAll } from '../audit/numbers.ts'
 import { lookSince } from '../audit/since.ts'
@@ -28,7 +29,7 @@ type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy' | 'auditMac' | 'auditMacBy'>
  */
 export type UseConfirmation = (db: Db) => Promise<{ detail: Record<string, unknown> } | undefined>
 
-/** For an engine that one person runs for themselves. */
+/** For the embedded engine, which one person runs alone: no confirmation is needed. */
 export const NONE_NEEDED: UseConfirmation = async () => ({ detail: {} })
 
 /** An operator who has signed. */
@@ -92,7 +93,7 @@ async function recordUse(db: Db, ring: Ring, used: confirmations.Confirmation): 
 /** For the act that `asker` runs: uses up a confirmation by another operator. */
 export function confirmationOf(ring: Ring, deed: Deed, asker: Signer): UseConfirmation {
   return async db => {
-    // Nobody else uses it, and nobody numbers a row, between the look and this use.
+    // With this lock no other process can use the confirmation or number a row between the check and this use.
     await auditChain.lock(db)
     const confirmed = (await lockValid(db, ring, deed, asker)).find(row => row.confirmedBy !== null)
     if (!confirmed) return undefined

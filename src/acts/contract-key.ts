@@ -9,7 +9,7 @@ import { type ActResult, type By, type Decided, perform } from './act.ts'
 export type ContractKeyRefusal = 'no_contract' | 'overlap' | 'no_former_key'
 
 export interface ContractKeyRotation extends contracts.KeyRotation {
-  /** Whether the key was made elsewhere. */
+  /** Whether the key was made outside of tokenmill (`--jwt-key`). */
   isImported: boolean
 }
 

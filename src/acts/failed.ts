@@ -1,6 +1,6 @@
-// What an operator does to a copy in the failed set. The copy lies in a queue, outside the store's transaction: so the
-// audit row is committed first, and the act follows. After a crash in between the copy is still there, and the operator
-// can repeat the act.
+// What an operator does to a copy in the failed set. The copy is in a queue, outside the store's transaction: so the
+// audit row is committed first, and then the act is done. After a crash in between the copy is still there, and the
+// operator can repeat the act.
 import { Claims, lifetimeOf, peek } from '../job/envelope/envelope.ts'
 import type { Queues } from '../queue/engine.ts'
 import { type FailedCopy, type FailedJob, failedDiscard, failedFind, failedRetry, isInWork } from '../queue/failed.ts'
@@ -63,9 +63,7 @@ export async function retryFailed(
   return verdict
 }
 
-/**
- * Discards a copy. The job is in no other queue, so it is gone for good. Its sender was answered 500 when it failed.
- */
+/** Discards the copy of a failed job for good. The job's sender was answered 500 when the job failed. */
 export async function discardFailed(
   { kind, id }: FailedName,
   by: By,

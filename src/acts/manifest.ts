@@ -1,5 +1,5 @@
-// What an operator does to the key of a migration's total: hands it to the sender, and destroys it at sign-off. Keys arrive
-// here sealed, and no audit row holds one.
+// An operator's acts on the key of a migration's total: hand it to the sender, and destroy it at sign-off. The callers
+// pass keys sealed, and no audit row holds one.
 import * as audits from '../store/access/audits.ts'
 import type { Store } from '../store/pool.ts'
 import * as digestRuns from '../store/total/digest-runs.ts'

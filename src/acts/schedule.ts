@@ -49,7 +49,7 @@ export interface RunPlan {
   scheduleId: string
   /** `YYYY-MM-DD`. */
   businessDate: string
-  /** The runs of `businessDate`; they are due at once. */
+  /** The runs of `businessDate` that should exist; new ones are due at once. */
   wanted: readonly runs.NewRun[]
   /**
    * Runs that are due and that no scheduler has made yet. They are made too, because the scheduler skips due runs older

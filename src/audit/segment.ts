@@ -78,7 +78,8 @@ export interface Segment {
   digest: string
   rows: SegmentRow[]
   /**
-   * A sentence if its rows aren't those of its head: they were changed before the segment was sent, or in the segment.
+   * A sentence that says what is wrong if the rows don't fit the segment's head: they were changed before the segment
+   * was sent, or in the segment.
    */
   broken: string | undefined
 }

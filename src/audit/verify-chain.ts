@@ -1,5 +1,6 @@
-// Verifies the audit rows of the store: every number once, every hash over the row before, every MAC by the vault's key.
-// It reads the rows in pages. Only the segments show if rows were removed from the end together with the head.
+// Verifies the audit rows of the store: that every number is there once, every hash follows from the row before, and
+// every MAC was made by the vault's key. It reads the rows in pages. Only the segments show if rows were removed from
+// the end together with the head.
 import * as auditChain from '../store/access/audit-chain.ts'
 import * as audits from '../store/access/audits.ts'
 import type { Db } from '../store/pool.ts'

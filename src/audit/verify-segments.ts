@@ -23,7 +23,7 @@ interface CompareOptions {
   place: Pick<AuditPlace, 'read'>
   /** The names of the segments by their numbers. */
   names: ReadonlyMap<number, readonly string[]>
-  /** At least so many segments were sent when they were listed. */
+  /** The number of segments that were sent, at least, when they were listed. */
   sent: number
   now: number
   keys: InstallationKeys

@@ -32,8 +32,9 @@ function sentOf({ segment, unsentFrom }: auditChain.Chain): number {
 }
 
 export async function verifyAudit(db: Db, { ring, ...outside }: Sources): Promise<Verified> {
-  // Workers extend the audit meanwhile. So this reads first which segments were sent, then lists the segments, and then reads the
-  // rows: segments that were sent are in the list, and the rows reach as far as they do.
+  // Workers extend the audit meanwhile. So this reads first which segments were sent, then lists the segments, and then
+  // reads the rows: so every segment that was sent is in the list, and the rows that are read reach to the end of the
+  // last segment or beyond.
   const sent = sentOf(await auditChain.find(db))
   const names = await outside.place.list()
   const verified = await verifyChain(db, ring)

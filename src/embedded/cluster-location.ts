@@ -1,4 +1,4 @@
-// Where the cluster of a data directory lies, which account owns it, and its password. Usually the cluster is in `<data
+// The place of a data directory's cluster, the account that owns it, and its password. Usually the cluster is in `<data
 // dir>/postgresql`. PostgreSQL refuses to run as root, so for root an unprivileged account owns the cluster. If that
 // account can't reach the data directory (for example below a home folder of mode 0700), the cluster lies elsewhere,
 // and `<data dir>/postgresql.place` holds its path. No user account is ever created.

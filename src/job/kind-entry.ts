@@ -1,4 +1,5 @@
-// What the catalogue says of a kind of job. A kind without one of these fields doesn't compile.
+// An entry of the catalogue: everything about a kind of job that both producers and workers must know. A kind without
+// one of these fields doesn't compile.
 import type { z } from 'zod'
 import type { StoredAnswer } from './answer/stored-answer.ts'
 import type { Role } from './choices.ts'
@@ -10,7 +11,7 @@ export interface KindEntry {
   request: z.ZodType
   /** Schemas of requests from system clients, by client, if they differ from `request`. */
   requestFrom: Record<string, z.ZodType>
-  /** One sentence for the generated documents. */
+  /** A description of the kind, one sentence, for the generated documents. */
   description: string
   /** The role that the job's effective roles must include; `null`: the request alone decides. */
   role: Role | null

@@ -1,5 +1,5 @@
-// `on_file`: whose card it is, and data that must be kept with the card. A member of requests and records that create
-// or update a token. It is sent only to workers that know it (`features.ts`).
+// `on_file`: the owner of a card, and data that must be kept with the card. A member of requests and records that
+// create or update a token. It is sent only to workers that know it (`features.ts`).
 import { z } from 'zod'
 import { AGREED_BY, AGREEMENTS, type Claim, type OwnerId } from '../token/on-file.ts'
 import { PAN_LENGTH } from '../token/pan.ts'
@@ -101,7 +101,7 @@ export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keep
   return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
 }
 
-/** More levels than the schema has: a member may hold a list or an address. */
+/** A bound above the levels that the schema has: a member may hold a list or an address. */
 const DEPTH_MAX = 4
 
 /**

@@ -1,6 +1,6 @@
-// What a chunk's receipt keeps of a card as its record gave it: the expiry date, and a small part of the card's
-// fingerprint. With these, a later reader can find out whether the token has another number or expiry date than the
-// file gave. The number itself isn't kept.
+// The data of a record's card that a chunk's receipt keeps: the expiry date that the record gave, and a small part of
+// the card's fingerprint. With these, a later reader can find out whether the token has another number or expiry date
+// than the file gave. The number itself isn't kept.
 
 import type { Fingerprints } from '../token/token.ts'
 

@@ -88,7 +88,7 @@ export interface InstallationKey {
   privateKey: KeyObject
 }
 
-/** What the installation signs with now. */
+/** The key with which the installation signs now, and the statements that announce newer keys. */
 export interface Signing {
   key: InstallationKey
   /** The statements that announce newer keys, oldest first; they travel with what is signed. */
@@ -141,7 +141,9 @@ function readSigned(body: string, claims: Record<string, unknown>): Result | Res
 interface Expected<Content> {
   typ: string
   clientId: string
-  /** What the text holds, by the payload of its signature, which isn't verified yet. Undefined or an error: forged. */
+  /**
+   * Reads the text by the payload of its signature. The signature isn't verified yet. Undefined or an error: forged.
+   */
   read: (body: string, claims: Record<string, unknown>) => Content | undefined
 }
 

@@ -24,7 +24,8 @@ function isLine(value: unknown): value is TransactionLine {
   return isLineNumber(line) && plain && Object.keys(rest).length === 0
 }
 
-// Checked by hand: a zod schema would copy a thousand records, which takes as long as the rest of the work.
+// Checked by a function instead of a zod schema, because zod would copy a thousand records, which takes as long as the
+// rest of the work.
 const lines = z
   .array(
     z.unknown().meta({
@@ -52,7 +53,7 @@ export const TransactionBatch = z
     columns: columns.optional(),
     transactions: lines,
   })
-  // Of other wrong members, too, so that an answer names all of them.
+  // Checked even if other members are wrong, so that an answer names every wrong member.
   .refine(hasLines, { path: ['transactions'], ...custom('field_length'), when: ({ value }) => isChunk(value) })
   .refine(isWhole, { path: ['columns'], ...custom('field_conflict') })
 export type TransactionBatch = z.infer<typeof TransactionBatch>

@@ -1,5 +1,6 @@
-// Watches whether the queue server is available. After `suspect` it pings the server, and reports `away` and `back`
-// once each. It reconnects nothing: the clients do that themselves.
+// Watches whether the queue server is available. After a call of `suspect` it pings the server, every half second until
+// a ping succeeds. It reports `away` after the first ping that fails, and `back` after the ping that succeeds again.
+// The connections reconnect by themselves.
 const PROBE_MS = 500
 
 interface Availability {

@@ -18,19 +18,19 @@ export interface EngineBackend {
   producer(): Access
   /** A connection for workers: on Redis, calls wait until the server is back. */
   consumer(): Access
-  /** Reserves connections for one more worker; throws `ConfigError` if the PostgreSQL pool has too few. */
+  /** On PostgreSQL: reserves connections for one more worker; throws `ConfigError` if the pool has too few. */
   admit(): void
   dismiss(): void
   has(queue: string, id: string): Promise<boolean>
   /** Lists jobs oldest first. Only for an engine whose listing in BullMQ has another order. */
   list?(queue: string, state: JobState, start: number, end: number): Promise<ListedJob[]>
-  /** The number of workers on each of these queues, by one call; undefined if this user may not see it. */
+  /** The number of workers on each of these queues; undefined if this user may not see it. */
   workersOf(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined>
-  /** Detaches a job from its parent, so that finishing the job changes no other job. */
+  /** On Redis: detaches a job from its parent, so that finishing the job changes no other job. */
   sever(queue: string, id: string): Promise<void>
   /** Removes jobs that no worker can process (damage.ts); returns how many it removed. */
   discardDamaged(queue: string): Promise<number>
-  /** Removes a damaged job that a worker has fetched and can't finish; false if it is gone already. */
+  /** Removes a damaged job that a worker has fetched and can't finish; false if no damaged job has the id any more. */
   discard(queue: string, id: string): Promise<boolean>
   claim(installation: string): Promise<string>
   setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>

@@ -49,8 +49,8 @@ export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Pro
 }
 
 /**
- * Turns an error of a driver or server into a Fault. Our own errors stay as they are, and so do errors that show a bug
- * or a wrong statement.
+ * Turns an error of a driver or server into a Fault: `data` for data that the queue refuses, else `queue_away`. Our own
+ * errors stay as they are, and so do errors that show a bug or a wrong statement.
  */
 export function toQueueFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error

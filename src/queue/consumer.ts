@@ -6,8 +6,8 @@ import { retryDeadlocks } from './bounded-call.ts'
 import { isDamage } from './damage.ts'
 
 /**
- * The options that every job gets, whatever is stored. `attempts` only has to be out of reach: the handler decides when
- * a job has failed.
+ * The options that every job gets, whatever is stored. No job reaches this number of `attempts`: the handler decides
+ * when a job has failed.
  */
 const OPTIONS: JobsOptions = {
   attempts: 1_000_000_000,
@@ -59,7 +59,7 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
 
   /**
    * Fetches a job. Returns at once if the worker is pausing or closing. If the fetch fails (the server is loading, out
-   * of memory, read-only), waits before the next one instead of looping; not after a damaged job.
+   * of memory, read-only), waits before the caller fetches again. After the error of a damaged job it doesn't wait.
    */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job

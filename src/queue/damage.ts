@@ -2,7 +2,7 @@
 // them, and would hand them out for ever. This file recognises the error of such a job and starts the search for
 // damaged jobs. redis-damage.ts and postgres.ts know what damage is on their engine.
 
-/** A job that has stalled more often than this is given up. */
+/** A job that has stalled more often than this isn't run again: a worker answers it, or removes it if it is damaged. */
 export const STALLED_MAX = 5
 
 /**
@@ -22,7 +22,7 @@ interface DamageWatch {
 
 /**
  * Starts `discard` after an error that shows damage. `discard` removes damaged jobs and returns how many; `onDamaged`
- * gets that number. Only one search runs at a time.
+ * gets that number if it isn't 0. Only one search runs at a time.
  */
 export function watchDamage(discard: () => Promise<number>, onDamaged: (jobs: number) => void): DamageWatch {
   let looking = false

@@ -22,7 +22,7 @@ const FailedCopy = z.object({
   reference: z.string().exactOptional(),
 })
 export type FailedCopy = z.infer<typeof FailedCopy>
-/** The copy as it lies in the queue. */
+/** The copy as the queue stores it. */
 const StoredCopy = z.object({
   id: z.string().regex(/^f_[A-Za-z0-9_-]{43}$/),
   data: FailedCopy.extend({ scrubbed: z.literal(true).optional() }),
@@ -40,7 +40,10 @@ const AGE_MS_MAX = 7 * 24 * 3_600_000
 const PAGE = 20
 
 const queueOf = (kind: string) => `failed-${kind}`
-/** One life of a job has one copy. The same job, queued again later, has another life and so another copy. */
+/**
+ * Made of the job's id and the time when the job was queued. A job that is queued again and fails again gets another
+ * copy.
+ */
 const copyId = ({ id, enqueuedAt }: Pick<ReceivedJob, 'id' | 'enqueuedAt'>) =>
   `f_${createHash('sha256').update(`${id}\n${enqueuedAt}`).digest('base64url')}`
 /**
@@ -59,7 +62,8 @@ export async function moveToFailed(
   job: Pick<ReceivedJob, 'id' | 'enqueuedAt'>,
   copy: FailedCopy,
 ): Promise<string> {
-  // The same life of the same job gives the same id: after a crash between copy and removal there is still one copy.
+  // If the worker crashes between copy and removal, the job fails again with the same id and time, so there is still
+  // one copy.
   const id = copyId(job)
   await queues.add(queueOf(kind), { id, data: copy })
   return id
@@ -144,9 +148,9 @@ export async function scrubFailed(
   scrub: (copy: FailedCopy) => FailedCopy,
 ): Promise<number> {
   const before = Date.now() - olderThanMs
-  // Copies lie in order of age and are scrubbed oldest first, so the scrubbed ones are always at the old end of the
-  // queue. The search goes from the newest backwards and ends at the first scrubbed copy; that also holds after a crash
-  // in the middle.
+  // The queue lists copies by age, and they are scrubbed oldest first, so the scrubbed ones are always at the old end
+  // of the queue. The search goes from the newest backwards and ends at the first scrubbed copy; that also holds after
+  // a crash in the middle.
   const due: string[] = []
   const { waiting } = await queues.depth(queueOf(kind))
   search: for (let end = waiting - 1; end >= 0; end -= PAGE) {

@@ -1,12 +1,15 @@
-// Gathers what is asked for at the same time into sets. A set leaves at once if a lane is free, and waits for nobody:
-// what is asked for while it is under way goes into the next one. What a set does is unknown here.
+// Gathers items that are asked for at the same time into sets. A set begins in the same turn of the event loop or right
+// after it, if fewer than `lanes` sets are under way. Items that are asked for while all lanes are taken wait for the
+// next set. What a set does is unknown here.
 import { settlesWithin } from './bounded-call.ts'
 
-/** The result of an item that couldn't be done in its set, and must be done alone. */
+/** The result of an item that can't be done in its set, and is then done alone. */
 export const ALONE = Symbol('alone')
 
 interface Ways<Item, Out> {
-  /** Does a set. One result for each, in the same order; an error is thrown to its asker alone. */
+  /**
+   * Does a set. Returns one result for each item, in the same order; an `Error` rejects only the promise of its item.
+   */
   together(items: readonly Item[]): Promise<readonly (Out | Error | typeof ALONE)[]>
   /** Does an item that has no company, whose set failed, or that had to leave its set. */
   alone(item: Item): Promise<Out>
@@ -27,7 +30,9 @@ interface Asked<Item, Out> extends PromiseWithResolvers<Out> {
   item: Item
 }
 
-/** An item that is done alone may wait for a lock for long; those behind it don't wait for it longer than that. */
+/**
+ * How long a lane waits for items of its set that are done alone, in ms. Such an item may wait for a lock much longer.
+ */
 const LANE_MS = 100
 
 export function gather<Item, Out>(
@@ -58,7 +63,8 @@ export function gather<Item, Out>(
 
   async function go(set: readonly Asked<Item, Out>[]): Promise<void> {
     busy += 1
-    // While many wait alone, for locks perhaps, an item that has no company doesn't wait behind them.
+    // A single item is done alone. If `loneMax` items are being done alone, and perhaps wait for locks, it is done as a
+    // set of one instead of waiting behind them.
     const outs = set.length === 1 && lone < loneMax ? [ALONE] : await doTogether(set)
     const left: Promise<Out>[] = []
     for (const [index, { item, resolve, reject }] of set.entries()) {
@@ -82,7 +88,7 @@ export function gather<Item, Out>(
     try {
       return await alone(item)
     } finally {
-      // The place is handed on.
+      // The next waiting item takes over the place.
       const next = loneWaiting.shift()
       if (next) next()
       else lone -= 1
@@ -102,14 +108,14 @@ export function gather<Item, Out>(
     isScheduled = false
     while (busy < lanes && waiting.length > 0) void go(take())
   }
-  /** Those who ask in the same turn of the event loop go together. */
+  /** Items that are asked for in the same turn of the event loop go together. */
   function schedule(): void {
     if (isScheduled || busy >= lanes || waiting.length === 0) return
     isScheduled = true
     setImmediate(leave)
   }
 
-  /** It leaves when all that waited for the same promises has run. */
+  /** The set begins after all code that awaited the same promises has run. */
   function scheduleInTurn(): void {
     isScheduled = true
     process.nextTick(leave)
@@ -118,8 +124,8 @@ export function gather<Item, Out>(
   return item => {
     const asked = { ...Promise.withResolvers<Out>(), item }
     waiting.push(asked)
-    // Nothing is under way: it leaves before the turn ends, so that a job that is alone loses no time. It doesn't leave
-    // at once, because what ended together, in a set, asks together for what comes next.
+    // Nothing is under way: the set begins before the turn ends, so that an item without company loses no time. It
+    // doesn't begin at once: jobs whose former set ended together ask together for their next item.
     if (busy === 0 && !isScheduled) scheduleInTurn()
     else schedule()
     return asked.promise

@@ -1,22 +1,25 @@
-// How many jobs the workers of a process may have in hand. Jobs with a priority are background work. While other jobs
-// come on any queue of the process, background jobs get only some of the places, so that a job for which somebody waits
-// finds few jobs before it. BullMQ decides which job is next.
+// How many jobs the workers of a process may have in work. Jobs with a priority are background work. If a job without a
+// priority came or ended on any queue of the process within the last second, background jobs get only some of the
+// places, so that a job for which somebody waits finds few jobs before it. BullMQ decides which job is next.
 
 import type { ReceivedJob } from './engine.ts'
 
-/** The most jobs with a priority that a worker takes while other jobs come; those that it has already go on. */
+/**
+ * To this number the jobs with a priority that a worker has in work sink while other jobs come: jobs that end aren't
+ * replaced.
+ */
 export const BACKGROUND_MAX = 16
 const RECENT_MS = 1_000
 
 /** The places of one worker. */
 export interface Places {
-  /** A job was taken. The result is called when it has ended. */
+  /** Call it when a job was taken, and the returned function when the job has ended. */
   take(job: Pick<ReceivedJob, 'isBackground'>): () => void
-  /** How many jobs the worker may have in hand now. */
+  /** How many jobs the worker may have in work now. */
   most(): number
 }
 
-/** The result gives each worker of a process its places. */
+/** The returned function makes the places of one worker; all workers of a process must use the same one. */
 export function openPlaces(now: () => number = () => performance.now()): (concurrency: number) => Places {
   let otherAt = Number.NEGATIVE_INFINITY
   const isRecent = () => now() - otherAt < RECENT_MS
@@ -30,7 +33,8 @@ export function openPlaces(now: () => number = () => performance.now()): (concur
           otherAt = now()
         }
         return () => {
-          // Lowered by one at a time: were it lowered at once, no job would be fetched until most of those in hand have ended.
+          // The limit sinks by one with each job that ends. If it sank at once, no job would be fetched until most jobs
+          // in work have ended.
           if (isBackground) limit = isRecent() ? Math.max(BACKGROUND_MAX, limit - 1) : concurrency
           else {
             others -= 1

@@ -1,5 +1,5 @@
-// BullMQ's PostgreSQL backend on a pool that the caller owns. It imports no PostgreSQL driver, and reads and writes
-// only BullMQ's own tables.
+// BullMQ's PostgreSQL backend on a pool that the caller owns. It imports no PostgreSQL driver, and uses no table of
+// tokenmill.
 import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
 import { ConfigError } from '../config.ts'
 import type { EngineBackend } from './backend.ts'

@@ -1,5 +1,5 @@
-// Puts jobs on queues: those that are put at the same time go to their queue by one call. A queue that doesn't take its
-// jobs keeps no other queue's back. What the jobs hold is unknown here.
+// Puts jobs on queues. Jobs for one queue that are put at the same time go there by one call. If that call fails, jobs
+// for other queues are put all the same. What the jobs hold is unknown here.
 import type { QueuedJob, Queues } from './engine.ts'
 import { gather } from './gather.ts'
 
@@ -10,12 +10,15 @@ export interface Put {
 
 const BOUNDS = { max: 100, lanes: 2 } as const
 
-/** Resolves once the job is on its queue. */
+/** The returned function resolves once the job is on its queue, and rejects if the queue didn't take it. */
 export function openPut(queues: Pick<Queues, 'add' | 'addBulk'>): (put: Put) => Promise<void> {
   return gather({ together: puts => putAll(puts, queues), alone: ({ queue, job }) => queues.add(queue, job) }, BOUNDS)
 }
 
-/** A call that fails may have put some of its jobs: each of them fails, and is put again under the same id later. */
+/**
+ * Returns an error or undefined for each job. If the call for a queue fails, all its jobs get the error, although some
+ * may be on the queue: the caller may put them again under the same ids.
+ */
 export async function putAll(
   puts: readonly Put[],
   queues: Pick<Queues, 'add' | 'addBulk'>,

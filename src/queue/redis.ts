@@ -33,7 +33,7 @@ const PRODUCER: RedisOptions = {
   commandTimeout: CALL_MS,
   socketTimeout: 2 * CALL_MS,
 }
-// A blocking fetch lasts up to 10 s, so a socket that is silent for three times as long is dead.
+// A blocking fetch lasts up to 10 s, so a socket that is silent for three times as long counts as dead.
 const CONSUMER: RedisOptions = {
   ...COMMON,
   enableOfflineQueue: true,
@@ -87,7 +87,8 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
         throw error
       }
     },
-    // BullMQ's scripts follow these fields into the keys of other queues, and anybody could have written them.
+    // BullMQ's scripts follow these fields into the keys of other queues, and anybody who may write to the server can
+    // set them.
     async sever(queue, id) {
       await producer.hdel(keyOf(queue, id), 'parent', 'parentKey', 'rjk', 'deid')
     },

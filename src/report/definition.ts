@@ -61,7 +61,7 @@ export interface Plan {
   shares: readonly Share[]
   /** The period of the report and of its file name; undefined if the report shows a state at the time it is made. */
   period: { from: string; to: string } | undefined
-  /** A word in the file's name, for a report without a period. */
+  /** The word that a report without a period has in its file's name. */
   word?: string
   /** Texts under the report's title. */
   notes: readonly string[]

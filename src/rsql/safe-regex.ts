@@ -59,7 +59,7 @@ export function checkPattern(pattern: string): { what: string; at: number } | un
 
 const emptyGroup = (): Group => ({ repeats: 0, atom: 0, empty: true })
 
-/** Adds an element to the group. `size`: its size if a quantifier may follow, else 0. */
+/** Adds an element to the group. `size`: the size of the element if a quantifier may follow it, else 0. */
 function put(group: Group, size: number): void {
   group.repeats += group.atom
   group.atom = size

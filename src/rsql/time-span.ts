@@ -27,8 +27,8 @@ export function spanOf(text: string): Span | undefined {
 }
 
 /**
- * Whether the text is a day of the calendar with a four-digit year. The year 9999 is refused, so that the next day has
- * four digits, too.
+ * Whether the text is a day of the calendar with a four-digit year. The year 9999 is refused, so that the year of the
+ * next day has four digits, too.
  */
 export function isDay(text: string): boolean {
   if (!/^[1-9]\d{3}-\d\d-\d\d$/.test(text) || text.startsWith('9999')) return false

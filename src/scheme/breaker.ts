@@ -8,8 +8,8 @@ export type BreakerEvent = 'success' | 'failure' | 'elapsed'
 type Step = 'stay' | 'clear' | 'count' | 'probe' | 'close' | 'reopen'
 
 /**
- * What a breaker does at each event, by its state. While a breaker is open, late answers to calls that began before
- * change nothing.
+ * The next state of a breaker, by its state and the event. While a breaker is open, late answers to calls that began
+ * before change nothing.
  */
 export const BREAKER = {
   closed: { success: 'clear', failure: 'count', elapsed: 'stay' },
@@ -67,7 +67,8 @@ interface Admission {
 }
 
 /**
- * Whether a call may go out. The first call after the rest is the probe; other calls wait until the probe has ended.
+ * Whether a call may go out. The first call after a pause is the probe; other calls are refused until the probe has
+ * ended.
  */
 export function admit(breaker: Breaker, limits: BreakerLimits, now: number): Admission {
   if (breaker.state === 'closed') return { breaker, admitted: true, afterMs: 0 }

@@ -53,7 +53,7 @@ export type ProviderRefusal = (typeof PROVIDER_REFUSALS)[number]
 
 export type Urgency = 'interactive' | 'bulk'
 
-/** What `find` needs at a network that looks up provisionings by card only. */
+/** The key that `find` needs at a network that looks up provisionings only by their card. */
 export interface LookupKey {
   /** Undefined if the card was erased: then the answer is `unknown`. */
   card: ProvisionCard | undefined

@@ -80,7 +80,7 @@ export function shareOf(granted: number, ours: Claim, others: readonly Claim[]):
 /** One process's row for one provider in `tokenmill.scheme_rate`. All processes read these rows. */
 export interface RateClaim extends Claim {
   provider: string
-  /** Counts how often the process has renewed its rows. */
+  /** A number that the process increases each time it renews its rows. */
   beat: number
 }
 

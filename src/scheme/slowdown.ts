@@ -14,7 +14,7 @@ export interface Signs {
 
 export interface Slowdown {
   by: SlowedBy
-  /** For how long already, in ms. */
+  /** For how many ms calls have been slowed. */
   forMs: number
 }
 

@@ -102,7 +102,7 @@ export function bigints(values: readonly (string | null)[]): Buffer {
   }
   return array.subarray(0, at)
 }
-/** A double holds every whole number with so many digits. */
+/** A double holds every whole number with this many digits exactly. */
 const EXACT_DIGITS = 15
 
 function putLong(view: DataView, at: number, value: number): void {

@@ -32,7 +32,7 @@ interface RowSet {
   values: (string | Buffer | null)[]
 }
 
-/** So many rows may be single jobs that came together, or the end of a file. */
+/** Up to this number the rows may be those of single jobs in a set, or of the end of a file. */
 const FEW = 64
 
 /** Makes a derived table of `rows`, of which there must be at least one. */

@@ -182,7 +182,7 @@ export async function tryHoldAll(db: Db, locks: readonly string[]): Promise<Read
   return new Set(rows.map(({ id }) => id))
 }
 
-/** A later statement of this transaction waits for a lock at most for so long; then it fails as a lost race. */
+/** Sets how long each later statement of this transaction may wait for a lock; after that it fails as a lost race. */
 export async function limitLockWaits(db: Db, ms: number): Promise<void> {
   await db.query({ name: `lock-timeout-${ms}`, text: `set local lock_timeout = ${ms}` })
 }

@@ -79,7 +79,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
 const REVERSIBLE_MS = beforeImages.BEFORE_IMAGE_HOURS * HOUR_MS
 const PAGE = 5_000
 
-/** Erases until nothing is left. `erase`: erases at most so many rows, and says how many. */
+/** Erases until nothing is left. `erase(page)` erases at most `page` rows and returns how many. */
 async function inPages(erase: (page: number) => Promise<number>): Promise<number> {
   let erased = 0
   for (;;) {
@@ -95,7 +95,7 @@ async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'e
   return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }
 }
 
-/** Erases intents that are as old as receipts may be, and provisionings of which nothing is left. */
+/** Erases intents older than receipts are kept, and provisionings that have ended. */
 async function eraseSchemes(db: Db, receiptDays: number, now: number): Promise<number> {
   const before = now - receiptDays * DAY_MS
   return (await schemeIntents.eraseOld(db, before)) + (await schemeTokens.eraseOld(db, before))

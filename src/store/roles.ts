@@ -12,7 +12,7 @@ export async function makeRoles(db: Pick<pg.Pool, 'query'>, prefix = 'tokenmill'
         `if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if`,
       ),
     )
-  // A worker's process that makes a report is a reader.
+  // A process that makes a report for a worker takes the role of the reader.
   await db.query(unlessDone(`grant ${prefix}_reader to ${prefix}_gateway, ${prefix}_worker`))
   await db.query(unlessDone(`grant ${NAMES.map(name => `${prefix}_${name}`).join(', ')} to current_user`))
 }

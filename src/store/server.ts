@@ -8,7 +8,7 @@ export async function ping(db: Db): Promise<void> {
   await db.query({ text: 'select 1' })
 }
 
-/** What health checks and metrics ask of the store. */
+/** The functions of the store that health checks and metrics use. */
 export function watched(store: Store) {
   const { connections, writableServers } = store
   return { ping: () => ping(store), connections, writableServers }

@@ -13,8 +13,8 @@ export async function withUpgradeLock<T>(url: string, work: () => Promise<T>): P
   const client = openClient(url, 'tokenmill upgrade')
   try {
     await client.connect()
-    // The other upgrade's index builds wait for all running statements, so a statement that waits for the lock would
-    // keep them from ending.
+    // Polls for the lock: an upgrade in another process builds indexes, which wait for all running statements. A
+    // statement that waits for the lock would be one of these.
     while (!(await tryLock(client))) await pause(PAUSE_MS)
   } catch (error) {
     await client.end().catch(() => undefined)

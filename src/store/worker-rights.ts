@@ -1,6 +1,6 @@
-// What the database user of workers, scheduler and 3-D Secure service may do to each table: what these roles do, and
-// nothing that only a command of an operator does. So a worker that was taken over can't rewrite the audit, nor add a
-// client. Rights beyond tables are in the migration 0047. Each upgrade grants them anew.
+// The rights on each table of the database user of workers, scheduler and 3-D Secure service: only those that these
+// roles use, and none that only an operator's command uses. So a worker that was taken over can't rewrite the audit,
+// nor add a client. Rights beyond tables are in the migration 0047. Each upgrade grants them anew.
 import type pg from 'pg'
 
 const ALL = 'select, insert, update, delete'
@@ -86,7 +86,10 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   transaction: 'select, insert',
 }
 
-/** Gives the role `tokenmill_worker` these rights on tables, and no other. Nothing is written if it has them. */
+/**
+ * Gives the role `tokenmill_worker` these rights on tables, and no other. Writes nothing if the role has exactly these
+ * rights already.
+ */
 export async function grant(db: Pick<pg.Pool, 'query'>): Promise<void> {
   if (await isGranted(db)) return
   const statements = Object.entries(WORKER_RIGHTS).flatMap(([table, rights]) => [

@@ -38,7 +38,7 @@ export function fieldOf(name: FieldName): Field {
   return field
 }
 
-/** `>=` and `<=` are for amounts and times, `~=` for texts. */
+/** `>=` and `<=` compare amounts and times, and `~=` compares texts with a pattern. */
 const OPERATORS = ['=', '!=', '>=', '<=', '~='] as const
 export type Operator = (typeof OPERATORS)[number]
 

@@ -59,7 +59,7 @@ function lifeOf(now: number): { iat: number; exp: number } {
 
 /**
  * A JWT with the outcome of an ended authentication, which the browser carries to the shop; undefined if the
- * authentication didn't begin with a JWT of ours.
+ * authentication didn't begin with a JWT of this service.
  */
 export async function signOutcome(ports: Ports, record: Authentication): Promise<string | undefined> {
   const contract = record.jti === null ? undefined : await ports.contracts.find(record.contractId)
@@ -94,8 +94,8 @@ export async function signOutcome(ports: Ports, record: Authentication): Promise
 }
 
 /**
- * What the shop should do: NOACTION while the authentication hasn't ended; ERROR after an error of ours or of the
- * network, whatever the outcome is; else the outcome's action.
+ * What the shop should do: NOACTION while the authentication hasn't ended; ERROR after an error of this service or of
+ * the network, whatever the outcome is; else the outcome's action.
  */
 export function actionOf({ state, findings }: Pick<Authentication, 'state' | 'findings'>): ActionCode {
   if (!isFinal(state)) return 'NOACTION'

@@ -1,6 +1,6 @@
-// What the outcome of an authentication means for the payment: its ECI if the directory server sent none, and who is
-// liable for fraud. `ECIS` has an entry for each card network, category and case; `ISSUER_PAIRS` has one for each
-// network. transition.ts decides the outcome.
+// What follows for the payment from the outcome of an authentication: its ECI if the directory server sent none, and
+// who is liable for fraud. `ECIS` has an entry for each card network, category and case; `ISSUER_PAIRS` has one for
+// each network. transition.ts decides the outcome.
 import type { Brand } from '../token/brand.ts'
 
 /** The EMV transStatus values that this service shows. C isn't final: a challenge is in progress. */
@@ -91,7 +91,7 @@ export interface LiabilityFacts {
   eci: string | undefined
   /** The outcome came with an authentication value. */
   hasValue: boolean
-  /** The card is held as Cartes Bancaires. */
+  /** The authentication runs as one of Cartes Bancaires. */
   isCb: boolean
   /** The merchant asked for no challenge (challenge indicator 02). */
   askedForNone: boolean

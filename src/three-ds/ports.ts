@@ -41,7 +41,7 @@ export interface Authentications {
   find(authenticationId: string): Promise<Authentication | undefined>
   findByTransaction(transactionId: string): Promise<Authentication | undefined>
   findByKey(clientId: string, idempotencyKey: string): Promise<Authentication | undefined>
-  /** Pending authentications whose time is over. */
+  /** Up to `limit` pending authentications whose time was over at `now` (ms since the epoch). */
   findOverdue(now: number, limit: number): Promise<Authentication[]>
   /** Inserts a record. False if the client has used this idempotency key before. */
   insert(record: Authentication): Promise<boolean>
@@ -87,7 +87,7 @@ interface JwtSigner {
   sign(key: Secret<Buffer>, claims: JwtClaims): Promise<string>
   /** `now`: ms since the epoch. */
   verify(key: Secret<Buffer>, jwt: string, now: number): Promise<VerifiedJwt>
-  /** The `aud` of the JWT, not verified. */
+  /** The `aud` of a JWT whose signature isn't verified. */
   peekAudience(jwt: string): string | undefined
 }
 

@@ -106,7 +106,7 @@ export function shownAuthentication(record: Authentication): Record<string, stri
   return Object.fromEntries(Object.entries(shown).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** What an authorisation needs, in one text: base64 of JSON. */
+/** The data that an authorisation request needs, as one text: base64 of JSON. */
 function authorizationPayload({ findings, secrets }: Authentication): string {
   const { eci_flag, ds_transaction_id, threeds_version } = findings
   const members = { eci_flag, cavv: secrets.reveal().cavv, ds_transaction_id, threeds_version }

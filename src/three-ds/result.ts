@@ -73,7 +73,7 @@ function resultsResponse(rreq: RReq): RRes {
 
 interface Returned {
   record: Authentication
-  /** The JWT for `jwt/validate`; undefined if the lookup named no JWT of ours. */
+  /** The JWT for `jwt/validate`; undefined if the lookup named no JWT of this service. */
   jwt: string | undefined
 }
 

@@ -22,7 +22,7 @@ interface CardField {
   given(given: Given): boolean
   /** Whether the row has a value of this field. */
   held(row: TokenRow): boolean
-  /** Whether the row already has the given value. */
+  /** Whether the row already has the value that the request gives. */
   same(row: TokenRow, given: Given): boolean
   /** Writes the given value into the row. `brand`: the effective brand that follows from the given brand. */
   write(row: TokenRow, given: Given, brand: string | null): void

@@ -119,7 +119,8 @@ function link(row: TokenRow, card: CardFacts): boolean {
 export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment, field: string): Verdict {
   const next = follow(row, event)
   if (next === 'gone') return refuse('token_not_found', field)
-  // The date may have been changed after the scheduler read it.
+  // The token's expiry date may have been changed after the scheduler read it: then EXPIRE only writes the last
+  // receipt.
   if (event === 'EXPIRE' && (next === 'stays' || !hasPassed(row.tokenExpiryDate, context.now))) {
     return touched(row, context.receiptId)
   }

@@ -26,8 +26,8 @@ const TRANSITIONS = {
     RENEW: 'stays',
   },
   SUSPENDED: {
-    // It takes the place of `CARD_EXPIRED`: a later file with the policy `newest` may lift that, but never a suspension by
-    // request.
+    // The reason `REQUEST` replaces `CARD_EXPIRED`: a later file with the policy `newest` may end a suspension for
+    // expiry, but never one by request.
     SUSPEND: { to: 'SUSPENDED', reason: 'REQUEST', from: 'CARD_EXPIRED' },
     ACTIVATE: { to: 'ACTIVE' },
     DELETE: { to: 'DELETED' },

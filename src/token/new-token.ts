@@ -9,7 +9,7 @@ import { follow, type StatusAndReason } from './lifecycle.ts'
 import type { Fingerprints, ThirdPartyName, TokenRow, TokenType } from './token.ts'
 import { giverOf, type Moment } from './verdict.ts'
 
-/** What is known of a card in a scope, after its number was hashed and its BIN looked up. */
+/** The facts about a card in a scope, after its number was hashed and its BIN looked up. */
 export interface CardFacts {
   fingerprints: Fingerprints
   bin: string

@@ -1,12 +1,12 @@
-// What is kept for a card beside its token, and for whom. An owner is a customer in one account at a provider, who gave
-// the card under an id of that provider. A token can have any number of owners. The rules are pure; nothing is looked
-// up or saved here.
+// Owners of cards: the data that is kept for a card for each owner, and the rules that change it. An owner is a
+// customer in one account at a provider, who gave the card under an id of that provider. A token can have any number of
+// owners. The rules are pure; nothing is looked up or saved here.
 import { giverAt, isLater } from './batch/newest.ts'
 import type { Giver } from './token.ts'
 
 /**
- * Who gave the card, and under which id. The combination is unique within a token scope. A text is empty if the
- * provider has no such id.
+ * The owner of a card: the provider, its account, and the ids of customer and card there. The combination is unique
+ * within a token scope. A text is empty if the provider has no such id.
  */
 export interface OwnerId {
   tokenScope: string
@@ -45,7 +45,7 @@ export interface OnFile {
   agreed_on?: string | undefined
   /** This is the customer's default card. */
   is_default?: boolean | undefined
-  /** Stored only in a scope that keeps billing addresses. */
+  /** Stored only in a scope that was made with `--keep-billing`. */
   billing_address?: Record<string, string | undefined> | undefined
 }
 
@@ -62,7 +62,7 @@ export interface SourceReference extends OwnerId {
   lastReceipt: string
   /** The last batch that changed the reference, and the line of its file; null for a single job. */
   mark: { batchNo: number; line: number } | null
-  /** Who gave the card; null until a batch with `newest` touches the reference. */
+  /** The giver of the card's link; null until a batch with `newest` writes the reference. */
   givenAt: Giver | null
   /** The reference before the last single job changed it; a reversal restores it. */
   before: Pick<SourceReference, 'tokenId' | 'onFile' | 'lastReceipt' | 'mark' | 'givenAt'> | null
@@ -71,7 +71,7 @@ export interface SourceReference extends OwnerId {
 export const REFERENCE_OUTCOMES = ['ADDED', 'CHANGED', 'MOVED', 'UNCHANGED', 'OLDER'] as const
 export type ReferenceOutcome = (typeof REFERENCE_OUTCOMES)[number]
 
-/** What a job or a record says about a card on file. */
+/** The member `on_file` of a job or a record, and what decides how it counts. */
 export interface Claim {
   owner: OwnerId
   onFile: OnFile
@@ -85,13 +85,13 @@ export interface ClaimContext {
   now: number
   /** Undefined for a single job. */
   mark: { batchNo: number; line: number } | undefined
-  /** The token was the owner's before, and is now linked to the claim's card. */
+  /** If set, the token already belonged to the owner, and is now linked to the claim's card. */
   relinked?: boolean | undefined
   /** Default: the time `now`. */
   giver?: Giver | undefined
-  /** The claim counts only if nobody gave the owner a card later. */
+  /** If set, the claim counts only if no later giver has given the owner a card. */
   newest?: boolean | undefined
-  /** The owner's token was linked to another number later. */
+  /** If set, a later giver has linked the owner's token to another number. */
   outdated?: boolean | undefined
 }
 
@@ -219,7 +219,10 @@ function onlyGiven(given: OnFile): OnFile {
   return hasIds ? merge({}, given) : given
 }
 
-/** Given members replace stored ones; network transaction ids are added to the known ones. */
+/**
+ * Merges what a request gives with what is stored: given members replace stored ones, and network transaction ids are
+ * added to the known ones.
+ */
 function merge(former: OnFile, given: OnFile): OnFile {
   const { network_transaction_ids: listed = [], network_transaction_id: used } = given
   const known = former.network_transaction_ids ?? []

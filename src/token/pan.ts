@@ -57,7 +57,7 @@ interface PanEnds {
  */
 export function holdsPanLookalike(text: string, { bin, lastFour, length }: PanEnds): boolean {
   const digits = digitsOf(text)
-  // The second check rules out most texts without an expression that is compiled for each of them.
+  // The second check rules out most texts, so that no expression is compiled for them.
   if (digits.length < (length ?? PAN_LENGTH.least) || !digits.includes(bin)) return false
   const hidden = (whole: number) => Math.max(0, whole - bin.length - lastFour.length)
   const [least, most] = length === undefined ? [PAN_LENGTH.least, PAN_LENGTH.most] : [length, length]
@@ -77,8 +77,8 @@ export function numbersIn(text: string): string[] {
 }
 
 /**
- * A fast check that rules out most texts: false if the text has fewer than `least` digits. A text with a character beyond
- * ASCII passes: that character may stand for digits.
+ * A fast check that rules out most texts: false if the text has fewer than `least` digits. True for any text with a
+ * character beyond ASCII, because that character may be a digit.
  */
 export function couldHoldDigits(text: string, least: number): boolean {
   let digits = 0

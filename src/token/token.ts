@@ -49,7 +49,10 @@ export interface TokenRow {
   lastReceipt: string | null
   /** The batch that last wrote this row; null if a single job has changed the row since. */
   mark: BatchMark | null
-  /** Who gave what the row holds; null until a batch with `newest` touches the row, or it gets another number (batch/newest.ts). */
+  /**
+   * The givers of the row's fields; null until a batch with `newest` writes the row, or the row gets another number
+   * (batch/newest.ts).
+   */
   givenAt: GivenAt | null
 }
 
@@ -58,7 +61,7 @@ export interface TokenRow {
  * their key. Two cards have none in common.
  */
 export interface Fingerprints {
-  /** Those that the row of its token has from now on. The first one stands for the card within a job. */
+  /** The fingerprints that the row of its token has from now on. Within a job the first one identifies the card. */
   kept: readonly string[]
   /** The key's version of each of `kept`. */
   versions: readonly number[]
@@ -106,8 +109,8 @@ export type CardFieldName = 'expiry' | 'name' | 'email' | 'sequence' | 'start' |
 export type LineOfField = { [name in CardFieldName | 'first' | 'before']?: number }
 
 /**
- * Who gave a value: when (ms since the epoch), the beginning of the digest of its input ('' for anything but a batch with
- * source times), and the line of the input.
+ * The giver of a value: when it was given (ms since the epoch), the beginning of the digest of its input ('' for
+ * anything but a batch with source times), and the line of the input.
  */
 export type Giver = readonly [time: number, input: string, line: number]
 

@@ -31,7 +31,7 @@ export interface Moment {
   /** ms since the epoch. */
   now: number
   receiptId: string
-  /** Who gives the data; for a single job, the time at which it was sent. Default: the time `now`. */
+  /** The giver of the data; for a single job, the time at which the job was sent. Default: the time `now`. */
   giver?: Giver
 }
 

@@ -1,6 +1,5 @@
-// What a span may hold: the permitted attributes and the form of their values. The compiler refuses any other name; at
-// run time a value of another form is left out. So no text of an exception, no query and no reference gets into a
-// trace.
+// The attributes that a span may have, and the form of their values. The compiler refuses any other name; at run time a
+// value of another form is left out. So no text of an exception, no query and no reference gets into a trace.
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 
 /** At most 10 digits: a card number has more. */
@@ -12,7 +11,7 @@ const SHORT = 12
 const isText = (form: RegExp) => (value: unknown) =>
   typeof value === 'string' && form.test(value) && !couldBeCard(value)
 
-/** One word of our own: a kind, an outcome, the code of a fault, an HTTP status. */
+/** A word of tokenmill's own: a kind, an outcome, the code of a fault, an HTTP status. */
 const WORD = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 /** A batch's id. Ids that could be card numbers are left out. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/

@@ -32,15 +32,18 @@ import type { Span, SpanKind, SpanOptions, Tracer } from './tracer.ts'
 /** The process that the spans come from. */
 export interface TracedProcess {
   role: string
-  /** The name that tells the processes of one role on a host apart: `bulk-0`. */
+  /** A name that differs for each process of a role on a host: `bulk-0`. */
   name: string
   version: string
 }
 
 const CLOSE_MS = 3_000
-/** Higher than any span of ours needs. */
+/** Higher than any span of tokenmill needs. */
 const LIMITS = { attributeCountLimit: 32, attributeValueLengthLimit: 128, eventCountLimit: 0, linkCountLimit: 128 }
-/** Marks a parent that is a stranger's: then the sampler decides anew whether the trace is recorded. */
+/**
+ * Marks a parent that doesn't belong to a process of tokenmill: the sampler then decides anew whether the trace is
+ * recorded.
+ */
 const FOREIGN = createContextKey('foreign parent')
 
 const KINDS: Record<SpanKind, SdkSpanKind> = {
@@ -109,8 +112,8 @@ function openIds(): IdGenerator & { at<T>(place: TraceContext | undefined, start
 }
 
 /**
- * A span with a parent in this process, or in another process of ours, is recorded if its parent is. For any other span
- * the share and the limit decide.
+ * A span with a parent in this process, or in another process of tokenmill, is recorded if its parent is. Whether any
+ * other span is recorded depends on the share of traces and on the limit per second.
  */
 function samplerOf({ ratio, perSecond }: TracingConfig): Sampler {
   const isTaken = openSampler({ ratio, perSecond, clock: () => performance.now() })

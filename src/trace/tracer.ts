@@ -15,8 +15,8 @@ export interface StartOptions extends SpanOptions {
   /** The parent span, in another process. */
   parent?: TraceContext | undefined
   /**
-   * The parent belongs to a process of ours, whose decision to record is followed. The decision of any other parent
-   * isn't.
+   * The parent belongs to a process of tokenmill: the span is recorded if its parent is. The decision of any other
+   * parent isn't.
    */
   isOurs?: boolean
   links?: readonly TraceContext[]

@@ -1,6 +1,6 @@
-// Bearer tokens: JWTs signed by a client's registered key, or by an issuer that the operator named. This file finds out
-// the user and the claims; the client's grant says what the user may do. A stolen envelope or result isn't accepted as
-// a token.
+// Bearer tokens: JWTs signed by a client's registered key, or by an issuer that the operator named. This file finds the
+// user and the claims; what the user may do follows from the client's roles and entities. A stolen envelope or result
+// isn't accepted as a token.
 import type { Clock } from '../clock.ts'
 import { verifyCompact } from '../job/envelope/signature.ts'
 import { type BearerClaims, type Flawed, readToken } from './bearer-claims.ts'

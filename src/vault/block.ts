@@ -48,8 +48,8 @@ export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: Bloc
 }
 
 /**
- * The form that the protected header of a decrypted block tells, 'rows' where it tells none; undefined for a form that this
- * release doesn't know.
+ * The form that the protected header of a decrypted block names; 'rows' if it names none, undefined if this release
+ * doesn't know the form.
  */
 export function blockFormOf(jwe: string): BlockForm | undefined {
   const form = jweHeaderOf(jwe)?.['form'] ?? 'rows'

@@ -17,7 +17,7 @@ export type PublicCaptureKey = { alias: string; kid?: string } & (
   | { type: 'pgp'; publicKey: PublicKey }
 )
 
-/** What a reader trusts. */
+/** The keys and names that a reader trusts. */
 export interface CaptureTrust {
   audience: string
   entityId: string
@@ -40,7 +40,10 @@ export async function readPublicCaptureKey(
   return { ...key, kid: verifyCaptureKey(key, statement, trust).kid }
 }
 
-/** What the statement says of this very key. Throws `ConfigError` if it is of another key, or signed by nobody known. */
+/**
+ * Verifies a statement about this key and returns its content. Throws `ConfigError` if the statement is about another
+ * key, or no trusted key signed it.
+ */
 export function verifyCaptureKey(key: PublicCaptureKey, statement: string, trust: CaptureTrust): StatedKey {
   const stated = openCaptureStatement(statement, trust.audience, trust.keys)
   if (!stated)
@@ -56,8 +59,8 @@ export function verifyCaptureKey(key: PublicCaptureKey, statement: string, trust
 }
 
 /**
- * Makes the value of `encrypted_card`: a compact JWE, or base64 of an armored OpenPGP message. `card` is encrypted as
- * it is.
+ * Makes the value of `encrypted_card`: a compact JWE, or base64 of an armored OpenPGP message. `card` is encrypted
+ * unchanged.
  */
 export async function encryptCard(card: object, to: PublicCaptureKey): Promise<string> {
   const plain = Buffer.from(JSON.stringify(card))

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 
 /** How long decryptions may run without a pause before other work gets its turn, in ms. */
 const EVENT_LOOP_BUDGET_MS = 5
-/** For so long after a decryption for which somebody waited, background work gets one decryption per turn, in ms. */
+/** For this many ms after a decryption for which somebody waited, background work gets one decryption per turn. */
 const RECENT_MS = 1_000
 
 let runEnds = 0
@@ -18,8 +18,8 @@ let isBackgroundServed = false
 /**
  * Runs `work` at once while the budget lasts, else after a turn of the event loop; the order isn't kept. Decrypting a
  * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewals and
- * other jobs. `isBackground`: all other work comes first, and every other step of a job for which somebody waits is delayed
- * by one decryption at most.
+ * other jobs. `isBackground`: the work waits while decryptions of other jobs wait. For a second after such a job asked
+ * for one, all background work together gets one decryption per turn of the event loop.
  */
 export async function withinEventLoopBudget<T>(work: () => T, { isBackground }: Urgency): Promise<Awaited<T>> {
   if (!isBackground) {

@@ -55,8 +55,9 @@ export function openStatement(jws: string, audience: string, keys: InstallationK
 }
 
 /**
- * Adds to `keys` each key that one of them announces, directly or by a chain; never replaces a key. `valid`: the
- * statements that hold; `added`: those of them that added a key; `last`: the key of the last of a chain.
+ * Adds to `keys` each key that a statement of a known key announces, also by a chain of statements; never replaces a
+ * key. `valid`: the valid statements; `added`: those of them that added a key; `last`: the key that the last valid
+ * statement announces.
  */
 export function learnKeys(
   keys: KnownKeys,

@@ -38,7 +38,7 @@ function keyOf(key: Secret<Buffer>): KeyObject {
   return createSecretKey(key.reveal())
 }
 
-/** Signs `claims` as they are. `iat` and `exp` are in seconds. */
+/** Signs `claims` unchanged. `iat` and `exp` are in seconds. */
 export async function sign(key: Secret<Buffer>, claims: JwtClaims): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(keyOf(key))
 }
@@ -83,7 +83,7 @@ export function peekAudience(jwt: string): string | undefined {
 }
 
 function isCanonical(jwt: string): boolean {
-  // An empty signature (alg none) or one of another length has another form; that the header says HS256 is checked
+  // An empty signature (alg none), or one of another length, is refused for its form. The header's `alg` is checked
   // below.
   const parts = jwt.split('.')
   return (

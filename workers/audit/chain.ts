@@ -51,7 +51,7 @@ async function findMove(
   ring: ChainDeps['ring'],
 ): Promise<string | undefined> {
   if (known && chain.seq === known.seq && chain.hash.equals(known.hash)) return undefined
-  // Another process may have moved it on. Then both rows are there.
+  // Another process may have moved the head forward. Then the audit has both rows.
   if (known && (chain.seq <= known.seq || !(await isHeadOfRow(db, known, ring)))) return WENT_BACK
   return (await isHeadOfRow(db, chain, ring)) ? undefined : HEAD_MOVED
 }

@@ -53,12 +53,15 @@ export function isRenewed({ cards, storedCards }: StoredToken): boolean {
 }
 
 function renewed(row: StoredToken, link: Fingerprints): StoredToken {
-  // A row without a number may get the card's: then its fingerprints must be those of the present turn.
+  // A row without a number may get that of the card; then its fingerprints must be those of the present turn.
   if (link.kept.every(fp => row.cards.includes(fp))) return row.sealed === null ? { ...row, link } : row
   return { ...row, cards: link.kept, link }
 }
 
-/** A fingerprint has 128 bits. If two cards should ever have the same, no token may be taken for another's. */
+/**
+ * A fingerprint has 128 bits. Should two cards ever have the same fingerprint, one card's token must not be taken for
+ * the other's.
+ */
 function assertSame({ bin, lastFour }: StoredToken, asked: CardAsked): void {
   const digits = Math.min(bin?.length ?? 0, asked.bin.length)
   if (bin?.slice(0, digits) === asked.bin.slice(0, digits) && lastFour === asked.lastFour) return

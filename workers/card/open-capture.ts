@@ -18,7 +18,7 @@ export interface Capture extends Partial<Urgency> {
   client: Client
   /** ms since the epoch; `captureTime` is compared with it. */
   acceptedAt: number
-  /** Names that must not hold the card's number, even if the card is refused. */
+  /** The job's names, which must not hold the card's number. They are checked even if the card is refused. */
   names: Names
   /** The cards of the chunk, to which this card is added. */
   cards?: PanLookalikes | undefined

@@ -26,7 +26,7 @@ export interface Relinked {
 
 type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 
-/** Those of the linked tokens whose scope supports scheme tokens, without deleted ones. */
+/** The linked tokens whose scope supports scheme tokens and that aren't deleted. */
 export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token' | 'action'>[]): Promise<Relinked[]> {
   // Read from the store: another process may have made a scheme token after the directory last read this scope, and it
   // would stay although its card is gone.

@@ -1,5 +1,5 @@
-// Decides the claims of a chunk's records on source references, in file order, over the references as earlier records
-// left them. Nothing is looked up or saved here.
+// Decides the claims of a chunk's records on source references, in file order: each claim sees what the claims of
+// earlier records have changed. Nothing is looked up or saved here.
 import type { Claimed } from '../../src/job/chunk-outcomes.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import {

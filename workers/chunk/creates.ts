@@ -136,7 +136,10 @@ interface CreatesOf {
   provisioned: ProvisionedCards | undefined
 }
 
-/** Records that were decided; the outcomes of some may be ready texts. */
+/**
+ * Creates that were decided. `save` writes them; it returns outcomes as values, and those of creates in columns as
+ * texts (`created`).
+ */
 export interface DecidedCreates {
   save(db: Db): Promise<{ outcomes: RecordOutcome[]; created: CreatedRecords | undefined }>
 }
@@ -276,7 +279,7 @@ function firstSchemesOf(
   )
 }
 
-/** The first fingerprint of a row's card: the key of that card among the records that make tokens. */
+/** The first fingerprint of a row's card. It identifies the card among the records that make tokens. */
 const cardOf = ({ cards }: StoredToken) => cards[0] ?? ''
 
 /** Seals the rows that need it; all nonces are drawn at once. */

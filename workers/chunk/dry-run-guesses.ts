@@ -45,7 +45,7 @@ export function openDryRunGuesses({ store, settings, metrics }: Deps): DryRunGue
 
 const keyOf = ({ clientId, tokenScope, digits }: Guess) => `${clientId} ${tokenScope} ${digits}`
 
-/** False unless the chunk is a dry run. */
+/** Always false if the chunk isn't a dry run. */
 export async function isSpent(guess: Guess, guesses: DryRunGuesses | undefined): Promise<boolean> {
   await guesses?.load([guess])
   return guesses?.isSpent(guess) === true

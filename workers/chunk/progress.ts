@@ -24,7 +24,10 @@ export interface BatchProgress {
 }
 
 const EVERY_MS = 1_000
-/** A sum takes longer the more chunks a batch has: after each sum the batch rests for 20 times as long. */
+/**
+ * The more chunks a batch has, the longer its sum takes. So after each sum the batch isn't summed again for 20 times as
+ * long as the sum took.
+ */
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {
@@ -33,7 +36,10 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
   /** Batch number → when it may be summed again, by performance.now(). */
   const restUntil = new Map<number, number>()
 
-  /** Sums the noted batches. Throws the last error; a batch whose sum failed stays noted. */
+  /**
+   * Sums the noted batches. Throws the last error. If the sum of a batch fails, the batch is summed again the next
+   * time.
+   */
   async function sumNoted(isDue: (batchNo: number) => boolean): Promise<void> {
     let failure: { error: unknown } | undefined
     for (const batchNo of [...noted].filter(isDue)) {

@@ -25,7 +25,7 @@ export interface ClaimingOutcome extends RecordOutcome {
   relinked?: boolean
   /** Default: the giver of the whole batch. */
   giver?: Giver
-  /** The number of the owner's token was changed later. */
+  /** A later giver has changed the number of the owner's token. */
   outdated?: boolean
 }
 
@@ -36,7 +36,7 @@ interface Beside {
   written?: readonly StoredToken[]
   /** The tokens of all records, as they were read. */
   bases: readonly StoredToken[]
-  /** The references of the records' owners as they were read, by `ownerKey`. */
+  /** By `ownerKey`, the stored references of the records' owners, as they were read. */
   references: ReadonlyMap<string, StoredReference>
   /** Records that made a token, whose owners have no reference and are no other record's owners. */
   added?: readonly AddedClaim[] | undefined

@@ -1,5 +1,5 @@
-// Whether this client may do this now for this entity. A refusal leaves no receipt, so the sender can correct the
-// envelope and send the same jti again.
+// Checks whether the client may have this job done now for this entity. A refusal leaves no receipt, so the sender can
+// correct the envelope and send the same jti again.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import {
   CATALOGUE,

@@ -1,6 +1,6 @@
-// Publishes the outbox on results queues. A result that was just committed is published at once from memory; a sweep
-// publishes from the store the rows that a crash or a full queue has left. Publishing never fails a job: what can't be
-// published waits in the outbox.
+// Publishes the outbox on results queues. A result that was just committed is published at once from memory, if its
+// queue has room. A sweep publishes from the store the rows that a crash or a full queue has left. Publishing never
+// fails a job: what can't be published waits in the outbox.
 import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { toFault } from '../../src/errors.ts'
@@ -28,11 +28,13 @@ export interface Announcer {
   /** Signs a result before it is published. */
   seal(message: Message): Message
   /**
-   * Publishes if the queue has room; resolves in either case. `job`: the job to which the result belongs, for log and
-   * trace.
+   * Publishes the result if its queue has room. Resolves in any case: a result that isn't published waits in the
+   * outbox. `job`: the job to which the result belongs, for log and trace.
    */
   publish(message: Message, job?: PublishedFor): Promise<void>
-  /** Publishes the rows of the outbox that are older than `olderThanMs`. Returns how many. */
+  /**
+   * Publishes rows of the outbox that are older than `olderThanMs`, as far as their queues have room. Returns how many.
+   */
   sweep(olderThanMs: number): Promise<number>
   /** Backpressure: whether so many results wait on that queue of the client that its chunks are delayed. */
   isHeldBack(clientId: string, replyTo: string | null): Promise<boolean>
@@ -53,12 +55,12 @@ export interface AnnouncerOptions {
 
 /** This process's measurement of one results queue. */
 interface Room {
-  /** How many deliveries it may put there before it measures again. */
+  /** How many deliveries this process may put on the queue before it measures again. */
   left: number
   isFull: boolean
   measuredAt: number
   measuring: Promise<void> | undefined
-  /** Results that were sent to the queue and may not be on it yet. */
+  /** Results that are being put on the queue: a measurement may not count them yet. */
   underway: number
   bytesOfOne: number
 }
@@ -73,7 +75,10 @@ const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
 const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
-/** So many waiting results are read before the first of them is sent; more would be read in vain for a full queue. */
+/**
+ * How many waiting results are read before the first of them is sent. If the queue is full, the others would be read in
+ * vain.
+ */
 const SWEEP_AT_ONCE = 20
 /** The most links of one span. */
 const LINKS_MAX = 128
@@ -131,7 +136,8 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     try {
       const { results, isFirst } = await deliver({ queue, message })
       if (isFirst) metrics.deliveries.inc({ form: results > 1 ? 'set' : 'single' })
-      // A set needs the place of its first result only. A later measurement has counted the others already.
+      // A set is one delivery, so each result after the first gives its place back, unless the queue was measured anew
+      // meanwhile.
       else if (room.measuredAt === measuredAt) room.left += 1
     } finally {
       room.underway -= 1
@@ -179,7 +185,10 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }
   }
 
-  /** Sends them together. A row whose receipt retention has erased counts as sent. Throws the first failure. */
+  /**
+   * Sends the rows together, and says of each whether it was sent. A row whose receipt retention has erased counts as
+   * sent. Throws the first failure.
+   */
   async function sendAll(rows: readonly outbox.OutboxRow[]): Promise<boolean[]> {
     const messages: (Message | undefined)[] = []
     for (const row of rows) {
@@ -263,7 +272,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   }
 }
 
-/** The traces in which the results were made. */
+/** The contexts of the spans in which these results were made, if they are sampled: up to `LINKS_MAX`. */
 function linksOf(rows: readonly outbox.OutboxRow[]): TraceContext[] {
   const found = rows.flatMap(({ traceparent }) => (traceparent === null ? [] : [readTraceparent(traceparent)]))
   return found

@@ -1,5 +1,5 @@
-// One attempt at a job: finds its client, checks its form, and takes it through the line (walk.ts). It decides nothing about
-// cards: handlers and rules do.
+// Runs one attempt at a job: finds its client, checks its form, and takes it through the steps (walk.ts). It decides
+// nothing about cards: handlers and rules do.
 import { isRefusal, refuse } from '../../src/errors.ts'
 import { addresseeOf, isKind, type Kind, requestOf } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
@@ -62,7 +62,7 @@ async function attemptKnown(
   deps: Deps,
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
-  // The request is taken as it was sent: a schema's copy lacks unknown members, and nobody would notice.
+  // The request is checked as it was sent: the copy in `claims` lacks unknown members, which must be refused.
   const request = parse(requestOf(claims.kind, claims.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value

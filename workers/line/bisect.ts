@@ -5,8 +5,9 @@
 const PROBES_MAX = 200
 
 /**
- * The indexes below `size` whose records fail alone. `probe(from, to)`: whether the records from `from` up to, without,
- * `to` work. Undefined if all parts work but the whole doesn't, or if too many records fail.
+ * The indexes below `size` of the records that fail when they are tried alone. `probe(from, to)`: whether the records
+ * from `from` up to, without, `to` work. Undefined if all parts work but the whole doesn't, or if too many records
+ * fail.
  */
 export async function findFailing(
   size: number,

@@ -10,7 +10,7 @@ import type { WorkerMetrics } from '../metrics.ts'
 
 const LOG_MS = 10_000
 const WRITE_MS = 2_000
-/** After a pause of this length a count in the store starts again from zero. */
+/** If a client's envelopes weren't dropped for this long, in ms, its count in the store starts again from zero. */
 const PAUSE_MS = 10 * 60_000
 
 interface Dropping {

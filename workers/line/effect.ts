@@ -1,5 +1,5 @@
-// An effect: everything that one decision writes, as data. It lists the rows for each table and reads or runs nothing.
-// The kinds' handlers make effects; write-effect.ts writes them.
+// An effect: everything that one decision writes, as data. It is a list of rows for each table, without any code. The
+// kinds' handlers make effects; write-effect.ts writes them.
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
@@ -23,7 +23,7 @@ export interface Effect {
   newReferences?: readonly StoredReference[]
   /** Changed source references; each has a version one above the one that was read. */
   changedReferences?: readonly StoredReference[]
-  /** Cards that were asked for and not known. */
+  /** Cards that the client named and that have no token. */
   misses?: readonly Miss[]
   /** The client's new sequence on each token. */
   sequences?: readonly SequenceMark[]
@@ -75,7 +75,7 @@ export interface FormerScheme {
   isInUse: boolean
 }
 
-/** What happens to the intents of one job whose provider calls must not stand. */
+/** What happens to the intents of a refused job, whose provider calls must be undone. */
 export interface Compensation {
   receiptId: string
   /** Intents whose effect a reversal must undo. */

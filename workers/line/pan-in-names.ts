@@ -1,6 +1,6 @@
-// Masks the names (jti, reference) of a job that was refused before its card was decrypted, or that failed: they are
-// stored and answered, and must not hold the job's own card number. An encrypted card is decrypted only for this
-// comparison. src/job/pan-in-names.ts refuses such names.
+// Masks the names (jti, reference) of a job that was refused before its card was decrypted, or that failed. The names
+// are stored and answered, so they must not hold the job's own card number. An encrypted card is decrypted only for
+// this comparison. src/job/pan-in-names.ts refuses such names.
 import { isRefusal, toFault } from '../../src/errors.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import { numbersIn } from '../../src/token/pan.ts'

@@ -11,8 +11,9 @@ import type { End, Work } from './work.ts'
 const COMPENSATING_MS = 1_000
 
 /**
- * Answers the receipt again, on the reply_to of the current envelope, or refuses if the receipt belongs to another
- * request. `isSame`: whether it belongs to this one. Undefined if the receipt has changed since it was read.
+ * Sends the receipt's answer again, to the `reply_to` of the current envelope. Refuses the job with `jti_reused` if the
+ * receipt belongs to another request. `isSame`: whether it belongs to this one. Undefined if the receipt has changed
+ * since it was read.
  */
 export async function recallReceipt(
   stored: receipts.StoredReceipt,
@@ -31,7 +32,7 @@ export async function recallReceipt(
 }
 
 /**
- * For a job that can't be done: answers from the receipt that another copy of the job has left. The job isn't opened,
+ * For a job that failed for good: answers from the receipt that another copy of the job has left. The job isn't opened,
  * because opening may be what fails. `again`: the receipt is newer than the attempt's beginning but belongs to an
  * envelope that was signed anew, so the requests must be compared.
  */

@@ -38,7 +38,7 @@ export interface Decided {
   decision: Decision
   /** The job's earlier receipt, if the job works its failed records again. */
   previous: StoredReceipt | undefined
-  /** Nothing is stored. */
+  /** The attempt is a probe: its transaction is rolled back, and nothing is stored. */
   isProbe: boolean
   /** How often this attempt was begun again. */
   run: number
@@ -93,7 +93,7 @@ async function writeAlone(decided: Decided, deps: Deps): Promise<Written | undef
   })
 }
 
-/** Signs the result while the commit is under way; if the commit fails, nobody gets it. */
+/** Signs the result while the commit is under way; if the commit fails, the signed result isn't published. */
 function sealEarly({ answer, receipt }: Written, { work, decision }: Decided, { announcer }: Deps): void {
   const isFinal = !('effect' in decision && decision.after)
   if (receipt && isFinal) receipt.message = announcer.seal(messageOf(work, answer, receipt))
@@ -104,8 +104,8 @@ interface Joining extends Decided {
 }
 
 /**
- * Whether the job may be written together with others. A job that is tried again is written alone, so that one that makes
- * sets fail does it once.
+ * Whether the job may be written together with others. A job that is tried again is written alone, so that a job that
+ * makes sets fail does so only once.
  */
 function joins(decided: Decided): decided is Joining {
   const { work, decision, previous, isProbe, run } = decided

@@ -18,7 +18,7 @@ export interface ResultContent {
   attempt: number
   acceptedAt: number
   completedAt: number
-  /** Exactly one of the next three members is set. */
+  /** Exactly one of `fields`, `success` and `records` is set. */
   fields?: FieldReason[]
   success?: { code: 200 | 204; record: Record<string, unknown> }
   /** A text: their JSON, which is put into the result as it is. */

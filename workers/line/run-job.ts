@@ -73,7 +73,7 @@ async function afterReload(run: Run, fault: Fault, { ring }: Deps): Promise<Faul
   try {
     await ring.refresh()
   } catch (error) {
-    // Not read yet: the store may be away, for which the job waits.
+    // The key ring couldn't be read. If the store is away, the job waits for it.
     return toFault(error)
   }
   run.isReloaded = true
@@ -133,7 +133,7 @@ async function findFailingRecords(
   return bisect(job, size, deps).catch(toFault)
 }
 
-/** Throws if store or queue fail meanwhile. */
+/** Throws a Fault if store or queue fail meanwhile. */
 async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<number[] | undefined> {
   return findFailing(size, async (from, to) => {
     const isWorking = await works(job, { from, to }, deps)
@@ -160,7 +160,7 @@ export async function works(
 }
 
 /**
- * Ends a job that can't be done: answers the caller 500, makes a copy for the failed set, frees the job's id. If
+ * Ends a job that failed for good: answers the sender 500, makes a copy for the failed set, frees the job's id. If
  * another copy of the job has left a receipt meanwhile, that receipt is the answer. Never throws. `identified`:
  * undefined if no attempt got that far.
  */
@@ -174,14 +174,14 @@ export async function giveUp(
   let answered = false
   for (;;) {
     try {
-      // The sender is answered, however early the job failed.
+      // The sender is answered even if no attempt found out who it is.
       const known = identified ?? (await identify(job, deps))
       if (!known) return { failed: true, code: fault.code }
       const { kind, work } = known
       if (!answered) {
         const copy = await recallForCopy(work, deps)
         if (copy !== 'none') return afterCopy(copy, known, job, deps)
-        // Not repeated: the sender would get each answer.
+        // The answer is made only once, because the sender would get each one.
         await answerFault(work, deps)
         answered = true
       }
@@ -231,8 +231,8 @@ function namesOf({ claims, client }: Work<unknown>): Pick<FailedCopy, 'clientId'
 }
 
 /**
- * Waits until store and queue server answer, so that the job uses up no attempt while they are away. It waits a moment
- * at least: a server that answers this check may still refuse what the job needs.
+ * Waits until store and queue server answer, so that the job uses up no attempt while they are away. It waits at least
+ * half a second: a server that answers this check may still refuse what the job needs.
  */
 export async function untilServersAreBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -60,7 +60,7 @@ export interface Walk<Request, Opened, Prepared> extends LineInput<Request, Open
 export type Next = End | 'again' | undefined
 export type Step = <Request, Opened, Prepared>(walk: Walk<Request, Opened, Prepared>) => Promise<Next>
 
-/** How long a chunk is delayed while its client doesn't read its results. */
+/** How long a chunk is delayed while too many results of its client wait for room on their queue. */
 const HELD_BACK_MS = 5_000
 
 export const holdBack: Step = async ({ handler, work, deps }) => {
@@ -88,7 +88,7 @@ export const lookUp: Step = async walk => {
   return undefined
 }
 
-/** Only checks, because a job with a receipt is answered from it first. `refuseUnadmitted` refuses. */
+/** Only checks; `refuseUnadmitted` refuses. A job with a receipt is answered from the receipt before that. */
 export const admit: Step = async walk => {
   const { claims, client } = walk.work
   const refusal = refusalOf(claims, client, holdsCard(claims), walk.deps.clock())
@@ -105,7 +105,9 @@ export const prepareMeanwhile: Step = async walk => {
   return refusal || misnamed ? undefined : prepare(walk)
 }
 
-/** Runs once per revision of the receipt: after a lost race nothing is prepared again. */
+/**
+ * Runs once per revision of the receipt. After a lost race it prepares again only if the prepared value is outdated.
+ */
 export const prepare: Step = async walk => {
   const { handler, work, deps, previous, selection } = walk
   const revision = previous?.revision
@@ -149,7 +151,7 @@ export const recallUnlessFailed: Step = async walk => {
 export const refuseUnadmitted: Step = async ({ work, deps, previous, unadmitted }) => {
   const { refusal, misnamed } = present(unadmitted)
   if (refusal) return refuseEnvelope(work, refusal, deps)
-  // A chunk that has a receipt keeps the names with which the receipt was stored.
+  // A chunk that has a receipt isn't refused for its names, because the receipt is stored under them already.
   return misnamed && !previous ? refuseEnvelope(work, misnamed, deps) : undefined
 }
 
@@ -168,7 +170,7 @@ export const refuseNamedAfterCard: Step = async ({ work, deps, prepared }) => {
 export const refuseWhole: Step = async ({ work, deps, previous, prepared }) => {
   const { value } = present(prepared)
   if (!isRefusal(value)) return undefined
-  // It is too late to work the failed records again, so the stored answer stays.
+  // The batch is too old to work the failed records again, so the stored answer is sent again.
   if (!previous || value.reason !== 'batch_too_old') return refuseEnvelope(work, value, deps)
   await answerAgain(previous, work, deps)
   return { end: 'done', outcome: 'REPEATED' }

@@ -1,6 +1,6 @@
-// The line that every job walks once it is authenticated and has its form: one value goes through a list of steps. Each step
-// adds what it found, ends the attempt, or sends the value back to `lookUp`. docs/architecture.md has the same steps in the
-// same order; steps.ts has what they do.
+// Takes an authenticated job with a checked form through the steps of its kind: one value goes through a list of steps.
+// Each step adds what it found, ends the attempt, or sends the value back to `lookUp`. docs/architecture.md has the
+// same steps in the same order; steps.ts has what they do.
 import { Fault, toFault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import type { SpanName } from '../../src/trace/attributes.ts'
@@ -37,7 +37,7 @@ interface Line {
   again: readonly Step[]
 }
 
-/** A caller may wait, so cryptography runs while the receipt is looked up. */
+/** A caller may wait for the answer, so cryptography runs while the receipt is looked up. */
 const INTERACTIVE: Line = {
   first: [open],
   again: [

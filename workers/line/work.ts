@@ -27,7 +27,7 @@ export interface Work<Request> {
   /** The time of this attempt, ms since the epoch. */
   now: number
   attempt: number
-  /** Nobody waits for the job: other jobs come first. */
+  /** The job was sent with a priority: jobs without one come first. */
   isBackground: boolean
   /** The revision of the job's receipt when this attempt looked it up; 0 if there was none; undefined before that. */
   foundRevision?: number
@@ -59,8 +59,8 @@ export interface EffectDecision {
 }
 
 /**
- * For a kind whose answer is known only inside the transaction: a chunk decides records there that lost a race for
- * their card, a reversal needs another job's lock, a report takes over its file.
+ * For a kind whose answer is known only inside the transaction: a chunk decides records there again that lost a race
+ * for their card, a reversal needs another job's lock, a report takes over its file.
  */
 export interface SavingDecision {
   /** Called again if the transaction is repeated. */

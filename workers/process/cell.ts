@@ -30,7 +30,7 @@ export interface Cell {
 /** Opens cells. `script` opens what a worker opens, and replies to one request after another. */
 export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   let child: ChildProcess | undefined
-  /** Jobs are run one after the other; this is the end of the last one. */
+  /** Settles when the last job has ended: jobs are run one after the other. */
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
 

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Health } from '../../src/health.ts'
 import type { Snapshot } from '../../src/metrics.ts'
 
-/** What a supervisor can ask for, and the form of each reply. */
+/** The requests of a supervisor, and the form of each reply. */
 interface Reports {
   metrics: Snapshot
   readiness: string[]

@@ -1,12 +1,12 @@
-// How long the interactive jobs on cards of the last seconds took, in this process. Its heartbeat tells the other
-// processes, so that work without a deadline, such as a re-encryption, makes room.
+// How long the interactive jobs on cards of the last seconds took, in this process. The process's heartbeat holds the
+// figure, so that work without a deadline, such as a re-encryption, slows down when it is high.
 import type { Kind } from '../../src/job/catalogue.ts'
 
 const CARD_KINDS: readonly Kind[] = ['token-create', 'token-update', 'token-lifecycle']
 const WINDOW_MS = 10_000
 /** The newest attempts that are kept; each further one replaces the oldest. */
 const KEPT_MAX = 4_096
-/** With fewer attempts a single slow one would decide. */
+/** With fewer attempts than this no figure is given, because a single slow one would decide it. */
 const COUNT_MIN = 20
 
 export interface RecentAttempts {

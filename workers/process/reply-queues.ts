@@ -14,8 +14,8 @@ const MINUTE_MS = 60_000
 const UNREAD_MS_MAX = 7 * 24 * 60 * MINUTE_MS
 
 /**
- * For a client without free places: removes the queues that are empty, and queues of a system client whose process is
- * gone.
+ * For a client that has as many reply queues as permitted: removes the empty ones, and those of a system client whose
+ * process is gone.
  */
 export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: string, now: number): Promise<void> {
   for (const { replyTo, createdAt } of await replyQueues.list(store, clientId)) {

@@ -71,7 +71,7 @@ async function seen(
   return within(span, told, error => toFault(error).code)
 }
 
-/** The label in the metric. Its words are older than those of `CallAnswer`, and dashboards use them. */
+/** The label in the metric. It has other words than `CallAnswer`, because dashboards use the older ones. */
 function labelOf(answer: CallAnswer): string {
   if (answer.answer === 'duplicate') return answer.isRetired ? 'leaving' : 'taken'
   return LABELS[answer.answer]

@@ -51,7 +51,10 @@ async function compensate(intent: SchemeIntent, deps: Deps): Promise<number> {
   return callBack(row, UNDO[intent.action], deps)
 }
 
-/** Retires a third party's token, unless a live token uses it: then another job relies on it. False if it stays. */
+/**
+ * Retires a third party's token. Does nothing and returns false if a live token uses it, because then another job
+ * relies on it.
+ */
 async function withdrawUnused(db: Db, { provisionId, tokenId }: StoredScheme, { clock }: Deps): Promise<boolean> {
   await storedSchemes.hold(db, provisionId)
   const [token] = await tokens.findByIds(db, [tokenId])

@@ -15,7 +15,7 @@ import { providerOf } from './call-provider.ts'
 import { pendingRow, storedCard } from './pending-card.ts'
 import { actionRunner } from './run-actions.ts'
 
-/** What a job, or one record of a chunk, wants of a token's scheme token. */
+/** An action that a job, or one record of a chunk, requests for a token's scheme token. */
 export interface NetworkAction extends ProviderAction {
   token: StoredToken
   scope: Scope

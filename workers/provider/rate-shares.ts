@@ -128,7 +128,7 @@ export async function openShares(
   }
 
   async function renewAll(): Promise<void> {
-    // A second exchange lets the others use at once what we have just given up.
+    // A second exchange lets the other processes use at once what this process has just given up.
     if (await exchange()) await exchange()
   }
 

@@ -1,4 +1,5 @@
-// What a single job wants of a token's scheme token, and the refusals that are known before a network is called.
+// The action that a single job requests for a token's scheme token, and the refusals that are known before a network is
+// called.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'

@@ -1,5 +1,5 @@
-// What stays of owners whose source references are removed: a keyed hash of each owner's ids, and an event for each client of
-// the entity that is subscribed to it. Why they are removed is decided elsewhere.
+// For owners whose source references are removed: stores a keyed hash of each owner's ids, and an event for each client
+// of the entity that is subscribed to it. Why they are removed is decided elsewhere.
 import { assert } from '../../src/errors.ts'
 import { releaseId } from '../../src/job/envelope/ids.ts'
 import * as endpoints from '../../src/store/event/endpoints.ts'

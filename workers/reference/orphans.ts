@@ -14,8 +14,8 @@ import type { ReleaseDeps } from './note-releases.ts'
 const EVENTS = { keep: undefined, suspend: 'SUSPEND', delete: 'DELETE' } as const satisfies Record<OnOrphan, unknown>
 
 /**
- * `left`: tokens that lost an owner, by id, whose rows the transaction holds, and what is done with those that have no
- * owner left. Returns those that were suspended or deleted, as they are now.
+ * `left`: the tokens that lost an owner, by id, and what happens to those without another owner. The transaction has
+ * locked their rows. Returns those that were suspended or deleted, as they are now.
  */
 export async function endOrphans(
   db: Db,

@@ -21,7 +21,10 @@ export interface AskedRelease {
 
 export type ReleaseEnd = { outcome: 'UPDATED' | 'UNCHANGED'; token: StoredToken | undefined } | Refusal
 
-/** The ends in the order of `asked`. Throws `LostRace` where others have changed one of these references meanwhile. */
+/**
+ * Returns what became of each release, in the order of `asked`. Throws `LostRace` where others have changed one of
+ * these references meanwhile.
+ */
 export async function releaseAll(
   db: Db,
   asked: readonly AskedRelease[],

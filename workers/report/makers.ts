@@ -7,7 +7,8 @@ import * as installation from '../../src/store/installation.ts'
 import type { Deps } from '../deps.ts'
 
 /**
- * Hosts that make reports may be away for this long, for an upgrade or after a failure, before requests are refused.
+ * Requests for reports are refused once no host that makes reports was seen for this long, in ms. So hosts may be away
+ * for an upgrade.
  */
 const AWAY_MS_MAX = 3_600_000
 const SAY_MS = 60_000

@@ -83,7 +83,7 @@ async function writeSet(
   for (const row of rows) {
     try {
       const link = linkOf(row, phase, ring)
-      // A fingerprint that the row lists without a row in the directory gets one.
+      // If the directory lacks a row for a fingerprint that the token's row lists, the row is added.
       const storedCards = row.cards.filter((_, index) => row.versions[index] !== null)
       renewed.push({ tokenId: row.tokenId, version: row.version, storedCards, cards: link.kept, link })
     } catch (error) {

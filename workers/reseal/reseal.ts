@@ -141,7 +141,7 @@ async function workColumn(work: Work, { name, next, after, version }: Column): P
   }
 }
 
-/** Whether another version is active now. It looks once a second. */
+/** Whether another version is active now. It reads the store at most once a second. */
 async function hasTurned({ held, pace, deps }: Work, version: number): Promise<boolean> {
   return pace.isWatchDue() && (await dataKeys.findActiveVersion(deps.store, held.purpose)) !== version
 }

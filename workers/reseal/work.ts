@@ -27,7 +27,7 @@ export interface ResealTimes {
   writersMs: number
   /** If this worker lacks a key, the time until another worker tries. */
   retryMs: number
-  /** The rest after a pass that could change none of the rows that it found. */
+  /** The pause, in ms, after a pass that couldn't change any of the rows that it found. */
   stuckMs: number
 }
 

@@ -1,6 +1,6 @@
-// Signs results and puts them on results queues. Those that are published at the same time go to their queue by one call;
-// if its readers read result sets, they go in few deliveries, each under one signature. Whether a queue has room is checked
-// before (workers/line/announce.ts).
+// Signs results and puts them on results queues. Results for one queue that are published at the same time go there by
+// one call. Those whose senders read result sets share deliveries, of up to 100 results or 64 KiB, each under one
+// signature. workers/line/announce.ts checks before whether the queue has room.
 import { RESULT_SET, sealResultSet } from '../../src/job/answer/result-set.ts'
 import { deliveryId, setDeliveryId } from '../../src/job/envelope/ids.ts'
 import { type ResultData, type Signing, sealResult } from '../../src/job/result.ts'
@@ -17,7 +17,7 @@ export interface Message {
   body: string
   /** Set if the result is signed already, for a delivery of its own. */
   sealed?: ResultData
-  /** Every reader of the queue reads result sets; the sender said so in the job's envelope. */
+  /** The job's envelope says that every reader of its results queue reads result sets. */
   inSets?: boolean | undefined
 }
 
@@ -27,13 +27,13 @@ export interface Outgoing {
 }
 
 export interface Delivered {
-  /** How many results the delivery holds in which this one went. */
+  /** The number of results in the delivery that holds this result. */
   results: number
-  /** Whether this one is the first of them. */
+  /** Whether this result is the first in its delivery. */
   isFirst: boolean
 }
 
-/** The job that brings one or several results to their reader. */
+/** The job on a results queue that holds one or several results. */
 interface Delivery extends Put {
   outgoing: readonly Outgoing[]
 }
@@ -41,7 +41,7 @@ interface Delivery extends Put {
 const BOUNDS = { max: RESULT_SET.resultsMax, lanes: 2 } as const
 const ALONE: Delivered = { results: 1, isFirst: true }
 
-/** Resolves once the result is on its queue. */
+/** The returned function resolves once the result is on its queue, and rejects if the queue didn't take it. */
 export function openDeliver(
   queues: Pick<Queues, 'add' | 'addBulk'>,
   signing: () => Signing,
@@ -74,7 +74,7 @@ function deliveriesOf(all: readonly Outgoing[], signing: Signing): Delivery[] {
   return [...singles, ...sets].map(outgoing => deliveryOf(outgoing, signing))
 }
 
-/** Cuts the results for one queue into sets within the limits. */
+/** Cuts the results for one queue into sets of at most `RESULT_SET.bytesMax`. A longer result goes alone. */
 function cut(all: readonly Outgoing[]): Outgoing[][] {
   const sets: Outgoing[][] = []
   let bytes = Number.POSITIVE_INFINITY
@@ -105,8 +105,8 @@ function deliveryOf(outgoing: readonly Outgoing[], signing: Signing): Delivery {
   }
 }
 
-// The id comes from the outbox row. If it came from the result, the queue would drop a repeated delivery while the first
-// one is still on it.
+// The id names the outbox row, too. If it named only the result, the queue would drop a second delivery of the result
+// while the first one is still on it.
 function singleJob(message: Message, signing: Signing): QueuedJob {
   const { resultId, outboxId, sealed: data = seal(message, signing) } = message
   return { id: deliveryId(resultId, outboxId), data, redeliver: true }

@@ -1,4 +1,4 @@
-// What single jobs read from the store, outside of transactions: the jobs that ask at the same time share a statement.
+// Reads rows of the store for single jobs, outside of transactions. Jobs that ask at the same time share a statement.
 
 import { gather } from '../../src/queue/gather.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
@@ -13,14 +13,14 @@ import type { SchemeRow } from '../../src/token/scheme.ts'
 type StoredReceipt = Awaited<ReturnType<typeof receipts.findAll>>[number]
 type Mark = Pick<sequences.SequenceMark, 'clientId' | 'tokenId'>
 
-/** The rows may be shared with other jobs: nobody changes them. */
+/** Several jobs may get the same row object, so no job may change it. */
 export interface LookUps {
   receipt(receiptId: string): Promise<StoredReceipt | undefined>
-  /** By id, also a deleted one. */
+  /** Finds a token by its id, also a deleted one. */
   token(tokenId: string): Promise<StoredToken | undefined>
   /** The live tokens that have one of these fingerprints. */
   tokensOfCard(fps: readonly string[]): Promise<StoredToken[]>
-  /** How often the client has missed with these digits. */
+  /** How many misses are counted for the client with these digits in the scope. */
   misses(guess: guesses.Guess): Promise<number>
   /** The last sequence of the client on the token. */
   sequence(mark: Mark): Promise<number | undefined>
@@ -50,7 +50,7 @@ export function openLookUps(store: Db): LookUps {
 
 const markKey = ({ clientId, tokenId }: Mark) => `${tokenId} ${clientId}`
 
-/** Asks for a set; an item without company is a set of one. */
+/** Finds a set of items by one call of `find`; a single item is a set of one. */
 function shared<Item, Out>(find: (items: readonly Item[]) => Promise<readonly Out[]>): (item: Item) => Promise<Out> {
   const alone = async (item: Item) => (await find([item]))[0] as Out
   return gather({ together: find, alone }, BOUNDS)

@@ -1,5 +1,5 @@
-// A single job that is decided and may be written in a set with others: which ones may, and which exclude each other.
-// write-set.ts writes the set.
+// Says which decided single jobs may be written in a set, and which of them may not be in the same set. write-set.ts
+// writes the set.
 import type { Receipt, Written } from '../../src/store/job/receipts.ts'
 import type { TraceContext } from '../../src/trace/context.ts'
 import type { Effect } from '../line/effect.ts'
@@ -21,11 +21,14 @@ export interface WrittenSingle extends Written {
 }
 
 export interface Sets {
-  /** Writes effect, receipt and outbox row, in one transaction with those of other jobs or alone. Throws `LostRace`. */
+  /**
+   * Writes effect, receipt and outbox row, in one transaction with those of other jobs or alone. Throws `LostRace` if
+   * another transaction has changed what the job was decided on.
+   */
   write(single: Single): Promise<WrittenSingle>
 }
 
-/** The lists that a set may write: they name the job's own token and card, and rows that add up. */
+/** True for the lists that a set may write: those about the job's own token and card, its misses and its sequence. */
 const IN_SETS = {
   inserts: true,
   updates: true,
@@ -53,18 +56,21 @@ export function mayJoin(effect: Effect): boolean {
   // nothing else to tokens.
   const others = updates.length + touches.length + sequences.length
   const isOne = inserts.length === 0 || (inserts.length === 1 && others === 0)
-  // A set writes the cards of new tokens before it changes the rows of others; a token whose fingerprints change writes
-  // its cards after its row.
+  // A set inserts the cards of new tokens before it locks rows of stored tokens. A job that changes the fingerprints of
+  // a token locks in the other order: the token's row before its cards.
   return isPlain && isOne && updates.every(({ cards, storedCards }) => cards === storedCards)
 }
 
-/** Two jobs with a common key never go in one set: they have the same receipt, token or card. */
+/**
+ * Two jobs with a common key never go in one set: they have the same receipt or token, or insert a token of the same
+ * card.
+ */
 export function keysOf({ receipt, effect }: Single): string[] {
   const { inserts = [] } = effect
   return [receipt.receiptId, ...tokensOf(effect), ...inserts.flatMap(({ cards }) => cards)]
 }
 
-/** The stored tokens that the effect changes. */
+/** The stored tokens that the effect changes or touches, or on which it stores a sequence. */
 export function tokensOf({ updates = [], touches = [], sequences = [] }: Effect): string[] {
   return [...new Set([...updates, ...touches, ...sequences].map(({ tokenId }) => tokenId))]
 }

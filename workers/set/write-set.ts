@@ -1,6 +1,7 @@
-// Writes the single jobs that ask at the same time in one transaction. All locks are taken in one order, by jobs of one,
-// sets and chunks alike: receipts; cards of new tokens; tokens; guesses; sequences. A job that can't have a lock at once,
-// or whose decision is outdated, leaves the set before anything of it is written. Nothing is decided here.
+// Writes the single jobs that ask at the same time in one transaction. Sets, chunks and jobs that are written alone
+// take their locks in one order: receipts; cards of new tokens; tokens; guesses; sequences. A job leaves the set before
+// anything of the job is written if it can't get the lock of its receipt or its token at once, or if its decision is
+// outdated. Nothing is decided here.
 
 import { toFault } from '../../src/errors.ts'
 import { describeError, type Logger } from '../../src/log.ts'
@@ -23,19 +24,25 @@ interface SetDeps extends ReleaseDeps {
   tracer?: Tracer | undefined
 }
 
-/** LOST: others have changed what the job was decided on. BUSY: others have a lock that the job needs. */
+/**
+ * LOST: another transaction has changed what the job was decided on, so the job is decided again. BUSY: another
+ * transaction has a lock that the job needs, or the job's misses may pass a limit, so the job is written alone.
+ */
 type End = WrittenSingle | 'LOST' | 'BUSY'
 type Ends = Map<Single, End>
 
 const SET = { max: 64, lockMsMax: 100 } as const
 
-/** Each lane, and each job that is written alone, has a connection, with which it may wait for locks. */
+/**
+ * How many sets (`lanes`), and how many jobs alone, are written at once. Each of them takes a database connection, and
+ * may wait for locks with it.
+ */
 interface Bounds {
   lanes: number
   loneMax: number
 }
 
-/** Together at most 15 of the 20 connections of an interactive process: others need the rest. */
+/** Both together take at most 15 of the 20 connections of an interactive process, because other work needs the rest. */
 export const SETS_BOUNDS = {
   usual: { lanes: 2, loneMax: 8 },
   background: { lanes: 1, loneMax: 4 },
@@ -95,7 +102,7 @@ async function write(db: Db, set: readonly Single[], deps: ReleaseDeps): Promise
   return ends
 }
 
-/** Locks the receipts, and tells which jobs may still write theirs. */
+/** Locks the receipts. Puts each job that may not write its receipt here into `ends`. */
 async function claim(db: Db, set: readonly Single[], ends: Ends): Promise<void> {
   const ids = set.map(({ receipt }) => receipt.receiptId)
   const misses = set.flatMap(({ effect }) => effect.misses ?? [])
@@ -117,7 +124,7 @@ async function claim(db: Db, set: readonly Single[], ends: Ends): Promise<void> 
 
 const guessKey = ({ clientId, tokenScope, digits }: guesses.Guess) => `${clientId} ${tokenScope} ${digits}`
 
-/** Whether the job's misses could pass a limit; if they can't, they are counted. */
+/** Whether the job's misses could pass a limit. If they can't, adds them to `counted`. */
 function mayExceed({ effect: { misses = [] } }: Single, counted: Map<string, number>): boolean {
   const isBeyond = misses.some(
     ({ missesMax = Number.POSITIVE_INFINITY, ...miss }) => (counted.get(guessKey(miss)) ?? 0) + 1 > missesMax,
@@ -126,7 +133,9 @@ function mayExceed({ effect: { misses = [] } }: Single, counted: Map<string, num
   return isBeyond
 }
 
-/** Inserts the new tokens, then locks the changed ones: a chunk, too, comes to tokens' rows after it has its cards. */
+/**
+ * Inserts the new tokens, then locks the changed ones. A chunk locks in the same order: cards before rows of tokens.
+ */
 async function holdTokens(db: Db, singles: readonly Single[], ends: Ends): Promise<void> {
   const marks = singles.flatMap(({ effect }) => effect.sequences ?? [])
   const [losers, versions, stored] = await Promise.all([

@@ -1,5 +1,6 @@
-// Digests the rows of some chunks from the sealed cards of their tokens: HMAC-SHA-256(key, number LF expiry LF reference).
-// A row whose token isn't what the row gave any more is left out, with the reason.
+// Digests the rows of some chunks from the sealed cards of their tokens: HMAC-SHA-256(key, number LF expiry LF
+// reference). A row is left out, with a reason, if its token no longer has the card or the expiry date that the row
+// gave.
 import { createHmac, type KeyObject } from 'node:crypto'
 import { type UnpackedOutcome, unpack } from '../../src/job/chunk-outcomes.ts'
 import { tookEffect } from '../../src/job/outcome.ts'
@@ -22,7 +23,7 @@ export interface DigestedRows {
   withoutExpiry: number
 }
 
-/** How many chunks are read at a time; each has up to a thousand records. */
+/** How many chunks are read at once; a chunk has up to a thousand records. */
 const CHUNKS_AT_ONCE = 4
 
 export async function digestRows(

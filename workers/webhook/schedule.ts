@@ -7,7 +7,7 @@ export interface WebhookSchedule {
   delaysMs: readonly number[]
   /** A random part of up to this share is added to each delay. */
   jitter: number
-  /** How long a receiver that asks for time without naming a duration is left alone, in ms. */
+  /** The least pause, in ms, after a receiver answered that it gets too many requests, without `Retry-After`. */
   slowMs: number
 }
 

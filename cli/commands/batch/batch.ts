@@ -1,4 +1,4 @@
-// `tokenmill batch`: lists batches, and shows their progress and why one doesn't go on. acts.ts has the commands that
+// `tokenmill batch`: lists batches, and shows their progress and why a batch is stalled. acts.ts has the commands that
 // change batches.
 import { explainStalls } from '../../../producers/operate/stalled-batches.ts'
 import { systemClock } from '../../../src/clock.ts'

@@ -39,7 +39,8 @@ export function add(terminal: Terminal, word: string, options: AddOptions): Prom
     const path = join(outDir, `signing-key-${kid.slice(0, 8)}.jwk`)
     await store.transaction(async db => {
       await addKey(db, ring, clientId, jwk)
-      // The file is written last: if that fails, the transaction leaves no key whose private half nobody has.
+      // The file is written before the commit: if that fails, the transaction rolls back, and the store holds no key
+      // without a private half.
       if (pair) await writePrivate(path, jsonText(pair.privateJwk.reveal()))
     })
     const shown = { client_id: clientId, kid, signing_key_file: pair ? path : null }

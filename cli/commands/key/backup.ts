@@ -35,7 +35,7 @@ export function backup(terminal: Terminal, options: Options): Promise<void> {
     const shares = await splitKey(await readKekFile(path), { threshold, of })
     const files = shares.map(share => ({ share, path: join(resolve(options.out), fileName(share)) }))
     const setId = shares[0]?.setId ?? ''
-    // The files are written before the commit, so that there is no row about shares that nobody has.
+    // The files are written before the commit, so that no row tells of shares that weren't written.
     await withFiles(files, async () => {
       await perform(store, deed, by, async () => ({ done: setId, detail: { set: setId, threshold, of } }))
     })

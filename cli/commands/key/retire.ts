@@ -1,5 +1,5 @@
-// `tokenmill key retire fingerprint VERSION`: shows the tokens that are known under a former version alone, and ends the
-// look-up under it.
+// `tokenmill key retire fingerprint VERSION`: ends the look-up of cards under a former version. If tokens are known
+// only under that version, it lists some of them and refuses, unless `--forget` is given.
 import { RETIRE, removeRetired, retireVersion } from '../../../src/acts/key/card-phase.ts'
 import * as cardOrphans from '../../../src/store/token/card-orphans.ts'
 import { formatReuseToken } from '../../../src/token/token.ts'

@@ -1,5 +1,5 @@
-// `tokenmill key rotate PURPOSE`: makes a new version of a data key, waits until every live process that needs it holds it, and
-// lets it take the place of the former one. If the command is killed and run again, it goes on.
+// `tokenmill key rotate PURPOSE`: makes a new version of a data key, waits until every live process that needs it holds
+// it, and lets it take the place of the former one. If the command is killed and run again, it continues where it was.
 
 import { ROTATE } from '../../../src/acts/key/key-rotation.ts'
 import { regrant } from '../../../src/acts/key/regrant.ts'

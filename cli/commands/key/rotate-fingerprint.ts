@@ -1,5 +1,5 @@
-// `tokenmill key rotate fingerprint`: replaces the key by which cards are found, phase by phase, while the workers give the
-// tokens their new fingerprints. If the command is killed and run again, it goes on.
+// `tokenmill key rotate fingerprint`: replaces the key by which cards are found, phase by phase, while the workers give
+// the tokens their new fingerprints. If the command is killed and run again, it continues where it was.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
 import {

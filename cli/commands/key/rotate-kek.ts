@@ -1,5 +1,5 @@
 // `tokenmill key rotate kek`: makes another key-encryption key (KEK) the current one while every role works on. If it
-// is killed and run again, it goes on. It makes and destroys no KEK.
+// is killed and run again, it continues where it was. It makes and destroys no KEK.
 import { setTimeout as pause } from 'node:timers/promises'
 import { announceKek, resealHalves, type Turned, turnKek } from '../../../src/acts/key/keks.ts'
 import { type Config, ConfigError } from '../../../src/config.ts'

@@ -24,7 +24,10 @@ const LOOK_MS = 250
 type Options = JsonOption &
   OperatorOptions & { now?: boolean | undefined; yes?: boolean | undefined; cancel?: boolean | undefined }
 
-/** A reader that is away for longer learns of the key from the results themselves, which carry the statement. */
+/**
+ * How long a key is announced before it signs, in ms. A reader that is away for longer learns of the key from
+ * `new_keys` of the results.
+ */
 const ANNOUNCED_MS = 7 * 86_400_000
 
 export function rotateSigning(terminal: Terminal, options: Options): Promise<void> {

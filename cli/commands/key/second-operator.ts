@@ -1,5 +1,6 @@
-// Acts on keys that take two operators: how a command asks for the second one, and goes on once that one has confirmed
-// (`tokenmill key confirm`). The embedded engine, which one person runs for themselves, asks for none.
+// For acts on keys that take two operators: a command asks for the second operator, and runs when it is called again
+// after that operator has confirmed (`tokenmill key confirm`). The embedded engine, which one person runs for
+// themselves, asks for none.
 import type { By, Deed } from '../../../src/acts/act.ts'
 import {
   askConfirmation,

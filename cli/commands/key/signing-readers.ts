@@ -8,7 +8,7 @@ import * as replyQueues from '../../../src/store/job/reply-queues.ts'
 import type { Db } from '../../../src/store/pool.ts'
 
 export interface Readers {
-  /** Results queues whose one listener has said that it knows the key. */
+  /** Results queues with one listener, which has said that it knows the key. */
   known: string[]
   /** Results queues with a listener that may not know the key. */
   unsure: string[]

@@ -1,5 +1,6 @@
-// Replaces a data key, for several commands: makes a new version, waits until every live process that needs it has loaded it,
-// and lets it take the place of the former one. If that was killed, the next call goes on with the version that was made.
+// Replaces a data key, for several commands: makes a new version, waits until every live process that needs it has
+// loaded it, and lets it take the place of the former one. If the command was killed, the next call continues with the
+// version that was made.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
 import { beginRotation, finishRotation, isDropped, listLacking, listOlder } from '../../../src/acts/key/key-rotation.ts'
@@ -34,7 +35,7 @@ export async function turnDataKey(
   for (const kid of foreign)
     say(terminal, `The key ${kid} of a gateway was not written by tokenmill, and gets nothing (table role_key).`)
   await finish(terminal, { store, purpose, version }, by)
-  // The commands that go on use the version in use.
+  // What a command does after this uses the new version.
   await ring.refresh()
   return { version, former }
 }

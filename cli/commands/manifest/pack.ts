@@ -55,7 +55,7 @@ interface Packing {
   /** The keys of the clients that may have signed the manifests. */
   keys: readonly VerifyKey[]
   manifests: readonly FoundManifest[]
-  /** Where the pack is, or will be. */
+  /** The path of the pack, which may not exist yet. */
   path: string
 }
 
@@ -113,7 +113,7 @@ function pathOf(manifests: readonly FoundManifest[], { out, migration }: Options
   throw new FileError('usage', 'A pack of several batches needs a name.', 'Give --migration NAME or --out FILE.')
 }
 
-/** The name that was given, or the one that all manifests bear. */
+/** The name that was given, or the name that all manifests have. */
 function migrationOf({ options, manifests }: Packing): string | undefined {
   const names = new Set(manifests.map(({ manifest }) => manifest.migration))
   return options.migration ?? (names.size === 1 ? [...names][0] : undefined)

@@ -1,4 +1,4 @@
-// `tokenmill migrate PART… --migration NAME`: runs the parts one after the other, and says what the whole came to.
+// `tokenmill migrate PART… --migration NAME`: runs the parts one after the other, and prints the sums of all parts.
 
 import { pathsOf } from '../../../producers/migrate/batch-identity.ts'
 import { type Manifest, readManifest } from '../../../producers/migrate/manifest.ts'

@@ -21,7 +21,7 @@ export function retry(terminal: Terminal, ids: readonly string[], options: Retry
     const retried: string[] = []
     const left: { id: string; why: RetryRefusal }[] = []
     for (const job of chosen) {
-      // An act that is sure to be refused isn't signed.
+      // If the act is sure to be refused, it is refused here, before it is signed.
       const verdict =
         job.whyNot === undefined
           ? await retryFailed(job, await actorOf('failed.retry', job, options, opened), opened)

@@ -58,7 +58,8 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
     (error: unknown) => ({ error }),
   )
   await settles(session.lifetime.close(), database.embedded ? undefined : CLOSE_MS)
-  // Exits although everything that was open is closed: a connection to a slow server may still open.
+  // Exits explicitly, although everything that was open is closed: a connection attempt to a slow server would keep the
+  // process alive.
   if (!database.embedded) leave(terminal, ended?.error)
   if (ended) throw ended.error
 }

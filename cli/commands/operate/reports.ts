@@ -26,7 +26,7 @@ interface ListOptions extends JsonOption {
   client?: string
 }
 
-/** The entities in which the search may look: those of the client; without a client all. */
+/** The entities whose reports are searched: those of the client, or all if no client is given. */
 async function entitiesOf(db: Db, client: string | undefined): Promise<readonly string[] | 'all'> {
   if (client === undefined) return 'all'
   const file = client.endsWith('.json') ? await readClientFile(client) : undefined

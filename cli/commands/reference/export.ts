@@ -1,5 +1,5 @@
-// `tokenmill references export`: whose cards the tokens of a scope stand for, and what must travel with them.
-// References are read in pages, so that memory doesn't grow with the scope.
+// `tokenmill references export`: writes the owners of a scope's tokens, and the data that the next provider needs for
+// their cards. References are read in pages, so that memory doesn't grow with the scope.
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import type { Writable } from 'node:stream'

@@ -1,6 +1,6 @@
-// One operation in progress. Its job is put on the queue, and again every two seconds until an answer arrives or the
-// deadline passes. A repeat does nothing while the job still waits, and replaces a job that was lost.
-// timeout-reversal.ts deals with an operation whose deadline has passed.
+// One write that the gateway has sent and that isn't answered. Its job is put on the queue, and again every two seconds
+// until an answer arrives or the deadline passes. A repeat does nothing while the job still waits, and replaces a job
+// that was lost. timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import { refusesSets } from '../../../src/job/answer/result-set.ts'
@@ -92,8 +92,8 @@ export function openOperation({ kind, receiptId, signed, inSets, deadline }: Job
 }
 
 /**
- * Whether a result answers this envelope. A result without a receipt is for the envelope that its id names. A result
- * about an expired envelope is for an older one.
+ * Whether a result answers this envelope. A result with revision 0 answers only the envelope that its id names. A
+ * result that says that the envelope expired is about an older envelope.
  */
 function isAnswerTo(result: Result, receiptId: string, digest: Buffer): boolean {
   if (result.revision === 0 && result.result_id !== refusalResultId(receiptId, digest)) return false

@@ -1,5 +1,6 @@
 // Writes that are answered later (`Prefer: respond-async`): the envelope is stored before the 202 and queued after it;
-// if queueing fails, the sweeper does it later. The answer is made from the current receipt.
+// if queueing fails, the sweeper does it later. The answer to a question for the operation is made from the receipt as
+// it is then.
 import { createHash, randomUUID } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
@@ -40,8 +41,8 @@ export function prefersAsync(prefer: string | undefined): boolean {
 }
 
 /**
- * Stores an operation; it is stored when the promise resolves. The same key with the same request is the same
- * operation.
+ * Stores an operation before the promise resolves. A repeat with the same idempotency key and the same request is the
+ * same operation.
  */
 export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
   const { store, requestReply, clock } = deps
@@ -111,7 +112,8 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   const operation = await operations.find(store, receiptId)
   if (!operation) return none
   if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
-  // A receipt outranks an answer without one, except an answer that was given beside the receipt (revision 0).
+  // If there is a receipt, it is the answer, unless the operation was refused while the receipt existed already
+  // (revision 0).
   const isBeside = operation.state === 'REFUSED' && operation.revision === 0
   const receipt = isBeside ? undefined : await receipts.find(store, receiptId)
   if (receipt) return statusByReceipt(operation, receipt, deps)
@@ -177,8 +179,8 @@ export async function recordAnswers(
 
 /**
  * The end of an operation that was answered without a receipt. An answer that can't be read becomes a 500, because the
- * job would otherwise be sent again until it expires. Its effect isn't known, so `reversal_status` is `REQUIRED`; with
- * revision 1 a receipt outranks it.
+ * job would otherwise be sent again until it expires. The effect of the job isn't known, so `reversal_status` is
+ * `REQUIRED`. The 500 has revision 1, so that a receipt replaces it.
  */
 function endByBody(receipt: string, body: string, now: number, log: Logger): operations.Refused {
   try {

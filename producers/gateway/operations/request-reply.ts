@@ -1,6 +1,6 @@
 // Request and reply over queues: an HTTP request becomes a job, and the request waits for the job's answer. The job is
 // sent again until it is answered or its deadline passes; after the deadline it is reversed. All state here is in
-// memory: a restart needs only receipts and the store.
+// memory: after a restart receipts and the store are enough.
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'

@@ -46,7 +46,8 @@ export interface SignDeps {
 export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
   return (caller, kind, request, { jti, expiresInMs, listens = true, inSets = false, span }) => {
     const { client, userId, entityId, roles } = caller
-    // Names were checked where they came in. Here a repeat of a stored name can't be told from a new name.
+    // Names were checked when the request arrived. Here a repeat of a stored name can't be told from a new name, so
+    // nothing is refused for its name.
     const names = 'numeric' as const
     const identity = { userId, entityId, roles, audience, signingKey, names, onBehalfOf: client.clientId }
     const traceparent = span && features?.has('traceparent') ? traceparentOf(span.context) : undefined

@@ -1,6 +1,6 @@
-// Keeps the promise of a 202: queues unanswered operations again until they expire, marks expired ones, and erases
-// those that are answered or old. Every gateway runs a sweeper; each takes only operations that no other sweeper has
-// just taken. It also reads answers from the results queue that all gateways share.
+// After a 202: queues unanswered operations again until they expire, marks expired ones, erases the envelopes of
+// answered ones, and removes old ones. Every gateway runs a sweeper; each takes only operations that no other sweeper
+// has just taken. It also reads answers from the results queue that all gateways share.
 
 import { CATALOGUE, isKind } from '../../../src/job/catalogue.ts'
 import { every } from '../../../src/recurring.ts'
@@ -26,7 +26,7 @@ const HOUSEKEEPING_MS = 60_000
 /** If a body hasn't grown for this long and its gateway didn't discard it, the gateway has died. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
-/** The outbox holds the results of dry runs, and is kept for this many days. */
+/** For how many days dry runs are kept: their results are only in the outbox, whose rows are kept as long. */
 const DRY_RUN_DAYS = 7
 const REMOVE_MAX = 10_000
 const DELIVERIES = 10
@@ -81,7 +81,7 @@ function isOfBatch(kind: string): boolean {
 async function openCommonInbox(deps: SweeperDeps) {
   const { store, queues, signingKey, clock, log } = deps
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
-  // The answer itself is in the store; the delivery only says that it is there.
+  // The answer itself is read from the store: the delivery only tells that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result' && !isOfBatch(delivery.kind)) await recordAnswers([delivery.receipt_id], deps)
     return 'taken'

@@ -153,8 +153,9 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
 }
 
 /**
- * How a reversal ended by its result's record. Without one the reversal failed: nobody knows what is left to undo. A
- * lifecycle action may be a deletion, which stands although its reversal says `COMPLETED`; a repeat that has time is told.
+ * How a reversal ended by its result's record. Without one the reversal failed: nobody knows what is left to undo. For
+ * `token-lifecycle`, `COMPLETED` becomes `REQUIRED`: the job may have been a deletion, which isn't undone. A repeat of
+ * the request is answered from the receipt.
  */
 function statusOf(record: Record<string, unknown> | undefined, kind: Kind): ReversalStatus {
   const said = REVERSAL_STATUSES.find(status => status === record?.['reversal_status']) ?? 'REQUIRED'

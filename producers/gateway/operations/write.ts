@@ -71,7 +71,7 @@ export function nameOf(field: string): string {
   return NAMES[field] ?? field.replace(ON_FILE, 'body')
 }
 
-/** Over HTTP the member is the whole body. */
+/** Matches fields of `on_file`, which over HTTP is the whole body. */
 const ON_FILE = /^body\.on_file\b/
 
 export function renamed(refusal: Refusal): Refusal {

@@ -1,6 +1,6 @@
 // Restores a search expression whose `&` wasn't percent-encoded: `?search=status==FAILED&createdOn>2030-01-31` arrives
 // as two parameters. A part that looks like a comparison and isn't a known parameter belongs to the search. The rest of
-// the query stays as it is.
+// the query stays unchanged.
 import querystring from 'node:querystring'
 
 /** How a comparison begins; a parameter's name is followed by a single `=`. */

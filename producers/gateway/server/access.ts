@@ -7,7 +7,7 @@ import type { GatewayDeps } from '../deps.ts'
 import { busy, declineFor, unauthenticated } from './error-bodies.ts'
 import { decline } from './replies.ts'
 
-/** Pages that a library adds, whose routes set no access. */
+/** Pages that a library adds. Their routes have no `access`. */
 const OPEN_PAGES = /^\/docs(\/|$)/
 
 /**

@@ -36,7 +36,7 @@ const key = () =>
     .regex(/^[!-~]{1,128}$/)
     .optional()
 
-/** The headers of a write that its schema checks; other headers pass. */
+/** The headers of a write that are checked; any other header is permitted. */
 export const WriteHeaders = z.looseObject({
   'idempotency-key': key().describe('Repeats under one key are done once; another request under it is refused.'),
   'x-vfi-api-idempotencykey': key().describe('The same as `idempotency-key`, which wins where both are sent.'),

@@ -18,10 +18,11 @@ export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'met
   })
   app.decorateRequest('span', null)
   app.addHook('onRequest', async (request, reply) => {
-    // The end of the answer is recorded. The request's own end comes long before a caller could give up waiting.
+    // The end of the answer is recorded. Only the response shows that the caller gave up: the request itself ends much
+    // earlier, when its body was read.
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return
-      // The caller hung up, but the operation that it began goes on.
+      // The caller closed the connection, but the operation that it began continues.
       request.span?.end('hung_up')
       log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
     })

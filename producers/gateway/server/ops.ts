@@ -8,9 +8,11 @@ import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
-/** For pages that the machines ask which keep the process running: no rate limit, because strangers could use it up. */
+/**
+ * For the pages that service managers and monitoring read: they have no rate limit, because strangers could use it up.
+ */
 const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: true } } as const
-/** The pages to which the URL that `start` prints leads. */
+/** The answer at the URL that `start` prints: the paths of the pages for people. */
 const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
 const HOMES = ['/', '/oidc', '/oidc/']
 

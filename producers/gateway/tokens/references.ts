@@ -1,5 +1,5 @@
-// The routes of source references: whose card a token stands for, and what must travel with it. Ids of providers stand in
-// bodies only: a path or a query would land in the logs of proxies.
+// The routes of source references: the owners of a token's card, and the data that the next provider needs for it. Ids
+// of providers stand in bodies only: a path or a query would land in the logs of proxies.
 import { z } from 'zod'
 import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
 import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'
@@ -130,7 +130,7 @@ function located(reference: ShownReference | undefined): z.infer<typeof Found | 
   if (!reference) return ABSENT
   const { token } = reference
   const { status: token_status } = token
-  // A worker that knew no owners has deleted the token.
+  // A worker of release 0.3, which doesn't know owners, has deleted the token without releasing them.
   if (token_status === 'DELETED') return ABSENT
   const reuseToken = shownReuseToken(token)
   return { found: true, ...(reuseToken ? { reuse_token: reuseToken } : {}), token_status, ...shown(reference) }

@@ -1,5 +1,5 @@
-// A token by the name that callers use, if the caller may see it. A missing token, a deleted one, one of another
-// entity, and a third party's value that stands for two visible tokens have the same answer: none.
+// A token by the name that callers use, if the caller may see it. Four cases have the same answer, none: a missing
+// token, a deleted one, one of another entity, and a third party's value that two visible tokens have.
 
 import type { Scope } from '../../../src/store/access/scopes.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'

@@ -36,7 +36,7 @@ function answersOf(
     return records.map((record, index) => withRow(record, rows[index]))
   }
   if (result.code !== 500) throw refusedChunk(number, result, plan)
-  // An earlier run did the chunk. This answer doesn't say which tokens that run made.
+  // The chunk was done in an earlier run. This answer doesn't name the tokens that were made then.
   if (result.revision === 0)
     throw new FileError(
       'input',

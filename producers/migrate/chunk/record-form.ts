@@ -10,12 +10,12 @@ import type { Chunk } from '../../token-batch.ts'
 import type { Checkpoint } from '../checkpoint.ts'
 import type { MigrateOptions } from '../options.ts'
 
-/** What checkpoint and manifest say of the form. Earlier releases sent rows and said nothing. */
+/** What checkpoint and manifest say of the form. Earlier releases sent rows and wrote no `record_form`. */
 export function formOption({ now }: RecordForm): { record_form?: 'columns' } {
   return now === 'columns' ? { record_form: 'columns' } : {}
 }
 
-/** The form that the options of a checkpoint or of a manifest tell. */
+/** The form that the options of a checkpoint or of a manifest name. */
 export function toldForm({ record_form: form }: Checkpoint['options']): BlockForm {
   return form === 'columns' ? 'columns' : 'rows'
 }
@@ -26,7 +26,9 @@ interface Before {
   checkpoint: Pick<Checkpoint, 'next_chunk'> | undefined
 }
 
-/** Workers are asked what they read only if nothing tells the form. Never throws: without an answer, rows are sent. */
+/**
+ * The features of the workers are read only if neither names the form. Never throws: without an answer, rows are sent.
+ */
 export async function recordFormOf(
   options: MigrateOptions,
   { told, checkpoint }: Before,
@@ -38,7 +40,10 @@ export async function recordFormOf(
   return formByFeature('columns', deps)
 }
 
-/** Whether records of such a run can stand in columns. Dry runs leave no batch, and nobody repeats their chunks. */
+/**
+ * Whether records of such a run can stand in columns. Dry runs leave no batch, and their chunks aren't repeated in a
+ * later run.
+ */
 function canHaveColumns({ recordKind, dryRun, profile, sourceTime }: MigrateOptions): boolean {
   const saysMore = profile?.on_file !== undefined || (sourceTime !== undefined && 'column' in sourceTime)
   return recordKind === 'token-create' && !dryRun && !saysMore

@@ -14,7 +14,10 @@ export interface OpenEnd {
 }
 
 export interface OpenEndOptions {
-  /** How many rows this run passes over. The chunk behind them was answered before; its worker compares it. */
+  /**
+   * How many rows this run passes over. The chunk after them was answered before; a worker compares its digest with the
+   * receipt's.
+   */
   passed: number
   dryRun: boolean
   /** Sends a chunk that was answered before; rejects if it isn't the same one. Returns the results of its rows. */

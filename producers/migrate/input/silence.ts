@@ -1,4 +1,4 @@
-// What a person is told while chunks that were sent aren't answered.
+// Tells a person why chunks that were sent may not be answered.
 import { tellTo } from '../../answer-deadline.ts'
 import type { FileRunDeps } from '../../file-run.ts'
 
@@ -17,7 +17,7 @@ export function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: (
   return () => clearTimeout(timer)
 }
 
-/** Says once that no answer came, if that is so after 30 s. */
+/** Tells a person once if no answer has come after 30 s. */
 export function tellOfSilence(tell: (line: string) => void, isSilent: () => boolean): () => void {
   const timer = setTimeout(() => {
     if (isSilent())

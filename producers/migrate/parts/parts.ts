@@ -1,5 +1,5 @@
-// The files of one migration (`--migration`): each is a batch of its own, and the same command goes on where the last one
-// stopped. It reads files and sends nothing.
+// The files of one migration (`--migration`): each is a batch of its own, and the same command continues where the last
+// run stopped. It reads files and sends nothing.
 import { access, stat } from 'node:fs/promises'
 import { codeOf, FileError } from '../../rows/file-error.ts'
 import { batchIdOf, pathsOf } from '../batch-identity.ts'
@@ -75,7 +75,8 @@ async function sizeOf(file: string): Promise<number> {
 
 /**
  * The manifest of a part that is finished and whose rows all have their last outcome. Such a part isn't sent again.
- * Undefined for any other: also for one that was migrated by itself, whose manifest doesn't name the migration.
+ * Undefined for any other file: also for a file that was migrated without `--migration`, whose manifest doesn't name
+ * the migration.
  */
 export async function finishedPart(options: MigrateOptions): Promise<Manifest | undefined> {
   if (options.dryRun) return undefined

@@ -78,7 +78,10 @@ export async function verifyPack(path: string, keys: readonly VerifyKey[]): Prom
   }
 }
 
-/** Without the results of each batch, the rows to leave out, and the decisions if there were any, nothing can be counted. */
+/**
+ * Counts again only if all files are there: the results of each batch, the rows to leave out, and the decisions if the
+ * pack has any.
+ */
 async function countedAnew(path: string, pack: Pack): Promise<Verdict> {
   const batches = pack.batches.map(({ file, manifest }) => ({ path: besideManifest(path, file.name), manifest }))
   const results = batches.map(batch => besideManifest(batch.path, batch.manifest.results.name))

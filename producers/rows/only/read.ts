@@ -83,7 +83,7 @@ function isHeader(line: string, delimiter: string): boolean {
   return columns.length > 1 && KEYS.some(key => columns.includes(key))
 }
 
-/** Each line of such a table would count as a reference, which no row has. */
+/** Refused, because each line of such a table would count as a reference that no row has. */
 const isOtherTable = (head: string) => [';', '\t', '|'].some(delimiter => isHeader(head, delimiter))
 
 /**

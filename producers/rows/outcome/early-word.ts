@@ -8,7 +8,7 @@ import { type Counts, sumOf } from '../../../src/job/outcome.ts'
 const ROWS_MIN = 20
 
 export interface EarlyWord {
-  /** Takes the counts of the rows that are answered so far. */
+  /** Call it with the counts of the rows that were answered so far. */
   see(counts: Counts, reasons: ReasonCounts): void
 }
 

@@ -54,7 +54,7 @@ export function previewOf({
   return preview
 }
 
-/** `line 2: card ending 1111, expires 12/2030, reference card_1` */
+/** A row as a sentence: `line 2: card ending 1111, expires 12/2030, reference card_1` */
 export function sentenceOf({
   line,
   item,

@@ -23,7 +23,7 @@ export interface ResultColumns {
 type OfRow = Pick<Row, 'fileLine' | 'item' | 'repairs' | 'onFile'> & { echo?: readonly string[] | undefined }
 
 export type ResultRow = RecordResult & OfRow
-/** A row that the reader skipped; no worker saw it. */
+/** A row that the reader skipped, so that it was never sent to a worker. */
 export type SkippedRow = {
   line: number
   reference?: string | undefined

@@ -47,7 +47,7 @@ export function positionsOf(header: Header, uses: readonly FieldUse[]): number[]
   const card = new Set(positions.filter((_, index) => isCardData(uses[index]?.path ?? '')))
   const repeats = ({ path }: FieldUse) => path === ECHO || isOfReturn(path)
   refuseUse('a column of card data', uses, positions, (position, use) => repeats(use) && card.has(position))
-  // A field may name a column of card data by another name, such as its number.
+  // A field may name a column by its number, so a column of card data is recognised by its place.
   return positions.map((position, index) => (uses[index]?.path === KEPT && card.has(position) ? -1 : position))
 }
 

@@ -32,7 +32,7 @@ export interface ProfiledRow {
   skipped: 'no_card' | 'filtered' | undefined
   /** Sorted, without repetitions. */
   repairs: readonly Repair[]
-  /** Whose card it is, where the profile says so and the row has an id of its card. */
+  /** The owner of the card, if the profile has `on_file` and the row has an id of its card. */
   onFile: OnFileText | undefined
   /** Undefined unless `owners` is set. */
   owner: RowOwner | undefined
@@ -183,7 +183,7 @@ function measureRow(plan: Plan, record: RawRecord): MeasuredRow {
   return { skipped: fault?.skipped !== undefined, units }
 }
 
-/** The cells that the profile's further columns, the echoed fields and the source time make. */
+/** Adds the cells of the profile's further columns, of the echoed fields and of the source time. */
 function addOthers(
   cells: string[],
   plan: Plan,

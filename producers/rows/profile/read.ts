@@ -24,7 +24,7 @@ export interface ProfiledOptions {
   keep?: readonly KeptField[] | undefined
   /** The field that says when each row's data was given. */
   timeColumn?: string | undefined
-  /** Each row says whose card it is, also one that is rejected or skipped. */
+  /** If set, every row names its owner, even if it is rejected or skipped. */
   owners?: boolean | undefined
 }
 
@@ -73,7 +73,7 @@ function empty(): FileError {
   return new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
 }
 
-/** The size of a file, as far as it is known without making rows. */
+/** What is known of a file's size without making its rows. */
 export interface ProfiledSize {
   rows: number
   /** How many of the rows are skipped. */

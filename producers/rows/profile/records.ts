@@ -41,7 +41,7 @@ export interface RawRecord {
   childless: boolean
 }
 
-/** Stands between the texts of an array, and in no text. */
+/** Separates the texts of an array; no text holds it. */
 export const LIST_SEPARATOR = '\0'
 
 export const NO_VALUES: readonly string[] = []

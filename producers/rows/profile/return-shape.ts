@@ -1,5 +1,5 @@
-// The shape of the file that goes back to the provider or to its merchant, as a profile says it: which columns, made of what,
-// for which rows. What the rows come to isn't known here.
+// The shape of the file that goes back to the provider or to its merchant, as a profile says it: which columns, made of
+// what, for which rows. What became of the rows isn't known here.
 import { z } from 'zod'
 import { tookEffect } from '../../../src/job/outcome.ts'
 import { FILE_OUTCOMES } from '../outcome/file-outcome.ts'

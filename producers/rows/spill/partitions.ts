@@ -63,7 +63,7 @@ export interface Partitions {
   close(): void
 }
 
-/** `besideBytes`: how many bytes stand beside each digest. */
+/** `besideBytes`: how many further bytes are stored with each digest. */
 export function openPartitions(
   besideBytes: number,
   { memoryBytesMax = MEMORY_BYTES_MAX, under = tmpdir() }: SpillOptions = {},

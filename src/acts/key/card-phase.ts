@@ -21,7 +21,7 @@ export const RETIRE = 'data-key.retire'
 
 export interface PhaseBegun {
   phase: cardPhases.PhaseName
-  /** The version that is to stand alone. */
+  /** The version that stays when all others are removed. */
   version: number
 }
 
@@ -30,7 +30,7 @@ export type PhaseRefusal = 'raced' | 'unproved' | 'lacking' | 'older'
 
 type Waits = cardPhases.AloneOptions['waits']
 
-/** Begins BOTH: cards are written under both versions from now on. `version`: a PENDING one. */
+/** Begins the phase BOTH: from now on cards are written under both versions. `version`: a PENDING one. */
 export function beginBoth(
   store: Store,
   version: number,
@@ -53,7 +53,7 @@ export function beginBoth(
   })
 }
 
-/** Begins NEW: cards are written under the next version alone, which becomes the one in use. */
+/** Begins the phase NEW: from now on cards are written only under the next version, which becomes the one in use. */
 export function beginNew(store: Store, by: By, waits?: Waits): Promise<ActResult<PhaseBegun, PhaseRefusal>> {
   return change({ store, by, waits }, async (db, { phase, writes, looks }) => {
     const [former, version] = writes
@@ -71,7 +71,10 @@ export function beginNew(store: Store, by: By, waits?: Waits): Promise<ActResult
   })
 }
 
-/** Begins SINGLE, which ends the rotation. Cards aren't looked for any more under former versions without cards. */
+/**
+ * Begins the phase SINGLE, which ends the rotation. Cards aren't looked for any more under former versions without
+ * cards.
+ */
 export async function beginSingle(store: Store, by: By, waits?: Waits): Promise<ActResult<PhaseBegun, PhaseRefusal>> {
   // Nobody writes under another version in this phase, so what is counted before the change can only become fewer.
   const { looks } = await cardPhases.find(store)
@@ -131,7 +134,7 @@ const ROWS_AT_ONCE = 1_000
 /** Lower than every fingerprint. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
-/** Removes the fingerprints under a version that was retired. If it was killed, another run goes on. */
+/** Removes the fingerprints under a version that was retired. If it was killed, another run continues. */
 export async function removeRetired(store: Store, version: number): Promise<void> {
   for (let after: string | undefined = LOWEST; after !== undefined; )
     after = await removePage(store, version, after).catch(goOnFrom(after))

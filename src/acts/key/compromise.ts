@@ -1,5 +1,6 @@
-// Records that somebody else may have a version of a data key, and which steps of `key compromise` are done: the version is
-// replaced, what it exposed is listed, and values are sealed or coded anew. A command that was killed goes on by these records.
+// Records that a version of a data key may have been stolen, and which steps of `key compromise` are done: the version
+// is replaced, what it exposed is listed, and values are sealed or coded anew. A command that was killed continues from
+// these records.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
 import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
@@ -23,8 +24,8 @@ export interface Compromise {
 }
 
 /**
- * Marks the version in use, or the one that is named; or goes on with one that was marked and whose steps aren't done. Refused:
- * there is no such version, it is destroyed, or it is not in use yet.
+ * Marks the version in use, or the one that is named; or continues with a marked version whose steps aren't done.
+ * Refused: there is no such version, it is destroyed, or it is not in use yet.
  */
 export function beginCompromise(
   store: Store,

@@ -1,5 +1,6 @@
-// Destroys one version of a data key that nothing can need any more: no row names it, the pass that found none began a day ago
-// or earlier, and no backup from before that pass is kept, by TOKENMILL_BACKUP_DAYS or by the operator's word.
+// Destroys one version of a data key that nothing can need any more: no row names it, the pass that found no such row
+// began a day ago or earlier, and no backup from before that pass is kept, as TOKENMILL_BACKUP_DAYS or the operator
+// (`--backups-are-gone`) says.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
 import { hashedColumnsOf } from '../../store/reseal/hashed-columns.ts'
@@ -13,7 +14,7 @@ import type { UseConfirmation } from '../confirmation.ts'
 
 export const DESTROY = 'data-key.destroy'
 
-/** A before-image may hold a row that was sealed under the version, and is kept for so long. */
+/** A before-image may hold a row that was sealed under the version. It is kept for this long. */
 const AFTER_PASS_MS = 24 * 3_600_000
 const DAY_MS = 86_400_000
 
@@ -88,7 +89,7 @@ function isDestructible(purpose: string): boolean {
   return hasNoPass(purpose) || sealingPurpose(purpose) !== undefined
 }
 
-/** True for purposes whose rows no pass seals anew: they end by themselves, or keep their version. */
+/** True for purposes whose rows no pass seals anew: such rows are erased in time, or keep their version. */
 function hasNoPass(purpose: string): boolean {
   return purpose === BEFORE_IMAGE.purpose || hashedColumnsOf(purpose) !== undefined
 }

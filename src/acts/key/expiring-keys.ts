@@ -23,7 +23,7 @@ export interface ExpiringKey extends KeyDate {
 }
 
 const DAY_MS = 86_400_000
-/** The highest revision of a subject is the valid one. */
+/** The revision of the event at each stage. For each key, readers keep the event with the highest revision. */
 const REVISIONS: Record<keyNotices.KeyStage, number> = { SOON: 1, OVER: 2 }
 
 /** The keys whose date is near or has come, in the order of their names. `now`: ms since the epoch. */
@@ -77,7 +77,7 @@ async function listKeks(db: Db): Promise<KeyDate[]> {
   }))
 }
 
-/** None while the next key is announced: then it begins by itself. */
+/** None while a next key is announced, because that key begins to sign without an operator. */
 async function listSigning(db: Db): Promise<KeyDate[]> {
   const { active, announced } = await signingKeys.findState(db, 0)
   if (!active || announced) return []

@@ -17,7 +17,7 @@ export interface Begun {
   version: number
   /** The version in use until then. */
   former: number
-  /** False: another run began this rotation. */
+  /** False: an earlier run of the command began this rotation. */
   isNew: boolean
 }
 

@@ -1,5 +1,4 @@
-// What an operator does to the re-encryption of a purpose: begins it, or goes on with it, and cancels it. Bulk workers do
-// the work.
+// Acts of an operator on the re-encryption of a purpose: begin or resume it, and cancel it. Bulk workers do the work.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Store } from '../../store/pool.ts'
 import * as reseals from '../../store/reseal/reseals.ts'
@@ -15,7 +14,7 @@ export type ResealRefusal = 'no_key' | 'running' | 'lacking'
 export interface ResealBegun {
   /** Everything is to be sealed under this version. */
   version: number
-  /** A cancelled one goes on where it was. */
+  /** A cancelled re-encryption continues where it was. */
   isResumed: boolean
 }
 

@@ -1,5 +1,5 @@
-// A result set: several results for one results queue in one delivery, under one signature. Only senders that said so
-// (`result_sets`) get them. An event is always delivered by itself.
+// A result set: several results for one results queue in one delivery, under one signature. Only jobs whose envelope
+// has the claim `result_sets` are answered by sets. An event is always delivered by itself.
 import { z } from 'zod'
 import { signText } from '../envelope/envelope.ts'
 import type { InstallationKeys } from '../envelope/installation-jws.ts'

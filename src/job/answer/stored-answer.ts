@@ -1,5 +1,5 @@
 // How the answer of a succeeded job is built when the job is repeated. The catalogue holds one such rule per kind. A
-// receipt holds no card data, so an answer takes them from the token as it is today.
+// receipt holds no card data, so a repeated answer takes them from the token's present row.
 import type { BinRange } from '../../token/bin.ts'
 import type { ShownScheme } from '../../token/scheme.ts'
 import { reuseTokenOf, type TokenRow } from '../../token/token.ts'

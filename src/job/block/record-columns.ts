@@ -13,7 +13,7 @@ export type BlockForm = 'rows' | 'columns'
  * The first line of a block in columns. Values of the same place in the first six members belong to the same record.
  */
 export const RecordColumns = z.strictObject({
-  /** As in a record. */
+  /** The line numbers of the records in the source. */
   line: z.array(z.int().min(1)),
   /** '' for none. */
   reference: z.array(z.string()),
@@ -40,8 +40,8 @@ export interface ColumnRecord {
 }
 
 /**
- * The lines of a block in columns. A text among the records is a record as its line of JSON. A record that would stand
- * alone in the columns is a line, too: so there are never as many lines as records.
+ * The lines of a block in columns. A text among the records is a record as its line of JSON. If only one record could
+ * be in columns, it is a line like the others: so there are never as many lines as records.
  */
 export function columnLines(given: readonly (ColumnRecord | string)[]): string[] {
   const isOne = given.filter(record => typeof record !== 'string').length === 1
@@ -87,7 +87,7 @@ export function readColumns(plaintext: Buffer, records: number): ReadColumns | u
   if (!columns || !hasNames(Object.keys(columns))) return undefined
   const { others: places, ...values } = columns as { [name in keyof RecordColumns]: unknown }
   const length = records - others.length
-  // One record alone stands among the others.
+  // A single record may not be in columns: it is sent as one of the others.
   if (length === 1 || !Object.values(values).every(column => isColumn(column, length))) return undefined
   if (!Array.isArray(places) || places.length !== others.length) return undefined
   const grow = places.every((place, index) => Number.isInteger(place) && place > (index === 0 ? -1 : places[index - 1]))

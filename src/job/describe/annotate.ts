@@ -1,5 +1,5 @@
 // Writes descriptions, defaults and lists of values into a JSON Schema by the names of its properties. Each property is
-// described once for all documents. The notes don't change what is parsed.
+// described once for all documents. The notes don't change what the schema accepts.
 
 /** A description, or an object of JSON Schema keywords that includes a description. */
 type Note = string | Readonly<Record<string, unknown>>

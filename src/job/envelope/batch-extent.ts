@@ -27,7 +27,7 @@ export const extentMembers = {
   extent: Extent.optional(),
   /** Marks the chunk with the highest number; for senders that don't know the extent beforehand. */
   last: z.literal(true).optional(),
-  /** The sender stops after this many chunks for now, and goes on in a later run. */
+  /** The sender stops after this many chunks for now, and sends the others in a later run. */
   limit: z
     .int()
     .min(1)

@@ -63,7 +63,7 @@ export const Claims = z.strictObject({
 })
 export type Claims = z.infer<typeof Claims>
 
-/** A job's `data`, as it is in the queue. */
+/** A job's `data` on its queue. */
 export const JobData = z.strictObject({ jws: z.string(), block: z.string().optional() })
 export type JobData = z.infer<typeof JobData>
 

@@ -34,8 +34,8 @@ export const SPEAKING = {
    */
   freshMs: 10_000,
   /**
-   * How long a silent process is counted. Until then it may still listen; afterwards a listener that nobody announces
-   * counts as an unknown worker.
+   * How long a silent process is counted. Until then a process that is silent may still listen; afterwards a listener
+   * without an announcement counts as a worker of an older release.
    */
   countedMs: 60_000,
 } as const

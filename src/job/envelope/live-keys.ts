@@ -1,6 +1,6 @@
 // The list of live keys, by which a sender finds out that its key isn't live. Workers sign the list and put it where
 // senders can read it. A job by an unknown key never gets an answer, so the list is the only way to learn of it. The
-// list is only a hint and grants nothing: without it senders wait as before.
+// list is only a hint and grants nothing: without it senders keep waiting for their answers.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { InstallationKey } from '../result.ts'

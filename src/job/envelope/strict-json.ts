@@ -26,7 +26,7 @@ function isPlain(value: unknown, text: string): boolean {
   try {
     return JSON.stringify(value) === text
   } catch {
-    // The value is nested too deeply for JSON.stringify.
+    // JSON.stringify failed, because the value is nested too deeply.
     return false
   }
 }

@@ -1,8 +1,9 @@
-// The lines of a chunk of transactions in columns: the form of a request whose `columns` hold most lines as arrays, one for
-// each field, and whose `transactions` hold the others. A line as an object is four times as long, because it repeats the
-// names of its members and what all lines of a file have in common. A receipt recognises a repeated chunk by its text.
-// `inColumns` makes one text of the same lines; another sender may put any line into `transactions`, and must split a
-// repeat in the same way. Workers check the lines; only another form is refused here.
+// The lines of a chunk of transactions in columns: the form of a request whose `columns` hold most lines as arrays, one
+// for each field, and whose `transactions` hold the others. Lines as objects are longer, because each repeats the names
+// of its members and the values that all lines of a file have in common. A repeated chunk is recognised by the digest
+// of its text. `inColumns` always makes the same text of the same lines. Another sender may put any line into
+// `transactions`, but must do so in the same way when it repeats the chunk. Workers check the lines; this file refuses
+// only a value that hasn't this form.
 import { inOrder } from '../block/record-columns.ts'
 import { TRANSACTION_FIELDS, type TransactionField } from './transaction.ts'
 
@@ -21,7 +22,7 @@ export const TEXT_FIELDS = TRANSACTION_FIELDS.filter((name): name is TextField =
  * no value.
  */
 export interface TransactionColumns extends Readonly<Record<TextField, readonly string[]>> {
-  /** As in a line. */
+  /** The line numbers in the source. */
   line: readonly number[]
   /** The 32 hexadecimal digits of each uid, in lower case, one after the other. */
   transaction_uid: string
@@ -30,7 +31,10 @@ export interface TransactionColumns extends Readonly<Record<TextField, readonly 
 }
 
 export const LINE_MAX = 2_147_483_647
-/** In UTF-16 units: one text may stand for all lines of a chunk, and is then checked once for each of them. */
+/**
+ * The longest text of a column, in UTF-16 units. One text may stand for all lines of a chunk and be checked for each of
+ * them, so it must be short.
+ */
 const TEXT_UNITS_MAX = 255
 const NAMES: readonly string[] = ['line', ...TRANSACTION_FIELDS, 'others']
 const UID_DIGITS = 32
@@ -79,7 +83,7 @@ export const COLUMNS_SCHEMA = {
   ],
 }
 
-/** Puts lines into columns; those that can't stand there are returned as lines. */
+/** Puts lines into columns. Lines with a value or a field that columns can't hold are returned in `transactions`. */
 export function inColumns(lines: readonly TransactionLine[]): {
   columns: TransactionColumns
   transactions: TransactionLine[]
@@ -144,7 +148,9 @@ export function isLineNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LINE_MAX
 }
 
-/** Several values that are all the same would be another text for one value. */
+/**
+ * Refuses several values that are all the same: they must be sent as one value, so that the same lines have one text.
+ */
 function isColumn(column: unknown, count: number): boolean {
   if (!Array.isArray(column) || !column.every(isText)) return false
   if (column.length === 1) return count >= 1
@@ -156,7 +162,7 @@ function isPlaces(others: unknown): boolean {
   return others.every((place, index) => Number.isInteger(place) && place > (index === 0 ? -1 : others[index - 1]))
 }
 
-/** Whether columns and the lines beside them are one chunk. */
+/** Whether `others` gives each of the lines beside the columns a place within the chunk. */
 export function belong({ line, others }: TransactionColumns, transactions: readonly unknown[]): boolean {
   return others.length === transactions.length && (others.at(-1) ?? -1) < line.length + others.length
 }
@@ -202,7 +208,7 @@ function uidAt({ transaction_uid: uids }: TransactionColumns, at: number): strin
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** The columns without the lines at these places. */
+/** The columns without the lines at these places, and without `others`. */
 export function without(columns: TransactionColumns, places: ReadonlySet<number>): TransactionColumns {
   if (places.size === 0) return columns
   const { line, transaction_uid: uids } = columns

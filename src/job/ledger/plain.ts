@@ -1,4 +1,5 @@
-// The rules of a transaction by hand: a fast check, which most lines pass. It refuses nothing; the schema does.
+// The rules of a transaction as plain functions, without zod: a fast check, which most lines pass. It refuses no line:
+// a line that doesn't pass is checked by the schema.
 import { z } from 'zod'
 import { minorUnit } from '../../token/currency.ts'
 import { couldHoldNumber } from '../pan-in-names.ts'
@@ -20,7 +21,7 @@ import {
   type TransactionType,
 } from './transaction.ts'
 
-/** The rules of fields by hand. Each says yes only to a value that its schema takes and leaves as it is. */
+/** The rules of the fields. Each returns true only for a value that the field's schema accepts and leaves unchanged. */
 export const SOUND = {
   // The schema turns other UUIDs into lower case.
   transaction_uid: value => UID.test(value),
@@ -49,14 +50,14 @@ const DAY = z.regexes.date
 
 const ASCII_TEXT = /^[ -~]*$/
 
-/** Only for ASCII, because the schema counts code points and `length` UTF-16 units. */
+/** False for a text beyond ASCII, because the schema counts code points, but `length` UTF-16 units. */
 function isText(value: string, least: number, most: number): boolean {
   return value.length >= least && value.length <= most && ASCII_TEXT.test(value)
 }
 
 /**
- * Whether the schema takes the transaction and leaves it as it is: a fast check, which most lines pass. The schema decides
- * about all others: lines with a fault, a UUID in capitals or a text beyond ASCII.
+ * Whether the schema is sure to accept the transaction and to leave it unchanged. If false, the schema decides: the
+ * line may be invalid, or have a UUID in capitals or a text beyond ASCII.
  */
 export function isPlain(given: Readonly<Record<string, unknown>>): given is Transaction {
   for (const name in given) {
@@ -71,7 +72,9 @@ export function isPlain(given: Readonly<Record<string, unknown>>): given is Tran
 
 const NEEDED: ReadonlySet<string> = new Set(NEEDED_FIELDS)
 
-/** The places of the lines in columns that aren't plain. A column of one value is looked at once. */
+/**
+ * The places of the lines in columns that aren't plain. If a column has one value for all lines, its rule runs once.
+ */
 export function notPlainIn(columns: TransactionColumns): Set<number> {
   const found = new Set<number>()
   for (const name of TEXT_FIELDS) {
@@ -83,7 +86,7 @@ export function notPlainIn(columns: TransactionColumns): Set<number> {
   return found
 }
 
-/** Adds the places of the values that aren't good. */
+/** Adds the places of the lines whose value isn't good to `found`. */
 export function mark(
   { line }: TransactionColumns,
   column: readonly string[],

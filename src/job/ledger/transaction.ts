@@ -1,5 +1,5 @@
-// A transaction of the ledger: its fields and their rules. Amounts are integers in minor units of their currency.
-// Chunks of transactions are ../transaction-batch.ts's.
+// A transaction of the ledger: its fields and their rules. Amounts are integers in minor units of their currency. The
+// chunk is in ../transaction-batch.ts.
 import { z } from 'zod'
 import { minorUnit } from '../../token/currency.ts'
 import { holdsPanLookalike } from '../../token/pan.ts'

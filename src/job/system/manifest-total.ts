@@ -22,7 +22,10 @@ export const retellManifestTotal = {
 export const TotalSum = z.strictObject({ rows: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })
 export type TotalSum = z.infer<typeof TotalSum>
 
-/** What the last part leaves: the sum of all rows, and of each brand with so many rows that the sum tells of no card. */
+/**
+ * The result of the last part: the sum of all rows, and the sums of brands that have so many rows that a sum shows
+ * nothing about a card.
+ */
 export const TotalSums = TotalSum.extend({ by_brand: z.record(z.string(), TotalSum) })
 export type TotalSums = z.infer<typeof TotalSums>
 

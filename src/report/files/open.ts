@@ -8,9 +8,11 @@ import { openS3 } from './s3.ts'
 interface FilesOptions {
   /** `file:///folder` or `s3://bucket/prefix`. */
   url: string
-  /** The endpoint of an S3 service other than AWS; buckets are then named in the path instead of the host name. */
+  /**
+   * The endpoint of an S3 service other than AWS's; with it, URLs name the bucket in the path and not in the host name.
+   */
   endpoint?: string | undefined
-  /** Files in a bucket are locked for so many days. */
+  /** For how many days files in a bucket are locked. */
   lockDays?: number
   /** The setting that names the place. */
   setting?: string

@@ -17,7 +17,7 @@ interface S3Options {
   /** Without slashes at either end. */
   prefix: string
   endpoint?: string | undefined
-  /** Nobody can remove a file for so many days: object lock in COMPLIANCE mode. */
+  /** For how many days nobody can remove a file: object lock in COMPLIANCE mode. */
   lockDays?: number | undefined
 }
 
@@ -32,7 +32,7 @@ export async function openClient(endpoint: string | undefined) {
     maxAttempts: 3,
     retryMode: 'standard',
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS, throwOnRequestTimeout: true },
-    // We send the digest ourselves, and check it when the file is read.
+    // tokenmill sends the digest itself, and checks it when the file is read.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })

@@ -44,7 +44,7 @@ interface Setting {
   bold?: boolean
   color?: string
   align?: 'left' | 'right'
-  /** The text is never cut: its size shrinks until it fits. For numbers. */
+  /** The text is never cut: its size shrinks until it fits. Set for numbers. */
   whole?: boolean
 }
 

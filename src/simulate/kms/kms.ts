@@ -1,6 +1,6 @@
 // A simulated AWS KMS for rehearsals: Encrypt and Decrypt of symmetric keys in AWS's own protocol (AWS JSON 1.1, signed
-// requests, real error bodies). It keeps nothing secret: the material of a key is a digest of its ARN, so that a rehearsal
-// can end and go on, and so that nobody takes it for a safe.
+// requests, real error bodies). It keeps nothing secret: the material of a key is a digest of its ARN, so that a
+// rehearsal can be stopped and continued, and so that nobody relies on it as on a KMS.
 import { createCipheriv, createDecipheriv, createHash, randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import { z } from 'zod'
 import { CREDENTIALS, checkSignature } from './signature.ts'
 
-/** What KMS answers with in place of what was asked. */
+/** An error that the simulator answers instead of doing what was requested. */
 export interface Trouble {
   status: number
   /** AWS's code, such as `DisabledException`. */

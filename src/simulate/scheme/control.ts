@@ -34,7 +34,7 @@ export function registerControl(server: FastifyInstance, state: SimulatorState):
       tokens: { all: tokens.length, live: live.length },
       // Always 0, because a task makes one token; rehearsals check this.
       tasksWithSeveralTokens: severals(tokens.map(({ taskId }) => taskId)),
-      // Above 0 if a card got tokens of several tasks, for example because a lost call was repeated under a new id.
+      // How many cards have live tokens of several tasks, for example because a lost call was repeated under a new id.
       cardsWithSeveralLiveTokens: severals(live.map(({ card }) => card)),
       thirdParty: {
         all: externals.length,

@@ -20,7 +20,7 @@ export interface Odd {
 }
 
 export type Script =
-  /** The ARes has this transStatus; there is no challenge. */
+  /** The ARes has this transStatus, and no challenge follows. */
   | { kind: 'answer'; status: Status; odd?: Odd }
   /** A challenge. The right code ends it with `end`; if `end` isn't Y, any code does. */
   | { kind: 'challenge'; end: End; odd?: Odd }

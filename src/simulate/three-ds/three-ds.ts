@@ -1,5 +1,5 @@
-// A simulated directory server with its access control servers, to rehearse EMV 3-D Secure 2.1 to 2.3.1: messages over HTTP,
-// with the outcome decided by the test card. A transaction id stands for one authentication, however often it is
+// A simulated directory server with its access control servers, to rehearse EMV 3-D Secure 2.1 to 2.3.1: messages over
+// HTTP, with the outcome decided by the test card. A transaction id names one authentication, however often it is
 // requested. All state is in memory.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'

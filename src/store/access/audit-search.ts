@@ -31,7 +31,7 @@ order by audit_id desc limit $7`,
   return rows
 }
 
-/** What an act was done to, in all its rows with the outcome `done`. */
+/** The subjects of all rows of an act with the outcome `done`. */
 export async function listSubjects(db: Db, action: string): Promise<string[]> {
   const { rows } = await db.query<{ subject: string }>({
     text: `select distinct subject from tokenmill.audit where action = $1 and outcome = 'done'`,

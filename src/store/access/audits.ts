@@ -13,7 +13,7 @@ export interface Audit {
   actor: string
   /** The name of the act: `client.add`, `capture-key.retire`, … */
   action: string
-  /** What the act was done to: an id or a name. */
+  /** The id or name of the object of the act. */
   subject: string
   /** Further facts; never a secret. */
   detail?: Record<string, unknown>
@@ -26,7 +26,7 @@ export interface Audit {
   isAutomatic?: boolean | undefined
 }
 
-/** For a statement that does an act and records it in one: add a `select` of these three columns. */
+/** For a statement that does an act and also records it: append a `select` of these three columns. */
 export const RECORD = 'insert into tokenmill.audit (actor, action, subject)'
 
 /**

@@ -27,7 +27,7 @@ export interface CaptureKeyInfo {
   mac: Buffer | null
   /** The version of the data key `grant`. */
   macVersion: number | null
-  /** What the installation signed about the key (JWS); null if nothing was signed yet. */
+  /** The installation's signed statement about the key (JWS); null if there is none yet. */
   statement: string | null
   /** The signing key of the statement, by its `kid`. */
   statedBy: string | null
@@ -41,14 +41,14 @@ export interface CaptureKeyInfo {
 interface PrivateHalf {
   /** Null once the private half is destroyed. */
   wrappedPrivate: Buffer | null
-  /** What opens it: a key-encryption key, or a version of the data key `private-half`. */
+  /** The key that encrypts the private half: a key-encryption key, or a version of `private-half`. */
   kekId: string | null
   privateVersion: number | null
 }
 
 export type CaptureKeyRecord = CaptureKeyInfo & PrivateHalf
 
-/** What people and audit rows call a key: `ALIAS/NUMBER`. */
+/** The name of a key for people and audit rows: `ALIAS/NUMBER`. */
 export function captureKeyName({ alias, number }: Pick<CaptureKeyInfo, 'alias' | 'number'>): string {
   return `${alias}/${number}`
 }
@@ -79,7 +79,7 @@ export async function lockLine(db: Db, alias: string): Promise<CaptureKeyRecord[
   return findLine(db, alias)
 }
 
-/** The newest key of a line. */
+/** Finds the newest key of a line. */
 export async function find(db: Db, alias: string): Promise<CaptureKeyRecord | undefined> {
   return (await findLine(db, alias))[0]
 }

@@ -26,7 +26,7 @@ export interface OldApiKey {
   keyVersion: number
 }
 
-/** Those that aren't revoked, by name. */
+/** The clients that aren't revoked and whose API keys are hashed under a former key, by name. */
 export async function listOldApiKeys(db: Db): Promise<OldApiKey[]> {
   const { rows } = await db.query<OldApiKey>({
     text: `select client_id as "clientId", name, api_key_version as "keyVersion" from tokenmill.client

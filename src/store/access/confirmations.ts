@@ -50,7 +50,10 @@ export async function lock(db: Db, id: string): Promise<CodedConfirmation | unde
   return rows[0]
 }
 
-/** What a client asked for this act and that was not used yet, newest first; locked until the transaction ends. */
+/**
+ * The client's requests for this act that weren't used yet, newest first. Their rows stay locked until the transaction
+ * ends.
+ */
 export async function lockAsked(
   db: Db,
   { action, subject, askedBy }: Pick<Confirmation, 'action' | 'subject' | 'askedBy'>,

@@ -23,7 +23,7 @@ export interface DataKeyLife extends Omit<DataKey, 'wrapped'> {
   activatedAt: number | null
   /** When another key took its place. */
   retiredAt: number | null
-  /** When an operator said that somebody else may have it. */
+  /** When an operator marked the key as compromised, ms since the epoch; null if never. */
   compromisedAt: number | null
   /** When what it exposed was listed. */
   exposedAt: number | null
@@ -31,7 +31,10 @@ export interface DataKeyLife extends Omit<DataKey, 'wrapped'> {
   compromiseEndedAt: number | null
 }
 
-/** The most seals under one key: random nonces are safe for 2^32 (NIST SP 800-38D, 8.3). A constraint says so, too. */
+/**
+ * The most seals under one key: random nonces are safe for 2^32 (NIST SP 800-38D, 8.3). A constraint of the table
+ * checks it, too.
+ */
 export const SEALS_MAX = 2 ** 32
 
 /** `isEnded`: a compromise of it was answered. */

@@ -95,7 +95,10 @@ and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by process_id`,
   return rows.map(({ silent_ms: silentMs, ...said }) => ({ ...said, silentMs }))
 }
 
-/** How long interactive jobs on cards take in the slowest process that was silent for less than `ms`; null if none says so. */
+/**
+ * How long interactive jobs on cards take in the slowest process that was silent for less than `ms`; null if no process
+ * reports it.
+ */
 export async function findWorkMs(db: Db, ms: number): Promise<number | null> {
   const { rows } = await db.query<{ workMs: number | null }>({
     name: 'process-work-ms',

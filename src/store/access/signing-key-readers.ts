@@ -18,7 +18,7 @@ on conflict (kid, client_id, reply_to) do update set acknowledged_at = now()`,
   })
 }
 
-/** Forgets what readers said of a key that is announced no more. */
+/** Removes what readers said of a key that is no longer announced. */
 export async function forget(db: Db, kid: string): Promise<void> {
   await db.query({ text: 'delete from tokenmill.signing_key_reader where kid = $1', values: [kid] })
 }

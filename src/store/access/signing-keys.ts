@@ -22,7 +22,7 @@ export interface PublicSigningKey {
 
 interface PrivateHalf {
   wrappedPrivate: Buffer
-  /** What opens it: a key-encryption key, or a version of the data key `private-half`. */
+  /** The key that encrypts the private half: a key-encryption key, or a version of the data key `private-half`. */
   kekId: string | null
   privateVersion: number | null
 }

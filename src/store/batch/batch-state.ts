@@ -16,9 +16,9 @@ export const BATCH_LIFE = {
 
 /** The columns of a batch's row that determine its state. Times are ms since the epoch. */
 export interface BatchLife {
-  /** `null`: no chunk has said how many there will be. */
+  /** `null`: no chunk has given the number of chunks. */
   extentChunks: number | null
-  /** The sender stops by itself after this many chunks (`--limit`). */
+  /** The sender stops after this many chunks for now (`--limit`). */
   limitChunks: number | null
   chunksDone: number
   pausedAt: number | null
@@ -46,9 +46,9 @@ export interface Sums {
 }
 
 /**
- * What new sums do to a batch. `ignore`: receipts are already missing, or the batch is finished and not fewer of its
- * records are failed. `finish`: all chunks are answered. `revise`: the batch was finished, and fewer of its records are
- * failed now. `progress`: anything else.
+ * Decides how new sums change a batch. `ignore`: receipts are already missing, or the batch is finished and not fewer
+ * of its records are failed. `finish`: all chunks are answered. `revise`: the batch was finished, and fewer of its
+ * records are failed now. `progress`: anything else.
  */
 export function judgeSums(
   row: Pick<BatchLife, 'extentChunks' | 'chunksDone' | 'cancelledAt' | 'finishedAt'> & { failed: number },

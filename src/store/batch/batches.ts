@@ -81,8 +81,8 @@ export async function setLimit(db: Db, batchNo: number, limitChunks: number | nu
 }
 
 /**
- * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that nobody waits for
- * long.
+ * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that other
+ * transactions don't wait for long.
  */
 export async function holdShared(db: Db, batchNo: number): Promise<Batch> {
   return one(db, 'batch-share', `select ${BATCH_COLUMNS} from tokenmill.batch where batch_no = $1 for share`, [batchNo])
@@ -126,7 +126,7 @@ export function sum(store: Store, batchNo: number): Promise<'later' | { finished
       values: [batchNo, SUM_MS_MIN],
     })
     if (isDue === 0) return 'later'
-    // The sum may take long, so it is made before the row is locked: chunks wait for that lock.
+    // Adding up the receipts may take long, so it is done before the batch's row is locked: chunks wait for that lock.
     const sums = await sumChunks(db, batchNo)
     const before = await lock(db, batchNo)
     const after = await write(db, before, sums)

@@ -1,4 +1,4 @@
-// What dry runs store: how many rows a client has asked about per day, and the cards that a run has seen.
+// The data that dry runs store: how many rows each client has sent per day, and the cards that a run has seen.
 import { texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import type { StoredToken } from '../token/tokens.ts'

@@ -27,7 +27,7 @@ export interface Intake {
   /** No chunk starts after this time. */
   expiresAt: number
   finishedAt: number | null
-  /** What the workers' row of the batch says; null if there is none, as for a dry run. */
+  /** The members of the row that workers keep for the batch; null if there is none, as for a dry run. */
   batch: { pausedAt: number | null; cancelledAt: number | null; activeAt: number } | null
 }
 
@@ -215,8 +215,8 @@ where finished_at < case when dry_run then $2::timestamptz else $1::timestamptz 
 const SUMS = OUTCOMES.map(o => `coalesce(sum((s.counts->>'${o}')::bigint), 0) as "${o}"`).join(', ')
 const ADDED = OUTCOMES.map(o => `'${o}', coalesce((i.counts->>'${o}')::bigint, 0) + sums."${o}"`).join(', ')
 /**
- * For a statement that ends chunks: adds its rows `settled (intake_no, counts)` to the counts of the batches. A batch
- * without open chunks is then finished.
+ * For a statement that ends chunks: adds the rows of its subquery `settled (intake_no, counts)` to the counts of the
+ * batches. A batch without open chunks is then finished.
  */
 export const COUNT_SETTLED = `update tokenmill.intake as i set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
   finished_at = case when i.chunks_done + sums.n = i.chunks then now() end

@@ -1,4 +1,4 @@
-// Why a batch doesn't go on, as far as the store can tell: whether workers run, and whose answers wait. It only reads.
+// Why a batch is stalled, as far as the store shows it: whether workers run, and whose answers wait. It only reads.
 import { BEAT } from '../access/beat.ts'
 import * as clients from '../access/clients.ts'
 import * as processes from '../access/processes.ts'

@@ -1,5 +1,5 @@
-// The entities whose capture keys turn by themselves. An operator switches it on: pages of a merchant may hold a key in
-// their code, which only the operator can find out.
+// The entities whose capture keys workers replace. An operator switches this on, because only the operator can find out
+// whether a merchant's pages hold a key in their code.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 

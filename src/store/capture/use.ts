@@ -25,7 +25,7 @@ export function openCaptureUse({ store, clock, log }: { store: Db; clock: Clock;
     try {
       await captureKeys.noteUses(store, [...written.values()])
     } catch (error) {
-      // What couldn't be written is kept for the next call, except where a newer use was noted meanwhile.
+      // Uses that couldn't be written are kept for the next call, unless a newer use of the key was noted meanwhile.
       uses = new Map([...written, ...uses])
       throw error
     }

@@ -104,7 +104,8 @@ class StoreClient extends PlacedClient implements Watched {
       this.cut()
       const line = error instanceof ConfigError ? error.message : refusalOf(error)
       if (line === undefined) throw error
-      // If this process has worked on the store before, the trouble may pass, so it is a fault and not a wrong setting.
+      // If this process has used the store before, the trouble may pass, so a fault is thrown instead of a
+      // `ConfigError`.
       throw finder.proven ? new Unfit(line) : new ConfigError(line)
     } finally {
       clearTimeout(late)

@@ -8,7 +8,7 @@ import { type Address, type Host, readAddress } from './hosts.ts'
 import { PlacedClient } from './placed-client.ts'
 import { type Answer, type Choice, choose, readServerState, type ServerState, Unfit } from './server-state.ts'
 
-/** A connection that is cut when a later timeline is seen elsewhere. */
+/** A connection that is cut when another server is seen with a higher timeline. */
 export interface Watched {
   standing: ServerState | undefined
   cut(): void

@@ -19,7 +19,10 @@ export class PlacedClient extends pg.Client {
     if (host) Object.assign(this, host)
   }
 
-  /** What is sent in this turn of the event loop leaves by one system call, which costs more than a small statement. */
+  /**
+   * Sends everything of this turn of the event loop by one system call, because a system call costs more than a small
+   * statement.
+   */
   sendTogether(): void {
     if (this.#isHeld) return
     const { stream } = this.connection as unknown as { stream: Socket }

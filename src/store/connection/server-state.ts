@@ -2,7 +2,10 @@
 import type pg from 'pg'
 import type { Host } from './hosts.ts'
 
-/** A server must not be used, or no server can be. The message is our own and holds no secret, so it may be shown. */
+/**
+ * A server must not be used, or no server can be. The message is tokenmill's own text, without secrets, so it may be
+ * shown.
+ */
 export class Unfit extends Error {
   override name = 'Unfit'
   /** `toStoreFault` recognises this code: the fault is that the store is away. */

@@ -145,7 +145,7 @@ where d.state in ('WAITING', 'SENDING') and c.revoked_at is null`,
   return rows[0] ?? { rows: 0, oldest: null }
 }
 
-/** What an attempt needs to send its request. */
+/** The data by which an attempt sends its request. */
 export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'disabledAt'> {
   deliveryId: string
   step: number

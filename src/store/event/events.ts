@@ -7,7 +7,7 @@ import type { Db } from '../pool.ts'
 export interface Event {
   type: EventType
   clientId: string
-  /** What the event is about: for example a batch's id. */
+  /** The id of the event's subject, for example of a batch. */
   subject: string
   /** If there are several revisions for one subject, the highest is valid. */
   revision: number

@@ -136,7 +136,7 @@ returning ${COLUMNS}, o.jws`,
   return rows.map(row => ({ ...operationOf(row), jws: row.jws }))
 }
 
-/** How an operation was answered: by its receipt, or by a text without a receipt or beside one. */
+/** How an operation was answered: by its receipt, or by a text that the outbox holds. */
 interface Sign {
   receiptId: string
   /** Undefined if the receipt is the answer. */

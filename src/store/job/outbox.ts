@@ -1,4 +1,4 @@
-// The outbox: results and events that are to be published. Rows are kept for some days after that, so that they can be
+// The outbox: results and events that are to be published. Published rows are kept for some days, so that they can be
 // published again. They are selected by state, never by "id greater than": transactions don't commit in the order of
 // their ids.
 import { resultId } from '../../job/envelope/ids.ts'
@@ -15,7 +15,7 @@ export interface OutboxRow {
   /** The whole text; null if the receipt holds it. */
   body: string | null
   createdAt: number
-  /** The span in which the result was made, if it could not be published at once. */
+  /** The span in which the result was made, as `traceparent`; null if it was published at once or isn't traced. */
   traceparent: string | null
 }
 
@@ -138,7 +138,7 @@ where state = 'NEW' ${more} group by client_id, reply_to order by oldest`,
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, rows: row.rows, oldest: row.oldest }))
 }
 
-/** Erases events from before `before` (ms) for which no queue had room. Returns how many. */
+/** Erases unpublished events from before `before` (ms): their results queue had no room. Returns how many. */
 export async function eraseUntoldEvents(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.outbox where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1`,
@@ -194,11 +194,11 @@ export async function replay(db: Db, clientId: string, replyTo: string | null, s
 }
 
 export interface Announcement extends OutboxRow {
-  /** NEW: the row waits to be published. SENT: the text lies in the results queue, or was read from it. */
+  /** NEW: the row waits to be published. SENT: the text was put on the results queue. */
   state: 'NEW' | 'SENT'
 }
 
-/** Those of `receiptIds` that have a row in the outbox, published or not. */
+/** Returns those of `receiptIds` that have a row in the outbox, published or not. */
 export async function findTold(db: Db, receiptIds: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     text: `select wanted.id from unnest($1::uuid[]) as wanted(id)

@@ -6,7 +6,7 @@ import { type Db, LostRace, type Store } from '../pool.ts'
 
 export interface ReceiptDay {
   receiptId: string
-  /** YYYY-MM-DD: it tells the week. */
+  /** YYYY-MM-DD. The week of this day is the receipt's partition. */
   day: string
 }
 
@@ -17,7 +17,8 @@ interface FoundDays {
   unknown: string[]
 }
 
-// A single id needs no array. The planner must not see how long an array is: it would plan anew each time.
+// A single id needs no array. PostgreSQL's planner must not see how long the array is; otherwise it would plan the
+// statement anew each time.
 const findText = (wanted: string) => `select wanted.id, key.day, fill.is_filled
 from tokenmill.receipt_fill as fill cross join ${wanted}
 left join lateral (select day from tokenmill.receipt_key where receipt_id = wanted.id limit 1) as key on true`
@@ -76,7 +77,7 @@ returning revision, (select is_filled from tokenmill.receipt_fill) as is_filled`
   return row?.is_filled ? row.revision : countAbove(db, receiptId)
 }
 
-/** As long as the keys aren't filled, some earlier answers are in the outbox only. */
+/** Raises the revision above those in the outbox: while the keys aren't filled, some earlier answers are only there. */
 async function countAbove(db: Db, receiptId: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({
     text: `update tokenmill.receipt_key set
@@ -100,12 +101,13 @@ export async function eraseAnswers(db: Db, before: number, limit: number): Promi
   return count
 }
 
-/** Stands before every id. */
+/** The lowest UUID, before every id. */
 const LOWEST = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Removes the keys of one week's receipts, whose partition is dropped next. A crash in between leaves receipts without keys
- * for the next run: nobody finds them any more, as if they were gone. `page`: so many in one statement.
+ * Removes the keys of one week's receipts, whose partition is dropped next. After a crash in between, receipts without
+ * keys are left for the next run; look-ups by id no longer find them. `page`: the number of keys that one statement
+ * removes.
  */
 export async function eraseWeek(db: Db, monday: string, page = 5_000): Promise<void> {
   for (let after: string | undefined = LOWEST; after !== undefined; ) {
@@ -139,8 +141,9 @@ interface Filled {
 
 /**
  * Writes the keys of receipts and answers of releases that had none, page after page. If it is broken off, the next
- * call continues. Several may run at once; each waits for the other's page. Jobs go on meanwhile. `page`: so many rows
- * in one transaction. `fills` is called before each page with the number of rows that this call has read.
+ * call continues. Several may run at once; each waits for the other's page. Jobs may be worked meanwhile. `page`: the
+ * number of rows in one transaction. `fills` is called before each page with the number of rows that this call has
+ * read.
  */
 export async function fill(
   store: Store,
@@ -219,8 +222,8 @@ select count(*) as read, max(outbox_id) as last from page`,
 }
 
 /**
- * Ends what release 0.3 needs of the keys, once they are filled: its writes are followed no more. No receipt is written
- * until the transaction has ended.
+ * Once all keys are filled: drops the triggers that write keys for receipts of release 0.3, and makes one that refuses
+ * receipts without a key. No receipt is written until the transaction has ended.
  */
 export async function leaveOlder(db: Db): Promise<void> {
   await db.query({ text: 'select tokenmill.follow_receipts_no_more()' })

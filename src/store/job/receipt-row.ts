@@ -40,7 +40,7 @@ export interface Receipt {
   completedAt: number
 }
 
-/** A receipt that was read. `day` (YYYY-MM-DD) tells its week. */
+/** A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. */
 export interface StoredReceipt extends Receipt {
   day: string
 }
@@ -150,6 +150,6 @@ export const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
   column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
-/** Not a column of the receipt: the client to whose results queue the outbox row goes. */
+/** The client to whose results queue the outbox row goes. It isn't a column of the receipt. */
 export const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
 export const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')

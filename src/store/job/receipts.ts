@@ -20,7 +20,8 @@ import {
 
 export type { Receipt, StoredReceipt } from './receipt-row.ts'
 
-// If the planner saw the day, the plan for one week would look cheaper than a general one, and it would plan each time.
+// The day is hidden from the planner: if it saw the day, a plan for one week would look cheaper than a general one, and
+// PostgreSQL would plan each time.
 const FIND_ONE = `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 and day = (select $2::date)`
 // With `= any(…)` PostgreSQL could keep a plan that it made while the table was empty, which becomes slow as the table
 // grows.

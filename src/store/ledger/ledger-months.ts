@@ -1,5 +1,5 @@
 // The partitions of the ledger, one per month. A month's partition is made when its first line comes, because a ledger
-// may begin years ago. A function of the store makes it, because a worker's user may not.
+// may begin years ago. A database function makes it, because the database user of the workers may not create tables.
 import { texts } from '../columns.ts'
 import type { Db, Store } from '../pool.ts'
 import { PARTITION_LOCK } from '../schema.ts'

@@ -58,7 +58,7 @@ const TRANSACTION_COLUMNS = [
 ] as const
 
 type Texts = readonly (string | null)[]
-/** How the server gets a column whose values differ. */
+/** How a column whose values differ is written for the server, by the type of the column. */
 const ARRAYS = {
   uuid: (all: Texts) => uuids(uuidBytes(all as readonly string[])),
   text: texts,
@@ -73,7 +73,7 @@ const column = (
   text: Column<StoredTransaction>['text'],
 ): Column<StoredTransaction> => ({ name, type, text, plain: false, array: ARRAYS[type] })
 
-/** The columns of a line's content, without those about its batch and receipt. */
+/** The columns that the sender gave: all but the batch and the time of recording. */
 const SAID: readonly Column<StoredTransaction>[] = [
   column('transaction_uid', 'uuid', t => t.transactionUid),
   column('entity_uid', 'uuid', t => t.entityUid),
@@ -99,7 +99,7 @@ const namesOf = (columns: typeof SAID, prefix = '') => columns.map(({ name }) =>
 
 const UIDS = COLUMNS.filter(({ name }) => name === 'transaction_uid' || name === 'created_at')
 
-/** Lines in columns. A column of texts has one value if its values are all the same. */
+/** Lines in columns. A column of texts may have one value, which then counts for all lines. */
 export interface StoredColumns {
   count: number
   /** The 16 bytes of each uid. */
@@ -123,7 +123,7 @@ export function columnsOf(given: TransactionColumns, batchNo: number): StoredCol
 
 const TEXTS = new Map(SAID.map(({ name, text }) => [name, text as (row: StoredTransaction) => string | null]))
 
-/** The columns of rows, which are of one batch. */
+/** The columns of rows, all of one batch. */
 export function columnsOfRows(rows: readonly StoredTransaction[], batchNo: number): StoredColumns {
   return {
     count: rows.length,
@@ -133,7 +133,7 @@ export function columnsOfRows(rows: readonly StoredTransaction[], batchNo: numbe
   }
 }
 
-/** The lines of both. */
+/** The lines of both, which are of one batch. */
 export function joined(one: StoredColumns, other: StoredColumns): StoredColumns {
   if (one.count === 0 || other.count === 0) return one.count === 0 ? other : one
   return {
@@ -153,8 +153,8 @@ export function orderOfUids({ uids }: StoredColumns): number[] | undefined {
 }
 
 /**
- * Claims the uids of lines in this order, which is that of the uids. Waits for other transactions that claim one of them.
- * Returns the uids that were free; `all` without naming them, because that is usual.
+ * Claims the uids of lines. `order`: the places of the lines, in the order of their uids. Waits for other transactions
+ * that claim one of them. Returns the uids that were free, or `all` if every uid was.
  */
 export async function claim(
   db: Db,
@@ -193,7 +193,7 @@ interface Numbered extends StoredTransaction {
 }
 const NUMBERED: readonly Column<Numbered>[] = [{ name: 'n', type: 'integer', text: t => t.n, plain: true }, ...SAID]
 
-/** The indexes of those lines that exist already with the same values in every column. */
+/** The indexes of those lines that the ledger has with the same values in every column that the sender gave. */
 export async function findSame(db: Db, lines: readonly StoredTransaction[]): Promise<Set<number>> {
   if (lines.length === 0) return new Set()
   const { shape, source, values } = rowSet(

@@ -30,7 +30,7 @@ export async function takeDue(db: Db, now: number, until: number, limit: number)
   return rows.map(row => ({ provider: row.provider, reference: row.reference, noticedAt: row.noticed_at }))
 }
 
-/** Removes a notice, unless a newer one for the same token has arrived. */
+/** Removes a notification, unless a newer one for the same token has arrived. */
 export async function remove(db: Db, { provider, reference, noticedAt }: SchemeNotice): Promise<void> {
   await db.query({
     text: 'delete from tokenmill.scheme_notice where provider = $1 and reference = $2 and noticed_at = $3',

@@ -164,7 +164,7 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
   { name: 'card', type: 'bytea', text: row => binary(row.card), plain: false },
   { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
   { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
-  // For workers of release 0.3.
+  // Written only for workers of release 0.3, which look cards up by it.
   { name: 'fingerprint', type: 'bytea', text: row => binary(row.link?.whole), plain: false },
   { name: 'cards', type: 'text', as: 'uuid[]', text: row => (row.link ? plains(row.link.kept) : null), plain: false },
   { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },

@@ -69,7 +69,7 @@ and provision_id in (select provision_id from tokenmill.scheme_intent where rece
   })
 }
 
-/** Retires third parties' tokens from before `before` that no token row has taken up. Returns how many. */
+/** Retires third parties' tokens from before `before` that no token's row has taken over; returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}

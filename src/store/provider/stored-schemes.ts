@@ -75,7 +75,7 @@ export async function holdByCards(db: Db, fps: readonly string[]): Promise<Store
 )) order by provision_id for update`,
     values: [plains(fps)],
   })
-  // One that was given up while its lock was waited for has no card any more.
+  // Leaves out rows that were given up while this transaction waited for their lock: they have no card any more.
   return rows.map(schemeOf).filter(({ cards }) => cards.length > 0)
 }
 

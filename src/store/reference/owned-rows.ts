@@ -4,7 +4,7 @@ import type { Db } from '../pool.ts'
 
 export interface OwnedRow {
   tokenId: string
-  /** The row's reference, which is the provider's id of the card where there is one. */
+  /** The row's reference. If the row has the provider's id of its card, the reference is this id. */
   reference: string | null
 }
 

@@ -7,7 +7,7 @@ export type ReleaseCause = 'RELEASED' | 'TOKEN_DELETED'
 
 export interface ReleasedReference {
   ownerHash: Buffer
-  /** The same without the customer's id. */
+  /** The same hash, but made without the customer's id. */
   cardHash: Buffer
   /** The version of the data key `owner` that made both. */
   keyVersion: number

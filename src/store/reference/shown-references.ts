@@ -12,8 +12,8 @@ export interface ShownReference extends OwnerId {
 }
 
 /**
- * Whether the token was deleted by a worker of a release that doesn't know owners, which leaves its references behind. The
- * card is gone, so nobody has it on file.
+ * Whether the token was deleted by a worker of a release that doesn't know owners, which leaves its references behind.
+ * The token was deleted, so the reference has no card.
  */
 export function isDangling({ token }: Pick<ShownReference, 'token'>): boolean {
   return token.status === 'DELETED'
@@ -91,7 +91,7 @@ export interface ListedReferences {
 /** How many references of all scopes one statement reads: few enough for milliseconds. */
 const PAGE = 5_000
 
-/** These references in pages, oldest first. A page of few references needn't be the last. */
+/** Yields the references in pages, oldest first. A page that isn't full needn't be the last one. */
 export async function* pagesOf(db: Db, listed: ListedReferences): AsyncGenerator<ShownReference[]> {
   for (let after = 0; ; ) {
     const { page, last } = await listAfter(db, listed, after)

@@ -227,7 +227,7 @@ delete from tokenmill.source_reference where token_id = any($1::uuid[]) returnin
   return rows.map(row => ({ ...ownerIn(row), referenceNo: row.reference_no, tokenId: row.token_id }))
 }
 
-/** Removes rows of these versions; all, or throws LostRace. */
+/** Removes these rows if all of them still have these versions; otherwise throws LostRace. */
 export async function removeAll(
   db: Db,
   references: readonly Pick<StoredReference, 'referenceNo' | 'version'>[],

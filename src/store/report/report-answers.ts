@@ -4,7 +4,7 @@ import type { Db } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 
 interface Answers {
-  /** A finished report about a period that was over when it was made; it answers the repeated request. */
+  /** A finished report whose period was over when the report was made. A repeated request is answered by it. */
   made: StoredReport | undefined
   /** A report that hasn't ended. `heardOf`: its maker gave a sign of life within `silentMs`. */
   underWay: { report: StoredReport; heardOf: boolean } | undefined

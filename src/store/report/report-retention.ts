@@ -17,7 +17,7 @@ export async function findOld(db: Db, before: number, limit: number): Promise<Ol
   return rows.map(row => ({ reportUid: row.report_uid, storageKey: row.storage_key }))
 }
 
-/** Those of these keys that belong to no report. */
+/** Returns those of these file keys that belong to no report. */
 export async function findOrphans(db: Db, keys: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ key: string }>({
     text: `select wanted.key from unnest($1::text[]) as wanted(key)

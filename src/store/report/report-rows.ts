@@ -31,7 +31,7 @@ interface Snapshot {
 
 const PAGE_ROWS = 500
 
-/** Runs `work` in one read-only snapshot. One reader may read the two streams by turns. */
+/** Runs `work` in one read-only snapshot. A reader may read from the two streams alternately. */
 export function withRows<T>(
   store: Store,
   name: QueryName,

@@ -286,7 +286,7 @@ where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1 returni
   })
 }
 
-/** Writes the event of a report that has just ended. The transaction holds its row. */
+/** Writes the event of a report that has just ended. The transaction has locked the report's row. */
 async function told(db: Db, report: StoredReport, word?: FailureWord): Promise<StoredReport> {
   await tellEnd(db, report, word)
   return report

@@ -1,4 +1,4 @@
-// What one version of a data key exposed: the rows that name it, page by page. It only reads.
+// Lists what one version of a data key exposed: the rows that name the version, page by page. It only reads.
 import type { Db } from '../pool.ts'
 import { hashedColumnsOf } from './hashed-columns.ts'
 import { BEFORE_IMAGE, BEFORE_IMAGE_VERSIONS, SEALED_COLUMNS, sealedNamesOf } from './sealed-columns.ts'
@@ -7,7 +7,7 @@ export interface ExposedPlace {
   /** `table.column`. */
   column: string
   table: string
-  /** What names the row. */
+  /** The column that identifies the row. */
   key: string
   /** The column with an index in whose order the rows are read. Default: `key`. */
   order?: string

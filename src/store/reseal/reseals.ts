@@ -1,5 +1,6 @@
-// How far each re-encryption has come: one row for each purpose. A worker works under a lease. It writes the place that it
-// has reached in the same transaction as the rows that it has sealed anew, so that another worker can go on from there.
+// How far each re-encryption has come: one row for each purpose. A worker works under a lease. It writes the place that
+// it has reached in the same transaction as the rows that it has sealed anew, so that another worker can continue from
+// there.
 import { type Db, LostRace } from '../pool.ts'
 
 export interface Reseal {
@@ -110,7 +111,7 @@ export async function begin(
   })
 }
 
-/** Lets a cancelled re-encryption go on where it ended. */
+/** Resumes a cancelled re-encryption where it stopped. */
 export async function resume(db: Db, purpose: string): Promise<void> {
   await db.query({
     text: `update tokenmill.reseal set state = 'RUNNING', ended_at = null, lease = null, due_at = now() where purpose = $1`,
@@ -149,7 +150,7 @@ export interface Held {
 }
 
 export interface Step {
-  /** Null: at the beginning of a pass. */
+  /** The last row that the pass has reached; null at the beginning of a pass. */
   at: { column: string; key: string } | null
   scanned: number
   found: number

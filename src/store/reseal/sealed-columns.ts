@@ -21,7 +21,7 @@ export interface SealedPlace {
 export interface SealedColumn extends SealedPlace {
   keyType: 'uuid' | 'text'
   purpose: SealingPurpose
-  /** What else a re-encryption sets in the row. */
+  /** Further assignments that a re-encryption makes in the row, as SQL. */
   also?: string
   /** The condition of rows that may be changed now; other rows wait for the next pass. */
   free?: string

@@ -1,5 +1,5 @@
-// Measures how much the store has to do; a re-encryption sets its pace by that. A function that runs as the database's owner
-// says how far replicas are behind, because a worker's user may not see it.
+// Measures the load of the store, by which a re-encryption sets its pace. How far replicas are behind is read by a
+// function that runs as the database's owner, because the workers' user may not see it.
 import type { Db } from '../pool.ts'
 import { SEALED_COLUMNS, type SealedName } from './sealed-columns.ts'
 

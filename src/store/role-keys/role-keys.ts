@@ -11,7 +11,7 @@ export interface RoleKeyRow {
   keyVersion: number
 }
 
-/** Those that weren't forgotten, oldest first. */
+/** The key pairs that weren't forgotten, oldest first. */
 export async function list(db: Db): Promise<RoleKeyRow[]> {
   const { rows } = await db.query<RoleKeyRow>({
     text: `select kid, role, public_jwk as "publicJwk", sealed, key_version as "keyVersion"
@@ -39,7 +39,7 @@ values ($1, $2, $3::jsonb, $4, $5) on conflict (kid) do nothing`,
   return count === 1
 }
 
-/** Nothing is encrypted to it any more. False if there is no such key. */
+/** Marks a key as forgotten: nothing is encrypted to it any more. False if there is no such key. */
 export async function forget(db: Db, kid: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.role_key set forgotten_at = now(), sealed = null, key_version = null

@@ -9,7 +9,7 @@ export interface SharedVersion {
   purpose: string
   version: number
   state: DataKeyState
-  /** The key as a JWE; null if it isn't encrypted to the role's key yet. */
+  /** The data key as a JWE; null while it isn't encrypted to the role's key. */
   jwe: string | null
 }
 
@@ -34,7 +34,7 @@ export interface Unshared {
   version: number
 }
 
-/** What isn't encrypted to a key of a role yet. */
+/** The versions of data keys that aren't encrypted to a role's key yet. */
 export async function listMissing(db: Db, purposes: readonly string[]): Promise<Unshared[]> {
   const { rows } = await db.query<Unshared>({
     text: `select r.kid, k.purpose, k.version from tokenmill.role_key as r cross join tokenmill.data_key as k

@@ -98,7 +98,7 @@ on conflict on constraint contract_name_stands_once_per_entity do nothing`,
 export interface KeyRotation {
   contractId: string
   key: Secret<Buffer>
-  /** For how long the key in use verifies after its replacement; 0: no longer. */
+  /** For how many ms the key that is now in use still verifies after its replacement; 0: not at all. */
   formerMs: number
 }
 

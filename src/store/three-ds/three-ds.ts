@@ -70,7 +70,7 @@ async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Prom
 async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }: Saving) {
   try {
     return await store.transaction(async db => {
-      // The JWT's row is updated first: of two transactions the second waits here, and then finds the JWT used.
+      // The JWT's row is updated first: if two transactions use one JWT, the second waits here and then finds it used.
       if (!(await jwts.use(db, jti, usedAt))) return 'used'
       if (record) await saveAndTell(db, sealer, record)
       return 'saved'

@@ -24,7 +24,9 @@ interface Card {
   tokenId: string
 }
 
-/** What a token's row gains and loses. `turn`: the turn of the key in which its fingerprints were made. */
+/**
+ * The fingerprints that a token's row gains and loses. `turn`: the turn of the key in which its fingerprints were made.
+ */
 interface Changes {
   gained: Card[]
   lost: Pick<Card, 'fp' | 'tokenId'>[]
@@ -141,7 +143,7 @@ function byFingerprint(a: Pick<Card, 'fp'>, b: Pick<Card, 'fp'>): number {
   return a.fp < b.fp ? -1 : 1
 }
 
-/** Those of these tokens whose card another token has. */
+/** The ids of those tokens whose card belongs to another token. */
 async function findLosers(db: Db, { fps, tokenIds }: Sent): Promise<Set<string>> {
   const { rows } = await db.query<{ token_id: string }>({
     name: 'cards-losers',
@@ -196,8 +198,8 @@ interface Forgotten {
 }
 
 /**
- * Up to `limit` rows of a version after the fingerprint `after`, in their order. It may read the whole directory, and
- * changes the limits of the transaction in which it is called.
+ * Up to `limit` rows of a version after the fingerprint `after`, in their order. It may read the whole directory, so it
+ * lifts the statement time-out of the transaction in which it is called.
  */
 export async function findUnder(
   db: Db,

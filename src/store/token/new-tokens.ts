@@ -56,7 +56,7 @@ const INPUTS = Object.entries(ARRAYS)
 /** The first parameter behind the arrays. */
 const NEXT = INPUTS.length + 1
 
-/** What is the same in all rows; every other column is null. */
+/** The values that are the same in all rows. A column that is neither here nor a parameter is null. */
 const SAME: Readonly<Record<string, string>> = {
   token_scope: `$${NEXT}::uuid`,
   created_at: `$${NEXT + 1}::timestamptz`,

@@ -50,7 +50,7 @@ on conflict (migration) do nothing`,
   return count === 1
 }
 
-/** Removes the key, sealed as it is; the old version of the row stays on disk until VACUUM. The caller holds the row. */
+/** Removes the sealed key; the old version of the row stays on disk until VACUUM. The caller holds the row. */
 export async function destroy(db: Db, migration: string): Promise<void> {
   await db.query({
     text: `update tokenmill.manifest_key set sealed = null, key_version = null, destroyed_at = now()

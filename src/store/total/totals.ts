@@ -1,5 +1,5 @@
-// Totals that somebody waits for: one row each, which stays for some time after the total has ended, so that all who wait
-// can read it. Its parts are jobs (total-parts.ts).
+// Totals of migrations that a command waits for. Each has one row, which stays for some time after the total has ended,
+// so that every waiting command can read it. Its parts are jobs (total-parts.ts).
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -105,7 +105,7 @@ where migration = $2 and ended_at is null and ($3::uuid is null or total_id = $3
   return rows.map(row => row.total_id)
 }
 
-/** Removes totals for which nobody has waited since `before` (ms since the epoch). Returns how many. */
+/** Removes totals for which no command has waited since `before` (ms since the epoch). Returns how many. */
 export async function removeUnwanted(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: 'delete from tokenmill.manifest_total where wanted_at < $1',

@@ -34,7 +34,10 @@ const CHANNELS = { Browser: 'BRW', '3RI': '3RI' } as const
 /** EMV's message category of a payment. */
 const PAYMENT = '01'
 
-/** The facts for the table of members. `network` is undefined while the card isn't known. */
+/**
+ * The facts by which the table of members says what an AReq must hold. `network` is undefined while the card isn't
+ * known.
+ */
 export function situationOf(
   request: Admitted,
   network: Network | undefined,

@@ -5,7 +5,7 @@ import type { VERSIONS } from '../messages.ts'
 import { type Category, isMastercards, type Network } from '../outcome.ts'
 
 export type Version = (typeof VERSIONS)[number]
-/** An app (no lookup of ours comes from one), a browser, or a request of the merchant without a cardholder. */
+/** An app (this service takes no lookups from apps), a browser, or a request of the merchant without a cardholder. */
 type Channel = 'APP' | 'BRW' | '3RI'
 /** `conditional`: CONDITIONS decides which of the other three applies. */
 type Cell = 'required' | 'conditional' | 'optional' | 'absent'
@@ -200,7 +200,10 @@ export function inclusionOf(member: Member, situation: Situation): Exclude<Cell,
   return cell === 'conditional' ? CONDITIONS[member as Conditional](situation) : cell
 }
 
-/** What a directory server would refuse: missing members, and members that must be absent. */
+/**
+ * Returns the names of members for which a directory server would refuse the AReq: required members that are missing,
+ * and members that must be absent.
+ */
 export function faultsOf(areq: Readonly<Record<string, unknown>>, situation: Situation) {
   const missing = MEMBERS.filter(member => inclusionOf(member, situation) === 'required' && areq[member] === undefined)
   const surplus = Object.keys(areq).filter(name => !isMember(name) || inclusionOf(name, situation) === 'absent')

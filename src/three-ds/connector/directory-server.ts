@@ -49,7 +49,7 @@ function post(url: string, areq: AReq, { outbound, timeoutMs }: DirectoryOptions
 }
 
 /**
- * What a failure means once the request was sent. An answer that is too large, or isn't HTTP, still counts as an
+ * The meaning of a failure after the request was sent. An answer that is too large, or isn't HTTP, still counts as an
  * answer.
  */
 function answerOf({ kind }: OutboundError): Answer {

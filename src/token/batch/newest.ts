@@ -13,7 +13,7 @@ export function isLater(one: Giver, other: Giver | undefined): boolean {
   return input === otherInput ? line > otherLine : input > otherInput
 }
 
-/** The giver that stands for a time alone: of a single job, or of a row without givers. */
+/** A giver that has only a time: that of a single job, or of a row without givers. */
 export function giverAt(time: number): Giver {
   return [time, '', 0]
 }

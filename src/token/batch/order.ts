@@ -16,7 +16,7 @@ import type { BatchMark, LineOfField, TokenRow } from '../token.ts'
 export type OnConflict = 'update' | 'keep' | 'reject' | 'latest-expiry' | 'newest'
 export type OnExpired = 'import' | 'suspend' | 'reject'
 
-/** What a batch makes of cards whose date has passed. */
+/** How a batch treats cards whose expiry date has passed. */
 export interface ExpiryPolicy {
   onExpired: OnExpired
   /** The time by which "expired" and "past" are decided, whenever the chunk runs; ms since the epoch. */

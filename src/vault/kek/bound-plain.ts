@@ -1,4 +1,4 @@
-// What a token or a KMS encrypts: the bytes together with their purpose. Some mechanisms also
+// The plaintext that a token or a KMS encrypts: the bytes together with their purpose. Some mechanisms also
 // authenticate the purpose as additional data (AAD); not every mechanism of a token can.
 
 const FORM = 1

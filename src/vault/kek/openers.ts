@@ -31,7 +31,7 @@ export function canonicalUri(uri: string): string {
   return path === undefined ? uri : pathToFileURL(path).href
 }
 
-/** What error texts show: the URI without its query, which may say how to log in; for a file its path. */
+/** The form of a URI in error texts: without its query, which may say how to log in; for a file its path. */
 export function shownUri(uri: string): string {
   const scheme = schemeOf(uri)
   if (!(scheme in OPENERS)) return scheme === '' ? 'a line without a scheme' : `a URI of ${scheme}:`

@@ -3,7 +3,10 @@ import { Fault } from '../../errors.ts'
 import { type WrappedKey, wrapPurpose } from '../key-ring.ts'
 import type { Keks, KeyProvider } from './provider.ts'
 
-/** Throws `Fault('key_unavailable')` if this host can't unwrap it, or if `to` doesn't open what it has wrapped. */
+/**
+ * Throws `Fault('key_unavailable')` if this host can't unwrap the key, or if `to` can't unwrap what it has just
+ * wrapped.
+ */
 export async function rewrap(
   keks: Pick<Keks, 'find'>,
   { purpose, version, kekId, wrapped }: Pick<WrappedKey, 'purpose' | 'version' | 'kekId'> & { wrapped: Buffer },

@@ -59,7 +59,7 @@ async function load(region: string, { connectMs, answerMs, attempts }: KmsLimits
 const Target = z.object({ protocol: z.string(), hostname: z.string() })
 const LOOPBACK = ['127.0.0.1', '[::1]', '::1', 'localhost']
 
-/** The request holds a data key. */
+/** Refuses a request without TLS to another host, because the request holds a data key. */
 function refuseClearText(request: unknown): void {
   const { protocol, hostname } = Target.parse(request)
   if (protocol === 'https:' || LOOPBACK.includes(hostname)) return

@@ -23,7 +23,7 @@ export const OPENPGP: Config = {
   constantTimePKCS1Decryption: false,
 }
 
-/** Only for decryption: keys of old clients are on secp256k1, to which nothing new is encrypted. */
+/** Used only to decrypt: keys of old clients are on secp256k1, and nothing new is encrypted to such keys. */
 export const OPENPGP_DECRYPTION: Config = { ...OPENPGP, rejectCurves: new Set() }
 
 /**

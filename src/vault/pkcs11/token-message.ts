@@ -1,4 +1,4 @@
-// What our process and the token's process say to each other: one reply to each request, in order.
+// The messages between tokenmill's process and the token's process: one reply to each request, in order.
 import type { TokenErrorKind } from './token-error.ts'
 import type { TokenKey } from './uri.ts'
 

@@ -1,6 +1,6 @@
-// The process that speaks to a token for one process of ours, forked by token-client.ts. A module is code of the
-// token's maker that blocks while it waits, keeps its state for the life of a process, and may crash: in this
-// process it holds up no other work, and can be killed.
+// The process that uses a token for one process of tokenmill, forked by token-client.ts. A module is code of the
+// token's maker that blocks while it waits, keeps its state for the life of a process, and may crash: in this process
+// it holds up no other work, and can be killed.
 import { loadBinding } from './binding.ts'
 import { openTokenSession, type TokenSession } from './session.ts'
 import { TokenError } from './token-error.ts'

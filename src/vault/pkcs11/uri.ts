@@ -74,7 +74,7 @@ function attributesOf(text: string, separator: string, known: readonly string[])
   return attributes
 }
 
-/** `%41` stands for one byte; an id may hold any. */
+/** `%41` is one byte; an id may hold any bytes. */
 function bytesOf(text: string, name: string): Buffer {
   if (text === '' || !/^([!-$&-~]|%[0-9a-f]{2})+$/i.test(text))
     throw refused(`${name}= is empty or not written as RFC 7512 has it (a blank is %20)`)

@@ -32,7 +32,10 @@ const standIn: KeyProvider = {
   unwrap: async wrapped => Buffer.from(wrapped),
 }
 
-/** Opens each key by itself. Keys of purposes that this release doesn't know are left out, as are destroyed ones. */
+/**
+ * Opens each key separately, so that one that can't be opened keeps no other closed. Keys of purposes that this release
+ * doesn't know are left out, as are destroyed ones.
+ */
 export async function openDrillRing(keks: Pick<Keks, 'find'>, keys: readonly WrappedKey[]): Promise<DrillRing> {
   const names: readonly string[] = PURPOSES
   const stored = keys.filter(key => key.state !== 'DESTROYED' && names.includes(key.purpose))

@@ -5,7 +5,7 @@ import type { KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import { oneAtATime, within } from './runs.ts'
 
-/** What a row says of a key. A purpose has exactly one ACTIVE key. */
+/** The members of a key's row. A purpose has exactly one ACTIVE key. */
 export interface KeyRow {
   purpose: string
   version: number
@@ -84,7 +84,7 @@ export const SEALS = {
 /** A process that read the rows longer ago doesn't seal. */
 export const AFRESH_MS = 30_000
 
-/** How long a `refresh` waits for PENDING keys. One that takes longer to open is held once it is open. */
+/** How long a `refresh` waits for PENDING keys. A key that takes longer to open is held as soon as it is open. */
 export const PENDING_WAIT_MS = 5_000
 
 interface Held {

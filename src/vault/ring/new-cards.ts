@@ -7,7 +7,7 @@ import { UUID_BYTES, writeUuid } from '../uuid-bytes.ts'
 import type { CardPhase } from './card-prints.ts'
 import type { HeldKeys } from './held-keys.ts'
 
-/** By so many bytes a seal is longer than its PAN. */
+/** How many bytes longer a seal is than its PAN. */
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
 
 export interface NewCards {

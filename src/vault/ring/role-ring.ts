@@ -10,7 +10,7 @@ import { firstIntakeKey, openSharedKey, type RoleKeyFile, SHARED_PURPOSES, type 
 
 /** A stored version of a shared data key. */
 export interface SharedRow extends KeyRow {
-  /** The key, encrypted to this role's file; null if it is not. */
+  /** The data key, encrypted to the key in this role's file; null if it isn't encrypted to that key yet. */
   jwe: string | null
 }
 
@@ -28,7 +28,7 @@ export interface RoleRing {
   isTurning(): boolean
   refresh(): Promise<void>
   apiKeyHash(userId: string, apiKey: Secret): Hashed
-  /** Throws `Fault('key_unavailable')` if it has no such version, as do the next two. */
+  /** Throws `Fault('key_unavailable')` if the ring doesn't have this version, as the next two functions do. */
   apiKeyHashBy(userId: string, apiKey: Secret, keyVersion: number): Buffer
   openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
   /** The key of the bodies of batches that is in use. */

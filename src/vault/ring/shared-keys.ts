@@ -88,7 +88,7 @@ export async function readRoleKey(text: Secret): Promise<RoleKeyFile | undefined
   }
 }
 
-/** The public half of a stored JWK. Undefined if it isn't the key whose thumbprint is `kid`. */
+/** Reads the public half from a stored JWK. Undefined if the thumbprint of the JWK isn't `kid`. */
 export async function readRolePublicKey(jwk: JsonWebKey, kid: string): Promise<KeyObject | undefined> {
   try {
     const { kty = '', crv = '', x = '' } = jwk

@@ -15,7 +15,7 @@ export interface KeyShare {
   index: number
   /** The id of the key: `kek-` and 16 hexadecimal digits. */
   kekId: string
-  /** As long as the key, and one byte more: the x of the polynomial's point, as the last byte. */
+  /** One byte more than the key has: the last byte is the x of the polynomial's point. */
   bytes: Secret<Buffer>
 }
 

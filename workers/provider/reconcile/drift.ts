@@ -5,9 +5,9 @@ import type { Deps } from '../../deps.ts'
 
 interface Drift {
   /**
-   * `state`, `data`: the store took the network's value. `orphan`, `unknown`: the network has a token that the store
-   * doesn't know. `missing`: the network doesn't know a token of the store; it may belong to a network that was set up
-   * before, so its row stays as it is.
+   * `state`, `data`: the store took the network's value. `orphan`: a comparison found a token at the network that the
+   * store doesn't know. `unknown`: a notification named such a token. `missing`: the network doesn't know a token of
+   * the store; it may belong to a network that was set up before, so its row stays as it is.
    */
   what: 'state' | 'data' | 'orphan' | 'unknown' | 'missing'
   provider: string

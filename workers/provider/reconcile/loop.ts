@@ -26,7 +26,7 @@ const NOTICES_MAX = 64
 const UNKNOWN_MS_MAX = 3_600_000
 const UNKNOWN_AGAIN_MS = 2_000
 const LEASED_AGAIN_MS = 500
-/** How long to wait before a row is tried again after an error of ours. */
+/** How long to wait, in ms, before a row is tried again after an error in this process or the store. */
 const FAILED_AGAIN_MS = 2_000
 const GIVE_BACK_MS = 1_000
 

@@ -1,6 +1,6 @@
 // Reconciles a leased row with its provider: finds the result of a lost call, provisions what the loop must provision,
-// deletes what is retired, or asks for the token's state. The row alone says what is due, so the process that leased it
-// before may be dead.
+// deletes what is retired, or asks for the token's state. Only the row decides what is due, so nothing is lost if the
+// process that had the lease before is dead.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
@@ -146,8 +146,8 @@ function isTokenUnknown(answer: CallAnswer): boolean {
 }
 
 /**
- * Whether a provider that doesn't know of a call may still be working on it, or may not have received it yet. That
- * holds for more than a minute.
+ * Whether a provider that doesn't know of a call may still be working on it, or may not have received it yet. With the
+ * pauses between attempts that is true for more than a minute.
  */
 function mayStillHappen({ attempts }: StoredScheme): boolean {
   return attempts < UNKNOWN_MAX

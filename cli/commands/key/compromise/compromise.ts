@@ -1,6 +1,6 @@
 // `tokenmill key compromise PURPOSE`, if somebody else may have a data key: replaces the key, lists the rows that it
 // exposed, seals or codes them anew if the purpose has that, and says what is left to do. If the command is killed and
-// run again, it goes on.
+// run again, it continues where it was.
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   beginCompromise,
@@ -44,7 +44,10 @@ type Options = JsonOption &
   }
 
 export const COMPROMISE_TIMES = {
-  /** A process may use the former version for so long after the next came into use, and what it writes is listed, too. */
+  /**
+   * How long a process may use the former version after the next one came into use. What it writes in that time is
+   * listed, too.
+   */
   settleMs: AFRESH_MS + 5_000,
   lookMs: 500,
 }

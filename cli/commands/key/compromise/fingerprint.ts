@@ -1,5 +1,6 @@
-// The part of `tokenmill key compromise` for `fingerprint`: this key is replaced in phases, and what a version exposed is listed
-// when no process writes under it any more, and before the workers remove the fingerprints under it.
+// The part of `tokenmill key compromise` for `fingerprint`: replaces this key in phases. It lists what a version
+// exposed after the last process has ceased to write under the version, and before workers remove the fingerprints
+// under it.
 import type { By } from '../../../../src/acts/act.ts'
 import { ROTATE } from '../../../../src/acts/key/key-rotation.ts'
 import { beginReseal, RESEAL } from '../../../../src/acts/key/reseal.ts'
@@ -20,8 +21,8 @@ interface Replacing {
 }
 
 /**
- * Replaces the key until no card is written under the version, and the phase is SINGLE. If it was killed, it goes on in the
- * phase that was reached. If a rotation was under way, it ends that rotation.
+ * Replaces the key until no card is written under the version, and the phase is SINGLE. If the command was killed, it
+ * continues in the phase that was reached. If a rotation was under way, it ends that rotation.
  */
 export async function replaceInPhases(
   terminal: Terminal,

@@ -1,5 +1,5 @@
-// The element of a JSON array whose end hasn't been read yet: finds its last byte and keeps its bytes, up to 1 MiB.
-// Whether it is valid JSON is found out when it is parsed.
+// The element of a JSON array whose end hasn't been read yet: finds its last byte and keeps its bytes, up to 1 MiB. It
+// isn't checked here whether the element is valid JSON.
 import { JSON_BYTES as J } from './marks.ts'
 
 export const ELEMENT_BYTES_MAX = 1024 * 1024

@@ -1,4 +1,4 @@
-// The billing address of a row. Workers keep it only in a token scope that says so.
+// The billing address of a row. Workers store it only in a token scope with `--keep-billing`.
 import { isRefusal, refuse } from '../../../../src/errors.ts'
 import type { Use } from '../cells.ts'
 import { at, joined, type Part, textPart } from './part.ts'

@@ -1,4 +1,5 @@
-// Whose card a row is, told apart from what travels with the card: also rows that are rejected or skipped name an owner.
+// Reads only the owner of a row's card, without the other members of `on_file`: rows that are rejected or skipped have
+// an owner, too.
 import type { OwnerId } from '../../../../src/token/on-file.ts'
 import { referenceOf, type Use } from '../cells.ts'
 import type { OnFileColumns } from './schema.ts'

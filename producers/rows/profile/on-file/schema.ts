@@ -1,4 +1,5 @@
-// The part of a profile that says whose card a row is, and which fields hold what must travel with it.
+// The part of a profile that names the fields of the owner of a row's card, and the fields of the other members of
+// `on_file`.
 import { z } from 'zod'
 import { ownerFields } from '../../../../src/job/on-file.ts'
 import { AGREED_BY, AGREEMENTS } from '../../../../src/token/on-file.ts'
