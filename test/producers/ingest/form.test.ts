@@ -111,7 +111,7 @@ describeOnRedis('the form of a batch of transactions', engine => {
       expect(ended.summary).toMatchObject({ complete: true, counts: { CREATED: 300, FAILED: 0 } })
       expect(await ledger(file)).toHaveLength(300)
     }
-  }, 120_000)
+  })
 
   /** Replaces the workers. */
   async function change(script?: string): Promise<void> {

@@ -168,7 +168,7 @@ describeEngines('a schedule', engine => {
         if (run?.state === 'FAILED') await rerun()
         return run?.state === 'SUCCEEDED' && run
       },
-      { ms: 40_000, what: 'the report' },
+      { what: 'the report' },
     )
     expect(await reports.find(store, made.reportUid ?? '')).toMatchObject({ status: 'SUCCESSFUL' })
     expect(await rerun()).toEqual({ refused: 'stands' })
@@ -206,7 +206,7 @@ describeEngines('a schedule', engine => {
         const found = await runsOf(installation, scheduleId)
         return found.some(run => run.faults > 0) && found
       },
-      { ms: 25_000, what: 'a refused run' },
+      { what: 'a refused run' },
     )
     expect(refused).toMatchObject({ state: 'FAULTED', reason: 'envelope_future', endedAt: null })
     await closeAll()
