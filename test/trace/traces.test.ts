@@ -16,6 +16,8 @@ import { openReceiver, type ReceivedSpan, type Receiver } from './receiver.ts'
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardHolderName: 'Canary Holder' }
 const OTHER = '5555555555554444'
 const REFERENCE = 'canary-reference'
+/** Shorter than in production, where a gateway waits 15 s; that it waits, test/producers/live-features.test.ts shows. */
+const FEATURE_TIMES = { everyMs: 250, settleMs: 1_000 }
 
 describeOnRedis('traces', engine => {
   let receiver: Receiver
@@ -29,7 +31,7 @@ describeOnRedis('traces', engine => {
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     })
     await installation.startWorkers()
-    caller = await openGatewayFor(installation)
+    caller = await openGatewayFor(installation, {}, FEATURE_TIMES)
   })
   afterAll(async () => {
     await caller?.close()
