@@ -210,9 +210,12 @@ describeRedis('a reader of result sets', () => {
     const client = await open()
     await client.call('token-lifecycle', lifecycle())
     expect(fake.seen.at(-1)?.claims).not.toHaveProperty('result_sets')
+    // Of two clients that read one queue, each leaves the other's results for seconds.
+    await client.close()
     await announce(FEATURES)
     const other = await open()
     await untilSaid(other, fake)
+    await other.close()
     const common = await open({ replyTo: undefined })
     await common.call('token-lifecycle', lifecycle())
     expect(fake.seen.at(-1)?.claims).not.toHaveProperty('result_sets')
