@@ -128,6 +128,7 @@ describeRedis('client', () => {
     expect(seen).toHaveLength(1)
     expect(seen[0]?.id).toBe(jobId(clientId(), 'order-7'))
     expect(seen[0]?.claims).toMatchObject({ iss: clientId(), aud: 'tokenmill', kind: 'token-lifecycle', sequence: 3 })
+    await until(() => client.counts().taken === 1)
     expect(client.counts()).toEqual({ ...NOTHING_ACKNOWLEDGED, taken: 1 })
   })
 
