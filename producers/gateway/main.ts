@@ -17,7 +17,13 @@ import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
-import { type LiveFeatures, STORED_SETTLE_MS, storedFeatures, type WatchOptions, watchFeatures } from '../live-features.ts'
+import {
+  type LiveFeatures,
+  STORED_SETTLE_MS,
+  storedFeatures,
+  type WatchOptions,
+  watchFeatures,
+} from '../live-features.ts'
 import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
