@@ -1,4 +1,4 @@
-// How tests run: four files at a time, each process taking one after the other, against real servers
+// How tests run: five files at a time, each process taking one after the other, against real servers
 // (test/support/run/setup.ts).
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/run/longest-first.ts'
@@ -14,8 +14,8 @@ export default defineConfig({
     // Node loads them as it loads the product, with the compiled code that it keeps: Vite's own loader compiles all anew
     // in each process.
     experimental: { viteModuleRunner: false },
-    // Two more than the cores of the smallest machine: a file often waits for a server or for a process to start.
-    maxWorkers: 4,
+    // Three more than the cores of the smallest machine: a file often waits for a server or for a process to start.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/run/setup.ts'],
     // A condition awaited with its own deadline says more than a test that is cut off: these are the last resort.

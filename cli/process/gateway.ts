@@ -1,7 +1,7 @@
 // Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
 // producers/gateway has the interface itself.
 import type { Notifications } from '../../producers/gateway/deps.ts'
-import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
+import { type FeatureTimes, type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { ConfigError } from '../../src/config.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
@@ -28,8 +28,8 @@ const ISSUER_CONNECTIONS = 2
 const SEES_CARDS =
   'the database user of this gateway can read sealed cards; `tokenmill schema login gateway` makes one that can not'
 
-/** Serves until the session ends. */
-export async function serveGateway(session: Session): Promise<Gateway> {
+/** Serves until the session ends. `featureTimes`: as in `openGateway`. */
+export async function serveGateway(session: Session, featureTimes: FeatureTimes = {}): Promise<Gateway> {
   const { config, log, lifetime } = session
   const database = await openDatabase(session)
   if (database.embedded) await upgrade({ config, database, tell: tellOf(session) })
@@ -63,7 +63,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const reportFiles = findReportFiles(session)
   const tracer = await openTracing(session, registry, { role: 'gateway' })
   const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, ring, tls }
-  return openGateway({ ...opened, notifications, tracer })
+  return openGateway({ ...opened, notifications, tracer, featureTimes })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

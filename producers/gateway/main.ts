@@ -17,7 +17,13 @@ import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
-import { type LiveFeatures, STORED_SETTLE_MS, storedFeatures, watchFeatures } from '../live-features.ts'
+import {
+  type LiveFeatures,
+  STORED_SETTLE_MS,
+  storedFeatures,
+  type WatchOptions,
+  watchFeatures,
+} from '../live-features.ts'
 import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
@@ -61,7 +67,11 @@ export interface Opened {
   notifications: Notifications | undefined
   tls: Tls | undefined
   tracer: Tracer | undefined
+  /** Set by tests that wait until workers' features count. */
+  featureTimes?: FeatureTimes
 }
+
+export type FeatureTimes = Pick<WatchOptions, 'everyMs' | 'settleMs'>
 
 export interface Gateway {
   port: number
@@ -128,9 +138,9 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
 }
 
 /** Watches which features every live worker understands. */
-function watchWorkers({ queues, store, lifetime, log }: Opened): LiveFeatures {
+function watchWorkers({ queues, store, lifetime, log, featureTimes }: Opened): LiveFeatures {
   const read = storedFeatures(queues, ms => processes.listWorkers(store, ms))
-  const features = watchFeatures(read, { log, settleMs: STORED_SETTLE_MS })
+  const features = watchFeatures(read, { log, settleMs: STORED_SETTLE_MS, ...featureTimes })
   lifetime.onClose('what workers understand', features.close)
   return features
 }

@@ -47,7 +47,7 @@ export function describeChaos(name: string, engine: Chaos['engine'], laws: (chao
       const { env, clientFile, vault } = installation
       const ask = async <R>(text: string, values: unknown[] = []) => (await vault.store.query<R>({ text, values })).rows
       Object.assign(chaos, { installation, env, clientFile, ask })
-    }, 90_000)
+    })
     afterAll(async () => {
       await chaos.installation?.close()
       await chaos.redis?.stop()

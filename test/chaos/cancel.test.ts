@@ -60,7 +60,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const before = await stateOf({ ...installation, ask }, file.scope)
     expect(before).toMatchObject({ tokens: created })
     const shown = { state: 'CANCELLED', records_done: file.rows, counts: { CREATED: created, CANCELLED: cancelled } }
-    await until(async () => (await command('batch', 'show', id)).records_done === file.rows, { ms: 20_000 })
+    await until(async () => (await command('batch', 'show', id)).records_done === file.rows)
     expect(await command('batch', 'show', id)).toMatchObject(shown)
     const again = await migrateAgain(installation, file)
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created, duplicate, rejected, cancelled } })

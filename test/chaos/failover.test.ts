@@ -68,7 +68,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     expect(ended, ended.stderr).toMatchObject({ code: 3 })
     await expectExactlyOnce(chaos, cards, ended.json)
     expect(await pair.primary.ask(COUNTS)).toEqual(before)
-    await until(() => chaos.installation.vault.store.writableServers() === 2, { ms: 20_000 })
+    await until(() => chaos.installation.vault.store.writableServers() === 2)
   }, 240_000)
 
   it('is on the later timeline for a process that has just begun, though that server answers late', async () => {

@@ -25,7 +25,7 @@ describeEngines('poison', engine => {
   let workers: Pick<Supervised, 'close'> | undefined
   beforeAll(async () => {
     installation = await openInstallation(engine, { ...QUICK, TOKENMILL_LOCK_SECONDS: '2' })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const misbehave = async (role: WorkerRole) => {

@@ -88,7 +88,7 @@ describeEngines('a job that comes again', engine => {
     })
     await installation.queues.addBulk('token-create', await Promise.all(envelopes))
     const isDone = async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0)
-    await until(isDone, { ms: 20_000, what: 'the end of every copy' })
+    await until(isDone, { what: 'the end of every copy' })
     expect(await state()).toMatchObject({
       tokens: Number(before['tokens']) + 1,
       versions: Number(before['versions']) + 1,

@@ -15,7 +15,7 @@ describeStore('tokenmill events', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     boss = (await installation.addClient('boss', { roles: ['ADMIN'] })).clientFile
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const cli = (...words: string[]) => runCli(['events', ...words], { env: installation.env })

@@ -37,8 +37,6 @@ const ROUNDS_MAX = 40
 const AT_ONCE_MS = 300
 const AT_ONCE_RATIO = 6
 
-const ENDED = { ms: 40_000 }
-
 describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
   let database: FreshDatabase
   let installation: Installation
@@ -79,7 +77,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
         ({ ok }) => ok,
         () => false,
       )
-    await until(healthy, { ms: 40_000, what: 'the gateway' })
+    await until(healthy, { what: 'the gateway' })
     child.signal('SIGTERM')
     expect(await child.exit).toEqual({ code: 0, signal: null })
     expect(child.stderr()).toMatch(/"signal":"SIGTERM","msg":"closing"/)
@@ -89,21 +87,21 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
     const port = await freePort()
     const begin = async () => {
       const child = launch(['gateway'], { TOKENMILL_HTTP_PORT: String(port) })
-      await child.line(/"msg":"serving"/, { stream: 'stderr', ms: 40_000 })
+      await child.line(/"msg":"serving"/, { stream: 'stderr' })
       return child
     }
     await (await begin()).kill9()
-    await until(async () => !(await answers(port)), { ...ENDED, what: 'the end of the gateway' })
+    await until(async () => !(await answers(port)), { what: 'the end of the gateway' })
     const next = await begin()
     await next.kill9()
-  }, 120_000)
+  })
 
   it('takes the workers and their supervisor with it when it is killed', async () => {
     const child = launch(['workers'], { TOKENMILL_PROCESSES: '1' })
     const pids = await until(() => twoWorking(child), { ms: 60_000, what: 'two worker processes' })
     await child.kill9()
-    await until(() => !pids.some(isAlive), { ...ENDED, what: 'the end of the worker processes' })
-  }, 120_000)
+    await until(() => !pids.some(isAlive), { what: 'the end of the worker processes' })
+  })
 })
 
 describe.each(NODES)('help and refusals on $name', ({ node, nodeArgs }) => {

@@ -21,14 +21,14 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
   beforeAll(async () => {
     place = await mkdtemp(join(tmpdir(), 'tokenmill-hosts-'))
     ;[postgres, redis] = await Promise.all([startPostgres(), startRedis()])
-  }, 90_000)
+  })
   afterAll(async () => {
     for (const role of roles) role.signal('SIGTERM')
     await Promise.all(roles.map(role => role.exit))
     await redis?.stop()
     await postgres?.remove()
     await rm(place, { recursive: true, force: true })
-  }, 90_000)
+  })
 
   /** Makes a folder with the program. The host's own settings are in its environment. */
   const openHost = async (name: string, more: Record<string, string> = {}) => {

@@ -3,14 +3,16 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { describeEngines } from '../support/engines.ts'
+import { describeEngines, type Engine, IN_ORDER } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { startCommand } from '../support/process.ts'
 import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 import { ended, lifecycle, senderEnv } from './waiting.ts'
 
-describeEngines('a command that nobody answers', engine => {
+describeEngines('a command that nobody answers', laws, { concurrent: true })
+
+function laws(engine: Engine): void {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
@@ -34,7 +36,7 @@ describeEngines('a command that nobody answers', engine => {
   const waiting = (queue: string) =>
     until(async () => (await installation.queues.depth(queue)).waiting > 0, { ms: 60_000, what: `a job in ${queue}` })
 
-  it('ends at once at a second signal', async () => {
+  it('ends at once at a second signal', IN_ORDER, async () => {
     const { csv, ndjson } = await files()
     const [migrate, submit] = [start(['migrate', csv]), start(['submit', ndjson])]
     await Promise.all([waiting('token-batch'), waiting('token-lifecycle')])
@@ -49,9 +51,9 @@ describeEngines('a command that nobody answers', engine => {
       expect(await child.exit).toEqual({ code: 130, signal: null })
       expect(performance.now() - askedAt).toBeLessThan(5_000)
     }
-  }, 120_000)
+  })
 
-  it('ends with 1 about 20 s after a first signal, whatever it is doing', async () => {
+  it('ends with 1 about 20 s after a first signal, whatever it is doing', IN_ORDER, async () => {
     const { csv, ndjson } = await files()
     const results = join(installation.dataDir, 'stdin.results.csv')
     const reading = start(['migrate', '-', '--format', 'csv', '--batch-id', 'endless', '--results', results])
@@ -68,9 +70,9 @@ describeEngines('a command that nobody answers', engine => {
     }
     expect(performance.now() - askedAt).toBeGreaterThan(19_000)
     expect(performance.now() - askedAt).toBeLessThan(50_000)
-  }, 180_000)
+  })
 
-  it('gives up after the time that it was told, with 1, and the same command goes on', async () => {
+  it('gives up after the time that it was told, with 1, and the same command goes on', IN_ORDER, async () => {
     const { csv, ndjson } = await files()
     const run = async (words: string[]) => {
       const child = start(words)
@@ -88,5 +90,5 @@ describeEngines('a command that nobody answers', engine => {
     await installation.openWorkers()
     expect(await run(['migrate', csv, '--give-up-after', '60'])).toMatchObject({ code: 0 })
     expect(await run(['submit', ndjson])).toMatchObject({ code: 3 })
-  }, 180_000)
-})
+  })
+}

@@ -56,7 +56,7 @@ describe('an installation of release 0.3.0, upgraded', () => {
     // A slow upgrade may also say what it is doing.
     expect(upgrade).toEqual({ code: 0, stdout: expect.any(String), stderr: expect.not.stringContaining('tokenmill: ') })
     workers = startCommand(['workers'], { env })
-    await workers.line(/"working"/, { ms: 30_000, stream: 'stderr' })
+    await workers.line(/"working"/, { stream: 'stderr' })
   })
   afterAll(async () => {
     workers?.signal('SIGTERM')
@@ -208,7 +208,7 @@ select receipt_id, day, revision from tokenmill.receipt order by jti limit (sele
   it('answers a PUT over HTTP that it had answered, under the same idempotency key and API key', async () => {
     const gateway = startCommand(['gateway'], { env, cwd: dir })
     try {
-      const [, port] = await gateway.line(/"port":(\d+),"msg":"serving"/, { ms: 30_000, stream: 'stderr' })
+      const [, port] = await gateway.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
       const { user_id: user } = JSON.parse(await readFile(join(dir, 'shop/client.json'), 'utf8'))
       const response = await fetch(`http://127.0.0.1:${port}/oidc/api/v2/card`, {
         method: 'PUT',

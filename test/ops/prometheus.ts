@@ -93,7 +93,7 @@ export async function startPrometheus(ports: readonly number[]): Promise<Prometh
       () => false,
     )
   }
-  await until(isReady, { ms: 20_000, what: 'Prometheus' })
+  await until(isReady, { what: 'Prometheus' })
   const ask = async <T>(path: string): Promise<T> => {
     const answer = (await (await fetch(`${url}/api/v1/${path}`)).json()) as Answer<T>
     if (answer.status !== 'success') throw new Error(`${path}: ${answer.error}`)

@@ -120,9 +120,7 @@ describeEngines('the queues', engine => {
     expect(await queues.depth('q-gone')).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 })
     held.open()
     await queues.add('q-gone', { id: 'j_new', data: {} })
-    await until(async () => seen.some(job => job.id === 'j_new') && !(await queues.has('q-gone', 'j_new')), {
-      ms: 10_000,
-    })
+    await until(async () => seen.some(job => job.id === 'j_new') && !(await queues.has('q-gone', 'j_new')))
     expect(seen).toHaveLength(3)
     await worker.close(1_000)
   })

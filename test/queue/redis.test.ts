@@ -119,7 +119,7 @@ describe.skipIf(!findRedis())('opening Redis', () => {
         Array.from({ length: 200 }, (_, k) => ({ id: `j_${i}_${k}`, data: {} })),
       )
     }
-    await until(() => seen.length === 1_000, { ms: 10_000 })
+    await until(() => seen.length === 1_000)
     await worker.close(1_000)
     // Streams are trimmed by whole nodes of a hundred entries.
     expect(await admin.xlen('{events}:r-events:events')).toBeLessThan(300)

@@ -100,7 +100,7 @@ describeEngines('a worker', engine => {
     const jobs = Array.from({ length: 400 }, (_, i) => ({ id: `j_${i}`, data: { i } }))
     await queues.addBulk('many', jobs)
     const worker = queues.work('many', handler, { concurrency: 10 })
-    await until(async () => Object.values(await queues.depth('many')).every(n => n === 0), { ms: 20_000 })
+    await until(async () => Object.values(await queues.depth('many')).every(n => n === 0))
     expect(ids().toSorted()).toEqual(jobs.map(job => job.id).toSorted())
     expect(most).toBeLessThanOrEqual(10)
     await worker.close(1_000)
@@ -119,9 +119,7 @@ describeEngines('a worker', engine => {
       'deferred',
       Array.from({ length: 200 }, (_, i) => ({ id: `j_${i}`, data: {} })),
     )
-    await until(async () => times.size === 200 && Object.values(await queues.depth('deferred')).every(n => n === 0), {
-      ms: 20_000,
-    })
+    await until(async () => times.size === 200 && Object.values(await queues.depth('deferred')).every(n => n === 0))
     expect([...times.values()].filter(n => n !== 2)).toEqual([])
     await Promise.all(workers.map(worker => worker.close(1_000)))
   })
@@ -153,7 +151,7 @@ describeEngines('a worker', engine => {
     await until(() => ids().includes('j_probe'))
     expect(ids()).not.toContain('j_2')
     await worker.resume()
-    await until(() => ids().includes('j_2'), { ms: 10_000 })
+    await until(() => ids().includes('j_2'))
     await Promise.all([worker.close(1_000), other.close(1_000)])
   })
 

@@ -41,7 +41,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
     child.signal('SIGTERM')
     expect((await child.exit).code, child.stderr()).toBe(0)
   }
-  const ready = { ms: 40_000, stream: 'stderr' } as const
+  const ready = { stream: 'stderr' } as const
 
   // Workers decide what a host refuses, so one engine suffices: the one whose senders have no store.
   it.runIf(engine.name === 'redis')(
@@ -74,7 +74,6 @@ describeEngines('an installation without REPORTS_URL', engine => {
       expect(others.map(({ status }) => status)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED'])
       await Promise.all([end(workers), end(maker)])
     },
-    120_000,
   )
 
   // The queue plays no part in the other tests, so they run on one engine.
@@ -114,15 +113,11 @@ describeEngines('an installation without REPORTS_URL', engine => {
     it.each([
       ['request', '--type', 'BATCH_REPORT', '--parameter', 'batchId=b'],
       ['download', randomUUID()],
-    ])(
-      'ends `report %s` with one line and 78',
-      async (...args) => {
-        const { code, stderr } = await runCommand(['report', ...args], { env: installation.env })
-        expect(code).toBe(78)
-        expect(stderr).toMatch(/^tokenmill: REPORTS_URL: must be set, [^\n]*\n$/)
-      },
-      30_000,
-    )
+    ])('ends `report %s` with one line and 78', async (...args) => {
+      const { code, stderr } = await runCommand(['report', ...args], { env: installation.env })
+      expect(code).toBe(78)
+      expect(stderr).toMatch(/^tokenmill: REPORTS_URL: must be set, [^\n]*\n$/)
+    })
   })
 
   it('keeps reports in the data directory where `start` runs every role', async () => {
@@ -137,10 +132,10 @@ describeEngines('an installation without REPORTS_URL', engine => {
         const answer = await call('GET', `${REPORTS}/${body['reportUid']}`)
         return answer.status === 200 && answer.text
       },
-      { ms: 30_000, what: 'the report over HTTP' },
+      { what: 'the report over HTTP' },
     )
     expect(file).toContain('TOTAL')
     expect(readdirSync(join(installation.dataDir, 'reports')).join()).toContain(String(body['reportUid']))
     await end(all)
-  }, 90_000)
+  })
 })

@@ -76,7 +76,7 @@ describeEngines('an envelope', engine => {
   /** Runs `act`. Expects that its jobs are dropped for these reasons, as often as given, and leave nothing else. */
   const expectDropped = async (reasons: Record<string, number>, act: () => Promise<unknown>) => {
     // Waits until earlier jobs have left their queues: a job leaves its queue only after its answer.
-    await until(async () => (await underWay()) === 0, { ms: 20_000 })
+    await until(async () => (await underWay()) === 0)
     const before = await traces()
     const counted = await drops()
     await act()
@@ -90,18 +90,17 @@ describeEngines('an envelope', engine => {
       )
     }
     await until(async () => Object.values(await since()).reduce((sum, n) => sum + n, 0) >= wanted, {
-      ms: 15_000,
       what: `drops ${JSON.stringify(reasons)}`,
     }).catch(async error => {
       throw new Error(`${error.message}; found ${JSON.stringify(await since())}`)
     })
     expect(await since()).toEqual(reasons)
-    await until(async () => (await traces()).queued === before.queued, { ms: 20_000 })
+    await until(async () => (await traces()).queued === before.queued)
     // An answer to them would have been published before this one, which was requested later.
     const later = await send(installation.queues, own)
     expect(await desk.answer(later)).toMatchObject({ code: 404 })
     // A job is taken off its queue after it was answered.
-    await until(async () => (await traces()).queued === before.queued, { ms: 20_000 })
+    await until(async () => (await traces()).queued === before.queued)
     const after = await traces()
     expect(after).toEqual({
       ...before,

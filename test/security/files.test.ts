@@ -159,19 +159,15 @@ describe('a file through the command', () => {
       64,
       /does not tell its format/,
     ],
-  ])(
-    'that %s stops the run in one line',
-    async (_, name, content, status, says) => {
-      const done = await migrate(name, content)
-      expect(done.stderr).toMatch(says)
-      expect(done).toMatchObject({ code: status, json: undefined })
-      expect(done.stderr.split('\n')).toHaveLength(1)
-      expect(done.stderr.replaceAll(inputs, '')).not.toMatch(/\d{7}/)
-      // No file is left beside it that would disturb a later run.
-      expect((await readdir(inputs)).filter(file => file.startsWith(`${basename(name)}.`))).toEqual([])
-    },
-    30_000,
-  )
+  ])('that %s stops the run in one line', async (_, name, content, status, says) => {
+    const done = await migrate(name, content)
+    expect(done.stderr).toMatch(says)
+    expect(done).toMatchObject({ code: status, json: undefined })
+    expect(done.stderr.split('\n')).toHaveLength(1)
+    expect(done.stderr.replaceAll(inputs, '')).not.toMatch(/\d{7}/)
+    // No file is left beside it that would disturb a later run.
+    expect((await readdir(inputs)).filter(file => file.startsWith(`${basename(name)}.`))).toEqual([])
+  })
 
   it('of which one row opens quotes that never close loses that row alone', async () => {
     const rows = [

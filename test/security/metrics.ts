@@ -23,7 +23,7 @@ export function openCounters(workers: Pick<Supervised, 'snapshots'>): Counters {
         const told = await workers.snapshots()
         return told.length === PROCESSES && told
       },
-      { ms: 20_000, what: 'an answer of each worker process' },
+      { what: 'an answer of each worker process' },
     )
   const series = async (name: string) =>
     (await pageOf(await snapshots())).split('\n').flatMap(line => {

@@ -20,7 +20,9 @@ export async function readDatabase(url: string): Promise<Place[]> {
     for (const { name } of tables.rows) places.push({ name: `table ${name}`, text: await textOf(client, name) })
     await client.query('analyze')
     places.push({ name: 'statistics', text: await textOf(client, 'pg_stats') })
-    places.push({ name: 'statements', text: await textOf(client, 'pg_stat_activity') })
+    // The server has the databases of other suites, too.
+    const statements = '(select * from pg_stat_activity where datname = current_database())'
+    places.push({ name: 'statements', text: await textOf(client, statements) })
     return places
   } finally {
     await client.end()

@@ -95,7 +95,7 @@ describeEngines('what is stolen from the queues', engine => {
       const jws = forge(thief.credentials, { claims: { kind: 'token-batch', ...claims } })
       await put(installation.queues, 'token-batch', { jws, block })
     }
-    await until(async () => (await dropped()) === jobs.length, { ms: 10_000 })
+    await until(async () => (await dropped()) === jobs.length)
     // With the thief's header the block can't be decrypted.
     const named = batchOf(thief, 'theft', rewrapped, jwe.alias)
     await send(installation.queues, thief.credentials, {
@@ -225,7 +225,6 @@ describeEngines('what is stolen from the queues', engine => {
     for (const [index, data] of forgeries.entries())
       await put(installation.queues, resultsQueue(client.clientId), data, `r_forged-${index}`)
     await until(() => client.counts().forged === forged + forgeries.length, {
-      ms: 10_000,
       what: 'the end of all forgeries',
     })
     // A result by an unknown key is neither believed nor acknowledged.

@@ -68,7 +68,7 @@ values (gen_random_uuid(), gen_random_uuid(), 'ACTIVE', 'REUSE', array[gen_rando
     const isBuilding = async () =>
       (await client.query('select from pg_stat_progress_create_index where datname = current_database()')).rowCount ===
       1
-    await until(isBuilding, { ms: 20_000, what: 'the build of the index' })
+    await until(isBuilding, { what: 'the build of the index' })
     await write()
     await writer.query('commit')
     // A transaction that begins meanwhile writes, too.

@@ -24,11 +24,18 @@ export function redisUrl(): string | undefined {
 /** A suite that needs the shared Redis. It is skipped if there is none; run/setup.ts says so. */
 export const describeRedis = describe.skipIf(!redisUrl())
 
-/** Describes the same tests once per engine. */
-export function describeEngines(name: string, laws: (engine: Engine) => void): void {
+/**
+ * Describes the same tests once per engine. `concurrent`: both engines at the same time, for tests that only wait; each
+ * test is then told `IN_ORDER`, or all tests of an engine run at the same time, too.
+ */
+export function describeEngines(name: string, laws: (engine: Engine) => void, { concurrent = false } = {}): void {
   for (const engine of ['redis', 'postgres'] as const)
-    (engine === 'redis' ? describeRedis : describe)(`${name} (${engine})`, () => laws(openEngine(engine)))
+    (engine === 'redis' ? describeRedis : describe)(`${name} (${engine})`, { concurrent }, () =>
+      laws(openEngine(engine)),
+    )
 }
+
+export const IN_ORDER = { concurrent: false } as const
 
 /** For tests that the queues don't affect; the queues are on PostgreSQL. */
 export function describeStore(name: string, laws: (engine: Engine) => void): void {

@@ -42,7 +42,7 @@ export async function startPgbouncer(server: string, settings: Record<string, st
     const child = spawn(findPgbouncer() ?? '', ['-q', file], { stdio: 'ignore', detached: true, ...account })
     killAtExit(child)
     running = child
-    await until(() => accepts(listenPort), { ms: 15_000, what: 'pgbouncer' })
+    await until(() => accepts(listenPort), { what: 'pgbouncer' })
   }
 
   async function end(): Promise<void> {

@@ -95,7 +95,7 @@ export async function startRedis(options: { parent?: string; args?: string[] } =
 /** Resolves when the server answers and has read its AOF. */
 async function ready(port: number): Promise<void> {
   const isUp = async () => (await ask(port, 'PING').catch(() => '')).startsWith('+PONG')
-  await until(isUp, { ms: 15_000, what: `Redis on port ${port}` })
+  await until(isUp, { what: `Redis on port ${port}` })
 }
 
 /** Sends one inline command on a new connection. Returns the first piece of the answer. */

@@ -75,8 +75,7 @@ export async function openSystemDesk(
       await signed.post()
       return signed
     },
-    answer: ({ receiptId: id, jti }, after = 0) =>
-      until(() => found.get(id)?.[after], { ms: 20_000, what: `an answer to ${jti}` }),
+    answer: ({ receiptId: id, jti }, after = 0) => until(() => found.get(id)?.[after], { what: `an answer to ${jti}` }),
     async ask(kind, request, options) {
       return desk.answer(await desk.send(kind, request, options))
     },

@@ -73,7 +73,7 @@ describeStore('a log line', engine => {
       expect(child.stderr()).not.toContain(REFERENCE)
       expect(child.stderr()).not.toContain(CARD.cardNumber)
     })
-  }, 120_000)
+  })
 
   it('names no trace where there are none', async () => {
     await withWorkers({}, async child => {
@@ -82,5 +82,5 @@ describeStore('a log line', engine => {
       expect(line).toMatchObject({ receipt })
       expect(line).not.toHaveProperty('trace')
     })
-  }, 120_000)
+  })
 })

@@ -18,7 +18,7 @@ describeStore('calls to providers', engine => {
     installation = await openInstallation(engine, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
     world = await openWorld(installation)
     world.deps.tracer = await openTracing(installation.session, openRegistry({ role: 'test' }), { role: 'test' })
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await receiver?.close()

@@ -58,7 +58,7 @@ export async function openReceiver(): Promise<Receiver> {
     bytes: () => Buffer.concat(bodies),
     headers: [],
     answer: { status: 200 },
-    span: (what, is) => until(async () => receiver.spans.find(is), { ms: 30_000, what }),
+    span: (what, is) => until(async () => receiver.spans.find(is), { what }),
     async close() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))

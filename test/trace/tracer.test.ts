@@ -254,5 +254,5 @@ describe('without traces', () => {
     // prom-client loads this one by itself.
     expect(await packages()).toEqual(['@opentelemetry/api'])
     expect(await packages('on')).toContain('@opentelemetry/sdk-trace')
-  }, 60_000)
+  })
 })

@@ -16,6 +16,8 @@ import { openReceiver, type ReceivedSpan, type Receiver } from './receiver.ts'
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardHolderName: 'Canary Holder' }
 const OTHER = '5555555555554444'
 const REFERENCE = 'canary-reference'
+/** Shorter than in production, where a gateway waits 15 s; that it waits, test/producers/live-features.test.ts shows. */
+const FEATURE_TIMES = { everyMs: 250, settleMs: 1_000 }
 
 describeOnRedis('traces', engine => {
   let receiver: Receiver
@@ -29,8 +31,8 @@ describeOnRedis('traces', engine => {
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     })
     await installation.startWorkers()
-    caller = await openGatewayFor(installation)
-  }, 90_000)
+    caller = await openGatewayFor(installation, {}, FEATURE_TIMES)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -101,7 +103,7 @@ describeOnRedis('traces', engine => {
     const names = new Set(inTrace(traceId).map(({ name }) => name))
     for (const step of ['prepare', 'decide', 'remember', 'publish']) expect(names).toContain(step)
     expect(receiver.headers[0]).toMatchObject({ 'x-api-key': 'secret key' })
-  }, 90_000)
+  })
 
   /** Sends a batch of one chunk under this name. */
   async function sendChunk(client: Client, scope: string, batchId: string): Promise<void> {
@@ -129,7 +131,7 @@ describeOnRedis('traces', engine => {
     expect(await chain(publish)).toEqual(['publish', 'remember', 'job'])
     const batch = await named(traceId ?? '', 'batch')
     expect(batch).toMatchObject({ spanId, parentId: '', attributes: { 'batch.chunks': 1, 'batch.records': 1 } })
-  }, 60_000)
+  })
 
   it('name no batch whose name could be a card number, by its hash neither', async () => {
     const numbered = await installation.addClient('numbered', { names: 'numeric' })
@@ -154,7 +156,7 @@ describeOnRedis('traces', engine => {
     await sendChunk(client, numbered.scope, last)
     await receiver.span('a later batch', ({ name, attributes }) => name === 'batch' && attributes['batch.id'] === last)
     expect(receiver.spans.filter(span => isFresh(span) && span.name === 'batch')).toHaveLength(1)
-  }, 60_000)
+  })
 
   it('show a report as one, with its making', async () => {
     const client = await installation.connect({ replyTo: 'tracesr' })
@@ -167,7 +169,7 @@ describeOnRedis('traces', engine => {
     const make = await named(job.traceId, 'make report')
     expect(await chain(make)).toEqual(['make report', 'reach', 'job'])
     expect(make.attributes).toMatchObject({ 'report.type': 'MERCHANT_SETTLEMENT_REPORT' })
-  }, 60_000)
+  })
 
   it('begin anew at the worker while one worker is of a release that does not know the claim, and nothing is lost', async () => {
     const { store } = installation.vault
@@ -178,11 +180,11 @@ describeOnRedis('traces', engine => {
         const { request, job } = await putTraced()
         return job.traceId !== request.traceId && job.parentId === ''
       },
-      { ms: 40_000, what: 'an envelope without the claim' },
+      { what: 'an envelope without the claim' },
     )
     await processes.leave(store, older.processId)
     await untilJoined()
-  }, 120_000)
+  })
 
   it('are begun by no stranger, whose requests would use up those of a second', async () => {
     const headers = { traceparent: `00-${'e'.repeat(32)}-00f067aa0ba902b7-01` }
@@ -192,7 +194,7 @@ describeOnRedis('traces', engine => {
     await caller.put(CARD, {}, { headers: { traceparent: last } })
     await named('f'.repeat(32), 'PUT /oidc/api/v2/card')
     expect(inTrace('e'.repeat(32))).toEqual([])
-  }, 60_000)
+  })
 
   it('end a request whose caller hung up while it waited for the answer', async () => {
     const { vault, queues } = installation
@@ -209,7 +211,7 @@ describeOnRedis('traces', engine => {
         name === 'PUT /oidc/api/v2/card' && attributes['error.type'] === 'hung_up'
       expect((await receiver.span('the request', isHungUp)).status).toBe(2)
     })
-  }, 60_000)
+  })
 
   it('do not make a repeat another request', async () => {
     const body = { token_scope: installation.scope, ...(await encrypted(CARD, installation.credentials)) }
@@ -223,7 +225,7 @@ describeOnRedis('traces', engine => {
     expect(await put('b')).toMatchObject({ status: 200, body: first.body })
     const repeat = await named('b'.repeat(32), 'job')
     expect(repeat.attributes).toMatchObject({ 'job.outcome': 'REPEATED' })
-  }, 60_000)
+  })
 
   it('hold nothing of a card, of a reference or of an answer in any byte', async () => {
     const bytes = receiver.bytes()

@@ -93,5 +93,5 @@ describeStore('a result that waited', engine => {
     expect(first).toMatchObject({ traceId, parentId: spanId, status: 2, attributes: { 'error.type': 'queue_away' } })
     await announcer.close()
     await queues.obliterate(resultsQueue(clientId, null))
-  }, 60_000)
+  })
 })

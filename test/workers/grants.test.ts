@@ -18,7 +18,7 @@ describeStore('to a worker', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     ;({ clientId, kid } = installation.credentials.signingKey)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   /** Runs a statement as the owner of the database. */

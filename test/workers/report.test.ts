@@ -84,7 +84,7 @@ describeEngines('the report worker', engine => {
     const fresh = () => readdirSync(folder()).filter(name => !before.has(name))
     const answer = caller.call('report', settlement({ entity_id: entity }), { timeoutMs: 40_000 })
     const begun = () => fresh().some(name => name.startsWith('part_')) && makerOf(installation.dataDir)
-    const maker = await until(begun, { ms: 15_000, what: 'half a file' })
+    const maker = await until(begun, { what: 'half a file' })
     process.kill(engine.name === 'postgres' ? maker.pid : maker.parent, 'SIGKILL')
     const { record, attempt } = await answer
     expect(record).toMatchObject({ status: 'SUCCESSFUL', lines: 60_000 })
@@ -212,7 +212,7 @@ describeEngines('the report worker', engine => {
     const wrong = await run('request', '--type', 'INVOICE', ...credentials, '--wait')
     expect(wrong).toMatchObject({ code: 64, stderr: expect.stringContaining('--parameter invoicePeriodFrom') })
     expect(await run('download', randomUUID())).toMatchObject({ code: 1 })
-  }, 120_000)
+  })
 })
 
 /** The process that makes a report for this installation's workers. */

@@ -42,7 +42,7 @@ describeOnRedis('key compromise fingerprint', engine => {
   const exposedIn = async (path: string) => (await readFile(path, 'utf8')).trimEnd().split('\n').slice(1).sort()
   const killedAfter = async (words: string[], line: RegExp) => {
     const child = startCommand(['key', ...words], { env: installation.env as Record<string, string> })
-    await child.line(line, { stream: 'stderr', ms: 30_000 })
+    await child.line(line, { stream: 'stderr' })
     await child.kill9()
   }
 

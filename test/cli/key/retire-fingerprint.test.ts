@@ -51,13 +51,13 @@ describeStore('the fingerprint key', engine => {
   it('waits with its phases for a dump, says so, and lets cards be written meanwhile', async () => {
     const dumping = await dump()
     const rotating = start('rotate', 'fingerprint')
-    await rotating.line(WAITS, { stream: 'stderr', ms: 30_000 })
+    await rotating.line(WAITS, { stream: 'stderr' })
     await insert(10, KEPT - 10)
     expect(await cardPhases.find(installation.vault.store)).toMatchObject({ phase: 'SINGLE', writes: [1] })
     await dumping.end()
     expect(await rotating.exit).toMatchObject({ code: 0 })
     expect(await cards()).toEqual([{ version: 2, rows: KEPT }])
-  }, 60_000)
+  })
 
   it('is retired after a dump, page after page, and a run that was killed goes on', async () => {
     await installation.vault.ring.refresh()
@@ -75,7 +75,7 @@ describeStore('the fingerprint key', engine => {
     const working = await open('a job', 'select from tokenmill.token where token_id = $1 for update', [busy?.id])
     const dumping = await dump()
     const retiring = start('retire', 'fingerprint', '1', '--forget')
-    await retiring.line(WAITS, { stream: 'stderr', ms: 30_000 })
+    await retiring.line(WAITS, { stream: 'stderr' })
     expect(await cards()).toContainEqual({ version: 1, rows: FORGOTTEN })
     await dumping.end()
     await until(async () => (await cards()).some(({ version, rows }) => version === 1 && rows === FORGOTTEN - 1_000))
@@ -92,5 +92,5 @@ describeStore('the fingerprint key', engine => {
       { cards: 0, rows: FORGOTTEN },
       { cards: 1, rows: KEPT },
     ])
-  }, 60_000)
+  })
 })

@@ -194,5 +194,5 @@ describeOnRedis('key rotate kek', engine => {
     expect(codes.length).toBeGreaterThan(10)
     expect(codes.filter(code => code !== 200)).toEqual([])
     expect(await live()).toEqual(before)
-  }, 120_000)
+  })
 })

@@ -230,5 +230,5 @@ where purpose = 'seal'`,
         detail: expect.objectContaining({ step: 'finish', version: 2, former: 1, reason: 'yearly' }),
       },
     ])
-  }, 60_000)
+  })
 })

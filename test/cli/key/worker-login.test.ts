@@ -40,7 +40,7 @@ describeStore('workers and scheduler with a user of their own', engine => {
     const scheduler = openSession({ env, stdin, stdout, stderr }, 'scheduler')
     closing.push(() => scheduler.lifetime.close())
     await startScheduler(scheduler)
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const close of closing.toReversed()) await close()
     await receiver?.close()
@@ -100,10 +100,9 @@ end $$`,
     expect(await cli('key', 'reseal', 'seal')).toMatchObject({ status: 0 })
     await until(async () => (await reseals.find(installation.vault.store, 'seal'))?.rowsDone === CARDS + 1, {
       what: 'a re-encryption',
-      ms: 30_000,
     })
     expect((await deliveries.list(installation.vault.store, { limit: 10 })).length).toBeGreaterThan(0)
-  }, 90_000)
+  })
 
   it('number the audit, and send it; nobody but them and the owner is named', async () => {
     await until(async () => (await ask(`select from tokenmill.audit where seq is null`)).length === 0)

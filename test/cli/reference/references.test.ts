@@ -21,7 +21,7 @@ describeStore('references', engine => {
     await installation.openWorkers()
     client = await installation.connect()
     folder = await mkdtemp(join(tmpdir(), 'tokenmill-references-'))
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await rm(folder, { recursive: true, force: true })

@@ -59,7 +59,7 @@ describeStore('a diff and what it lists', engine => {
     installation = await openInstallation(engine)
     await installation.openWorkers({ roles: ['bulk'] })
     waves = await openWaves(installation)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   /** Releases all owners of `before` whom `after` doesn't name, at accounts that it names. */

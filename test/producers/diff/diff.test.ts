@@ -15,7 +15,7 @@ describeStore('migrate diff', engine => {
     installation = await openInstallation(engine)
     await installation.openWorkers({ roles: ['bulk'] })
     waves = await openWaves(installation)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const ndjson = async (path: string | undefined) =>

@@ -41,12 +41,12 @@ describeRedis('a queue server that is away', () => {
       away = true
     })
     await redis.kill9()
-    await until(() => away, { ms: 10_000 })
+    await until(() => away)
     const answer = await caller.put(VISA)
     expect([answer.status, answer.body['reversal_status']]).toEqual([500, 'NONE'])
     expect((await caller.call('GET', '/readyz')).status).toBe(503)
     await redis.restart()
-    await until(async () => (await caller.call('GET', '/readyz')).status === 200, { ms: 15_000 })
+    await until(async () => (await caller.call('GET', '/readyz')).status === 200)
     expect(await installation.queues.depth('token-create')).toMatchObject({ waiting: 0 })
   })
 
@@ -58,9 +58,7 @@ describeRedis('a queue server that is away', () => {
     const answer = await pending
     expect([answer.status, answer.body['reversal_status']]).toEqual([500, 'REQUIRED'])
     await redis.restart()
-    await until(async () => (await installation.queues.depth('reversal').catch(() => undefined))?.waiting === 1, {
-      ms: 20_000,
-    })
+    await until(async () => (await installation.queues.depth('reversal').catch(() => undefined))?.waiting === 1)
     await until(() => caller.gateway.deps.requestReply.inFlight() === 0)
   })
 
@@ -74,16 +72,14 @@ describeRedis('a queue server that is away', () => {
     await caller.close()
     await redis.restart()
     caller = await openGatewayFor(installation, { TOKENMILL_GATEWAY_TIMEOUT_SECONDS: '20' })
-    await until(async () => (await installation.queues.depth('reversal').catch(() => undefined))?.waiting === 1, {
-      ms: 20_000,
-    })
+    await until(async () => (await installation.queues.depth('reversal').catch(() => undefined))?.waiting === 1)
     await installation.startWorkers({ roles: ['interactive'] })
     const { store } = installation.vault
     const undone = {
       text: `select from tokenmill.receipt where kind = 'reversal' and outcome = 'COMPLETED'`,
       values: [],
     }
-    await until(async () => (await store.query(undone)).count === 1, { ms: 10_000 })
+    await until(async () => (await store.query(undone)).count === 1)
     const { rows } = await store.query<{ live: number }>({
       text: `select count(*) as live from tokenmill.token where status <> 'DELETED'`,
       values: [],

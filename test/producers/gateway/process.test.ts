@@ -103,21 +103,17 @@ describe('a gateway process', () => {
     expect(text).toContain('body.x')
   })
 
-  it.each(['SIGTERM', 'the end of its parent'])(
-    'as a child of `start` ends soon after %s',
-    async end => {
-      const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0' }
-      const child = fork(join(import.meta.dirname, '../../../cli/main.ts'), ['gateway'], { env, execArgv: [] })
-      const exited = once(child, 'exit')
-      await once(child, 'message')
-      const begun = performance.now()
-      if (end === 'SIGTERM') child.kill('SIGTERM')
-      else child.disconnect()
-      expect(await exited).toEqual([0, null])
-      expect(performance.now() - begun).toBeLessThan(10_000)
-    },
-    30_000,
-  )
+  it.each(['SIGTERM', 'the end of its parent'])('as a child of `start` ends soon after %s', async end => {
+    const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0' }
+    const child = fork(join(import.meta.dirname, '../../../cli/main.ts'), ['gateway'], { env, execArgv: [] })
+    const exited = once(child, 'exit')
+    await once(child, 'message')
+    const begun = performance.now()
+    if (end === 'SIGTERM') child.kill('SIGTERM')
+    else child.disconnect()
+    expect(await exited).toEqual([0, null])
+    expect(performance.now() - begun).toBeLessThan(10_000)
+  })
 
   it('says in one line that its port is in use, and exits 1: it may be free at the next try', async () => {
     const child = startProcess({ TOKENMILL_HTTP_PORT: String(caller.gateway.port), TOKENMILL_LOG_LEVEL: 'error' })
@@ -165,53 +161,46 @@ describe('a gateway process', () => {
     ])
   })
 
-  it.skipIf(!HAS_OPENSSL)(
-    'speaks TLS 1.2 and above, where it is given a certificate',
-    async () => {
-      const [cert, key] = [join(installation.dataDir, 'tls.crt'), join(installation.dataDir, 'tls.key')]
-      execFileSync(
-        'openssl',
-        [
-          'req',
-          '-x509',
-          '-newkey',
-          'ec',
-          '-pkeyopt',
-          'ec_paramgen_curve:P-256',
-          '-nodes',
-          '-days',
-          '2',
-          '-subj',
-          '/CN=localhost',
-          '-keyout',
-          key,
-          '-out',
-          cert,
-        ],
-        { stdio: 'ignore' },
-      )
-      const child = startProcess({ TOKENMILL_TLS_CERT: cert, TOKENMILL_TLS_KEY: key })
-      const port = await portOf(child)
-      const ca = await readFile(cert)
-      const ask = (options: object) =>
-        new Promise<string>((resolve, reject) => {
-          httpsRequest(
-            { host: '127.0.0.1', port, path: '/healthz', ca, servername: 'localhost', ...options },
-            answer => {
-              answer.resume()
-              resolve(String(answer.statusCode))
-            },
-          )
-            .on('error', error => reject(error))
-            .end()
+  it.skipIf(!HAS_OPENSSL)('speaks TLS 1.2 and above, where it is given a certificate', async () => {
+    const [cert, key] = [join(installation.dataDir, 'tls.crt'), join(installation.dataDir, 'tls.key')]
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-days',
+        '2',
+        '-subj',
+        '/CN=localhost',
+        '-keyout',
+        key,
+        '-out',
+        cert,
+      ],
+      { stdio: 'ignore' },
+    )
+    const child = startProcess({ TOKENMILL_TLS_CERT: cert, TOKENMILL_TLS_KEY: key })
+    const port = await portOf(child)
+    const ca = await readFile(cert)
+    const ask = (options: object) =>
+      new Promise<string>((resolve, reject) => {
+        httpsRequest({ host: '127.0.0.1', port, path: '/healthz', ca, servername: 'localhost', ...options }, answer => {
+          answer.resume()
+          resolve(String(answer.statusCode))
         })
-      expect(await ask({})).toBe('200')
-      await expect(ask({ maxVersion: 'TLSv1.1', minVersion: 'TLSv1' })).rejects.toThrow()
-      child.signal('SIGTERM')
-      await child.exit
-    },
-    30_000,
-  )
+          .on('error', error => reject(error))
+          .end()
+      })
+    expect(await ask({})).toBe('200')
+    await expect(ask({ maxVersion: 'TLSv1.1', minVersion: 'TLSv1' })).rejects.toThrow()
+    child.signal('SIGTERM')
+    await child.exit
+  })
 
   it('closes a connection whose head or body doesn’t come', async () => {
     const silent = connect(caller.gateway.port, '127.0.0.1')

@@ -96,7 +96,7 @@ describeStore('a run', engine => {
     await installation.openWorkers({ roles: ['bulk'] })
     profile = at('club.json')
     await writeFile(profile, JSON.stringify(PROFILE))
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const migrate = async (args: string[], clientFile = installation.clientFile) => {
@@ -226,7 +226,7 @@ describeStore('a run', engine => {
     expect(again.json.rejects).toBe(`${file}.replay.rejects.csv`)
     expect(await read(at('killed.rejects'))).toBe(await read(again.json.rejects))
     expect(await read(at('killed.back'))).toBe(await read(again.json.return))
-  }, 120_000)
+  })
 
   it('begins again at the first row for a file that is new in it, and leaves one alone that is no longer asked for', async () => {
     const file = await put('later.csv', many(20_000, 60))

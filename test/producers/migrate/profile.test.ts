@@ -35,7 +35,7 @@ describeOnRedis('a file of a provider', engine => {
     await installation.openWorkers({ roles: ['bulk'] })
     profile = join(installation.dataDir, 'wine-club.json')
     await writeFile(profile, JSON.stringify(PROFILE))
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const tokenmill = (args: string[]) => runCommand(args, { env: installation.env })
@@ -61,7 +61,7 @@ describeOnRedis('a file of a provider', engine => {
         const batch = await batches.find(installation.vault.store, installation.credentials.signingKey.clientId, id)
         return batch && stateOf(batch, Date.now()) === 'FINISHED' && batch
       },
-      { ms: 20_000, what: `${id} FINISHED` },
+      { what: `${id} FINISHED` },
     )
 
   it('is read as it is: each row ends as it must, and what was repaired or left out is on record', async () => {
@@ -110,7 +110,7 @@ describeOnRedis('a file of a provider', engine => {
     expect(verified, verified.stderr).toMatchObject({ code: 0 })
     const manifest = JSON.parse(await readFile(`${file}.manifest.json`, 'utf8'))
     expect(manifest).toMatchObject({ v: 2, rows: 6, counts: { SKIPPED: 2 }, options: { profile: 'wine-club' } })
-  }, 60_000)
+  })
 
   it('goes on where it stopped, skipped rows included, and sends no chunk of nothing else', async () => {
     const customers = Array.from({ length: 230 }, (_, index) => `Nobody;N${index};;;card;`)
@@ -124,7 +124,7 @@ describeOnRedis('a file of a provider', engine => {
       Array.from({ length: 238 }, (_, n) => n + 2),
     )
     expect(await finished(done.json.batch_id)).toMatchObject({ rowsDone: 3, extent: { chunks: 2, rows: 3 } })
-  }, 60_000)
+  })
 
   it('is migrated in waves by lists of references', async () => {
     const file = await put('waves.csv', [21, 22, 23].map(rowOf))
@@ -138,7 +138,7 @@ describeOnRedis('a file of a provider', engine => {
     const rest = await migrate([...options, '--manifest', `${file}.rest.json`])
     expect(rest, rest.stderr).toMatchObject({ code: 0, json: { created: 2, unchanged: 1, skipped: 0 } })
     expect(rest.json.batch_id).not.toBe(first.json.batch_id)
-  }, 60_000)
+  })
 
   it('is one document of nested JSON: cards of one line are told apart, and a shared card is one token', async () => {
     const card = (id: string, n: number) => ({ id, number: testPan(n), exp_month: 12, exp_year: 2030, name: 'Zoë M' })
@@ -161,7 +161,7 @@ describeOnRedis('a file of a provider', engine => {
     const [first, , , third] = results
     expect([first?.['outcome'], third?.['outcome']].sort()).toEqual(['CREATED', 'DUPLICATE'])
     expect(first?.['reuse_token']).toBe(third?.['reuse_token'])
-  }, 60_000)
+  })
 
   const customersFile = async (name: string, numbers: Record<string, number>) => {
     const cards = (ids: readonly string[]) =>
@@ -208,7 +208,7 @@ describeOnRedis('a file of a provider', engine => {
     const elsewhere = await customersFile('elsewhere.json', { card_1: 61 })
     const added = await migrate([elsewhere, '--from', 'stripe-json', '--provider-account', 'acct_2'])
     expect(added, added.stderr).toMatchObject({ code: 0, json: { unchanged: 1, references: { ADDED: 1 } } })
-  }, 60_000)
+  })
 
   it('keeps a token for an owner whose number changed, or drops the one that nobody owns, where it is asked to', async () => {
     const options = ['--from', 'stripe-json', '--provider-account', 'acct_3']
@@ -227,7 +227,7 @@ describeOnRedis('a file of a provider', engine => {
     const replayed = (await readFile(`${before}.replay.results.csv`, 'utf8')).split('\n')
     expect(replayed[0]).toContain(',item,repairs,reference_outcome,previous_token,token_status')
     expect(replayed[2]).toMatch(new RegExp(`,card_2,CREATED,200,${dropped?.['reuse_token']},.*,1\\.2,,ADDED,,DELETED$`))
-  }, 60_000)
+  })
 
   it('that names owners is not sent with options that its profile has no use for', async () => {
     const file = await put('no-owners.csv', [rowOf(81)])
@@ -240,7 +240,7 @@ describeOnRedis('a file of a provider', engine => {
       expect(end).toMatchObject({ code: 64 })
       expect(end.stderr).toContain(why)
     }
-  }, 60_000)
+  })
 
   it('is refused where a second option says how it is read, or a column is missing', async () => {
     const file = await put('refused.csv', [rowOf(31)])
@@ -255,7 +255,7 @@ describeOnRedis('a file of a provider', engine => {
     const missing = await migrate([other, '--from', profile])
     expect(missing).toMatchObject({ code: 64 })
     for (const column of ['number', 'valid', 'card id']) expect(missing.stderr).toContain(column)
-  }, 60_000)
+  })
 
   it('shows what a profile makes of it, and what is in it, before anything is sent', async () => {
     const file = await put('look.csv', [rowOf(41), rowOf(41), rowOf(43), 'Ann;Only;;;card;'])
@@ -283,5 +283,5 @@ describeOnRedis('a file of a provider', engine => {
     })
     const migrated = await migrate([file, '--from', draft, '--dry-run'])
     expect(migrated, migrated.stderr).toMatchObject({ code: 3, json: { created: 2, duplicate: 1, rejected: 1 } })
-  }, 60_000)
+  })
 })

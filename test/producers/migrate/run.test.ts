@@ -159,7 +159,7 @@ describeEngines('migrate', engine => {
         const batch = await batches.find(installation.vault.store, installation.credentials.signingKey.clientId, id)
         return batch && stateOf(batch, Date.now()) === state && batch
       },
-      { ms: 20_000, what: `${id} ${state}` },
+      { what: `${id} ${state}` },
     )
 })
 

@@ -12,7 +12,7 @@ describeStore('files of different ages', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     await installation.openWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const put = async (name: string, text: string) => {

@@ -31,7 +31,7 @@ describeStore('a file that stops fitting', engine => {
     installation = await openInstallation(engine)
     await installation.openWorkers({ roles: ['bulk'] })
     for (const [name, profile] of Object.entries(PROFILES)) await writeFile(at(`${name}.json`), JSON.stringify(profile))
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const at = (name: string) => join(installation.dataDir, name)
@@ -200,7 +200,7 @@ describeStore('a file that stops fitting', engine => {
       const found = await batch('pipe-tail')
       return found && stateOf(found, Date.now()) === 'FINISHED' && found
     }
-    expect(await until(finished, { ms: 20_000, what: 'the end of the batch' })).toMatchObject({
+    expect(await until(finished, { what: 'the end of the batch' })).toMatchObject({
       chunksDone: 2,
       rowsDone: 15,
     })

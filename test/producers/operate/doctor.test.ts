@@ -28,7 +28,7 @@ describeStore('doctor', engine => {
     installation = await openInstallation(engine)
     // The installation of a test writes this file with another mode.
     await chmod(installation.clientFile, 0o600)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   it('names a PostgreSQL that may lose what it has written, and says what it asks of one', async () => {
@@ -151,7 +151,7 @@ describeRedis('doctor of a Redis', () => {
     let installation: Installation
     beforeAll(async () => {
       installation = await openInstallation(engine)
-    }, 60_000)
+    })
     afterAll(() => installation?.close())
 
     it('is named by its policy and its AOF, though no role would start on it', async () => {
@@ -178,7 +178,7 @@ describeRedis('a full Redis', () => {
     let installation: Installation
     beforeAll(async () => {
       installation = await openInstallation(engine)
-    }, 60_000)
+    })
     afterAll(() => installation?.close())
 
     it('is critical for doctor and for status, though it answers', async () => {
@@ -208,7 +208,6 @@ describeRedis('a full Redis', () => {
         expect(absent.stderr).toContain('The queue server cannot be reached')
         expect([full.code, absent.code]).toEqual([1, 1])
       },
-      60_000,
     )
   })
 })

@@ -18,7 +18,7 @@ describeStore('status of a network', engine => {
     networked = await openNetworked(engine, { rate: 1, mdes: { ratePerSecond: 200 } })
     await networked.installation.openWorkers({ roles: ['interactive'] })
     gateway = await openGatewayFor(networked.installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await gateway?.close()
     await networked?.close()
@@ -38,12 +38,12 @@ describeStore('status of a network', engine => {
       gateway.put({ cardNumber: numberedPan(n), expiryMonth: 12, expiryYear: 2031 }, { token_scope: tokenScope })
     await Promise.all([1, 2, 3, 4].map(put))
     await until(async () => ((await networked.simulator.stats()).counts['throttled'] ?? 0) > 0, { what: 'a 429' })
-    await until(async () => (await look())?.state === 'warning', { ms: 5_000, what: 'the network is named' })
+    await until(async () => (await look())?.state === 'warning', { what: 'the network is named' })
     expect(await look()).toMatchObject({
       says: expect.stringMatching(/^mdes answers 429: [\d.]+ of 200 calls a second now, for \d+ m?s$/),
       next: expect.stringContaining('lower ratePerSecond in the scheme file'),
     })
-  }, 60_000)
+  })
 
   it('says nothing of rows of an older release, nor of a process that is gone', async () => {
     const { store } = networked.installation.vault

@@ -37,7 +37,7 @@ describeEngines('status', engine => {
   let leaveScheduler: () => Promise<void>
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(async () => {
     await leaveScheduler?.()
     await installation?.close()
@@ -77,7 +77,7 @@ describeEngines('status', engine => {
     const { store } = installation.vault
     workers = await installation.startWorkers()
     leaveScheduler = await startBeat({ store, log: installation.session.log }, { role: 'scheduler' })
-    await until(async () => (await look()).state === 'well', { ms: 20_000, what: 'status well' })
+    await until(async () => (await look()).state === 'well', { what: 'status well' })
     const { checks, processes } = await look()
     expect(checks.filter(({ state }) => state !== 'well')).toEqual([])
     expect(processes.map(({ role }) => role)).toEqual(['bulk', 'interactive', 'scheduler'])
@@ -89,7 +89,7 @@ describeEngines('status', engine => {
     const said = await cli(['status'], { env: installation.env })
     expect(said).toMatchObject({ status: 0, stderr: '' })
     expect(said.stdout).toMatch(/^store +well +PostgreSQL answered in \d+ ms and takes writes$/m)
-  }, 60_000)
+  })
 
   it('warns of a process that died and of releases that differ, until another takes its place', async () => {
     const { store } = installation.vault
@@ -193,7 +193,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     })
     await installation.queues.obliterate(resultsQueue(clientId))
     await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
-  }, 30_000)
+  })
 
   it('names the client that dropped envelopes claim to be from, and that the claim is not proved', async () => {
     const { queues, credentials } = installation
@@ -202,7 +202,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     const stranger = { ...forged, claims: { iss: `c${'x'.repeat(25)}` } }
     await put(queues, 'token-lifecycle', { jws: forge(credentials, stranger) })
     const says = async () => (await look()).named['envelopes']?.says ?? ''
-    await until(async () => (await says()).startsWith('2 envelopes'), { ms: 15_000, what: 'dropped envelopes' })
+    await until(async () => (await says()).startsWith('2 envelopes'), { what: 'dropped envelopes' })
     const { named } = await look()
     expect(named['envelopes']).toMatchObject({
       state: 'warning',
@@ -211,7 +211,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       ),
       next: expect.stringContaining('somebody else can write to the queue server'),
     })
-  }, 30_000)
+  })
 
   it('says how many jobs wait and for how long, by kind', async () => {
     await workers.close()
@@ -236,7 +236,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       if (name === 'queues') expect(named['store']).toMatchObject({ state: 'well' })
     }
     silent.close()
-  }, 30_000)
+  })
 
   // The queue plays no part in the other tests, so they run on one engine.
   if (engine.name === 'redis') return
@@ -315,20 +315,20 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     await store.transaction(async db => {
       await db.query({ text: 'lock table tokenmill.dropped_envelope in access exclusive mode' })
       const child = startCommand(['status'], { env: installation.env })
-      await child.line(/^store +well/m, { ms: 25_000 })
+      await child.line(/^store +well/m)
       await child.line(/these take longer: .*\benvelopes\b/, { stream: 'stderr' })
       expect(child.stdout()).not.toMatch(/^envelopes/m)
       expect((await child.exit).code).toBe(2)
       expect(child.stdout()).toMatch(/^envelopes +unknown +no answer within 4 s$/m)
     })
-  }, 40_000)
+  })
 
   it('ends as a process although a server hangs', async () => {
     const silent = await openSilent()
     const child = startCommand(['status'], {
       env: { ...installation.env, DATABASE_URL: `postgres://u:p@127.0.0.1:${silent.port}/d` },
     })
-    await child.line(/the store is away/, { ms: 25_000 })
+    await child.line(/the store is away/)
     const began = performance.now()
     expect((await child.exit).code).toBe(2)
     // The connection would be tried for ten seconds, but the command doesn't wait for it.

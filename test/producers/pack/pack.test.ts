@@ -105,7 +105,7 @@ describeStore('a sign-off pack', engine => {
       '--json',
     ])
     expect(key.code, key.stderr).toBe(0)
-  }, 120_000)
+  })
   afterAll(() => installation?.close())
 
   const BOTH = ['first.csv.pgp', 'second.csv.pgp']
@@ -114,7 +114,7 @@ describeStore('a sign-off pack', engine => {
     beforeAll(async () => {
       const made = await pack([...BOTH, '--migration', 'spring', '--no-total', '--out', 'plain.pack.json'])
       expect(made, made.stderr).toMatchObject({ code: 3, json: { rows: 10, exceptions: { rows: 2, open: 2 } } })
-    }, 60_000)
+    })
 
     it('counts the results by brand, expiry year, outcome and reason', async () => {
       const found = await read('plain.pack.json')
@@ -215,7 +215,7 @@ describeStore('a sign-off pack', engine => {
         ...['signature', 'form', 'pdf_digest'],
       ])
       expect(await failing('plain.pack.json')).toEqual([])
-    }, 60_000)
+    })
 
     it('tells a PDF that the client signed for another pack', async () => {
       const other = await pack([...BOTH, '--no-total', '--out', 'other.pack.json'])
@@ -228,7 +228,7 @@ describeStore('a sign-off pack', engine => {
       expect(await failing('plain.pack.json')).toEqual(['pdf_digest'])
       for (const pdf of pdfs) await copyFile(path(`kept${pdf}`), path(`plain.pack${pdf}`))
       expect(await failing('plain.pack.json')).toEqual([])
-    }, 60_000)
+    })
 
     it('is refused for results that are not those of their manifest', async () => {
       const name = 'second.csv.pgp.results.csv'
@@ -293,7 +293,7 @@ describeStore('a sign-off pack', engine => {
       await writeFile(path('decisions.csv'), DECISIONS.replace('c_8', 'c_9'))
       expect(await failing('spring.pack.json')).toEqual(['results_counts', 'decisions_digest'])
       await writeFile(path('decisions.csv'), DECISIONS)
-    }, 60_000)
+    })
 
     it('lists the rows that the total leaves out as exceptions, and takes decisions about them', async () => {
       await encrypted('kept.csv.pgp', [rowOf(21), rowOf(1).replace('122030', '112031').replace('c_1;', 'c_22;')])
@@ -309,7 +309,7 @@ describeStore('a sign-off pack', engine => {
       expect(total.vault.exceptions).toMatchObject({ rows: 1, by_reason: { expiry_differs: 1 } })
       expect(exceptions.listed_decided).toMatchObject([{ kind: 'total', line: 3, reference: 'c_22', by: 'Ann Lee' }])
       expect(await failing('kept.pack.json')).toEqual([])
-    }, 60_000)
+    })
 
     it('says that the totals differ where a card is missing', async () => {
       const digests = await theirDigests()
@@ -317,7 +317,7 @@ describeStore('a sign-off pack', engine => {
       const made = await pack([...args, ...words])
       expect(made, made.stderr).toMatchObject({ code: 3, json: { total: { equal: false } } })
       expect(pdfWords(await readFile(path('differs.pack.pdf')))).toContain('Total of both sides: DIFFERENT.')
-    }, 60_000)
+    })
 
     describe.each([
       { by: 'gpg', open: openGpg, missing: !hasGpg },
@@ -376,7 +376,6 @@ describeStore('a sign-off pack', engine => {
           await writeFile(path(record), text.replace('Their Security', 'Somebody else'))
           expect(await failing(name)).toEqual(['pdf_digest', 'counterparty'])
         },
-        60_000,
       )
     })
   })
@@ -404,7 +403,7 @@ describeStore('a sign-off pack', engine => {
       /no manifest of a dry run over/,
     )
     await refused([id, '--no-total', '--signature', 'x'], /go together/)
-  }, 60_000)
+  })
 
   it('holds where the files are gone, and says which', async () => {
     const name = 'gone.pack.json'
@@ -414,5 +413,5 @@ describeStore('a sign-off pack', engine => {
     expect(code).toBe(0)
     expect(json.checks).toMatchObject({ results_counts: 'absent', sums: 'holds' })
     expect(json.batches[0].checks).toMatchObject({ input_digest: 'absent', results_digest: 'absent', rows: 'holds' })
-  }, 60_000)
+  })
 })

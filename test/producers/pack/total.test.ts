@@ -117,7 +117,7 @@ describeEngines('the total of a migration', engine => {
     const two = await migrate('two.csv', second, '--on-conflict', 'keep')
     batches = [one.batchId, two.batchId]
     rows = [...one.sent, ...two.sent]
-  }, 120_000)
+  })
   afterAll(async () => {
     await client?.close()
     workers?.signal('SIGTERM')
@@ -207,7 +207,6 @@ describeEngines('the total of a migration', engine => {
       })
       expect(await again).toMatchObject({ sha256: total.sha256, rows: total.rows })
     },
-    60_000,
   )
 
   it('names rows whose token was deleted or got another number since', async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   }
   clientId = await add('shop', 'REPORT_REQUEST,REPORT_READ')
   await add('clerk', 'TOKEN_READ')
-}, 60_000)
+})
 afterAll(() => bench?.close())
 
 const scheduled = async () =>

@@ -90,7 +90,7 @@ describeOnRedis('a token whose date has passed', engine => {
         const found = await runsOf(installation, EXPIRY)
         return found[0]?.endedAt && found
       },
-      { ms: 20_000, what: 'the end of the sweep' },
+      { what: 'the end of the sweep' },
     )
     expect(run).toMatchObject({ state: 'SUCCEEDED', tokens: PASSED, businessDate: dayAfter(today, -1), reason: null })
     expect(await Promise.all(expired.map(standing))).toEqual(expired.map(() => 'SUSPENDED EXPIRED'))
@@ -130,7 +130,7 @@ describeOnRedis('a token whose date has passed', engine => {
       if (delivery.type === 'result') answers.push(delivery)
     })
     const own = await ask(undefined, { id, action: 'EXPIRE' })
-    const answer = await until(() => answers.find(({ jti }) => jti === own), { ms: 10_000 })
+    const answer = await until(() => answers.find(({ jti }) => jti === own))
     expect(answer).toMatchObject(unknown)
     const gateway = await openSystemDesk(installation, 'gateway')
     expect(await gateway.ask('token-lifecycle', { id, action: 'EXPIRE' })).toMatchObject(unknown)

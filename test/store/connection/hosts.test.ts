@@ -86,7 +86,6 @@ describe('of several hosts', () => {
       expect(upgraded, upgraded.stderr).toMatchObject({ status: 0 })
       expect(await bench.cli(['client', 'list'], { env })).toMatchObject({ status: 0 })
     },
-    60_000,
   )
 
   it('one that answers late is waited for by a process that has just begun', async () => {

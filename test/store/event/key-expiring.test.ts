@@ -22,7 +22,7 @@ describeStore('a key that should be replaced', engine => {
     installation = await openInstallation(engine)
     store = installation.vault.store
     madeAt = Date.now()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   async function newClient(name: string, roles: Role[]): Promise<string> {

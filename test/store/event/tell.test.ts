@@ -26,7 +26,7 @@ describeStore('an event', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     store = installation.vault.store
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   let next = 0

@@ -21,5 +21,5 @@ describeStore('the report of a batch', engine => {
     } finally {
       await installation.close()
     }
-  }, 60_000)
+  })
 })

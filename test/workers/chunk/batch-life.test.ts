@@ -60,7 +60,7 @@ describe('a batch', () => {
   }
   const state = async (batchId: string) => stateOf(await find(batchId), Date.now())
   const becomes = (batchId: string, wanted: string) =>
-    until(async () => (await state(batchId)) === wanted, { ms: 20_000, what: `${batchId} ${wanted}` })
+    until(async () => (await state(batchId)) === wanted, { what: `${batchId} ${wanted}` })
   const eventsOf = async (batchId: string) =>
     (
       await installation.vault.store.query<{ revision: number; data: Record<string, unknown> }>({
@@ -125,7 +125,7 @@ describe('a batch', () => {
     const id = newBatch()
     const first = await send(id, 0)
     const { store } = installation.vault
-    await until(async () => (await find(id)).chunksDone === 1, { ms: 10_000 })
+    await until(async () => (await find(id)).chunksDone === 1)
     // The rows are as that release left them.
     await store.query({ text: `update tokenmill.receipt set reasons = null where jti = $1`, values: [`${id}-0`] })
     await store.query({ text: `update tokenmill.batch set active_at = 'epoch' where batch_id = $1`, values: [id] })
@@ -147,7 +147,7 @@ describe('a batch', () => {
     expect(await pauseBatch(store, await find(id), BY)).toEqual({ refused: 'paused' })
     expect(await state(id)).toBe('PAUSED')
     const answer = send(id, 1, { extent })
-    await until(async () => (await installation.queues.depth('transaction-batch')).delayed === 1, { ms: 10_000 })
+    await until(async () => (await installation.queues.depth('transaction-batch')).delayed === 1)
     expect(await resumeBatch(store, await find(id), BY, Date.now())).toMatchObject({ done: { batchId: id } })
     expect(await answer).toMatchObject({ status: 'SUCCEEDED' })
     await becomes(id, 'FINISHED')
@@ -160,7 +160,7 @@ describe('a batch', () => {
     const cancelled = await cancelBatch(installation.vault.store, await find(id), BY)
     expect(cancelled).toMatchObject({ done: { rowsLeft: 3 } })
     expect((await send(id, 1, { extent })).counts).toMatchObject({ CANCELLED: 3, CREATED: 0 })
-    await until(async () => (await find(id)).chunksDone === 2, { ms: 10_000 })
+    await until(async () => (await find(id)).chunksDone === 2)
     expect(await state(id)).toBe('CANCELLED')
     expect((await find(id)).reasons).toMatchObject({ CANCELLED: { cancelled: 3 } })
     expect(await eventsOf(id)).toEqual([])

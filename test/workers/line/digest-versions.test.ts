@@ -58,5 +58,5 @@ describeOnRedis('a repeat', engine => {
     expect(await stored('after')).toMatchObject({ digestVersion: turned.version })
     expect(await send('after')).toBe('404 revision 1')
     await late.close()
-  }, 60_000)
+  })
 })

@@ -137,5 +137,5 @@ describeOnRedis('repeats of every kind', engine => {
     expect(await count('tokenmill.receipt_fill where is_filled')).toBe(1)
     await expectAnswered()
     expect(await count('tokenmill.receipt_key where day is not null')).toBe(then[0])
-  }, 120_000)
+  })
 })

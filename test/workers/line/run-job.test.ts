@@ -23,7 +23,7 @@ describeEngines('a job that fails while another copy of it ends', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine, { TOKENMILL_LOCK_SECONDS: '60' })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   it('is answered from the receipt of that copy, and leaves nothing in the failed set', async () => {
@@ -46,25 +46,25 @@ describeEngines('a job that fails while another copy of it ends', engine => {
     const ask = await tokenBatch(client.clientId, plan, { number: 0, lines })
     if (isRefusal(ask)) throw new Error('broken law: a chunk has its form')
     const answer = client.call('token-batch', ask.request, { jti: ask.jti, block: ask.block })
-    await until(async () => existsSync(`${file}.standing`), { ms: 20_000, what: 'the worker to stand still' })
+    await until(async () => existsSync(`${file}.standing`), { what: 'the worker to stand still' })
     const id = jobId(client.clientId, ask.jti)
     const job = await queues.get('token-batch', id)
     await queues.add('token-batch', { id: 'another_copy', data: job?.data })
     await installation.startWorkers({ roles: ['bulk'] })
     expect(await answer).toMatchObject({ records: [{ outcome: 'CREATED' }, { outcome: 'CREATED' }] })
     await writeFile(file, '')
-    await until(async () => !(await queues.has('token-batch', id)), { ms: 20_000, what: 'the job to end' })
+    await until(async () => !(await queues.has('token-batch', id)), { what: 'the job to end' })
     expect((await failedList(queues, 'token-batch')).map(({ code }) => code)).toEqual([])
     const { rows } = await vault.store.query({ text: 'select count(*)::int as n from tokenmill.token' })
     expect(rows).toEqual([{ n: 2 }])
-  }, 90_000)
+  })
 })
 
 describeStore('a job that is given up', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
   const never = new AbortController().signal
 
@@ -100,7 +100,7 @@ describeStore('a job that is given up', engine => {
       { status: 'SUCCEEDED', revision: 1 },
     ])
     expect((await failedList(installation.queues, 'transaction-batch')).map(({ jti }) => jti)).not.toContain('died-0')
-  }, 30_000)
+  })
 
   it('is worked and bisected once where it repeats a chunk with rows that failed', async () => {
     const world = await openWorld(installation)
@@ -124,7 +124,7 @@ describeStore('a job that is given up', engine => {
     expect(await runJob(chunkOf('repeated'), never, together)).toEqual({ failed: true, code: 'defect' })
     expect(seen).toEqual(['first', 'second', 'second', 'first'])
     expect(world.told.at(-1)).toMatchObject({ status: 'FAILED', revision: 0 })
-  }, 30_000)
+  })
 })
 
 it('a right that PostgreSQL denies is a fault of its own, and no defect', () => {

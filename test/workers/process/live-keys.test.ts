@@ -34,30 +34,29 @@ describeEngines('worker processes', engine => {
   it('sign a list of live keys where senders may read it, anew on a change and while nothing changes', async () => {
     const workers = await installation.startWorkers()
     const { store } = installation.vault
-    await until(async () => (await processes.listWorkers(store, 60_000)).length === 2, { ms: 20_000 })
+    await until(async () => (await processes.listWorkers(store, 60_000)).length === 2)
     if (engine.name === 'postgres') {
       expect(await installation.queues.notice('live-keys')).toEqual({ text: undefined, permitted: true })
     } else {
       const { signingKey } = installation.credentials
-      const first = await until(list, { ms: 20_000, what: 'a list' })
+      const first = await until(list, { what: 'a list' })
       expect(first.keys).toContain(keyHash(signingKey))
       expect(first.keys).toHaveLength(4)
-      const told = await until(async () => ((await list())?.features ?? []).length > 0 && list(), { ms: 20_000 })
+      const told = await until(async () => ((await list())?.features ?? []).length > 0 && list())
       expect(told?.features).toEqual(FEATURES)
       expect(await redis?.pttl(`${engine.prefix}:live-keys`)).toBeGreaterThan(LIVE_KEYS.lifeMs / 4)
       const later = await until(
         async () => (await list().then(found => found && found.seq > first.seq && found)) || undefined,
         {
-          ms: 20_000,
           what: 'a list without a change',
         },
       )
       expect(later.iat).toBeGreaterThan(first.iat)
       const second = await installation.addClient('second')
       const named = async () => (await list())?.keys?.includes(keyHash(second.credentials.signingKey))
-      await until(named, { ms: 20_000, what: 'the new key' })
+      await until(named, { what: 'the new key' })
       await clients.revoke(store, second.credentials.signingKey.clientId)
-      await until(async () => !(await named()), { ms: 20_000, what: 'a list without the revoked client' })
+      await until(async () => !(await named()), { what: 'a list without the revoked client' })
     }
     // A process announces its features only once it listens.
     const alone = (await processes.listWorkers(store, 60_000)).flatMap(({ kinds }) => kinds)
@@ -65,7 +64,7 @@ describeEngines('worker processes', engine => {
     for (const kind of alone) expect(heard?.get(kind), kind).toBe(1)
     await workers.close()
     expect(await processes.listWorkers(store, 60_000)).toEqual([])
-  }, 90_000)
+  })
 })
 
 describeStore('a turn to tell the list', engine => {

@@ -32,7 +32,7 @@ describeStore('the session of a worker process', engine => {
     await workers.snapshots()
     const [pid] = readdirSync('/proc').filter(name => isWorkerOfThisTest(name))
     const hasPriority = () => read(`/proc/${pid}/autogroup`).trimEnd().endsWith(` nice ${priority}`)
-    await until(hasPriority, { ms: 20_000, what: `the priority ${priority} of ${role}` }).finally(workers.close)
+    await until(hasPriority, { what: `the priority ${priority} of ${role}` }).finally(workers.close)
   }
 
   it.runIf(isGrouped)('has a low priority where it does bulk work', async () => {

@@ -51,13 +51,9 @@ describe('the settings of a worker process', () => {
   it.each([
     ['TOKENMILL_CONCURRENCY', 'many'],
     ['TOKENMILL_PROCESSES', 'many'],
-  ])(
-    'end the process with one line and 78 where %s is %s',
-    async (name, value) => {
-      const child = startScript(WORKER_SCRIPT, [], { env: { [name]: value } })
-      expect(await child.exit).toMatchObject({ code: 78 })
-      expect(child.stderr()).toBe(`tokenmill: ${name}: must be a number\n`)
-    },
-    60_000,
-  )
+  ])('end the process with one line and 78 where %s is %s', async (name, value) => {
+    const child = startScript(WORKER_SCRIPT, [], { env: { [name]: value } })
+    expect(await child.exit).toMatchObject({ code: 78 })
+    expect(child.stderr()).toBe(`tokenmill: ${name}: must be a number\n`)
+  })
 })

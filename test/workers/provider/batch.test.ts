@@ -31,7 +31,7 @@ describeStore('a batch of scheme tokens', engine => {
     networked = await openNetworked(engine, { rate: 200, latencyMs: 10 })
     await networked.installation.startWorkers()
     client = await networked.installation.connect()
-  }, 60_000)
+  })
   afterAll(() => networked?.close())
 
   async function send(
@@ -65,11 +65,11 @@ describeStore('a batch of scheme tokens', engine => {
     const { simulator } = networked
     const batchId = randomUUID()
     const sent = send('scheme-token', actions('ACTIVATE'), batchId)
-    await until(async () => (await simulator.stats()).tokens.all > 20, { ms: 20_000 })
+    await until(async () => (await simulator.stats()).tokens.all > 20)
     await simulator.kill9()
     kill9(childrenRunning('worker-process'))
     await simulator.restart()
-    await until(async () => (await simulator.stats()).tokens.all > 60, { ms: 40_000 })
+    await until(async () => (await simulator.stats()).tokens.all > 60)
     kill9(childrenRunning('worker-process'))
     expect(countOf(await sent)).toEqual({ UPDATED: CARDS })
     expect(await simulator.stats()).toMatchObject({
@@ -80,14 +80,14 @@ describeStore('a batch of scheme tokens', engine => {
     expect(countOf(await send('scheme-token', actions('ACTIVATE'), batchId))).toEqual({ UPDATED: CARDS })
     expect(countOf(await send('scheme-token', actions('ACTIVATE')))).toEqual({ UNCHANGED: CARDS })
     expect((await simulator.stats()).tokens.all).toBe(CARDS)
-  }, 120_000)
+  })
 
   it('is suspended, and deleted until the network has confirmed it', async () => {
     expect(countOf(await send('scheme-token', actions('SUSPEND')))).toEqual({ UPDATED: CARDS })
     expect((await networked.simulator.tokens()).every(({ state }) => state === 'SUSPENDED')).toBe(true)
     expect(countOf(await send('scheme-token', actions('DELETE')))).toEqual({ UPDATED: CARDS })
-    await until(async () => (await networked.simulator.stats()).tokens.live === 0, { ms: 30_000 })
-  }, 60_000)
+    await until(async () => (await networked.simulator.stats()).tokens.live === 0)
+  })
 
   it('names the facet that failed, record by record', async () => {
     const [bad] = await send('token-create', [cardOf(INELIGIBLE)])
@@ -110,8 +110,8 @@ describeStore('a batch of scheme tokens', engine => {
     const { live } = (await networked.simulator.stats()).tokens
     const cards = Array.from({ length: 40 }, (_, index) => cardOf(numberedPan(1_000 + index)))
     expect(countOf(await send('token-create', cards, randomUUID(), tokenScope))).toEqual({ CREATED: 40 })
-    await until(async () => (await networked.simulator.stats()).tokens.live === live + 40, { ms: 20_000 })
-  }, 30_000)
+    await until(async () => (await networked.simulator.stats()).tokens.live === live + 40)
+  })
 
   const run = (file: string, more: Partial<MigrateOptions> = {}) => {
     const { installation } = networked
@@ -149,9 +149,9 @@ describeStore('a batch of scheme tokens', engine => {
     const { store } = installation.vault
     const { clientId } = installation.credentials.signingKey
     const find = () => batches.find(store, clientId, `${summary.batchId}-s1`)
-    await until(async () => (await find())?.finishedAt != null, { ms: 20_000 })
+    await until(async () => (await find())?.finishedAt != null)
     expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3, rowsDone: 4 })
-  }, 30_000)
+  })
 
   it('ends where an older release, which left out chunks without tokens, began the file', async () => {
     const { installation } = networked
@@ -171,7 +171,7 @@ describeStore('a batch of scheme tokens', engine => {
     expect(await run(file, { batchId: 'begun' })).toMatchObject({ complete: true, rows: 5 })
     const { clientId } = installation.credentials.signingKey
     const find = () => batches.find(installation.vault.store, clientId, 'begun-s1')
-    await until(async () => (await find())?.finishedAt != null, { ms: 20_000, what: 'the batch to end' })
+    await until(async () => (await find())?.finishedAt != null, { what: 'the batch to end' })
     expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3 })
-  }, 60_000)
+  })
 })

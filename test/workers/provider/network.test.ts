@@ -148,7 +148,7 @@ describeStore('scheme tokens over HTTP', engine => {
     await networked.simulator.kill9()
     expect((await gateway.call('DELETE', path)).status).toBe(204)
     await networked.simulator.restart()
-    await until(async () => (await networked.simulator.stats()).tokens.live === live - 1, { ms: 30_000 })
+    await until(async () => (await networked.simulator.stats()).tokens.live === live - 1)
   })
 
   it('stand beside third-party tokens, which are named as the third party names them', async () => {

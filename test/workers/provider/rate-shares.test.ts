@@ -62,9 +62,9 @@ describeStore('shares of a granted rate', engine => {
     most = 0
     expect(total()).toBeLessThan(30)
     a.waiting.bulk = 1_000
-    await until(() => a.limit === 193.5, { ms: 3_000 })
+    await until(() => a.limit === 193.5)
     b.waiting.bulk = 1_000
-    await until(() => a.limit === 97 && b.limit === 97, { ms: 4_000 })
+    await until(() => a.limit === 97 && b.limit === 97)
     i.waiting.interactive = 12.5
     await until(() => i.limit === 50 && a.limit === 75 && b.limit === 75, { ms: 4_000 })
     a.waiting.bulk = 0
@@ -80,7 +80,7 @@ describeStore('shares of a granted rate', engine => {
   it('go back at once when a process ends', async () => {
     const [a, b] = [await join(false), await join(false)]
     b.waiting.bulk = 1_000
-    await until(() => b.limit > 190, { ms: 3_000 })
+    await until(() => b.limit > 190)
     await b.shares.close()
     expect(b.limit).toBe(0)
     a.waiting.bulk = 1_000
@@ -91,7 +91,7 @@ describeStore('shares of a granted rate', engine => {
     const [a, b] = [await join(false), await join(false)]
     a.waiting.bulk = 1_000
     b.waiting.bulk = 1_000
-    await until(() => a.limit === 100 && b.limit === 100, { ms: 4_000 })
+    await until(() => a.limit === 100 && b.limit === 100)
     most = 0
     await b.store.close()
     await until(() => b.limit === 0, { ms: 7_000 })
@@ -105,7 +105,7 @@ describeStore('shares of a granted rate', engine => {
     const place = randomUUID()
     const dead = await join(false, place)
     dead.waiting.bulk = 1_000
-    await until(() => dead.limit === GRANTED, { ms: 4_000 })
+    await until(() => dead.limit === GRANTED)
     await dead.store.close()
     open.splice(0)
     const next = await join(false, place)

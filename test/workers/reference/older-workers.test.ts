@@ -14,7 +14,7 @@ describeStore('a release', engine => {
     installation = await openInstallation(engine)
     client = await installation.connect()
     owners = openOwners(installation, client)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   it('waits in its queue until a worker listens that knows it', async () => {

@@ -31,7 +31,7 @@ describeStore('an owner', engine => {
     client = await installation.connect()
     owners = openOwners(installation, client)
     endpointId = await subscribe(installation)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   /** Makes a token of a new card, with the owners Anna and Ben. */

@@ -76,7 +76,7 @@ describeStore('jobs that are worked at the same time', engine => {
     drop = database.drop
     together = await openSide(engine)
     single = await openSide({ ...engine, prefix: '{single}', databaseUrl: database.url })
-  }, 120_000)
+  })
   afterAll(async () => {
     await together?.installation.close()
     await single?.installation.close()

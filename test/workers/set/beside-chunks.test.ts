@@ -21,7 +21,7 @@ describeStore('single jobs', engine => {
     installation = await openInstallation(engine)
     const first = await openWorld(installation)
     worlds = [first, await openWorld(installation, { beside: first })]
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
   })
@@ -93,7 +93,7 @@ describeStore('single jobs', engine => {
     }
     expect(await deadlocks()).toBe(0)
     expect(await written()).toBeGreaterThan(ROUNDS)
-  }, 120_000)
+  })
 
   it('that could be a guess too many in their set are refused, and no more are counted than are permitted', async () => {
     const guessesMax = 10
@@ -115,5 +115,5 @@ describeStore('single jobs', engine => {
       text: `select misses from tokenmill.guess where digits = '411111874242'`,
     })
     expect(rows).toEqual([{ misses: guessesMax }])
-  }, 60_000)
+  })
 })

@@ -89,7 +89,7 @@ describeEngines('results of a sender that reads sets', engine => {
       return waiting + active + delayed === 0
     })
     await reader.close()
-  }, 120_000)
+  })
 
   it('that waited in the outbox come one by one, and once', async () => {
     const { store } = installation.vault
@@ -99,5 +99,5 @@ describeEngines('results of a sender that reads sets', engine => {
     await workers.close()
     expect(again.sets).toBe(0)
     expect(new Set(again.results.map(({ result_id }) => result_id)).size).toBe(JOBS)
-  }, 120_000)
+  })
 })

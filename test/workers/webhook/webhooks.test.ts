@@ -38,12 +38,12 @@ describeEngines('webhooks', engine => {
     receiver = await openReceiver()
     await installation.startWorkers({ script: SCRIPT, roles: ['interactive'], processes: 1 })
     schedule = await openScheduleFor(installation, { settings: { webhookLeaseMs: LEASE_MS } })
-  }, 60_000)
+  })
   afterAll(async () => {
     await schedule?.close()
     await installation?.close()
     await receiver?.close()
-  }, 60_000)
+  })
 
   interface Subscribed {
     endpointId: string

@@ -62,7 +62,7 @@ describeStore('a batch over HTTP', engine => {
         const status = await show(id, options)
         return status['finished'] === true && status
       },
-      { ms: 30_000, what: `batch ${id}` },
+      { what: `batch ${id}` },
     )
   const leftOf = async () => [
     await query('select from tokenmill.intake'),
@@ -288,7 +288,6 @@ describeStore('a batch over HTTP', engine => {
         expect((await post(`&batch_id=${id}`, bodyOf(from, ROWS), { headers })).status).toBe(202)
         expect((await show(id))['counts']).toEqual(status['counts'])
       },
-      60_000,
     )
 
     it('tells its progress as events, whatever was seen before, and ends with `finished`', async () => {

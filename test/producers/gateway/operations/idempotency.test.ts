@@ -192,9 +192,7 @@ describeEngines('without an answer in time', engine => {
     await installation.openWorkers({ roles: ['interactive'] })
     const repeat = async () => (await caller.call('PUT', CARD, { body, headers: key('undone') })).body
     // Until then the reversal is still due.
-    const again = await until(async () => [await repeat()].find(said => said['reversal_status'] !== 'REQUIRED'), {
-      ms: 20_000,
-    })
+    const again = await until(async () => [await repeat()].find(said => said['reversal_status'] !== 'REQUIRED'))
     expect(again).toMatchObject({ code: 500, reversal_status: 'COMPLETED' })
     await until(async () => {
       const { waiting, active, delayed } = await installation.queues.depth('token-create')

@@ -180,7 +180,7 @@ describeStore('a gateway older than its workers', engine => {
 where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
         [places.map(place => place.split('/').at(-1))],
       )
-    await until(async () => (await states()).length === 2, { ms: 30_000 })
+    await until(async () => (await states()).length === 2)
     expect(await states()).toMatchObject([{ code: 400 }, { code: 500 }])
     await installation.queues.obliterate('token-lifecycle')
   })
@@ -223,7 +223,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
       expect((await caller.call('POST', `${BATCHES}${search}`, { headers: CSV, body: rows })).status).toBe(202)
     }
     const lineOf = async (id: string) => {
-      await until(async () => (await caller.call('GET', `${BATCHES}/${id}`)).body['finished'] === true, { ms: 30_000 })
+      await until(async () => (await caller.call('GET', `${BATCHES}/${id}`)).body['finished'] === true)
       return (await caller.call('GET', `${BATCHES}/${id}/results`)).text.trimEnd().split('\n')[1]
     }
     await start('chunk')

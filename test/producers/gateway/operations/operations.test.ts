@@ -44,7 +44,7 @@ describeOnRedis('a write that prefers to be answered later', engine => {
         const { body } = await caller.call('GET', `${OPERATIONS}/${id}`)
         return body['status'] !== 'PENDING' && body
       },
-      { ms: 15_000, what: `operation ${id}` },
+      { what: `operation ${id}` },
     )
 
   let late: Record<string, unknown>
@@ -181,7 +181,7 @@ describeOnRedis('a write that prefers to be answered later', engine => {
 
     it('without anybody asking, the answer alone erases the envelope', async () => {
       const id = idOf(await caller.put(VISA, {}, { headers: later() }))
-      expect(await until(async () => (await stored(id))?.jws === null && stored(id), { ms: 10_000 })).toMatchObject({
+      expect(await until(async () => (await stored(id))?.jws === null && stored(id))).toMatchObject({
         state: 'ANSWERED',
       })
     })

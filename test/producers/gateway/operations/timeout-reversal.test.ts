@@ -49,12 +49,12 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
   const reversals = openTimeoutReversals(deps)
   const before = listening()
   expect(await reversals.reverse(CALLER, operationOf(true), 'digest')).toBe('REQUIRED')
-  await until(() => offered >= 8, { ms: 30_000, what: 'eight offers' })
+  await until(() => offered >= 8, { what: 'eight offers' })
   // One listener for each of the waiting offers to queue and store, and the two of the wait for both.
   expect(listening() - before).toBeLessThanOrEqual(4)
   expect(reversals.pending()).toBe(1)
   await reversals.close()
-  await until(() => listening() - before <= 2, { ms: 10_000, what: 'nothing listens' })
+  await until(() => listening() - before <= 2, { what: 'nothing listens' })
 })
 
 function openReversals() {

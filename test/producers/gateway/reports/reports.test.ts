@@ -665,7 +665,7 @@ where report_uid = $1`,
             if (answer.status === 404) expect(answer.body['message']).toMatch(/INITIATED|PROCESSING_STARTED/)
             return answer.status !== 404 && answer
           },
-          { ms: 25_000, what: `report ${uid}` },
+          { what: `report ${uid}` },
         )
 
       it('becomes SUCCESSFUL under the uid that it was given, and can be downloaded', async () => {
@@ -735,13 +735,10 @@ where report_uid = $1`,
         const one = await ask(body, { authorization })
         expect(one.status).toBe(202)
         const uid = String(one.body['reportUid'])
-        await until(async () => /FAILED/.test(String((await get(uid, {}, authorization)).body['message'])), {
-          ms: 20_000,
-        })
+        await until(async () => /FAILED/.test(String((await get(uid, {}, authorization)).body['message'])))
         await entities([ENTITY, lost])
         // The report has the same uid if the envelope was refused, and another one if the job was.
         await until(async () => (await ask(body, { authorization })).body['status'] === 'SUCCESSFUL', {
-          ms: 30_000,
           what: 'the report, once everybody knows that the client has its entity back',
         })
       })

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
+import { until } from '../../../support/until.ts'
 import { basicOf, CARD, type Caller, openGatewayFor } from '../bundle.ts'
 
 const VISA = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030 }
@@ -36,14 +37,18 @@ describeEngines('a gateway', engine => {
     await caller.put(VISA)
     await caller.call('GET', `${NOBODY}?card=4111111111111111`)
     await caller.call('GET', '/oidc/4111111111111111')
-    const text = await (await fetch(`http://127.0.0.1:${caller.gateway.opsPort}/metrics`)).text()
+    let text = ''
     const requests = (method: string, route: string, status: number) =>
       new RegExp(
         `^tokenmill_http_request_seconds_count\\{method="${method}",route="${route}",status="${status}",process="gateway"\\} (\\d+)`,
         'm',
       ).exec(text)?.[1]
+    // A request is counted once its answer is sent, when its caller may have it already.
+    await until(async () => {
+      text = await (await fetch(`http://127.0.0.1:${caller.gateway.opsPort}/metrics`)).text()
+      return Number(requests('GET', 'unknown', 404)) > 0
+    })
     expect(requests('GET', '/oidc/api/v2/card/:id', 404)).toBe('1')
-    expect(Number(requests('GET', 'unknown', 404))).toBeGreaterThan(0)
     expect([requests('PUT', '/oidc/api/v2/card', 200), requests('PUT', '/oidc/api/v2/card', 500)]).toEqual(['1', '0'])
     expect(text).toMatch(/^tokenmill_gateway_answer_seconds_count\{kind="token-create",process="gateway"\} 1$/m)
     expect(text).toMatch(

@@ -125,9 +125,9 @@ describe('a challenge', () => {
       text: 'update tokenmill.authentication set pending_until = $2 where authentication_id = $1',
       values: [id, new Date(Date.now() - CHALLENGE_MS)],
     })
-    await until(async () => (await retrieve(id))['pares_status'] === 'U', { ms: 10_000 })
+    await until(async () => (await retrieve(id))['pares_status'] === 'U')
     expect(await retrieve(id)).toMatchObject({ error_no: '513' })
-    await until(() => told.some(one => one.type === 'event' && one.subject['authentication_id'] === id), { ms: 15_000 })
+    await until(() => told.some(one => one.type === 'event' && one.subject['authentication_id'] === id))
   })
 })
 
@@ -281,7 +281,7 @@ describe('what a client is told', () => {
     const { back } = await challenge(challenged.answer, { code: CODE })
     const { jwt } = await comeBack(back['cres'] ?? '')
     await validate(challenged.id, jwt)
-    await until(() => eventsOf(ended.id).length > 0 && eventsOf(challenged.id).length > 0, { ms: 15_000 })
+    await until(() => eventsOf(ended.id).length > 0 && eventsOf(challenged.id).length > 0)
     expect(eventsOf(pending.id)).toEqual([])
     for (const { id, answer } of [ended, challenged]) {
       const [event, ...others] = eventsOf(id)

@@ -20,7 +20,7 @@ describeStore('source references over HTTP', engine => {
     installation = await openInstallation(engine)
     await installation.openWorkers({ roles: ['interactive'] })
     gateway = await openGatewayFor(installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await gateway?.close()
     await installation?.close()

@@ -17,7 +17,7 @@ describeStore('failed rows of standard input', engine => {
       text: `create function tokenmill.fail() returns trigger language plpgsql as $$ begin raise exception 'made to fail'; end $$`,
     })
     await writeFile(at('only.txt'), ['r_0', 'r_1', 'r_2', 'r_3', 'r_4'].join('\n'))
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
   beforeEach(() =>
     installation.vault.store.query({
@@ -68,7 +68,7 @@ describeStore('failed rows of standard input', engine => {
     const rest = await start('goes-on', all).ended()
     expect(rest, rest.stderr).toMatchObject({ code: 0, json: { complete: true, rows: 5, created: 5, failed: 0 } })
     expect(await outcomes('goes-on')).toMatchObject({ r_2: 'CREATED', r_3: 'CREATED', r_4: 'CREATED' })
-  }, 120_000)
+  })
 
   it('stop a run that sent its last chunk once more, and the same command writes their new outcome', async () => {
     const skipped = Array.from({ length: 510 }, (_, n) => `s_${n},${testPan(2_500 + n)},12/30,Ada`)
@@ -79,12 +79,12 @@ describeStore('failed rows of standard input', engine => {
         ends => ends['r_3'] === 'FAILED',
         () => false,
       )
-    await until(isWritten, { ms: 30_000, what: 'the failed row' })
+    await until(isWritten, { what: 'the failed row' })
     await mend()
     const stopped = await run.ended()
     expect(stopped).toMatchObject({ code: 1, stderr: expect.stringMatching(/were decided again.*same command again/) })
     const rest = await start('tail', all).ended()
     expect(rest, rest.stderr).toMatchObject({ code: 0, json: { complete: true, created: 4, failed: 0, skipped: 510 } })
     expect(await outcomes('tail')).toMatchObject({ r_3: 'CREATED', s_509: 'SKIPPED' })
-  }, 120_000)
+  })
 })

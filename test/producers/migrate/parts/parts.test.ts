@@ -12,7 +12,7 @@ describeStore('a migration of several files', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     await installation.openWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const migrate = async (args: string[]) => {
@@ -73,7 +73,7 @@ describeStore('a migration of several files', engine => {
         parts: [{ state: 'finished_before', rejected: 1 }, { state: 'finished_before' }, { state: 'complete' }],
       },
     })
-  }, 60_000)
+  })
 
   it('refuses parts of the same content, and options that are for one file, before anything is sent', async () => {
     const one = join(installation.dataDir, 'same-1.csv')
@@ -99,7 +99,7 @@ describeStore('a migration of several files', engine => {
         code: 64,
         stderr: expect.stringMatching(text),
       })
-  }, 60_000)
+  })
 
   it('goes on with the other parts after rows were rejected, and stops where one part stops', async () => {
     const wrong = await part(
@@ -116,7 +116,7 @@ describeStore('a migration of several files', engine => {
     const done = await migrate(words)
     expect(done, done.stderr).toMatchObject({ code: 3, json: { complete: true, rejected: 60, created: 1 } })
     expect(done.json.parts[0]).toMatchObject({ reasons: { REJECTED: { pan_format: 60 } } })
-  }, 60_000)
+  })
 
   it('compares each part with its rehearsal, also one that was finished before', async () => {
     const one = await part('expect-1.csv', ['h,5105105105105100,12/30'])
@@ -141,5 +141,5 @@ describeStore('a migration of several files', engine => {
       expect(done.stderr).toMatch(/expect-1\.csv: as expected by .*expect-1\.csv\.dry-run/)
       expect(done.stderr).toMatch(/expect-2\.csv: CREATED: 1 expected, 0 found/)
     }
-  }, 60_000)
+  })
 })
