@@ -179,9 +179,9 @@ async function openKeys({ config, log }: Session, { store, database }: OpenedSto
   return { installationId: known.installationId, keks, ring }
 }
 
-/** How many connections the PostgreSQL engine needs: three per worker, and two for producers. */
+/** How many connections the PostgreSQL engine needs: three per worker, one that listens for all, and two for producers. */
 function queueConnections(workers: number): number {
-  return 3 * workers + 2
+  return workers > 0 ? 3 * workers + 3 : 2
 }
 
 /** Opens the queues, on Redis or else in `database`. `workers`: how many queues this process listens to. */

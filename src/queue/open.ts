@@ -14,7 +14,7 @@ export async function openRedis(urls: string[], options: QueueOptions): Promise<
 
 /**
  * Opens the queues on PostgreSQL. `pool` is for the queues alone: search_path=bullmq, keepAlive, and three connections
- * per worker plus two.
+ * per worker plus three, or two without workers.
  */
 export async function openPostgres(pool: PgPoolLike, options: QueueOptions): Promise<Queues> {
   return openQueues(await connectPostgres(pool, options), options)

@@ -1,17 +1,27 @@
 // BullMQ's PostgreSQL backend on a pool that the caller owns. It imports no PostgreSQL driver, and uses no table of
 // tokenmill.
-import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
+import {
+  type BackendFactory,
+  createPostgresBackend,
+  type IQueueBackend,
+  LATEST_SCHEMA_VERSION,
+  runMigrations,
+} from 'bullmq'
 import { ConfigError } from '../config.ts'
 import type { EngineBackend } from './backend.ts'
 import { toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, QueueOptions } from './engine.ts'
+import { addByOneStatement } from './put-rows.ts'
+import { shareListening } from './shared-listen.ts'
 
 const CALL_MS = 5_000
 /**
- * The most connections that a worker holds at once: one for LISTEN, one for fetching, one for finishing and renewing.
+ * The most connections that a worker holds at once: one by whose name others see it, one for fetching, one for
+ * finishing and renewing.
  */
 const CLIENTS_PER_WORKER = 3
-const CLIENTS_OF_PRODUCERS = 2
+/** One listens for all workers, two are the producers'. */
+const OTHER_CLIENTS = 3
 /** PostgreSQL truncates an application_name to this length. */
 const NAME_BYTES = 63
 
@@ -75,8 +85,19 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
   })
 
   // BullMQ adds a listener per queue to the pool and never removes it, so it gets a pool whose `on` does nothing.
-  const quiet = { ...bound(pool), options: pool.options, on: () => quiet, removeAllListeners: () => quiet }
-  const access = { connection: quiet, backend: createPostgresBackend as never }
+  const quiet = {
+    ...bound(pool),
+    connect: shareListening(() => pool.connect()),
+    options: pool.options,
+    on: () => quiet,
+    removeAllListeners: () => quiet,
+  }
+  const openBackend: BackendFactory<IQueueBackend, object> = (name, bullOptions, more) => {
+    const opened = createPostgresBackend(name, bullOptions as never, more)
+    addByOneStatement(opened, name, (text, values) => pool.query(text, values))
+    return opened
+  }
+  const access = { connection: quiet, backend: openBackend }
   let workers = 0
 
   return {
@@ -87,7 +108,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
     consumer: () => access,
     admit() {
       const clientsMax = pool.options.max ?? 10
-      const needed = (workers + 1) * CLIENTS_PER_WORKER + CLIENTS_OF_PRODUCERS
+      const needed = (workers + 1) * CLIENTS_PER_WORKER + OTHER_CLIENTS
       if (needed > clientsMax) {
         throw new ConfigError(`the queue pool has ${clientsMax} connections, but ${workers + 1} workers need ${needed}`)
       }
@@ -147,7 +168,6 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
 
 function bound(pool: PgPoolLike) {
   return {
-    connect: () => pool.connect(),
     query: (text: string, params?: unknown[]) => pool.query(text, params),
     end: () => pool.end(),
   }

@@ -6,6 +6,7 @@ import {
   createCipheriv,
   createDecipheriv,
   createPublicKey,
+  createSecretKey,
   constants as crypto,
   diffieHellman,
   generateKeyPairSync,
@@ -55,7 +56,8 @@ export function openJwe(text: string, privateKey: KeyObject, alg: JweAlg, bytesM
       alg === 'RSA-OAEP-256'
         ? unwrapKey(encryptedKey, privateKey, keyBytes)
         : agreeKey(encryptedKey, privateKey, header, enc)
-    const decipher = createDecipheriv(cipher, cek, iv, { authTagLength: TAG_BYTES })
+    // Node takes bytes for a key only after two exceptions, too: they take it 10 µs.
+    const decipher = createDecipheriv(cipher, createSecretKey(cek), iv, { authTagLength: TAG_BYTES })
     decipher.setAAD(Buffer.from(encodedHeader, 'latin1'))
     decipher.setAuthTag(tag)
     const plain = decipher.update(ciphertext)
@@ -73,7 +75,7 @@ export function sealJwe(plain: Buffer, publicKey: KeyObject, extra: Record<strin
     publicKey.asymmetricKeyType === 'rsa' ? wrapNewKey(publicKey) : agreeNewKey(publicKey, enc)
   const header = Buffer.from(JSON.stringify({ ...parameters, enc, ...extra })).toString('base64url')
   const iv = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHERS[enc].cipher, cek, iv, { authTagLength: TAG_BYTES })
+  const cipher = createCipheriv(CIPHERS[enc].cipher, createSecretKey(cek), iv, { authTagLength: TAG_BYTES })
   cipher.setAAD(Buffer.from(header, 'latin1'))
   const ciphertext = cipher.update(plain)
   cipher.final()
@@ -122,13 +124,27 @@ const oaep = (key: KeyObject) => ({ key, padding: crypto.RSA_PKCS1_OAEP_PADDING,
 
 function unwrapKey(encryptedKey: Buffer, privateKey: KeyObject, keyBytes: number): Buffer {
   try {
-    const cek = privateDecrypt(oaep(privateKey), encryptedKey)
+    const cek = withoutStackTraces(() => privateDecrypt(oaep(privateKey), encryptedKey))
     if (cek.length === keyBytes) return cek
   } catch {
     // RFC 7516, 11.5: go on with a random key, so that a wrong wrapping and a wrong tag run through the same code in
     // the same time.
   }
   return randomBytes(keyBytes)
+}
+
+/**
+ * Node finds out by two exceptions, which it catches itself, that the options of a decryption aren't a key. The stack
+ * traces of these exceptions take a tenth of the time of the decryption. `work` must be synchronous.
+ */
+function withoutStackTraces<T>(work: () => T): T {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 0
+  try {
+    return work()
+  } finally {
+    Error.stackTraceLimit = limit
+  }
 }
 
 function wrapNewKey(publicKey: KeyObject) {

@@ -71,11 +71,11 @@ describe('opening PostgreSQL', () => {
 
   it('refuses the worker for which the connections of the pool would not do, and takes it after another has gone', async () => {
     await upgrade(database.url)
-    const queues = await open(8)
+    const queues = await open(9)
     const work = () => queues.work('p-budget', recorder().handler, { concurrency: 1 })
     const workers = [work(), work()]
     expect(work).toThrow(ConfigError)
-    expect(work).toThrow(/8 connections, but 3 workers need 11/)
+    expect(work).toThrow(/9 connections, but 3 workers need 12/)
     await workers[0]?.close(1_000)
     workers.push(work())
     await Promise.all(workers.map(worker => worker.close(1_000)))

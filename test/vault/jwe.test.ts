@@ -52,6 +52,16 @@ const parts = (text: string) => text.split('.') as [string, string, string, stri
 const withPart = (text: string, index: number, part: string) => parts(text).with(index, part).join('.')
 
 describe('an encrypted card as JWE', () => {
+  it('leaves the limit of stack traces as it was, opened or not', async () => {
+    const text = await seal(rsa, { alg: 'RSA-OAEP-256', enc: 'A256GCM' })
+    const limit = Error.stackTraceLimit
+    expect(openJwe(text, privateKey(rsa), 'RSA-OAEP-256', 4_096)?.plain.toString()).toBe(CARD_TEXT)
+    expect(Error.stackTraceLimit).toBe(limit)
+    expect(openJwe(withPart(text, 1, b64('no key')), privateKey(rsa), 'RSA-OAEP-256', 4_096)).toBeUndefined()
+    expect(Error.stackTraceLimit).toBe(limit)
+    expect(limit).toBeGreaterThan(0)
+  })
+
   it('is opened in every permitted pair of algorithms', async () => {
     for (const enc of ['A256GCM', 'A128GCM']) {
       expect(await open(await seal(rsa, { alg: 'RSA-OAEP-256', enc }), rsa)).toBe(CARD_TEXT)
