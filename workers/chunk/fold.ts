@@ -70,7 +70,7 @@ export interface KeyedOutcome extends RecordOutcome {
   /** The token was the owner's before, and is now linked to the record's card. */
   relinked?: boolean
   giver?: Giver
-  /** The number of the owner's token was changed later. */
+  /** The record comes too late only because a later giver changed the number of the owner's token. */
   outdated?: boolean
 }
 

@@ -25,7 +25,7 @@ export interface ClaimingOutcome extends RecordOutcome {
   relinked?: boolean
   /** Default: the giver of the whole batch. */
   giver?: Giver
-  /** A later giver has changed the number of the owner's token. */
+  /** The record comes too late only because a later giver changed the number of the owner's token. */
   outdated?: boolean
 }
 

@@ -34,7 +34,10 @@ interface Recording<Action extends ProviderAction, Known, Result> {
   lease: Lease
 }
 
-/** Throws `LostRace` if the job has ended meanwhile, or an action's token has changed. */
+/**
+ * Throws `LostRace` if the job has got a receipt meanwhile (not checked for a job that may have one), or if an action
+ * isn't valid any more (`ActionRules.hold`).
+ */
 export async function recordIntents<Action extends ProviderAction, Known, Result>(
   db: Db,
   recording: Recording<Action, Known, Result>,

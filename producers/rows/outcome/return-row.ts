@@ -16,7 +16,7 @@ export interface ReturnWriter {
   textOf(rows: readonly FileRow[], given: readonly Row[], showsCard?: CardDetector): string
 }
 
-/** `keptAt`: the place of the shape's first field among the texts that a row keeps. */
+/** `keptAt`: where, among the texts that a row keeps, those of the shape's columns with `from` begin. */
 export function returnWriter(shape: ReturnShape, keptAt: number): ReturnWriter {
   const lineOf = lineWriter(shape)
   let next = keptAt
