@@ -1,6 +1,7 @@
-// The client's file: the sender's name, the key with which it signs, the public keys to which it encrypts, and the
-// installation's public keys, which verify its results. `client add --json` prints this file and `--client FILE` takes
-// it. A producer needs nothing else of the installation but a queue server.
+// The client's file: the sender's name, the installation's public keys, which verify its results, and the names of other
+// files: of the key with which it signs, and of the public keys to which it encrypts. `client add --json` prints this
+// file and `--client FILE` takes it. With these files a producer needs nothing else of the installation but a queue
+// server.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'

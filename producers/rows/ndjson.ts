@@ -97,7 +97,7 @@ function cellReader(options: ColumnOptions): ReadText {
 
   const isUnknown = (key: string) => placeOf(key) === undefined
 
-  /** The cells of a rejected row: its reference, if the row has one, and nothing else. */
+  /** The cells of a rejected row: its reference alone; none if a key occurs twice, or not exactly one means it. */
   const cellsOfReference = (text: string, record: Record<string, unknown> = {}): readonly string[] => {
     const keys = Object.keys(record)
     const named = keys.filter(key => placeOf(key)?.own === at.reference)

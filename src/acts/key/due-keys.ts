@@ -25,7 +25,7 @@ export async function listDue(db: Db, now: number): Promise<DueKey[]> {
     const purpose = PURPOSES.find(known => known === name)
     if (!purpose || state !== 'ACTIVE' || activatedAt === null) return []
     const why = seals >= FULL_SEALS ? 'seals' : isExpiring(purpose, activatedAt, now) ? 'cryptoperiod' : undefined
-    // A key whose values others keep is replaced only after a compromise, not because of a date.
+    // The key `analytics` is listed, too, but isn't replaced because of its date: others keep the values that it made.
     const turns = !TURNING[purpose].changesValues
     return why ? [{ purpose, version, why, replaceBy: replaceBy(purpose, activatedAt), turns }] : []
   })

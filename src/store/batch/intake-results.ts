@@ -8,7 +8,7 @@ export interface ChunkEnd {
   /** The status of a chunk that ended without a receipt. */
   code: number | null
   reason: string | null
-  /** JSON: `[line, reference?]` of each record; null if a receipt holds the outcomes. */
+  /** JSON: `[line, reference?]` of each record; null if the chunk ended by its receipt. */
   lines: string | null
   /** The receipt's outcomes, packed (src/job/chunk-outcomes.ts). */
   outcomes: string | null

@@ -133,7 +133,7 @@ export function claim(
 
 const lockOf = (requestKey: Buffer): string => requestKey.toString('hex', 0, 16)
 
-/** The stored report that answers this request. */
+/** The newest stored report of the same request that succeeded after its period had ended. It answers a new request. */
 async function findAnswer(db: Db, requestKey: Buffer): Promise<StoredReport | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.report where request_key = $1 and status = 'SUCCESSFUL' and period_closed

@@ -25,7 +25,10 @@ export interface KeySource<Row extends KeyRow> {
    * this function seals aren't counted (for a process that only opens).
    */
   reserve?: ((purpose: string, version: number, seals: number) => Promise<boolean>) | undefined
-  /** The process reads the rows again and again, though it reserves no seals. */
+  /**
+   * Set if the process calls `refresh` again and again though it reserves no seals. Then `forHash` refuses a key after
+   * `AFRESH_MS` without a `refresh`, as it does with `reserve`.
+   */
   isFollowed?: boolean
 }
 
