@@ -28,6 +28,7 @@ const HANDLERS: { [K in Kind]: HandlerFor<K> | null } = {
   'scheme-token': schemeToken,
   'transaction-batch': transactionBatch,
   'manifest-total': manifestTotal,
+  act: null,
   reference,
   report,
   reversal,

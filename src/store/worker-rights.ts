@@ -7,6 +7,8 @@ const ALL = 'select, insert, update, delete'
 
 /** By table; a new table has to be named here. An empty text: none. */
 export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
+  // Retention removes old ones.
+  act_nonce: 'select, insert, update (audit_id), delete',
   audit: 'select, insert (actor, action, subject, detail, host, outcome)',
   audit_chain: 'select, update',
   authentication: ALL,
@@ -52,6 +54,10 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   operation: 'select',
   order: 'select, insert, update',
   outbox: ALL,
+  // A person enrols by an invite, and uses a passkey. An operator's command invites and revokes.
+  invite: 'select, update (used_at, mac, mac_version)',
+  person: 'select, insert, update (mac, mac_version)',
+  person_credential: 'select, insert, update (sign_count, last_used_at, mac, mac_version)',
   process: ALL,
   receipt: 'select, insert, update',
   // The scheduler continues a filling that an upgrade broke off.

@@ -96,6 +96,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   // Card data is opened in the vault; a whole file is decrypted, as a stream, by the producer that reads it.
   openpgp: ['src/vault', 'src/job', 'producers/rows/openpgp'],
   canonicalize: ['src/job'],
+  cborg: ['src/vault/passkey'],
   'shamir-secret-sharing': ['src/vault/shares'],
   commander: ['cli'],
   'csv-parse': ['producers/rows', 'producers/ingest'],
