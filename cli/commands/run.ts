@@ -1,4 +1,5 @@
-// The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `workers` and `scheduler`.
+// The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `console`, `workers`
+// and `scheduler`.
 import type { ClientFile } from '../../producers/client-file.ts'
 import { ownReportsUrl } from '../../src/config.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
@@ -8,6 +9,7 @@ import { EXIT, Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openSession, openVault, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
+import { serveConsole } from '../process/console.ts'
 import { serveGateway } from '../process/gateway.ts'
 import { forkHttp, tellParent } from '../process/http-process.ts'
 import { startScheduler } from '../process/scheduler.ts'
@@ -36,6 +38,13 @@ export function runGateway(terminal: Terminal): Promise<void> {
 export function runThreeDs(terminal: Terminal): Promise<void> {
   return runRole(terminal, 'three-ds', async session => {
     tellParent(await serveThreeDs(session))
+    return undefined
+  })
+}
+
+export function runConsole(terminal: Terminal): Promise<void> {
+  return runRole(terminal, 'console', async session => {
+    tellParent(await serveConsole(session))
     return undefined
   })
 }

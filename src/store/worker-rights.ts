@@ -15,6 +15,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   batch: 'select, insert, update',
   before_image: ALL,
   bin_range: 'select',
+  challenge: '',
   // Retention destroys private halves, and those of earlier releases are sealed anew.
   // Workers also turn them, and say when they were used; a public half is never changed.
   capture_key:
@@ -58,6 +59,8 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   invite: 'select, update (used_at, mac, mac_version)',
   person: 'select, insert, update (mac, mac_version)',
   person_credential: 'select, insert, update (sign_count, last_used_at, mac, mac_version)',
+  // The console's own: it keeps sessions, challenges and acts that wait for a person.
+  pending_act: '',
   process: ALL,
   receipt: 'select, insert, update',
   // The scheduler continues a filling that an upgrade broke off.
@@ -79,6 +82,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   scope: 'select',
   scratch: ALL,
   scratch_run: ALL,
+  session: '',
   sequence_mark: 'select, insert, update',
   // Workers begin to sign with an announced key; an operator announces it.
   signing_key: 'select, update (state, wrapped_private, kek_id, private_version, active_at, retired_at)',
