@@ -14,14 +14,20 @@ export type Unproved = Omit<Act, 'proof'>
 /** What the caller says of it; the rest is made here. */
 export type Intended = Omit<Unproved, 'nonce' | 'expires_at'>
 
-/** Stores the act, so that what is sent later is what was shown. `sessionHash`: null while a person enrols. */
+/** Stores the act, so that what is sent later is what was shown. */
 export async function beginAct(
   { store, clock }: { store: Db; clock: Clock },
   intended: Intended,
-  sessionHash: Buffer | null,
+  { sessionHash, batchNo }: Pick<pendingActs.PendingAct, 'sessionHash' | 'batchNo'>,
 ): Promise<Unproved> {
   const nonce = randomBytes(16).toString('base64url')
   const request: Unproved = { ...intended, nonce, expires_at: Math.floor(clock() / 1000) + LASTS_S }
-  await pendingActs.insert(store, { nonce, sessionHash, request: { ...request }, expiresAt: request.expires_at * 1000 })
+  await pendingActs.insert(store, {
+    nonce,
+    sessionHash,
+    batchNo,
+    request: { ...request },
+    expiresAt: request.expires_at * 1000,
+  })
   return request
 }

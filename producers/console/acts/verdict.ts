@@ -20,7 +20,7 @@ export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-function verdictContent({ request, sentAt, verdict, auditNo }: pendingActs.SentAct): Html {
+function verdictContent({ request, batchNo, sentAt, verdict, auditNo }: pendingActs.SentAct): Html {
   const { reason } = request
   return html`<h1>${titleOf(request)}</h1>
 ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. This page asks again by itself.</p>` : said(verdict)}
@@ -30,7 +30,7 @@ ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. Thi
 ${verdict?.done ? html`<div><dt>Audit row</dt><dd>${auditNo === null ? 'gets its number within seconds' : html`number ${auditNo}`}</dd></div>` : undefined}
 </dl>
 <p class="same">The record of it: ${command('tokenmill', 'audit', 'list', '--action', String(request['act']))}</p>
-<p>${backTo(request)}</p>`
+<p>${backTo(batchNo)}</p>`
 }
 
 function said(verdict: pendingActs.Verdict): Html {
@@ -44,8 +44,8 @@ function titleOf({ act }: Record<string, unknown>): string {
   return known ? `${BATCH_ACTS[known].verb} a batch` : 'An act'
 }
 
-function backTo({ batch_no: no }: Record<string, unknown>): Html {
-  return typeof no === 'number'
-    ? html`<a href="${path`/batches/${no}`}">Back to the batch</a>`
-    : html`<a href="/batches">All batches</a>`
+function backTo(batchNo: number | null): Html {
+  return batchNo === null
+    ? html`<a href="/batches">All batches</a>`
+    : html`<a href="${path`/batches/${batchNo}`}">Back to the batch</a>`
 }

@@ -50,7 +50,10 @@ export function batchActRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const session = sessionOf(request)
     const intended = await intend(deps, session, request.params, request.body)
     if ('status' in intended) return reply.code(intended.status).send({ text: intended.text })
-    const begun = await beginAct(deps, intended, session.sessionHash)
+    const begun = await beginAct(deps, intended, {
+      sessionHash: session.sessionHash,
+      batchNo: Number(request.params.no),
+    })
     const known = await signingIn.listKeysOf(store, session.personId)
     const challenge = challengeOf(begun, deps.installationId).toString('base64url')
     const get = { challenge, rpId: deps.site().rpId, userVerification: 'required', timeout: TOUCH_MS }
@@ -71,7 +74,10 @@ export function batchActRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (proof === undefined) {
       const intended = await intend(deps, session, request.params, request.body)
       if ('status' in intended) return again(intended.status, intended.text)
-      const begun = await beginAct(deps, intended, session.sessionHash)
+      const begun = await beginAct(deps, intended, {
+        sessionHash: session.sessionHash,
+        batchNo: Number(request.params.no),
+      })
       await pendingActs.take(store, begun.nonce, session.sessionHash)
       await settleAct(deps, begun, null)
       return reply.redirect(path`/acts/${begun.nonce}`.text, 303)

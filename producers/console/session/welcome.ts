@@ -63,7 +63,11 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: signingIn.OpenInvite): Promise<object> {
   const { rpId } = deps.site()
   const intended = { act: 'person.enrol', subject: inviteId, parameters: {}, seen: null, reason: null } as const
-  const request = await beginAct(deps, { ...intended, person_id: personId ?? randomUUID() }, null)
+  const request = await beginAct(
+    deps,
+    { ...intended, person_id: personId ?? randomUUID() },
+    { sessionHash: null, batchNo: null },
+  )
   const user = {
     id: Buffer.from(request.person_id.replaceAll('-', ''), 'hex').toString('base64url'),
     name,

@@ -9,6 +9,8 @@ export interface PendingAct {
   nonce: string
   /** Null while a person enrols. */
   sessionHash: Buffer | null
+  /** The batch that it is about. */
+  batchNo: number | null
   /** The request without its proof. */
   request: Record<string, unknown>
   /** ms since the epoch. */
@@ -26,12 +28,12 @@ export interface SentAct extends PendingAct {
 
 /** How long the verdict of an act is kept, as a PostgreSQL interval. */
 const KEPT = '1 day'
-const COLUMNS = `nonce, session_hash as "sessionHash", request, expires_at as "expiresAt", sent_at as "sentAt", verdict`
+const COLUMNS = `nonce, session_hash as "sessionHash", batch_no as "batchNo", request, expires_at as "expiresAt", sent_at as "sentAt", verdict`
 
-export async function insert(db: Db, { nonce, sessionHash, request, expiresAt }: PendingAct): Promise<void> {
+export async function insert(db: Db, { nonce, sessionHash, batchNo, request, expiresAt }: PendingAct): Promise<void> {
   await db.query({
-    text: 'insert into tokenmill.pending_act (nonce, session_hash, request, expires_at) values ($1, $2, $3, $4)',
-    values: [nonce, sessionHash, JSON.stringify(request), new Date(expiresAt)],
+    text: 'insert into tokenmill.pending_act (nonce, session_hash, batch_no, request, expires_at) values ($1, $2, $3, $4, $5)',
+    values: [nonce, sessionHash, batchNo, JSON.stringify(request), new Date(expiresAt)],
   })
 }
 

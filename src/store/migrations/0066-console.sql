@@ -35,6 +35,8 @@ create table tokenmill.pending_act (
   nonce text primary key,
   -- Whose session it is; null while a person enrols, who has none yet.
   session_hash bytea,
+  -- Where its verdict leads back to.
+  batch_no bigint,
   -- The request without its proof.
   request jsonb not null,
   expires_at timestamptz not null,
