@@ -63,6 +63,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/client.ts')).client,
   },
   {
+    term: 'person',
+    description: 'people who use the console: invites, lists and revokes them',
+    load: async () => (await import('./usage/operate/person.ts')).person,
+  },
+  {
     term: 'scope',
     description: 'token scopes: a card has one token in each',
     load: async () => (await import('./usage/scope.ts')).scope,

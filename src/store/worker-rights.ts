@@ -58,7 +58,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   // A person enrols by an invite, and uses a passkey. An operator's command invites and revokes.
   invite: 'select, update (used_at, mac, mac_version)',
   person: 'select, insert, update (mac, mac_version)',
-  person_credential: 'select, insert, update (sign_count, last_used_at, mac, mac_version)',
+  person_credential: 'select, insert, update (sign_count, last_used_at, revoked_at, mac, mac_version)',
   // The console's own: it keeps sessions, challenges and acts that wait for a person.
   pending_act: '',
   process: ALL,

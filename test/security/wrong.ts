@@ -196,6 +196,21 @@ export function rightRequests(
       request: { receipt_id: UUID, envelope: 'A'.repeat(43) },
     },
     { kind: 'webhook', required: ['delivery_id', 'attempt'], request: { delivery_id: UUID, attempt: 1 } },
+    {
+      kind: 'act',
+      required: ['act', 'subject', 'parameters', 'seen', 'reason', 'person_id', 'nonce', 'expires_at', 'proof'],
+      request: {
+        act: 'batch.pause',
+        subject: 'a-batch',
+        parameters: { client_id: 'c123' },
+        seen: 'RUNNING',
+        reason: 'too fast',
+        person_id: UUID,
+        nonce: 'AAAAAAAAAAAAAAAAAAAAAA',
+        expires_at: 0,
+        proof: null,
+      },
+    },
     { kind: 'manifest-total', required: ['total_id', 'part'], request: { total_id: UUID, part: 0 } },
   ]
 }

@@ -67,7 +67,7 @@ export async function use(db: Db, inviteId: string): Promise<void> {
 }
 
 /** Makes the open invites of a person useless: of this id, or of this name. Returns how many there were. */
-export async function withdraw(db: Db, { personId, name }: { personId: string; name: string }): Promise<number> {
+export async function withdraw(db: Db, { personId, name }: Pick<Invite, 'personId' | 'name'>): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.invite set used_at = now(), mac = null, mac_version = null
 where used_at is null and (person_id = $1 or (person_id is null and name = $2))`,

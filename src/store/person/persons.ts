@@ -1,5 +1,5 @@
 // People who use the console: what they may do, and whose rows they see. A row without a right code
-// (src/vault/ring/person-grants.ts) is treated as absent; the callers check it.
+// (src/vault/ring/grants.ts) is treated as absent; the callers check it.
 import type { Db } from '../pool.ts'
 
 export const PERSON_ROLES = ['VIEWER', 'OPERATOR', 'ADMIN'] as const

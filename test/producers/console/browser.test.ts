@@ -128,7 +128,7 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
     )
     expect(row).toMatchObject({ name: 'ada', detail: { reason: 'the file is wrong' } })
     await page.getByRole('link', { name: 'Back to the batch' }).click()
-    await page.getByText('PAUSED').waitFor()
+    await page.locator('.state', { hasText: 'PAUSED' }).waitFor()
     await page.getByRole('link', { name: 'Resume…' }).click()
     expect(await page.textContent('button.main')).toBe('Resume 41,200 rows')
     await page.locator('button.main').click()
