@@ -60,7 +60,7 @@ function tableRow(batch: seen.SeenBatch, speed: number | undefined, now: number)
 <td class="mark">${stateMark(stateOf(batch, now))}</td>
 <td class="client">${batch.clientName ?? id(batch.clientId)}</td>
 <td class="figure done">${count(batch.rowsDone)}</td>
-<td class="figure all">${batch.extentRows === null ? html`<span class="muted">not known</span>` : count(batch.extentRows)}</td>
+${batch.extentRows === null ? html`<td class="figure all unknown">not known</td>` : html`<td class="figure all">${count(batch.extentRows)}</td>`}
 <td class="figure speed">${speed === undefined ? undefined : count(speed)}</td>
 <td class="begun">${moment(batch.createdAt)}</td>
 </tr>`
