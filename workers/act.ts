@@ -48,6 +48,12 @@ async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: 
  */
 async function recorded(db: Db, { act: name, person_id: claimed }: Act, refusal: Refusal): Promise<Refusal> {
   const detail = { act: name, why: refusal.reason }
-  await audits.insert(db, { actor: 'client:console', action: 'person.prove', subject: claimed, detail, outcome: 'refused' })
+  await audits.insert(db, {
+    actor: 'client:console',
+    action: 'person.prove',
+    subject: claimed,
+    detail,
+    outcome: 'refused',
+  })
   return refusal
 }

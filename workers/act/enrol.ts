@@ -32,12 +32,18 @@ export async function enrol(
   const repeated = await useNonce(db, request, receiptId)
   if (repeated) return repeated
   if (await credentials.find(db, passkey.credentialId)) return refuse('passkey_exists', 'body.request.proof')
-  const refused = invite.personId === null ? await addPerson(db, invite, personId, deps) : await renew(db, invite, personId, deps)
+  const refused =
+    invite.personId === null ? await addPerson(db, invite, personId, deps) : await renew(db, invite, personId, deps)
   if (refused) return refused
   await addPasskey(db, passkey, personId, deps)
   await invites.use(db, invite.inviteId)
   const { secret: _, ...attestation } = proof
-  const actor: Actor = { kind: 'person', id: personId, credential: passkey.credentialId, proof: canonical({ ...request, proof: attestation }) }
+  const actor: Actor = {
+    kind: 'person',
+    id: personId,
+    credential: passkey.credentialId,
+    proof: canonical({ ...request, proof: attestation }),
+  }
   const { inviteId, name, roles, entities, invitedBy } = invite
   const detail = { invite_id: inviteId, name, roles, entities, invited_by: invitedBy }
   const deed = { action: 'person.enrol', subject: personId }

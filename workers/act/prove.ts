@@ -1,5 +1,7 @@
 // Finds out whether the person whom an act names has signed it, now and for the first time. It reads the store's rows and this
 // worker's own settings, and believes nothing that the console says.
+
+import type { Actor } from '../../src/acts/act.ts'
 import { isPasskeyLive, isPersonLive } from '../../src/acts/grants.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { canonical } from '../../src/job/envelope/digest.ts'
@@ -9,7 +11,6 @@ import * as credentials from '../../src/store/person/credentials.ts'
 import type { Person } from '../../src/store/person/persons.ts'
 import * as persons from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { Actor } from '../../src/acts/act.ts'
 import { verifyAssertion } from '../../src/vault/passkey/assertion.ts'
 import { challengeOf } from '../../src/vault/passkey/challenge.ts'
 import type { PasskeyFlaw } from '../../src/vault/passkey/client-data.ts'
@@ -24,7 +25,7 @@ export interface Proved {
 /** Does an act of a person who has proved it. Returns the id of its audit row. */
 export type DoAct = (db: Db, proved: Proved, work: Work<Act>, deps: Deps) => Promise<{ auditId: number } | Refusal>
 
-const FIELD = 'body.request.proof'
+const proofField = 'body.request.proof'
 
 export function timely({ expires_at: expiresAt }: Act, { clock }: Pick<Deps, 'clock'>): Refusal | undefined {
   const now = clock() / 1000
@@ -47,7 +48,7 @@ async function actorOf(db: Db, person: Person, request: Act, deps: Deps): Promis
   const { personId: id } = person
   // How this process opened its store says whether that is so. Nothing in the job can.
   if (proof === null && deps.console.isEmbedded && person.isLocal) return { kind: 'person', id, unproved: true }
-  if (!isAssertion(proof)) return refuse('passkey_missing', FIELD)
+  if (!isAssertion(proof)) return refuse('passkey_missing', proofField)
   const flaw = await usePasskey(db, { personId: id, proof, request }, deps)
   return flaw ?? { kind: 'person', id, credential: proof.credential_id, proof: canonical(request) }
 }
@@ -59,8 +60,8 @@ async function usePasskey(
 ): Promise<Refusal | undefined> {
   const passkey = await credentials.lock(db, proof.credential_id)
   if (!passkey || passkey.personId !== personId || !isPasskeyLive(ring, passkey))
-    return refuse('passkey_unknown', FIELD)
-  if (passkey.rpId !== console.rpId) return refuse('passkey_rp_id', FIELD)
+    return refuse('passkey_unknown', proofField)
+  if (passkey.rpId !== console.rpId) return refuse('passkey_rp_id', proofField)
   const challenge = challengeOf(request, console.installationId)
   const verified = verifyAssertion(proof, { ...passkey, ...console, challenge })
   if (typeof verified === 'string') return flawed(verified)
@@ -69,7 +70,7 @@ async function usePasskey(
 }
 
 export function flawed(flaw: PasskeyFlaw): Refusal {
-  return refuse(`passkey_${flaw}`, FIELD)
+  return refuse(`passkey_${flaw}`, proofField)
 }
 
 /** A refusal if the nonce was used before; else it is used now. */

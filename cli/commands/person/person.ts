@@ -88,7 +88,12 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
       `${person.passkeys}`,
       person.last_used_at ?? '-',
     ])
-    print(terminal, options, shown, table(['PERSON', 'NAME', 'STATE', 'ROLES', 'ENTITIES', 'PASSKEYS', 'LAST USED'], rows))
+    print(
+      terminal,
+      options,
+      shown,
+      table(['PERSON', 'NAME', 'STATE', 'ROLES', 'ENTITIES', 'PASSKEYS', 'LAST USED'], rows),
+    )
   })
 }
 
@@ -100,7 +105,12 @@ export function revoke(terminal: Terminal, word: string, options: ActOptions): P
     const ended = await revokePerson(vault, { personId }, by)
     if ('refused' in ended) throw new Stop(NOT_REVOKED[ended.refused])
     const { passkeys } = ended.done
-    print(terminal, options, { person_id: personId, revoked: true, passkeys }, `${name} is revoked, with ${passkeys} passkeys`)
+    print(
+      terminal,
+      options,
+      { person_id: personId, revoked: true, passkeys },
+      `${name} is revoked, with ${passkeys} passkeys`,
+    )
   })
 }
 

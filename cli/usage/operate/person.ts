@@ -14,7 +14,11 @@ export function person(family: Command, terminal: Terminal): void {
   const invite = addCommand(family, 'invite', 'prints a link, once, by which a person enrols a passkey for the console')
     .argument('<name>', 'who it is; for a person who is known here, the new passkey replaces the former ones', readName)
     .requiredOption('--roles <a,b>', `what the person may do: ${PERSON_ROLES.join(', ')}`, readRoles)
-    .option('--entity <uuid>', 'an entity whose batches the person sees; may be repeated (default: all)', collect(readUuid))
+    .option(
+      '--entity <uuid>',
+      'an entity whose batches the person sees; may be repeated (default: all)',
+      collect(readUuid),
+    )
   withActor(invite).action(async (name, options) => (await load()).invite(terminal, name, options))
   addCommand(family, 'list', 'lists people, their roles and passkeys').action(async options =>
     (await load()).list(terminal, options),

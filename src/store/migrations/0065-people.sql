@@ -75,6 +75,11 @@ create index act_nonce_age on tokenmill.act_nonce (used_at);
 -- The entity of the envelope that began the batch; null in rows of earlier releases.
 alter table tokenmill.batch add column entity_id uuid;
 
+-- The console signs acts as a client of its own.
+alter table tokenmill.client drop constraint client_id_has_its_form;
+alter table tokenmill.client add constraint client_id_has_its_form
+  check (client_id ~ '^(c[a-z0-9]{25}|console|gateway|scheduler|worker)$');
+
 grant select (person_id, name, roles, entities, is_local, created_at, revoked_at, mac, mac_version) on tokenmill.person
   to tokenmill_reader;
 grant select on tokenmill.person_credential to tokenmill_reader;

@@ -3,7 +3,16 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from '../key-ring.ts'
 
-export const GRANT_KINDS = ['client', 'client-key', 'capture-key', 'scope', 'signing-key', 'person', 'passkey', 'invite'] as const
+export const GRANT_KINDS = [
+  'client',
+  'client-key',
+  'capture-key',
+  'scope',
+  'signing-key',
+  'person',
+  'passkey',
+  'invite',
+] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
 
 export interface MacOfRow {
