@@ -82,7 +82,7 @@ export async function openConsoleBundle(settings: Record<string, string> = {}): 
     installation,
     origin,
     rows,
-    call: (method, path, options) => call(port, origin, method, path, options),
+    call: callOf(port, origin),
     async addPerson(name, { roles = ['ADMIN'], entities = null, isLocal = false } = {}) {
       const personId = randomUUID()
       await rows('insert into tokenmill.person (person_id, name, roles, entities) values ($1, $2, $3, $4)', [
@@ -120,7 +120,17 @@ export async function openConsoleBundle(settings: Record<string, string> = {}): 
   }
 }
 
-function call(port: number, origin: string, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+/** Calls a console as a browser does. */
+export function callOf(port: number, origin: string): ConsoleBundle['call'] {
+  return (method, path, options) => call({ port, origin }, method, path, options)
+}
+
+function call(
+  { port, origin }: { port: number; origin: string },
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
   const { cookie, headers = {}, form, json, isOwn = true } = options
   const body = form ? new URLSearchParams(form).toString() : json === undefined ? undefined : JSON.stringify(json)
   const type = form ? 'application/x-www-form-urlencoded' : 'application/json'

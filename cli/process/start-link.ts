@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { ensureLocalPerson, hashOf } from '../../src/acts/person.ts'
 import * as challenges from '../../src/store/console/challenges.ts'
-import type { OpenedVault } from './open.ts'
+import type { OpenedVault } from '../open/open.ts'
 
 const LASTS_MS = 3_600_000
 
