@@ -9,6 +9,7 @@ import type { Store } from '../src/store/pool.ts'
 import type { Span, Tracer } from '../src/trace/tracer.ts'
 import type { LiveRing } from '../src/vault/key-ring.ts'
 import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
+import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
@@ -47,6 +48,8 @@ export interface Deps {
   span?: Span | undefined
   /** What a passkey of a person is checked against. */
   console: ConsoleTrust
+  /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
+  onUngranted(kind: GrantKind, id: string): void
   webhooks: Pick<Webhooks, 'post' | 'schedule'>
   /** Undefined if no provider is set up. */
   providers?: Providers | undefined

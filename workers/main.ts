@@ -178,10 +178,8 @@ async function openDeps(
 ): Promise<Deps> {
   const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, makeReport, tracer } = opened
   const { installationId, relyingParty, database } = opened
-  const directory = await openDirectory(
-    { store, queues, halves, ring, onUngranted: tellUngranted(log, metrics) },
-    systemClock,
-  )
+  const onUngranted = tellUngranted(log, metrics)
+  const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const lookUps = openLookUps(store)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory })
   const announcer = openAnnouncer({
@@ -227,6 +225,7 @@ async function openDeps(
     makeReport,
     tracer,
     console: { ...relyingParty, installationId, isEmbedded: database.embedded },
+    onUngranted,
     webhooks,
     ...(inspect ? { inspect } : {}),
   }

@@ -39,6 +39,7 @@ const VALUES: Record<string, unknown> = {
 
 /** The fields for which such a value is correct. */
 const RIGHT: Record<string, readonly string[]> = {
+  'is null': ['reason', 'proof'],
   'is true': ['dry_run', 'refresh'],
   'is an object': ['parameters', 'policy', 'transaction'],
   'is an empty array': [],
@@ -54,6 +55,7 @@ const RIGHT: Record<string, readonly string[]> = {
     'cardholderName',
     'cardNumber',
     ...['expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
+    ...['subject', 'seen', 'reason'],
   ],
   'is a fraction': [
     'accepted_at',
@@ -202,7 +204,7 @@ export function rightRequests(
       request: {
         act: 'batch.pause',
         subject: 'a-batch',
-        parameters: { client_id: 'c123' },
+        parameters: { client_id: `c${'0'.repeat(25)}` },
         seen: 'RUNNING',
         reason: 'too fast',
         person_id: UUID,

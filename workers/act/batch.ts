@@ -24,7 +24,7 @@ export const actOnBatch: DoAct = async (db, { person, actor }, { request }, { cl
   const deed = { action: act, subject }
   const refused = async (word: Reason, field: string): Promise<Refusal> => {
     await recordRefusal(db, deed, by, word)
-    return refuse(word, `body.request.${field}`)
+    return refuse(word, `body.${field}`)
   }
   if (!isBatchAct(act) || !ROLES[act].some(role => person.roles.includes(role))) return refused('act_forbidden', 'act')
   const { client_id: clientId } = BatchParameters.parse(parameters)
@@ -34,7 +34,7 @@ export const actOnBatch: DoAct = async (db, { person, actor }, { request }, { cl
   const row = await lock(db, batch.batchNo)
   if (seen !== seenOf(row)) return refused('changed_meanwhile', 'seen')
   const ended = await performIn(db, deed, by, () => decide(db, row, clock()))
-  return 'refused' in ended ? refuse('act_state', 'body.request.act') : ended
+  return 'refused' in ended ? refuse('act_state', 'body.act') : ended
 }
 
 /** A batch of nobody is known to people for all entities only. */

@@ -24,14 +24,14 @@ export async function enrol(
   deps: Deps,
 ): Promise<{ auditId: number } | Refusal> {
   const { proof, person_id: personId } = request
-  if (!isEnrolment(proof)) return refuse('passkey_missing', 'body.request.proof')
+  if (!isEnrolment(proof)) return refuse('passkey_missing', 'body.proof')
   const invite = await openInvite(db, request.subject, proof, deps)
-  if (!invite) return refuse('invite_unknown', 'body.request.proof.secret')
+  if (!invite) return refuse('invite_unknown', 'body.proof.secret')
   const passkey = readPasskey(request, proof, deps)
   if (isRefusal(passkey)) return passkey
   const repeated = await useNonce(db, request, receiptId)
   if (repeated) return repeated
-  if (await credentials.find(db, passkey.credentialId)) return refuse('passkey_exists', 'body.request.proof')
+  if (await credentials.find(db, passkey.credentialId)) return refuse('passkey_exists', 'body.proof')
   const refused =
     invite.personId === null ? await addPerson(db, invite, personId, deps) : await renew(db, invite, personId, deps)
   if (refused) return refused
@@ -76,7 +76,7 @@ async function addPerson(
   { ring }: Deps,
 ): Promise<Refusal | undefined> {
   const person = { personId, name, roles, entities, isLocal: false }
-  if (!(await persons.insert(db, person))) return refuse('person_exists', 'body.request.person_id')
+  if (!(await persons.insert(db, person))) return refuse('person_exists', 'body.person_id')
   await grantPerson(db, ring, person)
   return undefined
 }
@@ -84,7 +84,7 @@ async function addPerson(
 /** The invite names the person, so the console can give its passkey to nobody else. */
 async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Refusal | undefined> {
   const person = personId === invite.personId ? await persons.hold(db, personId) : undefined
-  if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.request.person_id')
+  if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.person_id')
   await credentials.revokeAllOf(db, personId)
   return undefined
 }

@@ -25,19 +25,23 @@ export interface Proved {
 /** Does an act of a person who has proved it. Returns the id of its audit row. */
 export type DoAct = (db: Db, proved: Proved, work: Work<Act>, deps: Deps) => Promise<{ auditId: number } | Refusal>
 
-const proofField = 'body.request.proof'
+const proofField = 'body.proof'
 
 export function timely({ expires_at: expiresAt }: Act, { clock }: Pick<Deps, 'clock'>): Refusal | undefined {
   const now = clock() / 1000
   const isTimely = now < expiresAt && expiresAt <= now + ACT_LASTS_S_MAX
-  return isTimely ? undefined : refuse('act_expired', 'body.request.expires_at')
+  return isTimely ? undefined : refuse('act_expired', 'body.expires_at')
 }
 
 /** The person, if the proof is right. Then the passkey and the nonce are used, whatever becomes of the act. */
 export async function prove(db: Db, work: Work<Act>, deps: Deps): Promise<Proved | Refusal> {
   const { request, receiptId } = work
   const person = await persons.hold(db, request.person_id)
-  if (!person || !isPersonLive(deps.ring, person)) return refuse('person_unknown', 'body.request.person_id')
+  if (!person || person.revokedAt !== null) return refuse('person_unknown', 'body.person_id')
+  if (!isPersonLive(deps.ring, person)) {
+    deps.onUngranted('person', person.personId)
+    return refuse('person_unknown', 'body.person_id')
+  }
   const actor = await actorOf(db, person, request, deps)
   if ('refused' in actor) return actor
   return (await useNonce(db, request, receiptId)) ?? { person, actor }
@@ -56,11 +60,14 @@ async function actorOf(db: Db, person: Person, request: Act, deps: Deps): Promis
 async function usePasskey(
   db: Db,
   { personId, proof, request }: { personId: string; proof: Assertion; request: Act },
-  { ring, console }: Deps,
+  { ring, console, onUngranted }: Deps,
 ): Promise<Refusal | undefined> {
   const passkey = await credentials.lock(db, proof.credential_id)
-  if (!passkey || passkey.personId !== personId || !isPasskeyLive(ring, passkey))
+  if (passkey?.personId !== personId || passkey.revokedAt !== null) return refuse('passkey_unknown', proofField)
+  if (!isPasskeyLive(ring, passkey)) {
+    onUngranted('passkey', passkey.credentialId)
     return refuse('passkey_unknown', proofField)
+  }
   if (passkey.rpId !== console.rpId) return refuse('passkey_rp_id', proofField)
   const challenge = challengeOf(request, console.installationId)
   const verified = verifyAssertion(proof, { ...passkey, ...console, challenge })
@@ -76,5 +83,5 @@ export function flawed(flaw: PasskeyFlaw): Refusal {
 /** A refusal if the nonce was used before; else it is used now. */
 export async function useNonce(db: Db, { nonce }: Act, receiptId: string): Promise<Refusal | undefined> {
   const isNew = await actNonces.use(db, { nonce, receiptId })
-  return isNew ? undefined : refuse('act_repeated', 'body.request.nonce')
+  return isNew ? undefined : refuse('act_repeated', 'body.nonce')
 }

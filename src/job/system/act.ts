@@ -37,7 +37,7 @@ export const Enrolment = z.strictObject({
 export type Enrolment = z.infer<typeof Enrolment>
 
 /** A batch's id is unique for each client only. */
-export const BatchParameters = z.strictObject({ client_id: text(1, 64) })
+export const BatchParameters = z.strictObject({ client_id: z.string().regex(/^c[a-z0-9]{25}$/) })
 const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
@@ -65,9 +65,11 @@ const Fields = z.strictObject({
   proof: z.union([Assertion, Enrolment]).nullable(),
 })
 
-export const Act = Fields.superRefine(({ act, parameters }, context) => {
-  const parsed = PARAMETERS[act].safeParse(parameters)
-  if (!parsed.success) context.addIssue({ code: 'custom', path: ['parameters'], message: 'field_value' })
+export const Act = Fields.superRefine(({ act, parameters, seen }, context) => {
+  const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
+  if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
+  // Nobody has seen an invite, and everybody who acts on a batch has seen the batch.
+  if ((seen === null) !== (act === 'person.enrol')) isWrong('seen')
 })
 export type Act = z.infer<typeof Act>
 

@@ -9,7 +9,7 @@ import { verifyAssertion } from '../../../src/vault/passkey/assertion.ts'
 import { readAttestation } from '../../../src/vault/passkey/attestation.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { readRelyingParty, relyingPartyOf } from '../../../src/vault/passkey/relying-party.ts'
-import { type Oddity, openAuthenticator } from '../../support/authenticator.ts'
+import { type Oddity, openAuthenticator } from './authenticator.ts'
 
 const SITE = { origin: 'https://console.example.com', rpId: 'console.example.com' }
 const ALGORITHMS = ['ES256', 'EdDSA', 'RS256'] as const

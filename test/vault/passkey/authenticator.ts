@@ -1,7 +1,7 @@
 // An authenticator in software: makes what a real one and Chromium make for a passkey, and on request what they never would.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { encode } from 'cborg'
-import type { Assertion, Enrolment } from '../../src/job/system/act.ts'
+import type { Assertion, Enrolment } from '../../../src/job/system/act.ts'
 
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
 
