@@ -88,7 +88,8 @@ export async function openConsole(opened: Opened): Promise<Console> {
     'sweep',
     every(SWEEP_MS, () => sweep(store), { log }),
   )
-  const app = await openServer(deps, ROUTES, tls)
+  // A certificate that is set for the gateway isn't used under an origin without https.
+  const app = await openServer(deps, ROUTES, site.isSecure ? tls : undefined)
   const place = { host: config.httpHost, port: settings.port, setting: 'TOKENMILL_CONSOLE_PORT' }
   const port = await listen(app, place, { lifetime, log })
   // The real number of port 0 is known only now.

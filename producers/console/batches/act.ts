@@ -108,7 +108,8 @@ async function intend(
   if (!mayDo(act, session)) return { status: 403, text: deniedTo(act) }
   const form = Form.safeParse(body).data
   if (!form) return { status: 400, text: `The reason has more than ${REASON_MAX} characters.` }
-  const reason = form.reason.trim()
+  // The audit keeps a reason as one line.
+  const reason = form.reason.replace(/\s+/g, ' ').trim()
   if (holdsPossiblePan(reason))
     return { status: 400, text: 'The reason holds digits that could be a card number. Write it without them.' }
   return {

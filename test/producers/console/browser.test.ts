@@ -117,7 +117,7 @@ describeChromium('the console', () => {
 
   it('pauses and resumes a batch with a touch, and shows the verdict with its audit row', async () => {
     const no = await bundle.addBatch({ batchId: 'to-pause', extentRows: 41_200 })
-    await act(ada, no, 'pause', 'the file is wrong')
+    await act(ada, no, 'pause', 'the file\nis wrong')
     const { page } = ada
     await page.getByText('Done.').waitFor()
     expect(await page.textContent('main')).toContain('the file is wrong')
