@@ -58,6 +58,25 @@ describe('tokenmill person', () => {
     expect((await invite('Eve', 'VIEWER', { TOKENMILL_CONSOLE_ORIGIN: 'http://console.example.com' })).status).toBe(78)
   })
 
+  it('invite with an operator’s file is that operator’s act', async () => {
+    const added = await bench.cli(['client', 'add', 'ops', '--entity', ENTITY, '--roles', 'ADMIN'])
+    expect(added.status, added.stderr).toBe(0)
+    const file = join(bench.dataDir, 'clients', 'ops', 'client.json')
+    const words = ['person', 'invite', 'Otto', '--roles', 'OPERATOR', '--operator', file, '--reason', 'on call']
+    const said = await bench.cli(words)
+    expect(said.status, said.stderr).toBe(0)
+    const [row] = await bench.rows<{ actor: string; invited_by: string; reason: string; signed: boolean }>(
+      `select actor, detail->>'reason' as reason, detail ? 'proof' and not detail ? 'unchecked' as signed,
+  (select invited_by from tokenmill.invite where name = 'Otto') from tokenmill.audit where subject = 'Otto'`,
+    )
+    expect(row).toEqual({
+      actor: row?.invited_by,
+      invited_by: expect.stringMatching(/^client:c/),
+      reason: 'on call',
+      signed: true,
+    })
+  })
+
   it('list and revoke know people by name and id', async () => {
     expect((await bench.cli(['person', 'revoke', 'Nobody'])).status).toBe(1)
     expect((await bench.cli(['person', 'list', '--json'])).json()).toEqual([])

@@ -1,6 +1,7 @@
 // An act of a person is done for a live person who signed exactly this act, and whose roles and entities permit it. The first
 // part is a theft: with the console's key, the queues and its rights in the database nothing is done.
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
@@ -255,6 +256,35 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     await rows('delete from tokenmill.person_credential where credential_id = $1', credentialId)
     await rows('delete from tokenmill.person where person_id = $1', forged.personId)
     expect(await stateNow(batch)).toBe('RUNNING')
+  })
+
+  it('can not be prepared by a database role of a process that meets the outside', async () => {
+    const roles = (
+      await rows<{ name: string }>(
+        `select rolname as name from pg_roles where rolname in ('tokenmill_reader', 'tokenmill_gateway', 'tokenmill_console')`,
+      )
+    ).map(({ name }) => name)
+    expect(roles).toEqual(expect.arrayContaining(['tokenmill_reader', 'tokenmill_gateway']))
+    const writes = ['person', 'person_credential', 'invite', 'act_nonce'].flatMap(table => [
+      `insert into tokenmill.${table} default values`,
+      `delete from tokenmill.${table}`,
+    ])
+    const changes = [
+      `update tokenmill.person set roles = '{ADMIN}'`,
+      'update tokenmill.person_credential set sign_count = 0',
+      'update tokenmill.invite set used_at = null',
+      'update tokenmill.batch set paused_at = now()',
+    ]
+    for (const role of roles) {
+      const login = new pg.Client({ connectionString: engine.databaseUrl, options: `-c role=${role}` })
+      await login.connect()
+      try {
+        for (const text of [...writes, ...changes])
+          await expect(login.query(text), `${role}: ${text}`).rejects.toMatchObject({ code: '42501' })
+      } finally {
+        await login.end()
+      }
+    }
   })
 
   it('of a revoked person is refused', async () => {
