@@ -5,7 +5,7 @@ import type { ConsoleApp } from '../app.ts'
 import type { BatchActName } from '../batches/acts.ts'
 import { BATCH_ACTS } from '../batches/acts.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { command, moment } from '../figures.ts'
+import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
@@ -21,15 +21,16 @@ export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 }
 
 function verdictContent({ request, batchNo, sentAt, verdict, auditNo }: pendingActs.SentAct): Html {
-  const { reason } = request
+  const { reason, subject } = request
   return html`<h1>${titleOf(request)}</h1>
 ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. This page asks again by itself.</p>` : said(verdict)}
 <dl class="facts">
+<div><dt>Batch</dt><dd>${id(String(subject))}</dd></div>
 <div><dt>Reason</dt><dd>${typeof reason === 'string' && reason !== '' ? reason : 'none given'}</dd></div>
 <div><dt>Sent</dt><dd>${sentAt === null ? undefined : html`${moment(sentAt)} UTC`}</dd></div>
 ${verdict?.done ? html`<div><dt>Audit row</dt><dd>${auditNo === null ? 'gets its number within seconds' : html`number ${auditNo}`}</dd></div>` : undefined}
 </dl>
-<p class="same">The record of it: ${command('tokenmill', 'audit', 'list', '--action', String(request['act']))}</p>
+<p class="same">The record of it: ${command('tokenmill', 'audit', 'list', '--action', String(request['act']), '--subject', String(subject))}</p>
 <p>${backTo(batchNo)}</p>`
 }
 
