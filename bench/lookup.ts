@@ -79,6 +79,7 @@ try {
         ...(installation.env as Record<string, string>),
         TOKENMILL_PRIVATE_HOSTS: '127.0.0.1',
         TOKENMILL_THREE_DS_PORT: '0',
+        TOKENMILL_CONSOLE_PORT: '0',
         TOKENMILL_LOG_LEVEL: 'info',
       },
     })

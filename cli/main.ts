@@ -38,6 +38,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/roles.ts')).threeDs,
   },
   {
+    term: 'console',
+    description: 'serves pages for people in a browser; settings name its address and its origin',
+    load: async () => (await import('./usage/roles.ts')).consoleRole,
+  },
+  {
     term: 'workers [options]',
     description: 'runs worker processes: one for interactive kinds, one per core for bulk kinds',
     load: async () => (await import('./usage/roles.ts')).workers,
@@ -56,6 +61,11 @@ const ENTRIES: Entry[] = [
     term: 'client',
     description: 'clients, their keys and API keys',
     load: async () => (await import('./usage/client.ts')).client,
+  },
+  {
+    term: 'person',
+    description: 'people who use the console: invites, lists and revokes them',
+    load: async () => (await import('./usage/operate/person.ts')).person,
   },
   {
     term: 'scope',

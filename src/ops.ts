@@ -24,7 +24,7 @@ export interface OpsOptions {
 }
 
 /** Roles in the order of their ports. */
-const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
+const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers', 'console'] as const
 export type OpsRole = (typeof ROLES)[number]
 const FIRST = 9464
 const SETTING = 'TOKENMILL_METRICS_PORT'
@@ -34,10 +34,10 @@ export function portOf(role: OpsRole, setting: number | undefined): number {
   return setting ?? FIRST + ROLES.indexOf(role)
 }
 
-/** The port of a role if one command starts all roles. `setting` is the first of four consecutive ports. */
+/** The port of a role if one command starts all roles. `setting` is the first of five consecutive ports. */
 export function portAmongAll(role: OpsRole, setting: number | undefined = FIRST): number {
   if (setting + ROLES.length - 1 > 65_535)
-    throw new ConfigError(`${SETTING}: \`start\` uses it and the three ports after it, so it must be at most 65532`)
+    throw new ConfigError(`${SETTING}: \`start\` uses it and the four ports after it, so it must be at most 65531`)
   return setting === 0 ? 0 : setting + ROLES.indexOf(role)
 }
 

@@ -1,5 +1,6 @@
 // The table of handlers. A kind without an entry doesn't compile. `null`: this release refuses the kind.
 import type { CATALOGUE, Kind } from '../src/job/catalogue.ts'
+import { act } from './act.ts'
 import { type Complete, complete, type Handler, type Retells } from './line/work.ts'
 import { manifestTotal } from './manifest-total.ts'
 import { reference } from './reference.ts'
@@ -28,6 +29,7 @@ const HANDLERS: { [K in Kind]: HandlerFor<K> | null } = {
   'scheme-token': schemeToken,
   'transaction-batch': transactionBatch,
   'manifest-total': manifestTotal,
+  act,
   reference,
   report,
   reversal,

@@ -23,6 +23,7 @@ import * as storeServer from '../src/store/server.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
 import type { Keks } from '../src/vault/kek/provider.ts'
 import type { LiveRing } from '../src/vault/key-ring.ts'
+import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import { startSequencer } from './audit/sequencer.ts'
@@ -67,6 +68,9 @@ export interface Opened {
   provedKeks: () => readonly string[]
   signing: () => Signing & { names: readonly string[] }
   installationId: string
+  /** The origin of the console, as this process's own settings name it. */
+  relyingParty: RelyingParty
+  database: { embedded: boolean }
   /** Where segments of the audit go. */
   auditPlace: AuditPlace
   providers: Providers | undefined
@@ -173,13 +177,13 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, makeReport, tracer }: Opened,
+  opened: Opened,
   { inspect, webhooks: webhookOptions }: Pick<RunOptions, 'inspect' | 'webhooks'>,
 ): Promise<Deps> {
-  const directory = await openDirectory(
-    { store, queues, halves, ring, onUngranted: tellUngranted(log, metrics) },
-    systemClock,
-  )
+  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, makeReport, tracer } = opened
+  const { installationId, relyingParty, database } = opened
+  const onUngranted = tellUngranted(log, metrics)
+  const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const lookUps = openLookUps(store)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory })
   const announcer = openAnnouncer({
@@ -224,6 +228,8 @@ async function openDeps(
     providers,
     makeReport,
     tracer,
+    console: { ...relyingParty, installationId, isEmbedded: database.embedded },
+    onUngranted,
     webhooks,
     ...(inspect ? { inspect } : {}),
   }

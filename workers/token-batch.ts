@@ -212,6 +212,7 @@ async function contextOf(
   }
   const first = {
     clientId: client.clientId,
+    entityId: claims.entity_id,
     batchId: request.batch_id,
     recordKind: request.record_kind,
     tokenScope: request.token_scope ?? null,

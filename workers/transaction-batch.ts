@@ -76,9 +76,13 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
   },
 }
 
-function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, store: Store): Promise<Batch | Refusal> {
+function batchOf(
+  { claims, request, client, acceptedAt }: Work<TransactionBatch>,
+  store: Store,
+): Promise<Batch | Refusal> {
   const batch = {
     clientId: client.clientId,
+    entityId: claims.entity_id,
     batchId: request.batch_id,
     recordKind: 'transaction' as const,
     tokenScope: null,

@@ -1,5 +1,7 @@
-// The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `workers` and `scheduler`.
+// The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `console`, `workers`
+// and `scheduler`.
 import type { ClientFile } from '../../producers/client-file.ts'
+import { readConsoleSettings } from '../../producers/console/settings.ts'
 import { ownReportsUrl } from '../../src/config.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { untilSignal } from '../../src/lifetime.ts'
@@ -8,9 +10,11 @@ import { EXIT, Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openSession, openVault, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
+import { serveConsole } from '../process/console.ts'
 import { serveGateway } from '../process/gateway.ts'
 import { forkHttp, tellParent } from '../process/http-process.ts'
 import { startScheduler } from '../process/scheduler.ts'
+import { makeStartLink } from '../process/start-link.ts'
 import { serveThreeDs } from '../process/three-ds.ts'
 import { type Running, startWorkers } from '../process/workers.ts'
 import { say, type Terminal } from '../terminal.ts'
@@ -36,6 +40,13 @@ export function runGateway(terminal: Terminal): Promise<void> {
 export function runThreeDs(terminal: Terminal): Promise<void> {
   return runRole(terminal, 'three-ds', async session => {
     tellParent(await serveThreeDs(session))
+    return undefined
+  })
+}
+
+export function runConsole(terminal: Terminal): Promise<void> {
+  return runRole(terminal, 'console', async session => {
+    tellParent(await serveConsole(session))
     return undefined
   })
 }
@@ -98,22 +109,31 @@ function withOpsPort(session: Session, role: OpsRole): Session {
 async function start(opened: Session, script: string): Promise<Running> {
   const session = withOwnReports(opened)
   const { terminal, config } = session
-  const { database } = await openVault(session)
+  const vault = await openVault(session)
+  const { database } = vault
   const dev = database.embedded ? await ensureDevClient(session) : undefined
   if (dev?.made) say(terminal, `A client for trials: ${dev.path}`)
   const working = await startWorkers(withOpsPort(session, 'workers'), {})
   await startScheduler(withOpsPort(session, 'scheduler'))
-  const [httpPort, threeDsPort] = await Promise.all([
+  const [httpPort, threeDsPort, consolePort] = await Promise.all([
     forkHttp(withOpsPort(session, 'gateway'), script, 'gateway'),
     forkHttp(withOpsPort(session, 'three-ds'), script, 'three-ds'),
+    forkHttp(withOpsPort(session, 'console'), script, 'console'),
   ])
   const address = baseUrlOf({ ...config, httpPort })
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
-  say(terminal, `tokenmill runs: gateway, 3-D Secure, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
+  say(
+    terminal,
+    `tokenmill runs: gateway, 3-D Secure, console, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`,
+  )
   say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
   if (opened.config.reportsUrl === undefined)
     say(terminal, `Report files are in ${config.reportsUrl}; set REPORTS_URL to that for \`report download\`.`)
   say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
+  const origin = readConsoleSettings(terminal.env).origin ?? `http://localhost:${consolePort}`
+  say(terminal, `The console is at ${origin}.`)
+  if (database.embedded)
+    say(terminal, `Open ${await makeStartLink(vault, origin)}; the link signs you in once, within an hour.`)
   if (!dev) return working
   say(terminal, 'Try, in another terminal in this folder:')
   say(terminal, "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > try.csv && npx tokenmill migrate try.csv")

@@ -1,5 +1,5 @@
-// `tokenmill schema login`: makes a database user for the gateway, for the roles that open the vault and the scheduler, or
-// for people and tools that read, and a file with its DATABASE_URL. The owner's password stays where operators use it.
+// `tokenmill schema login`: makes a database user for the gateway, for the console, for the roles that open the vault and the
+// scheduler, or for people and tools that read, and a file with its DATABASE_URL. The owner's password stays where operators use it.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -124,6 +124,7 @@ const USERS = {
   gateway: 'the gateway',
   reader: 'the reader',
   worker: 'workers, scheduler and three-ds',
+  console: 'the console',
 } satisfies Record<logins.LoginPurpose, string>
 
 const fileText = (purpose: logins.LoginPurpose, url: string): string =>

@@ -1,7 +1,7 @@
 // Reads the certificate of an HTTP role, and checks it before anything listens.
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import type { Tls } from '../../producers/gateway/server/server.ts'
+import type { Tls } from '../../producers/http/listen.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { TLS_POLICY } from '../../src/tls.ts'
 

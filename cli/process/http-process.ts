@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { EXIT, Stop } from '../exit.ts'
 import type { Session } from '../open/open.ts'
 
-const NAMES = { gateway: 'the gateway', 'three-ds': 'the 3-D Secure service' } as const
+const NAMES = { gateway: 'the gateway', 'three-ds': 'the 3-D Secure service', console: 'the console' } as const
 type HttpRole = keyof typeof NAMES
 
 const RESTART_MS = 1_000

@@ -5,6 +5,7 @@ import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import type { Purpose } from '../../src/vault/key-ring.ts'
+import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
@@ -108,6 +109,7 @@ export async function openWorker(
     registry,
     metrics,
     ...vault,
+    relyingParty: readRelyingParty(terminal.env),
     provedKeks,
     queues,
     signing,

@@ -17,6 +17,10 @@ export function threeDs(command: Command, terminal: Terminal): void {
   command.action(async () => (await roles()).runThreeDs(terminal))
 }
 
+export function consoleRole(command: Command, terminal: Terminal): void {
+  command.action(async () => (await roles()).runConsole(terminal))
+}
+
 export function workers(command: Command, terminal: Terminal): void {
   command
     .option('--kinds <list>', 'work on these kinds only, comma-separated')

@@ -4,7 +4,7 @@ import type { LoginPurpose } from '../../src/store/access/logins.ts'
 import { addCommand } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
-const PURPOSES = { gateway: true, worker: true, reader: true } satisfies Record<LoginPurpose, true>
+const PURPOSES = { gateway: true, worker: true, console: true, reader: true } satisfies Record<LoginPurpose, true>
 const LOGIN =
   'makes a database user with the rights of a role only, and a file with its DATABASE_URL; a second run changes nothing'
 

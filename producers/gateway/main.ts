@@ -17,6 +17,7 @@ import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
+import { listen, type Tls } from '../http/listen.ts'
 import {
   type LiveFeatures,
   STORED_SETTLE_MS,
@@ -33,9 +34,8 @@ import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
 import { openBearerFor } from './server/issuers.ts'
-import { listen } from './server/listen.ts'
 import { gatewayDocument } from './server/openapi.ts'
-import { openServer, type Tls } from './server/server.ts'
+import { openServer } from './server/server.ts'
 
 export interface Opened {
   config: Pick<

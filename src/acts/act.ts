@@ -1,5 +1,6 @@
 // Runs one operator's act (pause, cancel, retry, discard, …) in one transaction: the act's function locks what it
 // changes, decides, and the act's audit row is written with the change. Commands and pages put the result into words.
+import { hash } from 'node:crypto'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import * as audits from '../store/access/audits.ts'
@@ -9,8 +10,12 @@ import type { Db, Store } from '../store/pool.ts'
 export interface Actor {
   kind: 'person' | 'client' | 'machine'
   id: string
-  /** What the actor signed: a JWS that names the act. */
+  /** What the actor signed: a JWS that names the act; of a person the act's request with the answer of the passkey. */
   proof?: string
+  /** The passkey of a person. */
+  credential?: string
+  /** A person of the embedded engine acted without a passkey. */
+  unproved?: true
   /** The thumbprint (RFC 7638) of the key that made the proof. */
   key?: string
   /** The act's process has no keys of the vault, so nobody checked that tokenmill wrote the signer's row and key. */
@@ -59,9 +64,31 @@ export async function perform<Done, Word extends string>(
       throw error
     })
   const isOperator = (by.actor.kind !== 'client' || by.actor.proof !== undefined) && !by.isAutomatic
-  if ('refused' in result && isOperator)
-    await audits.insert(store, { ...auditOf(deed, by, { why: result.refused }), outcome: 'refused' })
+  if ('refused' in result && isOperator) await recordRefusal(store, deed, by, result.refused)
   return result
+}
+
+/**
+ * As `perform`, for a caller that has begun the transaction and commits a refusal, too. `auditId`: the audit row, also of a
+ * refusal.
+ */
+export async function performIn<Done, Word extends string>(
+  db: Db,
+  deed: Deed,
+  by: By,
+  decide: () => Promise<Decided<Done, Word>>,
+): Promise<ActResult<Done, Word> & { auditId: number }> {
+  const decided = await decide()
+  if ('refused' in decided) {
+    const { refused } = decided
+    return { refused, auditId: await recordRefusal(db, deed, by, refused) }
+  }
+  return { done: decided.done, auditId: await audits.insert(db, auditOf(deed, by, decided.detail)) }
+}
+
+/** Records that a rule refused the act: `why`, a word. Returns the id of the audit row. */
+export function recordRefusal(db: Db, deed: Deed, by: By, why: string): Promise<number> {
+  return audits.insert(db, { ...auditOf(deed, by, { why }), outcome: 'refused' })
 }
 
 function auditOf(
@@ -78,6 +105,8 @@ function auditOf(
       ...detail,
       ...(reason && { reason }),
       ...(actor.proof && { proof: actor.proof }),
+      ...(actor.credential && { credential: actor.credential, proof_sha256: hash('sha256', actor.proof ?? '') }),
+      ...(actor.unproved && { unproved: true }),
       ...(actor.unchecked && { unchecked: true }),
     },
   }

@@ -41,12 +41,15 @@ export async function cancelLocked(db: Db, row: Batch): Promise<Decided<Cancelle
  * back, too, unless it was committed before.
  */
 export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResult<Batch, BatchRefusal>> {
-  return perform(store, { action: 'batch.pause', subject: batch.batchId }, by, async db => {
-    const row = await batches.lock(db, batch.batchNo)
-    const refused = ended(row) ?? (row.pausedAt === null ? undefined : 'paused')
-    if (refused) return { refused }
-    return { done: await batches.pause(db, row.batchNo), detail: { client_id: row.clientId } }
-  })
+  return perform(store, { action: 'batch.pause', subject: batch.batchId }, by, async db =>
+    pauseLocked(db, await batches.lock(db, batch.batchNo)),
+  )
+}
+
+async function pauseLocked(db: Db, row: Batch): Promise<Decided<Batch, BatchRefusal>> {
+  const refused = ended(row) ?? (row.pausedAt === null ? undefined : 'paused')
+  if (refused) return { refused }
+  return { done: await batches.pause(db, row.batchNo), detail: { client_id: row.clientId } }
 }
 
 /**
@@ -54,14 +57,31 @@ export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResul
  * batch goes on when the sender runs again.
  */
 export function resumeBatch(store: Store, batch: Batch, by: By, now: number): Promise<ActResult<Batch, BatchRefusal>> {
-  return perform(store, { action: 'batch.resume', subject: batch.batchId }, by, async db => {
-    const row = await batches.lock(db, batch.batchNo)
-    const isAtLimit = row.pausedAt === null && stateOf(row, now) === 'PAUSED'
-    const refused = ended(row) ?? (row.pausedAt !== null ? undefined : isAtLimit ? 'at_limit' : 'not_paused')
-    if (refused) return { refused }
-    return { done: await batches.resume(db, row.batchNo), detail: { client_id: row.clientId } }
-  })
+  return perform(store, { action: 'batch.resume', subject: batch.batchId }, by, async db =>
+    resumeLocked(db, await batches.lock(db, batch.batchNo), now),
+  )
 }
+
+async function resumeLocked(db: Db, row: Batch, now: number): Promise<Decided<Batch, BatchRefusal>> {
+  const isAtLimit = row.pausedAt === null && stateOf(row, now) === 'PAUSED'
+  const refused = ended(row) ?? (row.pausedAt !== null ? undefined : isAtLimit ? 'at_limit' : 'not_paused')
+  if (refused) return { refused }
+  return { done: await batches.resume(db, row.batchNo), detail: { client_id: row.clientId } }
+}
+
+/** An act on a batch for a caller that has begun the transaction. */
+export interface BatchAct {
+  /** Locks the row for the act. */
+  lock(db: Db, batchNo: number): Promise<Batch>
+  decide(db: Db, row: Batch, now: number): Promise<Decided<unknown, BatchRefusal>>
+}
+
+/** The same acts by name. */
+export const BATCH_ACTS = {
+  'batch.pause': { lock: batches.lock, decide: pauseLocked },
+  'batch.resume': { lock: batches.lock, decide: resumeLocked },
+  'batch.cancel': { lock: batches.settle, decide: cancelLocked },
+} as const satisfies Record<string, BatchAct>
 
 function ended({ cancelledAt, finishedAt }: Batch): 'finished' | 'cancelled' | undefined {
   if (cancelledAt !== null) return 'cancelled'

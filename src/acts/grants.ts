@@ -6,6 +6,9 @@ import * as captureKeys from '../store/access/capture-keys.ts'
 import * as clients from '../store/access/clients.ts'
 import * as scopes from '../store/access/scopes.ts'
 import * as signingKeys from '../store/access/signing-keys.ts'
+import * as credentials from '../store/person/credentials.ts'
+import * as invites from '../store/person/invites.ts'
+import * as persons from '../store/person/persons.ts'
 import type { Db } from '../store/pool.ts'
 import type { KeyRing } from '../vault/key-ring.ts'
 import {
@@ -16,8 +19,14 @@ import {
   clientKeyText,
   clientText,
   type GrantKind,
+  type InviteRow,
+  inviteText,
   isGranted,
   type MacOfRow,
+  type PasskeyRow,
+  type PersonRow,
+  passkeyText,
+  personText,
   type ScopeRow,
   type SigningKeyRow,
   scopeText,
@@ -69,6 +78,21 @@ export async function grantSigningKey(db: Db, ring: Ring, meant: SigningKeyRow):
   await sealAsMeant(db, ring, key && ofSigningKey(key), signingKeyText(meant))
 }
 
+export async function grantPerson(db: Db, ring: Ring, meant: PersonRow): Promise<void> {
+  const person = await persons.find(db, meant.personId)
+  await sealAsMeant(db, ring, person && ofPerson(person), personText(meant))
+}
+
+export async function grantPasskey(db: Db, ring: Ring, meant: PasskeyRow): Promise<void> {
+  const passkey = await credentials.find(db, meant.credentialId)
+  await sealAsMeant(db, ring, passkey && ofPasskey(passkey), passkeyText(meant))
+}
+
+export async function grantInvite(db: Db, ring: Ring, meant: InviteRow): Promise<void> {
+  const invite = await invites.find(db, meant.inviteId)
+  await sealAsMeant(db, ring, invite && ofInvite(invite), inviteText(meant))
+}
+
 /** Throws `ConfigError` if the database holds anything else: a trigger of its owner's can change what is written. */
 async function sealAsMeant(db: Db, ring: Ring, row: Grant | undefined, meant: string): Promise<void> {
   assert(row, 'it was just written')
@@ -94,6 +118,21 @@ export function isClientKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: clients.
 
 export function isSigningKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: signingKeys.PublicSigningKey): boolean {
   return isGranted(ring, signingKeyText(key), key)
+}
+
+/** Whether tokenmill wrote the person, who isn't revoked. */
+export function isPersonLive(ring: Pick<Ring, 'grantMacBy'>, person: persons.Person): boolean {
+  return person.revokedAt === null && isGranted(ring, personText(person), person)
+}
+
+/** Whether tokenmill wrote the passkey, which isn't revoked. */
+export function isPasskeyLive(ring: Pick<Ring, 'grantMacBy'>, passkey: credentials.Credential): boolean {
+  return passkey.revokedAt === null && isGranted(ring, passkeyText(passkey), passkey)
+}
+
+/** Whether tokenmill wrote the invite, which wasn't used. `now`: ms since the epoch. */
+export function isInviteLive(ring: Pick<Ring, 'grantMacBy'>, invite: invites.Invite, now: number): boolean {
+  return invite.usedAt === null && now < invite.expiresAt && isGranted(ring, inviteText(invite), invite)
 }
 
 /** Codes the signing keys of a database whose other rows have codes already, once. Returns how many there were. */
@@ -159,6 +198,9 @@ async function all(db: Db): Promise<Grant[]> {
     ...(await captureKeys.list(db)).map(ofCaptureKey),
     ...(await scopes.list(db)).map(ofScope),
     ...(await signingKeys.findPublic(db)).map(ofSigningKey),
+    ...(await persons.list(db)).map(ofPerson),
+    ...(await credentials.list(db)).map(ofPasskey),
+    ...(await invites.list(db)).map(ofInvite),
   ]
 }
 
@@ -214,6 +256,33 @@ function ofSigningKey(key: signingKeys.PublicSigningKey): Grant {
     ...{ kind: 'signing-key', id: kid, text: signingKeyText(key), isRevoked: false },
     ...macOf(key),
     save: (db, ...code) => signingKeys.setMac(db, kid, ...code),
+  }
+}
+
+function ofPerson(person: persons.Person): Grant {
+  const { personId, revokedAt } = person
+  return {
+    ...{ kind: 'person', id: personId, text: personText(person), isRevoked: revokedAt !== null },
+    ...macOf(person),
+    save: (db, ...code) => persons.setMac(db, personId, ...code),
+  }
+}
+
+function ofPasskey(passkey: credentials.Credential): Grant {
+  const { credentialId, revokedAt } = passkey
+  return {
+    ...{ kind: 'passkey', id: credentialId, text: passkeyText(passkey), isRevoked: revokedAt !== null },
+    ...macOf(passkey),
+    save: (db, ...code) => credentials.setMac(db, credentialId, ...code),
+  }
+}
+
+function ofInvite(invite: invites.Invite): Grant {
+  const { inviteId, usedAt } = invite
+  return {
+    ...{ kind: 'invite', id: inviteId, text: inviteText(invite), isRevoked: usedAt !== null },
+    ...macOf(invite),
+    save: (db, ...code) => invites.setMac(db, inviteId, ...code),
   }
 }
 

@@ -9,6 +9,7 @@ import type { KindEntry, Sent } from './kind-entry.ts'
 import { Reference } from './reference.ts'
 import { Report } from './report.ts'
 import { SchemeToken } from './scheme-token.ts'
+import { Act } from './system/act.ts'
 import { ManifestTotal, retellManifestTotal } from './system/manifest-total.ts'
 import { Reversal, retellReversal } from './system/reversal.ts'
 import { retellWebhook, Webhook } from './system/webhook.ts'
@@ -218,6 +219,23 @@ export const CATALOGUE = {
     retell: retellManifestTotal,
     statusAt: null,
   },
+  act: {
+    request: Act,
+    requestFrom: {},
+    description: 'Does what a person decided in the console, who proves it with a passkey. System clients only.',
+    role: null,
+    moreRoles: none,
+    bulk: false,
+    urgent: true,
+    sequenced: false,
+    systemOnly: true,
+    servesRevoked: false,
+    hasBlock: false,
+    recordsIn: null,
+    asksProvider: never,
+    retell: { from: 'handler' },
+    statusAt: null,
+  },
 } as const satisfies Record<string, KindEntry>
 
 export type Kind = keyof typeof CATALOGUE
@@ -244,6 +262,7 @@ export const SYSTEM_CLIENTS = {
   gateway: ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'token-batch', 'report', 'reversal'],
   scheduler: ['report', 'token-lifecycle', 'webhook'],
   worker: ['reversal', 'manifest-total'],
+  console: ['act'],
 } as const satisfies Record<string, readonly Kind[]>
 export type SystemClient = keyof typeof SYSTEM_CLIENTS
 

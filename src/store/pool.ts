@@ -43,7 +43,7 @@ interface StoreOptions {
   log: Logger
   connectionsMax: number
   /** The database role with whose rights all statements run. */
-  role?: 'tokenmill_reader' | 'tokenmill_gateway'
+  role?: 'tokenmill_reader' | 'tokenmill_gateway' | 'tokenmill_console'
   /** The time limit of each statement, in ms (60,000). */
   statementMsMax?: number
   application?: string

@@ -10,6 +10,7 @@ import * as dryRuns from './batch/dry-runs.ts'
 import * as events from './event/events.ts'
 import * as outbox from './job/outbox.ts'
 import * as receiptKeys from './job/receipt-keys.ts'
+import * as actNonces from './person/act-nonces.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
@@ -43,6 +44,7 @@ interface Swept {
   schemes: number
   processes: number
   confirmations: number
+  actNonces: number
   events: number
   untoldEvents: number
 }
@@ -72,6 +74,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     schemes: await eraseSchemes(store, receiptDays, now),
     processes: await processes.removeSilent(store, BEAT.keptMs),
     confirmations: await confirmations.expire(store),
+    actNonces: await actNonces.eraseOld(store, now - HOUR_MS),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }

@@ -2,7 +2,7 @@
 // be set up at once; advisory locks don't help against that, because each database has its own.
 import type pg from 'pg'
 
-const NAMES = ['reader', 'queue', 'gateway', 'worker'] as const
+const NAMES = ['reader', 'queue', 'gateway', 'worker', 'console'] as const
 
 /** Makes the roles that are missing, and lets the current user take them on. Further runs, also at once, change nothing. */
 export async function makeRoles(db: Pick<pg.Pool, 'query'>, prefix = 'tokenmill'): Promise<void> {

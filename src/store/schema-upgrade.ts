@@ -17,7 +17,7 @@ import * as workerRights from './worker-rights.ts'
  * Migrations that make roles. They fail if another database of the server makes the roles at once, so `makeRoles` runs
  * before them.
  */
-const MAKE_ROLES = ['0002-roles', '0004-gateway', '0047-worker-role']
+const MAKE_ROLES = ['0002-roles', '0004-gateway', '0047-worker-role', '0066-console']
 
 /** A step that takes long on a large store. */
 export interface UpgradeStep {

@@ -56,6 +56,8 @@ export const MIGRATIONS = [
   '0056-signing-key-codes',
   '0060-growth',
   '0062-receipt-keys',
+  '0065-people',
+  '0066-console',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

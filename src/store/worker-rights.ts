@@ -7,12 +7,15 @@ const ALL = 'select, insert, update, delete'
 
 /** By table; a new table has to be named here. An empty text: none. */
 export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
+  // Retention removes old ones.
+  act_nonce: 'select, insert, update (audit_id), delete',
   audit: 'select, insert (actor, action, subject, detail, host, outcome)',
   audit_chain: 'select, update',
   authentication: ALL,
   batch: 'select, insert, update',
   before_image: ALL,
   bin_range: 'select',
+  challenge: '',
   // Retention destroys private halves, and those of earlier releases are sealed anew.
   // Workers also turn them, and say when they were used; a public half is never changed.
   capture_key:
@@ -52,6 +55,12 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   operation: 'select',
   order: 'select, insert, update',
   outbox: ALL,
+  // A person enrols by an invite, and uses a passkey. An operator's command invites and revokes.
+  invite: 'select, update (used_at, mac, mac_version)',
+  person: 'select, insert, update (mac, mac_version)',
+  person_credential: 'select, insert, update (sign_count, last_used_at, revoked_at, mac, mac_version)',
+  // The console's own: it keeps sessions, challenges and acts that wait for a person.
+  pending_act: '',
   process: ALL,
   receipt: 'select, insert, update',
   // The scheduler continues a filling that an upgrade broke off.
@@ -73,6 +82,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   scope: 'select',
   scratch: ALL,
   scratch_run: ALL,
+  session: '',
   sequence_mark: 'select, insert, update',
   // Workers begin to sign with an announced key; an operator announces it.
   signing_key: 'select, update (state, wrapped_private, kek_id, private_version, active_at, retired_at)',

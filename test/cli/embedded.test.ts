@@ -28,7 +28,12 @@ describe('the embedded default', () => {
   it('needs no step before the first command', async () => {
     const { status, json } = await command(['client', 'list', '--json'])
     expect(status).toBe(0)
-    expect(json<{ client_id: string }[]>().map(client => client.client_id)).toEqual(['gateway', 'scheduler', 'worker'])
+    expect(json<{ client_id: string }[]>().map(client => client.client_id)).toEqual([
+      'gateway',
+      'scheduler',
+      'worker',
+      'console',
+    ])
   })
 
   it('makes a key-encryption key and a ready-made client, once', async () => {

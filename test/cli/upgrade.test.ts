@@ -55,13 +55,13 @@ describe('schema upgrade of an empty database', () => {
     const [one, two] = both.map(said => said.json<{ migrations: string[]; installation_id: string; files: string[] }>())
     expect(one?.installation_id).toBe(two?.installation_id)
     expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(MIGRATIONS)
-    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(7)
+    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(8)
     const [made] = await bench.rows<Snapshot & { [key: string]: unknown }>(SNAPSHOT)
     expect(made?.installation).toHaveLength(1)
     expect(made?.data_keys).toHaveLength(PURPOSES.length)
     expect(made?.signing_keys).toHaveLength(1)
-    expect(made?.clients).toHaveLength(3)
-    expect(made?.client_keys).toHaveLength(3)
+    expect(made?.clients).toHaveLength(4)
+    expect(made?.client_keys).toHaveLength(4)
   })
 
   it('run again changes nothing', async () => {
@@ -75,13 +75,14 @@ describe('schema upgrade of an empty database', () => {
     const dir = join(bench.dataDir, 'system')
     expect((await readdir(dir)).sort()).toEqual([
       'api-key.jwk',
+      'console.jwk',
       'gateway-keys.jwk',
       'gateway.jwk',
       'network-token.jwk',
       'scheduler.jwk',
       'worker.jwk',
     ])
-    for (const name of ['gateway', 'scheduler', 'worker'] as const) {
+    for (const name of ['console', 'gateway', 'scheduler', 'worker'] as const) {
       expect((await stat(join(dir, `${name}.jwk`))).mode & 0o777).toBe(0o600)
       const { kid, alg } = await readSystemKey(bench.dataDir, name)
       const known = await bench.rows(`select kid, alg from tokenmill.client_key where client_id = $1`, {

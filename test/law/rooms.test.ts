@@ -56,9 +56,17 @@ const ROOMS: Record<string, readonly string[]> = {
     'producers/rows',
     ...['src/job', 'src/token', 'src/queue', 'src/store', 'src/orders'],
   ],
+  // What the HTTP roles have in common.
+  'producers/http': ['producers', 'src/job', 'src/queue'],
+  // Pages for people. It has no room of keys but the one that verifies passkeys.
+  'producers/console': [
+    ...['producers', 'producers/http'],
+    ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store'],
+  ],
   'producers/schedule': ['producers', 'src/job', 'src/token', 'src/queue', 'src/store'],
   'producers/gateway': [
     'producers',
+    'producers/http',
     'producers/rows',
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
     ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts', 'src/trace'],
@@ -88,13 +96,14 @@ const PACKAGES: Record<string, readonly string[]> = {
   // Card data is opened in the vault; a whole file is decrypted, as a stream, by the producer that reads it.
   openpgp: ['src/vault', 'src/job', 'producers/rows/openpgp'],
   canonicalize: ['src/job'],
+  cborg: ['src/vault/passkey'],
   'shamir-secret-sharing': ['src/vault/shares'],
   commander: ['cli'],
   'csv-parse': ['producers/rows', 'producers/ingest'],
-  fastify: ['producers/gateway', 'src/simulate'],
+  fastify: ['producers/gateway', 'producers/console', 'src/simulate'],
   'fastify-type-provider-zod': ['producers/gateway'],
   '@fastify/helmet': ['producers/gateway'],
-  '@fastify/rate-limit': ['producers/gateway'],
+  '@fastify/rate-limit': ['producers/gateway', 'producers/console'],
   '@fastify/swagger': ['producers/gateway'],
   '@fastify/swagger-ui': ['producers/gateway'],
   undici: ['src/outbound.ts'],

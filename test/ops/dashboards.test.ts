@@ -96,6 +96,7 @@ describeRedis('an installation that Prometheus scrapes', () => {
       TOKENMILL_METRICS_PORT: String(ports[0]),
       TOKENMILL_HTTP_PORT: '0',
       TOKENMILL_THREE_DS_PORT: '0',
+      TOKENMILL_CONSOLE_PORT: '0',
       TOKENMILL_PROCESSES: '1',
       TOKENMILL_SCHEME_FILE: simulator.schemeFile,
       TOKENMILL_PRIVATE_HOSTS: simulator.address,

@@ -9,7 +9,9 @@ import { portOf } from '../../src/ops.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
+/** The roles of docker-compose.yml; the console isn't among them. */
 const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
+const ALL_ROLES = [...ROLES, 'console'] as const
 
 describe('docker-compose.yml', () => {
   const compose = read('docker-compose.yml')
@@ -39,7 +41,7 @@ describe('docker-compose.yml', () => {
       expect(services.get(role)).toContain(`http://127.0.0.1:${portOf(role, undefined)}/readyz`)
     const targets = ROLES.map(role => `"${role}:${portOf(role, undefined)}"`).join(', ')
     expect(read('ops/compose/prometheus.yml')).toContain(`targets: [${targets}]`)
-    for (const role of ROLES)
+    for (const role of ALL_ROLES)
       expect(read('ops/prometheus/prometheus.yml')).toContain(`127.0.0.1:${portOf(role, undefined)} # ${role}\n`)
   })
 })
@@ -79,7 +81,7 @@ describe('make-secrets.sh', () => {
 })
 
 describe('the units of systemd', () => {
-  it.each(ROLES)('start %s, and don’t start it again with a wrong setting', role => {
+  it.each(ALL_ROLES)('start %s, and don’t start it again with a wrong setting', role => {
     const unit = read(`ops/systemd/tokenmill-${role}.service`)
     expect(unit).toContain(`ExecStart=/usr/bin/node bin/tokenmill.mjs ${role}\n`)
     expect(unit).toContain('RestartPreventExitStatus=64 78\n')

@@ -1,4 +1,5 @@
 // The names of all metrics that the product's processes show, without those of Node.
+import { openConsoleMetrics } from '../../producers/console/metrics.ts'
 import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
 import { openThreeDsMetrics } from '../../producers/gateway/three-ds/metrics.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
@@ -15,6 +16,7 @@ import { openSupervisorMetrics } from '../../workers/process/supervise.ts'
 /** Each set is opened in a separate registry, because both HTTP roles have some metrics. */
 const SETS = [
   (registry: ReturnType<typeof openRegistry>) => openWorkerMetrics(registry, KINDS),
+  openConsoleMetrics,
   openGatewayMetrics,
   openThreeDsMetrics,
   openScheduleMetrics,

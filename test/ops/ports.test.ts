@@ -10,13 +10,13 @@ import { freePorts } from './free-ports.ts'
 
 describe('the port of a role', () => {
   it('is its own where it runs by itself, and the setting where there is one', () => {
-    const roles = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
-    expect(roles.map(role => portOf(role, undefined))).toEqual([9464, 9465, 9466, 9467])
-    expect(roles.map(role => portOf(role, 9500))).toEqual([9500, 9500, 9500, 9500])
-    expect(roles.map(role => portAmongAll(role))).toEqual([9464, 9465, 9466, 9467])
-    expect(roles.map(role => portAmongAll(role, 9500))).toEqual([9500, 9501, 9502, 9503])
-    expect(roles.map(role => portAmongAll(role, 0))).toEqual([0, 0, 0, 0])
-    expect(() => portAmongAll('gateway', 65_533)).toThrow(ConfigError)
+    const roles = ['gateway', 'three-ds', 'scheduler', 'workers', 'console'] as const
+    expect(roles.map(role => portOf(role, undefined))).toEqual([9464, 9465, 9466, 9467, 9468])
+    expect(roles.map(role => portOf(role, 9500))).toEqual([9500, 9500, 9500, 9500, 9500])
+    expect(roles.map(role => portAmongAll(role))).toEqual([9464, 9465, 9466, 9467, 9468])
+    expect(roles.map(role => portAmongAll(role, 9500))).toEqual([9500, 9501, 9502, 9503, 9504])
+    expect(roles.map(role => portAmongAll(role, 0))).toEqual([0, 0, 0, 0, 0])
+    expect(() => portAmongAll('gateway', 65_532)).toThrow(ConfigError)
   })
 })
 
@@ -36,8 +36,13 @@ describeStore('a port of metrics that is taken', engine => {
   })
 
   it('ends each role with 1 and a line that names it', async () => {
-    const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0', TOKENMILL_THREE_DS_PORT: '0' }
-    const roles = ['workers', 'scheduler', 'gateway', 'three-ds'].map(role => startCommand([role], { env }))
+    const env = {
+      ...installation.env,
+      TOKENMILL_HTTP_PORT: '0',
+      TOKENMILL_THREE_DS_PORT: '0',
+      TOKENMILL_CONSOLE_PORT: '0',
+    }
+    const roles = ['workers', 'scheduler', 'gateway', 'three-ds', 'console'].map(role => startCommand([role], { env }))
     for (const role of roles) {
       expect(await role.exit).toMatchObject({ code: 1 })
       expect(role.stderr()).toContain(

@@ -121,7 +121,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
   })
 
   it('keeps reports in the data directory where `start` runs every role', async () => {
-    const ports = { TOKENMILL_HTTP_PORT: '0', TOKENMILL_THREE_DS_PORT: '0' }
+    const ports = { TOKENMILL_HTTP_PORT: '0', TOKENMILL_THREE_DS_PORT: '0', TOKENMILL_CONSOLE_PORT: '0' }
     const all = command(['start'], { ...ports, TOKENMILL_LOG_LEVEL: 'warn' })
     const [, url = ''] = await all.line(/It serves (http:\/\/[^/]+)\/oidc/, ready)
     const call = await openCalls(url, await basicOf(installation.clientFile))

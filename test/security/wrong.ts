@@ -39,6 +39,7 @@ const VALUES: Record<string, unknown> = {
 
 /** The fields for which such a value is correct. */
 const RIGHT: Record<string, readonly string[]> = {
+  'is null': ['reason', 'proof'],
   'is true': ['dry_run', 'refresh'],
   'is an object': ['parameters', 'policy', 'transaction'],
   'is an empty array': [],
@@ -54,6 +55,7 @@ const RIGHT: Record<string, readonly string[]> = {
     'cardholderName',
     'cardNumber',
     ...['expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
+    ...['subject', 'seen', 'reason'],
   ],
   'is a fraction': [
     'accepted_at',
@@ -196,6 +198,21 @@ export function rightRequests(
       request: { receipt_id: UUID, envelope: 'A'.repeat(43) },
     },
     { kind: 'webhook', required: ['delivery_id', 'attempt'], request: { delivery_id: UUID, attempt: 1 } },
+    {
+      kind: 'act',
+      required: ['act', 'subject', 'parameters', 'seen', 'reason', 'person_id', 'nonce', 'expires_at', 'proof'],
+      request: {
+        act: 'batch.pause',
+        subject: 'a-batch',
+        parameters: { client_id: `c${'0'.repeat(25)}` },
+        seen: 'RUNNING',
+        reason: 'too fast',
+        person_id: UUID,
+        nonce: 'AAAAAAAAAAAAAAAAAAAAAA',
+        expires_at: 0,
+        proof: null,
+      },
+    },
     { kind: 'manifest-total', required: ['total_id', 'part'], request: { total_id: UUID, part: 0 } },
   ]
 }

@@ -27,7 +27,7 @@ export async function pauseOf(
  */
 export async function joinBatch(
   store: Store,
-  batch: Omit<batches.NewBatch, 'extent' | 'limitChunks'>,
+  { entityId, ...batch }: Omit<batches.NewBatch, 'extent' | 'limitChunks'> & { entityId: string },
   says: SaysExtent,
 ): Promise<Batch | Refusal> {
   const said = extentOf(says)
@@ -36,6 +36,7 @@ export async function joinBatch(
   const extent = said && withoutPan(said)
   const opened = await batches.open(store, { ...batch, extent, limitChunks: says.limit })
   if (layoutText(opened.layout) !== layoutText(batch.layout)) return refuse('batch_layout', 'body.request.batch_id')
+  if (opened.entityId === null) await batches.setEntity(store, opened.batchNo, entityId)
   const isTold = !extent || (opened.extent !== null && agree(opened.extent, extent))
   const joined = isTold ? opened : await batches.setExtent(store, opened.batchNo, extent)
   if (!joined) return contradicts()

@@ -16,8 +16,8 @@ import type { Queues } from '../../../src/queue/engine.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { Signed } from '../../envelope.ts'
+import type { Operation } from '../../http/operation.ts'
 import type { Caller } from '../app.ts'
-import type { Operation } from './operation.ts'
 import type { Sign } from './sign.ts'
 
 export interface TimeoutReversals {

@@ -7,6 +7,7 @@ import Fastify, { type FastifyHttpOptions, type FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { systemClock } from '../../../src/clock.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
+import type { Tls } from '../../http/listen.ts'
 import type { GatewayApp } from '../app.ts'
 import type { RoutePlugin, ServerDeps } from '../deps.ts'
 import { type CountUnauthenticated, guard } from './access.ts'
@@ -18,12 +19,6 @@ import { refusePanKeys } from './idempotency-key.ts'
 import { observe, traceRequests } from './observe.ts'
 import { type DocumentInfo, documentRoutes } from './openapi.ts'
 import { decline, handleError } from './replies.ts'
-
-export interface Tls {
-  /** The certificate chain, PEM. */
-  cert: Buffer
-  key: Buffer
-}
 
 const CONNECTIONS_MAX = 5_000
 const HEAD_MS_MAX = 10_000

@@ -20,7 +20,7 @@ export const ENVELOPE = {
   cardLifetimeMsDefault: 3_600_000,
 } as const
 
-export const clientId = () => z.string().regex(/^(c[a-z0-9]{25}|gateway|scheduler|worker)$/)
+export const clientId = () => z.string().regex(/^(c[a-z0-9]{25}|console|gateway|scheduler|worker)$/)
 const seconds = () => z.number().min(0).max(253_402_300_799)
 const jti = () => z.string().regex(/^[!-~]{1,128}$/)
 const replyTo = () => z.string().regex(/^[a-z0-9]{1,32}$/)

@@ -10,6 +10,7 @@ export const LOGIN_ROLES = {
   gateway: 'tokenmill_gateway',
   reader: 'tokenmill_reader',
   worker: 'tokenmill_worker',
+  console: 'tokenmill_console',
 } as const
 export type LoginPurpose = keyof typeof LOGIN_ROLES
 

@@ -4,7 +4,7 @@
 import type { Db } from '../pool.ts'
 
 export const WORKER_ROLES = ['interactive', 'bulk'] as const
-export type ProcessRole = (typeof WORKER_ROLES)[number] | 'scheduler' | 'gateway' | 'three-ds'
+export type ProcessRole = (typeof WORKER_ROLES)[number] | 'scheduler' | 'gateway' | 'three-ds' | 'console'
 
 export interface NewProcess {
   processId: string

@@ -11,6 +11,8 @@ export interface Batch extends BatchLife {
   batchNo: number
   clientId: string
   batchId: string
+  /** Of the envelope that began the batch; null before its first chunk, and in rows of earlier releases. */
+  entityId: string | null
   /** The kind of records of a `token-batch`; `transaction` for a `transaction-batch`. */
   recordKind: RecordKind | 'transaction'
   tokenScope: string | null
@@ -35,6 +37,7 @@ export interface BatchRow {
   batch_no: number
   client_id: string
   batch_id: string
+  entity_id: string | null
   record_kind: Batch['recordKind']
   token_scope: string | null
   chunk_records: number
@@ -60,7 +63,7 @@ export interface BatchRow {
   stalled_at: number | null
 }
 
-export const BATCH_COLUMNS = `batch_no, client_id, batch_id, record_kind, token_scope, chunk_records, layout, accepted_at, created_at,
+export const BATCH_COLUMNS = `batch_no, client_id, batch_id, entity_id, record_kind, token_scope, chunk_records, layout, accepted_at, created_at,
 extent_chunks, extent_rows, source_name, source_sha256, limit_chunks, paused_at, cancelled_at, finished_at, revision, chunks_done,
 rows_done, counts, reasons, summed_at, active_at, stalls, stalled_at`
 
@@ -69,6 +72,7 @@ export function batchOf(row: BatchRow): Batch {
     batchNo: row.batch_no,
     clientId: row.client_id,
     batchId: row.batch_id,
+    entityId: row.entity_id,
     recordKind: row.record_kind,
     tokenScope: row.token_scope,
     chunkRecords: row.chunk_records,

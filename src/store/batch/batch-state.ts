@@ -58,3 +58,16 @@ export function judgeSums(
   if (row.finishedAt !== null) return chunks === row.extentChunks && failed < row.failed ? 'revise' : 'ignore'
   return row.cancelledAt === null && chunks === row.extentChunks ? 'finish' : 'progress'
 }
+
+/**
+ * What a person saw of a batch when deciding about it: who acted on it and whether it has ended, with the time of its pause
+ * (ms since the epoch). It leaves out what time alone changes, such as STALLED, and the rows that are done meanwhile. An act is
+ * refused if this differs when a worker does it.
+ */
+export function seenOf({ extentChunks, limitChunks, chunksDone, ...batch }: BatchLife): string {
+  if (batch.cancelledAt !== null) return 'CANCELLED'
+  if (batch.finishedAt !== null) return 'FINISHED'
+  if (batch.pausedAt !== null) return `PAUSED ${batch.pausedAt}`
+  if (limitChunks !== null && chunksDone >= limitChunks) return 'PAUSED'
+  return extentChunks === null ? 'OPEN' : 'RUNNING'
+}

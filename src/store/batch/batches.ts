@@ -80,6 +80,14 @@ export async function setLimit(db: Db, batchNo: number, limitChunks: number | nu
   return change(db, batchNo, 'limit_chunks = $2', [limitChunks])
 }
 
+/** Sets whose batch it is, unless that is known: the first chunk decides. */
+export async function setEntity(db: Db, batchNo: number, entityId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.batch set entity_id = $2 where batch_no = $1 and entity_id is null',
+    values: [batchNo, entityId],
+  })
+}
+
 /**
  * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that other
  * transactions don't wait for long.

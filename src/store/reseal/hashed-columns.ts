@@ -65,6 +65,9 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
     { table: 'capture_key', key: 'key_id', keyType: 'uuid', ...GRANT },
     { table: 'scope', key: 'token_scope', keyType: 'uuid', ...GRANT },
     { table: 'signing_key', key: 'kid', keyType: 'text', ...GRANT },
+    { table: 'person', key: 'person_id', keyType: 'uuid', ...GRANT },
+    { table: 'person_credential', key: 'credential_id', keyType: 'text', ...GRANT },
+    { table: 'invite', key: 'invite_id', keyType: 'uuid', ...GRANT },
   ],
   // Nothing compares an analytics token with a stored one.
   analytics: [],

@@ -3,7 +3,16 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from '../key-ring.ts'
 
-export const GRANT_KINDS = ['client', 'client-key', 'capture-key', 'scope', 'signing-key'] as const
+export const GRANT_KINDS = [
+  'client',
+  'client-key',
+  'capture-key',
+  'scope',
+  'signing-key',
+  'person',
+  'passkey',
+  'invite',
+] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
 
 export interface MacOfRow {
@@ -61,6 +70,36 @@ export interface SigningKeyRow {
   publicJwk: Record<string, unknown>
 }
 
+export interface PersonRow {
+  personId: string
+  name: string
+  roles: readonly string[]
+  /** Null: all. */
+  entities: readonly string[] | null
+  isLocal: boolean
+}
+
+/** The code covers neither the counter nor the last use: each use of the passkey changes them. */
+export interface PasskeyRow {
+  credentialId: string
+  personId: string
+  publicJwk: Record<string, unknown>
+  alg: string
+  rpId: string
+}
+
+export interface InviteRow {
+  inviteId: string
+  secretHash: Buffer
+  name: string
+  roles: readonly string[]
+  entities: readonly string[] | null
+  personId: string | null
+  invitedBy: string
+  /** ms since the epoch. */
+  expiresAt: number
+}
+
 export function clientText({ clientId, userId, entities, roles, alg, system, names }: ClientRow): string {
   return JSON.stringify(['client', clientId, userId, entities, roles, alg, system, names])
 }
@@ -82,6 +121,20 @@ export function scopeText(scope: ScopeRow): string {
 
 export function signingKeyText({ kid, alg, publicJwk }: SigningKeyRow): string {
   return JSON.stringify(['signing-key', kid, alg, sorted(publicJwk)])
+}
+
+export function personText({ personId, name, roles, entities, isLocal }: PersonRow): string {
+  return JSON.stringify(['person', personId, name, roles, entities, isLocal])
+}
+
+export function passkeyText({ credentialId, personId, publicJwk, alg, rpId }: PasskeyRow): string {
+  return JSON.stringify(['passkey', credentialId, personId, sorted(publicJwk), alg, rpId])
+}
+
+export function inviteText(invite: InviteRow): string {
+  const { inviteId, secretHash, name, roles, entities, personId, invitedBy, expiresAt } = invite
+  const hash = secretHash.toString('hex')
+  return JSON.stringify(['invite', inviteId, hash, name, roles, entities, personId, invitedBy, expiresAt])
 }
 
 /**

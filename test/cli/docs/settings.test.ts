@@ -15,7 +15,10 @@ const isNamed = (cells: readonly string[], name: string) => cells.some(cell => c
 
 describe("the operator's pages", () => {
   it('have a row for every setting, and none for a setting that is gone', () => {
-    const settings = [...read('src/config.ts').matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name = '']) => name)
+    const files = ['src/config.ts', 'producers/console/settings.ts']
+    const settings = files.flatMap(file =>
+      [...read(file).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name = '']) => name),
+    )
     const cells = cellsOf('docs/settings.md')
     expect(settings.length).toBeGreaterThan(10)
     expect(settings.filter(name => !isNamed(cells, name))).toEqual([])

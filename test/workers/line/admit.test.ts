@@ -138,9 +138,10 @@ describe('a system client', () => {
   it('sends its own kinds and no other', () => {
     const allowed = (iss: string) => KINDS.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
     expect(allowed('worker')).toEqual(['reversal', 'manifest-total'])
+    expect(allowed('console')).toEqual(['act'])
     expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report', 'webhook'])
     expect(allowed('gateway')).toEqual(
-      KINDS.filter(kind => !['transaction-batch', 'reference', 'webhook', 'manifest-total'].includes(kind)),
+      KINDS.filter(kind => !['transaction-batch', 'reference', 'webhook', 'manifest-total', 'act'].includes(kind)),
     )
   })
 

@@ -178,6 +178,8 @@ export async function openWorld(
         keyReaders: { note: () => {} },
       },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
+      console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
+      onUngranted: () => {},
       webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
       ...storeAndSets(mortalStore(vault.store, live)),
       providers: {

@@ -1,15 +1,15 @@
-// One write that the gateway has sent and that isn't answered. Its job is put on the queue, and again every two seconds
-// until an answer arrives or the deadline passes. A repeat does nothing while the job still waits, and replaces a job
-// that was lost. timeout-reversal.ts deals with an operation whose deadline has passed.
-import type { Clock } from '../../../src/clock.ts'
-import { Fault } from '../../../src/errors.ts'
-import { refusesSets } from '../../../src/job/answer/result-set.ts'
-import type { Kind } from '../../../src/job/catalogue.ts'
-import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
-import { refusalResultId } from '../../../src/job/envelope/ids.ts'
-import type { Result } from '../../../src/job/result.ts'
-import type { Queues } from '../../../src/queue/engine.ts'
-import type { Signed } from '../../envelope.ts'
+// One write that the gateway or the console has sent and that isn't answered. Its job is put on the queue, and again every
+// two seconds until an answer arrives or the deadline passes. A repeat does nothing while the job still waits, and replaces
+// a job that was lost. The gateway's timeout-reversal.ts deals with an operation whose deadline has passed.
+import type { Clock } from '../../src/clock.ts'
+import { Fault } from '../../src/errors.ts'
+import { refusesSets } from '../../src/job/answer/result-set.ts'
+import type { Kind } from '../../src/job/catalogue.ts'
+import { envelopeDigest } from '../../src/job/envelope/digest.ts'
+import { refusalResultId } from '../../src/job/envelope/ids.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { Signed } from '../envelope.ts'
 
 export interface Job {
   kind: Kind

@@ -1,11 +1,24 @@
 // Starts a server, and at its end lets the requests in flight finish. A port that is in use has an error of its own.
+import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
-import { ConfigError } from '../../../src/config.ts'
-import type { Lifetime } from '../../../src/lifetime.ts'
-import type { Logger } from '../../../src/log.ts'
-import { PortInUse } from '../../../src/port-in-use.ts'
-import type { GatewayApp } from '../app.ts'
+import { ConfigError } from '../../src/config.ts'
+import type { Lifetime } from '../../src/lifetime.ts'
+import type { Logger } from '../../src/log.ts'
+import { PortInUse } from '../../src/port-in-use.ts'
+
+/** A fastify application, whatever its routes. */
+export interface App {
+  server: Server
+  close(): PromiseLike<unknown>
+  listen(place: { host: string; port: number; backlog: number }): Promise<string>
+}
+
+export interface Tls {
+  /** The certificate chain, PEM. */
+  cert: Buffer
+  key: Buffer
+}
 
 export interface Listening {
   host: string
@@ -24,7 +37,7 @@ const IDLE_SWEEP_MS = 100
 
 /** Listens. Returns the port. Throws `PortInUse` if the port is in use. */
 export async function listen(
-  app: GatewayApp,
+  app: App,
   { host, port, setting, giveUp }: Listening,
   { lifetime, log }: { lifetime: Lifetime; log: Logger },
 ): Promise<number> {
@@ -38,7 +51,7 @@ export async function listen(
       app.server.closeIdleConnections()
       for (const socket of unused) socket.destroy()
     }, IDLE_SWEEP_MS)
-    await app.close().finally(() => {
+    await Promise.resolve(app.close()).finally(() => {
       clearTimeout(timer)
       clearTimeout(cut)
       clearInterval(sweep)
@@ -58,7 +71,7 @@ export async function listen(
 }
 
 /** Connections without any request yet, which clients open in advance. Node doesn't count them as idle. */
-function watchUnused({ server }: GatewayApp): ReadonlySet<Socket> {
+function watchUnused({ server }: Pick<App, 'server'>): ReadonlySet<Socket> {
   const unused = new Set<Socket>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     unused.add(socket)

@@ -1,0 +1,43 @@
+// Defines the arguments and options of `tokenmill person`. The code that runs it is loaded only when it is needed.
+import { type Command, InvalidArgumentError } from 'commander'
+import { isPrintable } from '../../../src/job/envelope/text.ts'
+import { PERSON_ROLES, type PersonRole } from '../../../src/store/person/persons.ts'
+import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
+import { addCommand, collect, readUuid, withActor } from '../../command.ts'
+import type { Terminal } from '../../terminal.ts'
+
+const NAME_LENGTH_MAX = 64
+
+const load = () => import('../../commands/person/person.ts')
+
+export function person(family: Command, terminal: Terminal): void {
+  const invite = addCommand(family, 'invite', 'prints a link, once, by which a person enrols a passkey for the console')
+    .argument('<name>', 'who it is; for a person who is known here, the new passkey replaces the former ones', readName)
+    .requiredOption('--roles <a,b>', `what the person may do: ${PERSON_ROLES.join(', ')}`, readRoles)
+    .option(
+      '--entity <uuid>',
+      'an entity whose batches the person sees; may be repeated (default: all)',
+      collect(readUuid),
+    )
+  withActor(invite).action(async (name, options) => (await load()).invite(terminal, name, options))
+  addCommand(family, 'list', 'lists people, their roles and passkeys').action(async options =>
+    (await load()).list(terminal, options),
+  )
+  const revoke = addCommand(family, 'revoke <person>', 'revokes a person, by name or id, with all passkeys and invites')
+  withActor(revoke).action(async (word, options) => (await load()).revoke(terminal, word, options))
+}
+
+function readName(text: string): string {
+  const name = text.trim()
+  if (name.length === 0 || name.length > NAME_LENGTH_MAX || !isPrintable(name) || holdsPossiblePan(name))
+    throw new InvalidArgumentError(`A name is 1 to ${NAME_LENGTH_MAX} printable characters, and no long number.`)
+  return name
+}
+
+function readRoles(text: string): PersonRole[] {
+  const words = [...new Set(text.split(',').map(word => word.trim()))]
+  if (!words.every(isRole)) throw new InvalidArgumentError(`Roles are ${PERSON_ROLES.join(', ')}.`)
+  return words
+}
+
+const isRole = (word: string): word is PersonRole => (PERSON_ROLES as readonly string[]).includes(word)

@@ -1,0 +1,107 @@
+// Sends acts to a worker and waits for its answers, which come on a results queue of this process. It decides nothing: the
+// worker checks the person, the proof and the act, whatever was checked here before.
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../../src/clock.ts'
+import { assert, isRefusal } from '../../../src/errors.ts'
+import { resultsQueue } from '../../../src/job/catalogue.ts'
+import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
+import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
+import type { Result } from '../../../src/job/result.ts'
+import type { Act } from '../../../src/job/system/act.ts'
+import type { Logger } from '../../../src/log.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import type { Verdict } from '../../../src/store/console/pending-acts.ts'
+import { signAsk } from '../../envelope.ts'
+import { type Operation, openOperation } from '../../http/operation.ts'
+import { openInbox, type TrustedKeys } from '../../results.ts'
+
+/** Sends the act until it expires. Resolves with what a worker answered; undefined if none did. */
+export type SendAct = (act: Act) => Promise<Verdict | undefined>
+
+export interface Sender {
+  send: SendAct
+  /** Resolves when this process listens for answers. */
+  ready: Promise<void>
+  close(): Promise<void>
+}
+
+export interface SenderDeps {
+  queues: Queues
+  /** The key of the system client `console`, which may sign nothing but acts. */
+  signingKey: SigningKey
+  trusted: TrustedKeys
+  audience: string
+  clock: Clock
+  log: Logger
+}
+
+const DELIVERIES = 10
+const CLOSE_MS = 5_000
+/** A worker doesn't start an act that has less left than a clock may differ. */
+const LEAST_MS = 1_000
+
+export function openSender({ queues, signingKey, trusted, audience, clock, log }: SenderDeps): Sender {
+  // Each process has its own results queue.
+  const replyTo = `c${randomUUID().replaceAll('-', '').slice(0, 24)}`
+  const waiting = new Map<string, Operation>()
+  const givenUp = new AbortController()
+  let away = false
+  queues.on('away', () => {
+    away = true
+  })
+  queues.on('back', () => {
+    away = false
+  })
+  const mailbox = { clientId: signingKey.clientId, replyTo, ...trusted }
+  const inbox = openInbox(
+    queues,
+    mailbox,
+    async delivery => {
+      if (delivery.type === 'result') waiting.get(delivery.receipt_id)?.resolve(delivery)
+      return 'taken'
+    },
+    { concurrency: DELIVERIES, log },
+  )
+  return {
+    ready: inbox.ready,
+    async send(act) {
+      const now = clock()
+      const deadline = act.expires_at * 1000
+      if (deadline - now < LEAST_MS) return undefined
+      const kind = 'act'
+      const userId = act.person_id
+      // An act is for the whole installation; the worker finds the entity of its subject in the store.
+      const identity = { userId, entityId: NO_ENTITY, roles: [], audience, signingKey, names: 'numeric' as const }
+      const options = { jti: act.nonce, expiresInMs: Math.ceil((deadline - now) / 1000) * 1000, replyTo }
+      const signed = await signAsk(identity, { kind, request: { ...act } }, options, now)
+      assert(!isRefusal(signed), 'an envelope of ours has its form')
+      const receiptId = receiptIdOf(signingKey.clientId, act.nonce)
+      const job = { kind, receiptId, signed, inSets: false, deadline } as const
+      const operation = openOperation(job, { queues, clock, isAway: () => away, givenUp: givenUp.signal })
+      waiting.set(receiptId, operation)
+      try {
+        const result = await operation.answer
+        return result && verdictOf(result)
+      } finally {
+        waiting.delete(receiptId)
+      }
+    },
+    async close() {
+      givenUp.abort()
+      await inbox.close(CLOSE_MS)
+      // If this fails, the scheduler removes the queue later.
+      if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
+    },
+  }
+}
+
+const NO_ENTITY = '00000000-0000-0000-0000-000000000000'
+
+function verdictOf({ status, code, record, error }: Result): Verdict {
+  if (status === 'SUCCEEDED') {
+    const auditId = record?.['audit_id']
+    return { done: true, auditId: auditId === undefined || auditId === null ? null : String(auditId) }
+  }
+  const [said] = Object.values(error?.details ?? {})
+  return { done: false, reason: said?.code ?? String(code), text: said?.message ?? 'The worker failed.' }
+}

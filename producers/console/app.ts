@@ -1,0 +1,23 @@
+// The types of the console's HTTP application: who a request's person is, and which routes need none.
+import type { FastifyInstance } from 'fastify'
+import type { LiveSession } from '../../src/store/console/sessions.ts'
+import type { ConsoleDeps } from './deps.ts'
+
+export type ConsoleApp = FastifyInstance
+
+/** A function that adds routes; routes.ts lists them. */
+export type ConsoleRoutes = (app: ConsoleApp, deps: ConsoleDeps) => void
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null on routes that are open. */
+    session: LiveSession | null
+  }
+  interface FastifyContextConfig {
+    /** Without a session: the way in, and the files of every page. */
+    isOpen?: true
+  }
+}
+
+/** The config of a route that needs no session. */
+export const OPEN = { config: { isOpen: true } } as const

@@ -1,0 +1,118 @@
+// The page of one batch: its facts, what became of its rows, and what may be done to it.
+import { OUTCOMES } from '../../../src/job/outcome.ts'
+import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import * as seen from '../../../src/store/console/seen-batches.ts'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
+import type { ConsoleApp } from '../app.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import { command, count, duration, id, moment, rows } from '../figures.ts'
+import { type Html, html, path, type Value } from '../html.ts'
+import { sessionOf } from '../server/guard.ts'
+import { framed, missingPage, sendPage } from '../server/page.ts'
+import { BATCH_ACTS, type BatchActName, mayDo, possibleIn } from './acts.ts'
+import { isGoing } from './list.ts'
+import { stateMark } from './state-mark.ts'
+
+/** The batch of a path, if it is the session's person's to see. */
+export async function batchOf(
+  { store }: Pick<ConsoleDeps, 'store'>,
+  session: Pick<LiveSession, 'entities'>,
+  no: string,
+): Promise<seen.SeenBatch | undefined> {
+  return /^\d{1,15}$/.test(no) ? seen.find(sightOf(session.entities), store, Number(no)) : undefined
+}
+
+export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  app.get<{ Params: { no: string } }>('/batches/:no', async (request, reply) => {
+    const session = sessionOf(request)
+    const batch = await batchOf(deps, session, request.params.no)
+    if (!batch) return sendPage(reply, 404, missingPage(deps, session))
+    const now = deps.clock()
+    const { batchNo } = batch
+    const asked = { batchNos: isGoing(batch, now) ? [batchNo] : [], now }
+    const speed = (await seen.findSpeeds(sightOf(session.entities), deps.store, asked)).get(batchNo)
+    const content = batchContent(batch, { session, speed, now })
+    return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
+  })
+}
+
+interface Shown {
+  session: Pick<LiveSession, 'roles'>
+  /** Rows per second; undefined: the batch isn't going on. */
+  speed: number | undefined
+  now: number
+}
+
+function batchContent(batch: seen.SeenBatch, { session, speed, now }: Shown): Html {
+  const state = stateOf(batch, now)
+  return html`<p class="up"><a href="/batches">Batches</a></p>
+<h1>${id(batch.batchId)} ${stateMark(state)}</h1>
+${progress(batch)}
+${actLinks(batch, state, session)}
+<section><h2>Facts</h2>${factList(batch, speed, now)}</section>
+<section><h2>What became of its rows</h2>${outcomes(batch)}</section>
+<p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batch.batchId, '--client', batch.clientId)}</p>`
+}
+
+/** How far the batch is, as words and as a bar; the bar only if it is known how many rows there are. */
+export function progress({ rowsDone, extentRows }: Pick<seen.SeenBatch, 'rowsDone' | 'extentRows'>): Html {
+  if (extentRows === null)
+    return html`<p class="progress"><strong>${rows(rowsDone)}</strong> done; how many there are is not known.</p>`
+  return html`<p class="progress"><strong>${count(rowsDone)}</strong> of ${rows(extentRows)} done
+<progress max="${Math.max(1, extentRows)}" value="${Math.min(rowsDone, extentRows)}" aria-label="Rows done"></progress></p>`
+}
+
+function actLinks(batch: seen.SeenBatch, state: BatchState, session: Shown['session']): Html | undefined {
+  const names = Object.keys(BATCH_ACTS) as BatchActName[]
+  const possible = names.filter(name => possibleIn(name, batch, state) && mayDo(name, session))
+  if (possible.length === 0) return undefined
+  const link = (name: BatchActName) =>
+    html`<li><a class="button" href="${path`/batches/${batch.batchNo}/${name}`}">${BATCH_ACTS[name].verb}…</a></li>`
+  return html`<ul class="acts">${possible.map(link)}</ul>`
+}
+
+function factList(batch: seen.SeenBatch, speed: number | undefined, now: number): Html {
+  const { extentRows, rowsDone, pausedAt, cancelledAt, finishedAt } = batch
+  const left = extentRows === null ? undefined : Math.max(0, extentRows - rowsDone)
+  const about = speed !== undefined && speed > 0 && left !== undefined && left > 0 ? left / speed : undefined
+  const at = (ms: number | null) => (ms === null ? undefined : html`${moment(ms)} UTC`)
+  const facts: [string, Value][] = [
+    ['Client', batch.clientName === null ? id(batch.clientId) : html`${batch.clientName} ${id(batch.clientId)}`],
+    ['Records', batch.recordKind],
+    ['Token scope', batch.tokenScope === null ? undefined : id(batch.tokenScope)],
+    ['File', batch.sourceName ?? undefined],
+    ['Digest of the file', batch.sourceSha256 === null ? undefined : id(batch.sourceSha256)],
+    [
+      'Chunks',
+      batch.extentChunks === null
+        ? count(batch.chunksDone)
+        : `${count(batch.chunksDone)} of ${count(batch.extentChunks)}`,
+    ],
+    ['Rate', speed === undefined ? undefined : `${count(speed)} rows/s over the last minute`],
+    ['Done in', about === undefined ? undefined : `about ${duration(about)}, at this rate`],
+    ['Begun', at(batch.createdAt)],
+    ['Last activity', at(batch.activeAt)],
+    ['Paused', at(pausedAt)],
+    ['Cancelled', at(cancelledAt)],
+    ['Finished', finishedAt === null ? undefined : html`${at(finishedAt)} (revision ${batch.revision})`],
+    ['Read', at(now)],
+  ]
+  const known = facts.filter(([, value]) => value !== undefined)
+  return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+function outcomes({ counts, reasons }: Pick<seen.SeenBatch, 'counts' | 'reasons'>): Html {
+  const told = OUTCOMES.filter(outcome => counts[outcome] > 0)
+  if (told.length === 0) return html`<p class="empty">No row has been answered yet.</p>`
+  const lines = told.flatMap(outcome => [
+    html`<tr><th scope="row">${outcome}</th><td class="figure">${count(counts[outcome])}</td></tr>`,
+    ...Object.entries(reasons[outcome] ?? {})
+      .sort(([, a], [, b]) => b - a)
+      .map(
+        ([reason, n]) =>
+          html`<tr class="reason"><th scope="row">${reason}</th><td class="figure">${count(n)}</td></tr>`,
+      ),
+  ])
+  return html`<table class="outcomes"><thead><tr><th scope="col">Outcome and reason</th><th scope="col" class="figure">Rows</th></tr></thead><tbody>${lines}</tbody></table>`
+}

@@ -1,0 +1,24 @@
+// What the console's routes are given: everything that its process has opened. There is no key of the vault among it: no
+// key-encryption key, and none of API keys, of cards or of network tokens.
+import type { Clock } from '../../src/clock.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Store } from '../../src/store/pool.ts'
+import type { SendAct } from './acts/send.ts'
+import type { ConsoleMetrics } from './metrics.ts'
+import type { Site } from './site.ts'
+
+export interface ConsoleDeps {
+  /** The installation's name, which every page shows. */
+  name: string
+  installationId: string
+  /** The store is the embedded PostgreSQL: `start` prints a link that signs in, and its sessions act without a touch. */
+  isEmbedded: boolean
+  /** Known once the console listens: port 0 stands for any free port. */
+  site: () => Site
+  /** Uses the database role `tokenmill_console`. */
+  store: Store
+  sendAct: SendAct
+  clock: Clock
+  metrics: ConsoleMetrics
+  log: Logger
+}

@@ -1,0 +1,105 @@
+// Opens one process of the console: the sender of acts, and the server. At the end its lifetime closes what is opened here
+// before what the caller opened. The process holds no key of the vault.
+import { systemClock } from '../../src/clock.ts'
+import { type Config, ConfigError } from '../../src/config.ts'
+import { openHealth } from '../../src/health.ts'
+import type { SigningKey } from '../../src/job/envelope/envelope.ts'
+import type { Lifetime } from '../../src/lifetime.ts'
+import type { Logger } from '../../src/log.ts'
+import type { MetricsRegistry } from '../../src/metrics.ts'
+import { openOwnOps, portOf } from '../../src/ops.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { every } from '../../src/recurring.ts'
+import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import * as challenges from '../../src/store/console/challenges.ts'
+import * as pendingActs from '../../src/store/console/pending-acts.ts'
+import * as sessions from '../../src/store/console/sessions.ts'
+import * as signingIn from '../../src/store/console/signing-in.ts'
+import type { Store } from '../../src/store/pool.ts'
+import * as storeServer from '../../src/store/server.ts'
+import { listen, type Tls } from '../http/listen.ts'
+import { openStoredKeys } from '../stored-keys.ts'
+import { openSender } from './acts/send.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { openConsoleMetrics } from './metrics.ts'
+import { ROUTES } from './routes.ts'
+import { openServer } from './server/server.ts'
+import type { ConsoleSettings } from './settings.ts'
+import { type Site, siteOf } from './site.ts'
+
+export interface Opened {
+  config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort'>
+  settings: Pick<ConsoleSettings, 'port' | 'origin'>
+  installationId: string
+  isEmbedded: boolean
+  log: Logger
+  registry: MetricsRegistry
+  lifetime: Lifetime
+  /** Uses the database role `tokenmill_console`. */
+  store: Store
+  queues: Queues
+  /** The key of the system client `console`. */
+  signingKey: SigningKey
+  tls: Tls | undefined
+}
+
+export interface Console {
+  port: number
+  /** The port of its metrics. */
+  opsPort: number
+  site: Site
+}
+
+const SWEEP_MS = 60_000
+
+/**
+ * Opens the console and listens. Throws `PortInUse` if the port is in use, and `ConfigError` if the origin is wrong or all
+ * passkeys are bound to another domain.
+ */
+export async function openConsole(opened: Opened): Promise<Console> {
+  const { config, settings, log, registry, lifetime, store, queues, signingKey, tls } = opened
+  const clock = systemClock
+  let site = siteOf(settings.origin ?? `http://localhost:${settings.port}`)
+  if (await signingIn.areAllElsewhere(store, site.rpId))
+    throw new ConfigError(
+      `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or invite people anew`,
+    )
+  const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
+  const sender = openSender({ queues, signingKey, trusted, audience: config.audience, clock, log })
+  lifetime.onClose('acts', sender.close)
+  await sender.ready
+  const deps: ConsoleDeps = {
+    name: config.audience,
+    installationId: opened.installationId,
+    isEmbedded: opened.isEmbedded,
+    site: () => site,
+    store,
+    sendAct: sender.send,
+    clock,
+    metrics: openConsoleMetrics(registry),
+    log,
+  }
+  const health = openHealth(registry, { store: storeServer.watched(store), queue: queues })
+  registry.collectProcess()
+  const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('console', config.metricsPort) })
+  lifetime.onClose('metrics', ops.close)
+  log.info({ opsPort: ops.port }, 'showing metrics')
+  lifetime.onClose(
+    'sweep',
+    every(SWEEP_MS, () => sweep(store), { log }),
+  )
+  // A certificate that is set for the gateway isn't used under an origin without https.
+  const app = await openServer(deps, ROUTES, site.isSecure ? tls : undefined)
+  const place = { host: config.httpHost, port: settings.port, setting: 'TOKENMILL_CONSOLE_PORT' }
+  const port = await listen(app, place, { lifetime, log })
+  // The real number of port 0 is known only now.
+  if (settings.origin === undefined) site = siteOf(`http://localhost:${port}`)
+  return { port, opsPort: ops.port, site }
+}
+
+/** Removes what is over. */
+async function sweep(store: Store): Promise<void> {
+  await sessions.removeOver(store)
+  await challenges.removeOver(store)
+  await pendingActs.removeOver(store)
+}

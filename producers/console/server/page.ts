@@ -1,0 +1,88 @@
+// The frame of every page: the bar with the installation's name, the rail, and the content.
+import type { FastifyReply } from 'fastify'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import { type Html, html, type Path, path, type Value } from '../html.ts'
+
+export interface Page {
+  /** Names no batch, reference or person: titles end up in histories and on shared screens. */
+  title: string
+  /** Null: nobody has signed in. */
+  session: Pick<LiveSession, 'name' | 'isLocal'> | null
+  /** The entry of the rail that the page belongs to. */
+  at?: 'batches' | 'sessions'
+  /** Whether the page asks for a passkey. */
+  usesPasskey?: boolean
+  /** The page asks for itself again after two seconds. */
+  isWaiting?: boolean
+  content: Html
+}
+
+const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] = [
+  { at: 'batches', to: path`/batches`, text: 'Batches' },
+  { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },
+]
+
+const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
+const AGAIN = html`<meta http-equiv="refresh" content="2">`
+
+export function framed({ name, isEmbedded }: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, page: Page): Html {
+  const { title, session, at, usesPasskey = false, isWaiting = false, content } = page
+  const entry = ({ at: own, to, text }: (typeof RAIL)[number]) =>
+    own === at
+      ? html`<li><a href="${to}" aria-current="page">${text}</a></li>`
+      : html`<li><a href="${to}">${text}</a></li>`
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · tokenmill</title>
+<link rel="icon" href="/icon.svg">
+<link rel="stylesheet" href="/console.css">
+${when(isWaiting, AGAIN)}
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="bar">
+<a class="name" href="/">${name}</a>
+${when(isEmbedded, html`<span class="environment">LOCAL</span>`)}
+${session ? personIn(session) : undefined}
+</header>
+${session ? html`<nav class="rail" aria-label="Pages"><ul>${RAIL.map(entry)}</ul></nav>` : undefined}
+<main id="content" tabindex="-1">${content}</main>
+${when(usesPasskey, SCRIPT)}
+</body>
+</html>
+`
+}
+
+function personIn({ name }: Pick<LiveSession, 'name'>): Html {
+  return html`<span class="person">${name}</span>
+<form method="post" action="/sign-out"><button class="quiet" type="submit">Sign out</button></form>`
+}
+
+/** What a page that shows nothing says: why, in one sentence. */
+export function refusedPage(
+  deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
+  text: string,
+  session: Page['session'] = null,
+  title = 'Refused',
+): Html {
+  const back = session ? html`<p><a href="/batches">All batches</a></p>` : html`<p><a href="/sign-in">Sign in</a></p>`
+  return framed(deps, { title, session, content: html`<h1>${title}</h1><p>${text}</p>${back}` })
+}
+
+/** The same answer for what doesn't exist and for what isn't the person's. */
+export function missingPage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, session: Page['session']): Html {
+  return refusedPage(deps, 'There is no such page, or it is not yours to see.', session, 'Not found')
+}
+
+export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
+  return reply.code(status).type('text/html; charset=utf-8').send(page.toString())
+}
+
+export function when(holds: boolean, value: Value): Value {
+  return holds ? value : undefined
+}

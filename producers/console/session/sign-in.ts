@@ -1,0 +1,99 @@
+// The way in: a passkey, and nothing else. Every failure has one answer, which doesn't say what was wrong.
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { Assertion } from '../../../src/job/system/act.ts'
+import * as challenges from '../../../src/store/console/challenges.ts'
+import * as signingIn from '../../../src/store/console/signing-in.ts'
+import { verifyAssertion } from '../../../src/vault/passkey/assertion.ts'
+import type { ConsoleApp } from '../app.ts'
+import { OPEN } from '../app.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import { type Html, html } from '../html.ts'
+import { destinationOf } from '../server/guard.ts'
+import { framed, sendPage, when } from '../server/page.ts'
+import { openAttempts } from './attempts.ts'
+import { beginSession } from './begin-session.ts'
+import { readProof } from './proof.ts'
+
+/** How long a person has to use the passkey. */
+export const TOUCH_MS = 120_000
+export const TOO_MANY = 'Too many attempts. Wait a minute, then try again.'
+
+const Form = z.object({ proof: z.string().max(16_000), to: z.string().max(200).optional() })
+const ClientData = z.object({ challenge: z.string().max(200) })
+
+export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  const { store, metrics, site } = deps
+  const isTooMany = openAttempts(app)
+
+  app.get<{ Querystring: { to?: string; enrolled?: string } }>('/sign-in', OPEN, async (request, reply) => {
+    const { to, enrolled } = request.query
+    const notice = enrolled === undefined ? undefined : 'Your passkey is enrolled. Sign in with it.'
+    return sendPage(reply, 200, signInPage(deps, destinationOf(to), { notice }))
+  })
+
+  app.post('/sign-in/begin', OPEN, async (request, reply) => {
+    if (await isTooMany(request)) return reply.code(429).send({ text: TOO_MANY })
+    const challenge = randomBytes(32)
+    await challenges.insertSignIn(store, challenge, TOUCH_MS)
+    const get = { challenge: challenge.toString('base64url'), rpId: site().rpId, userVerification: 'required' }
+    return { get: { ...get, timeout: TOUCH_MS, allowCredentials: [] } }
+  })
+
+  app.post('/sign-in', OPEN, async (request, reply) => {
+    const form = Form.safeParse(request.body).data
+    const proof = readProof(form?.proof, Assertion)
+    const to = destinationOf(form?.to)
+    if (await isTooMany(request, proof?.credential_id)) {
+      metrics.signIns.inc({ outcome: 'too_many' })
+      return sendPage(reply, 429, signInPage(deps, to, { wrong: TOO_MANY }))
+    }
+    const personId = proof && (await personOf(proof, deps))
+    if (personId === undefined) {
+      metrics.signIns.inc({ outcome: 'refused' })
+      const wrong = 'This passkey does not sign you in here, or it took too long. Try again.'
+      return sendPage(reply, 403, signInPage(deps, to, { wrong }))
+    }
+    metrics.signIns.inc({ outcome: 'signed_in' })
+    await beginSession(deps, request, reply, { personId, isLocal: false })
+    return reply.redirect(to, 303)
+  })
+}
+
+/** Whose passkey made the proof. The challenge is used up by the attempt, whatever its end. */
+async function personOf(
+  proof: z.infer<typeof Assertion>,
+  { store, site, log }: ConsoleDeps,
+): Promise<string | undefined> {
+  const clientData = readProof(Buffer.from(proof.client_data_json, 'base64url').toString(), ClientData)
+  const challenge = Buffer.from(clientData?.challenge ?? '', 'base64url')
+  if (!(await challenges.useSignIn(store, challenge))) return undefined
+  const key = await signingIn.findKey(store, proof.credential_id)
+  if (!key) return undefined
+  const { origin, rpId } = site()
+  const verified = verifyAssertion(proof, { ...key, challenge, origin, rpId })
+  if (typeof verified === 'object') return key.personId
+  log.warn({ person: key.personId, reason: verified }, 'a passkey was refused')
+  return undefined
+}
+
+function signInPage(
+  deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
+  to: string,
+  { wrong, notice }: { wrong?: string; notice?: string | undefined },
+): Html {
+  const content = html`<h1>Sign in</h1>
+${notice === undefined ? undefined : html`<p class="verdict done" role="status">${notice}</p>`}
+${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert">${wrong}</p>`}
+<p>You sign in with the passkey that you enrolled. Nobody is asked for a password.</p>
+<form class="act" method="post" action="/sign-in" data-begin="/sign-in/begin">
+<input type="hidden" name="to" value="${to}">
+<input type="hidden" name="proof" value="">
+<button class="main" type="submit" disabled="">Sign in with a passkey</button>
+<p data-status="" role="status"></p>
+</form>
+<noscript><p>Signing in needs scripts: a browser gives a passkey to a script only.</p></noscript>
+<p class="same">No passkey yet? An administrator invites you with <code>tokenmill person invite</code>, and gives you a link.</p>
+${when(deps.isEmbedded, html`<p class="same">This installation runs on the embedded engine: the link that <code>tokenmill start</code> prints signs you in.</p>`)}`
+  return framed(deps, { title: 'Sign in', session: null, usesPasskey: true, content })
+}

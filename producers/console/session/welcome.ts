@@ -1,0 +1,104 @@
+// The page of a link with a secret in its fragment: an invite, which ends in a passkey, or on the embedded engine the link
+// of `start`, which signs in by itself. The browser keeps the fragment; it comes here in the body of a request only.
+import { createHash, randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { Enrolment } from '../../../src/job/system/act.ts'
+import * as challenges from '../../../src/store/console/challenges.ts'
+import * as pendingActs from '../../../src/store/console/pending-acts.ts'
+import * as signingIn from '../../../src/store/console/signing-in.ts'
+import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
+import { beginAct, type Unproved } from '../acts/request.ts'
+import { settleAct } from '../acts/settle.ts'
+import { type ConsoleApp, OPEN } from '../app.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import { type Html, html } from '../html.ts'
+import { framed, sendPage } from '../server/page.ts'
+import { openAttempts } from './attempts.ts'
+import { beginSession } from './begin-session.ts'
+import { readProof } from './proof.ts'
+import { TOO_MANY, TOUCH_MS } from './sign-in.ts'
+
+const Secret = z.object({ secret: z.string().min(16).max(200) })
+const Form = z.object({ proof: z.string().max(32_000), nonce: z.string().max(64) })
+const USELESS = 'This link does not work any more: it was used, or it is too old. Ask for a new one.'
+
+/** COSE's numbers of the algorithms that workers verify: Ed25519, ES256, RS256. */
+const ALGORITHMS = [-8, -7, -257]
+
+export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  const { store } = deps
+  const isTooMany = openAttempts(app)
+
+  app.get('/welcome', OPEN, async (_request, reply) => sendPage(reply, 200, welcomePage(deps)))
+
+  app.post('/welcome/begin', OPEN, async (request, reply) => {
+    if (await isTooMany(request)) return reply.code(429).send({ text: TOO_MANY })
+    const secretHash = hashOf(Secret.safeParse(request.body).data?.secret ?? '')
+    if (deps.isEmbedded && (await challenges.isStartLink(store, secretHash))) return {}
+    const invite = await signingIn.findInvite(store, secretHash)
+    return invite ? beginEnrolment(deps, invite) : reply.code(403).send({ text: USELESS })
+  })
+
+  app.post('/welcome', OPEN, async (request, reply) => {
+    const refused = (text: string) => sendPage(reply, 403, welcomePage(deps, text))
+    if (await isTooMany(request)) return sendPage(reply, 429, welcomePage(deps, TOO_MANY))
+    const form = Form.safeParse(request.body).data
+    if (form?.nonce === '') {
+      const secretHash = hashOf(readProof(form.proof, Secret)?.secret ?? '')
+      const personId = deps.isEmbedded ? await challenges.useStartLink(store, secretHash) : undefined
+      if (personId === undefined) return refused(USELESS)
+      await beginSession(deps, request, reply, { personId, isLocal: true })
+      return reply.redirect('/batches', 303)
+    }
+    const proof = readProof(form?.proof, Enrolment)
+    const pending = form && proof && (await pendingActs.take(store, form.nonce, null))
+    if (!pending || !proof) return refused('The passkey came too late. Open the link again.')
+    const verdict = await settleAct(deps, pending.request as Unproved, proof)
+    if (verdict === undefined) return refused('No worker has answered yet. Try to sign in within a minute.')
+    return verdict.done ? reply.redirect('/sign-in?enrolled=', 303) : refused(verdict.text)
+  })
+}
+
+/** What the browser needs for a new passkey. The challenge is the act that a worker will check. */
+async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: signingIn.OpenInvite): Promise<object> {
+  const { rpId } = deps.site()
+  const intended = { act: 'person.enrol', subject: inviteId, parameters: {}, seen: null, reason: null } as const
+  const request = await beginAct(
+    deps,
+    { ...intended, person_id: personId ?? randomUUID() },
+    { sessionHash: null, batchNo: null },
+  )
+  const user = {
+    id: Buffer.from(request.person_id.replaceAll('-', ''), 'hex').toString('base64url'),
+    name,
+    displayName: name,
+  }
+  return {
+    nonce: request.nonce,
+    create: {
+      challenge: challengeOf(request, deps.installationId).toString('base64url'),
+      rp: { id: rpId, name: `tokenmill ${deps.name}` },
+      user,
+      pubKeyCredParams: ALGORITHMS.map(alg => ({ type: 'public-key', alg })),
+      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+      attestation: 'none',
+      timeout: TOUCH_MS,
+    },
+  }
+}
+
+const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, wrong?: string): Html {
+  const content = html`<h1>Welcome</h1>
+${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert">${wrong}</p>`}
+<p>This link lets you into the console of <strong>${deps.name}</strong>. An invite ends with a passkey: your device keeps it, and you prove with it who you are and what you decide. The link works once.</p>
+<form class="act" method="post" action="/welcome" data-begin="/welcome/begin" data-secret="">
+<input type="hidden" name="nonce" value="">
+<input type="hidden" name="proof" value="">
+<button class="main" type="submit" disabled="">Continue</button>
+<p data-status="" role="status"></p>
+</form>
+<noscript><p>Enrolling needs scripts: a browser makes a passkey for a script only.</p></noscript>`
+  return framed(deps, { title: 'Welcome', session: null, usesPasskey: true, content })
+}

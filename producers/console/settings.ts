@@ -1,0 +1,30 @@
+// The console's own settings. cli/process/console.ts reads them; the other settings of its process are in src/config.ts.
+import { z } from 'zod'
+import { readSettings } from '../../src/config.ts'
+
+const Environment = z.object({
+  TOKENMILL_CONSOLE_PORT: z.coerce.number().int().min(0).max(65535).default(8090),
+  TOKENMILL_CONSOLE_ORIGIN: z.string().min(1).max(200).optional(),
+  TOKENMILL_CONSOLE_DATABASE_URL: z
+    .string()
+    .regex(/^(postgres(ql)?:\/\/|\s*\w+\s*=)/, 'must start with postgres:// or postgresql://')
+    .optional(),
+})
+
+export interface ConsoleSettings {
+  port: number
+  /** Unset: `http://localhost` with the port. */
+  origin: string | undefined
+  /** A secret. Unset: `DATABASE_URL`. */
+  databaseUrl: string | undefined
+}
+
+/** Throws `ConfigError` that names the first bad setting. */
+export function readConsoleSettings(env: NodeJS.ProcessEnv): ConsoleSettings {
+  const e = readSettings(Environment, env)
+  return {
+    port: e.TOKENMILL_CONSOLE_PORT,
+    origin: e.TOKENMILL_CONSOLE_ORIGIN,
+    databaseUrl: e.TOKENMILL_CONSOLE_DATABASE_URL,
+  }
+}

@@ -1,0 +1,19 @@
+// What follows from the console's origin: the host that requests must name, the relying party of passkeys, and the name
+// and form of the cookie. No header of a request has a say in it.
+import { type RelyingParty, relyingPartyOf } from '../../src/vault/passkey/relying-party.ts'
+
+export interface Site extends RelyingParty {
+  /** The host, with its port unless it is the scheme's own. */
+  host: string
+  isSecure: boolean
+  /** A cookie of `http://localhost` has a name of its own, because browsers take `__Host-` only with `Secure`. */
+  cookie: string
+}
+
+/** Throws `ConfigError` unless the origin is https, or http on `localhost`. */
+export function siteOf(origin: string): Site {
+  const isSecure = origin.startsWith('https:')
+  const cookie = isSecure ? '__Host-tokenmill-console' : 'tokenmill-console'
+  const party = relyingPartyOf(origin)
+  return { ...party, host: new URL(party.origin).host, isSecure, cookie }
+}

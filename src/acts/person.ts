@@ -1,0 +1,135 @@
+// Adds people and revokes them. An invite names a person before there is one; the person's passkey makes the row, which a worker
+// writes (workers/act.ts). The last administrator with a passkey stays, so that somebody can invite.
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import * as audits from '../store/access/audits.ts'
+import * as credentials from '../store/person/credentials.ts'
+import * as invites from '../store/person/invites.ts'
+import type { Person, PersonRole } from '../store/person/persons.ts'
+import * as persons from '../store/person/persons.ts'
+import type { Db, Store } from '../store/pool.ts'
+import type { KeyRing } from '../vault/key-ring.ts'
+import { type ActResult, type By, perform } from './act.ts'
+import { grantInvite, grantPerson, isPasskeyLive, isPersonLive } from './grants.ts'
+
+export const INVITE = 'person.invite'
+export const REVOKE = 'person.revoke'
+
+const HOUR_MS = 3_600_000
+const INVITE_MS = 24 * HOUR_MS
+/** As long as nobody can sign in, an invite is the only way in. */
+const FIRST_INVITE_MS = HOUR_MS
+const LOCAL = 'local'
+
+interface Vault {
+  store: Store
+  ring: Pick<KeyRing, 'grantMac' | 'grantMacBy'>
+}
+
+export interface NewPerson {
+  name: string
+  roles: PersonRole[]
+  /** Null: all. */
+  entities: string[] | null
+}
+
+export interface Invited {
+  inviteId: string
+  /** 32 random bytes, base64url; it is stored as a hash only. */
+  secret: string
+  /** ms since the epoch. */
+  expiresAt: number
+  /** The person who gets a new passkey in place of the former ones; null: a new person. */
+  personId: string | null
+}
+
+/** `reserved`: the name of the local person. `other_rights`: the person exists with other roles or entities. `not_ours`: tokenmill didn't write the person's row. */
+export type InviteRefusal = 'reserved' | 'other_rights' | 'not_ours'
+
+/**
+ * Invites a person: a new one, or, if there is a live one of this name, that one to a new passkey. Earlier invites of the
+ * person end. `now`: ms since the epoch.
+ */
+export function invitePerson(
+  { store, ring }: Vault,
+  person: NewPerson,
+  by: By,
+  now: number,
+): Promise<ActResult<Invited, InviteRefusal>> {
+  return perform(store, { action: INVITE, subject: person.name }, by, async db => {
+    if (person.name === LOCAL) return { refused: 'reserved' }
+    const all = await persons.lockAll(db)
+    const known = all.find(({ name, revokedAt }) => name === person.name && revokedAt === null)
+    if (known && !isPersonLive(ring, known)) return { refused: 'not_ours' }
+    if (known && !haveSameRights(known, person)) return { refused: 'other_rights' }
+    const isFirst = (await listAdmins(db, ring, all)).length === 0
+    const personId = known?.personId ?? null
+    await invites.withdraw(db, { personId, name: person.name })
+    const secret = randomBytes(32).toString('base64url')
+    const invite = {
+      ...{ inviteId: randomUUID(), secretHash: hashOf(secret), ...person, personId },
+      ...{ invitedBy: `${by.actor.kind}:${by.actor.id}`, expiresAt: now + (isFirst ? FIRST_INVITE_MS : INVITE_MS) },
+    }
+    await invites.insert(db, invite)
+    await grantInvite(db, ring, invite)
+    const { inviteId, expiresAt } = invite
+    const detail = { invite_id: inviteId, roles: person.roles, entities: person.entities, person_id: personId }
+    return { done: { inviteId, secret, expiresAt, personId }, detail }
+  })
+}
+
+/** SHA-256 of the secret's text. */
+export function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+function haveSameRights(known: Person, { roles, entities }: NewPerson): boolean {
+  const text = (person: Pick<NewPerson, 'roles' | 'entities'>) =>
+    JSON.stringify([person.roles.toSorted(), person.entities?.toSorted() ?? null])
+  return text(known) === text({ roles, entities })
+}
+
+export type RevokeRefusal = 'revoked' | 'last_admin'
+
+/** Revokes a person with all passkeys and open invites. */
+export function revokePerson(
+  { store, ring }: Vault,
+  { personId }: Pick<Person, 'personId'>,
+  by: By,
+): Promise<ActResult<{ passkeys: number }, RevokeRefusal>> {
+  return perform(store, { action: REVOKE, subject: personId }, by, async db => {
+    const all = await persons.lockAll(db)
+    const person = all.find(known => known.personId === personId)
+    if (!person || person.revokedAt !== null) return { refused: 'revoked' }
+    const admins = await listAdmins(db, ring, all)
+    if (admins.length === 1 && admins[0] === personId) return { refused: 'last_admin' }
+    await persons.revoke(db, personId)
+    const passkeys = await credentials.revokeAllOf(db, personId)
+    await invites.withdraw(db, { personId, name: person.name })
+    return { done: { passkeys }, detail: { name: person.name, passkeys } }
+  })
+}
+
+/** The ids of those who can invite and act as ADMIN now: live people with a live passkey. */
+async function listAdmins(db: Db, ring: Vault['ring'], all: readonly Person[]): Promise<string[]> {
+  const passkeys = (await credentials.list(db)).filter(passkey => isPasskeyLive(ring, passkey))
+  const holders = new Set(passkeys.map(passkey => passkey.personId))
+  const admins = all.filter(person => person.roles.includes('ADMIN') && isPersonLive(ring, person))
+  return admins.map(({ personId }) => personId).filter(personId => holders.has(personId))
+}
+
+/**
+ * The id of the person who acts without a passkey on the embedded engine, where whoever runs tokenmill owns everything. Makes
+ * the person if there is none. Workers with a PostgreSQL of their own never believe it.
+ */
+export async function ensureLocalPerson({ store, ring }: Vault): Promise<string> {
+  return store.transaction(async db => {
+    const known = (await persons.lockAll(db)).find(person => person.isLocal && isPersonLive(ring, person))
+    if (known) return known.personId
+    const person = { personId: randomUUID(), name: LOCAL, entities: null, isLocal: true }
+    const meant = { ...person, roles: ['VIEWER', 'OPERATOR', 'ADMIN'] as PersonRole[] }
+    await persons.insert(db, meant)
+    await grantPerson(db, ring, meant)
+    await audits.insert(db, { actor: 'start', action: 'person.local', subject: person.personId, isAutomatic: true })
+    return person.personId
+  })
+}

@@ -1,0 +1,90 @@
+// Batches as the console shows them. A row without an entity (its first chunk hasn't come, or an earlier release made it) is
+// seen only by people for all entities. It only reads.
+import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
+import { type Counts, noCounts, OUTCOMES } from '../../job/outcome.ts'
+import type { BatchLife } from '../batch/batch-state.ts'
+import type { Db } from '../pool.ts'
+import { entitiesOf, type Sight } from './sight.ts'
+
+export interface SeenBatch extends BatchLife {
+  batchNo: number
+  batchId: string
+  clientId: string
+  clientName: string | null
+  recordKind: string
+  tokenScope: string | null
+  /** ms since the epoch. */
+  createdAt: number
+  /** Null: no chunk has said how many rows there are. */
+  extentRows: number | null
+  rowsDone: number
+  sourceName: string | null
+  sourceSha256: string | null
+  revision: number
+  counts: Counts
+  reasons: ReasonCounts
+}
+
+interface SeenRow extends Omit<SeenBatch, 'counts'> {
+  counts: Partial<Counts>
+}
+
+const COLUMNS = `b.batch_no as "batchNo", b.batch_id as "batchId", b.client_id as "clientId", c.name as "clientName",
+b.record_kind as "recordKind", b.token_scope as "tokenScope", b.created_at as "createdAt", b.extent_chunks as "extentChunks",
+b.extent_rows as "extentRows", b.limit_chunks as "limitChunks", b.chunks_done as "chunksDone", b.rows_done as "rowsDone",
+b.paused_at as "pausedAt", b.cancelled_at as "cancelledAt", b.finished_at as "finishedAt", b.active_at as "activeAt",
+b.source_name as "sourceName", b.source_sha256 as "sourceSha256", b.revision, b.counts, b.reasons`
+
+const FROM = 'from tokenmill.batch as b left join tokenmill.client as c on c.client_id = b.client_id'
+const SEEN = '($1::uuid[] is null or b.entity_id = any($1))'
+
+/** Newest first. `before`: only batches with a lower number. */
+export async function list(
+  sight: Sight,
+  db: Db,
+  { before = Number.MAX_SAFE_INTEGER, limit }: { before?: number | undefined; limit: number },
+): Promise<SeenBatch[]> {
+  const { rows } = await db.query<SeenRow>({
+    text: `select ${COLUMNS} ${FROM} where ${SEEN} and b.batch_no < $2 order by b.batch_no desc limit $3`,
+    values: [entitiesOf(sight), before, limit],
+  })
+  return rows.map(seenOf)
+}
+
+/** Undefined for a batch of somebody else, as for one that isn't there. */
+export async function find(sight: Sight, db: Db, batchNo: number): Promise<SeenBatch | undefined> {
+  const { rows } = await db.query<SeenRow>({
+    text: `select ${COLUMNS} ${FROM} where ${SEEN} and b.batch_no = $2`,
+    values: [entitiesOf(sight), batchNo],
+  })
+  return rows[0] && seenOf(rows[0])
+}
+
+const ROWS = OUTCOMES.map(outcome => `coalesce((r.counts->>'${outcome}')::bigint, 0)`).join(' + ')
+const SPEED_MS = 60_000
+
+/** Rows per second over the last minute, or since the batch began if that is less, by batch number. */
+export async function findSpeeds(
+  sight: Sight,
+  db: Db,
+  { batchNos, now }: { batchNos: readonly number[]; now: number },
+): Promise<Map<number, number>> {
+  if (batchNos.length === 0) return new Map()
+  const { rows } = await db.query<{ batchNo: number; createdAt: number; rows: number }>({
+    text: `select b.batch_no as "batchNo", b.created_at as "createdAt",
+  (select coalesce(sum(${ROWS}), 0)::bigint from tokenmill.receipt as r where r.batch_no = b.batch_no
+    and r.day >= b.created_at::date - 1 and r.completed_at >= greatest(b.created_at, $3)) as rows
+from tokenmill.batch as b where ${SEEN} and b.batch_no = any($2::bigint[])`,
+    values: [entitiesOf(sight), batchNos, new Date(now - SPEED_MS)],
+  })
+  return new Map(
+    rows.map(row => {
+      const since = Math.max(row.createdAt, now - SPEED_MS)
+      return [row.batchNo, (row.rows * 1000) / Math.max(1_000, now - since)]
+    }),
+  )
+}
+
+function seenOf(row: SeenRow): SeenBatch {
+  return { ...row, counts: { ...noCounts(), ...row.counts } }
+}

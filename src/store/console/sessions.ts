@@ -1,0 +1,104 @@
+// The sessions of people who signed in to the console. The cookie's value is never stored, only its hash. A session of a
+// revoked person is over at once, because each request reads the person with it.
+import type { Db } from '../pool.ts'
+
+export const SESSION = {
+  /** After this time without a request a session is over. */
+  idleMs: 15 * 60_000,
+  /** No session lasts longer. */
+  lastsMs: 8 * 3_600_000,
+} as const
+
+export interface NewSession {
+  /** SHA-256 of the cookie's value. */
+  sessionHash: Buffer
+  personId: string
+  address: string
+  isLocal: boolean
+}
+
+/** A live session and its person. */
+export interface LiveSession {
+  sessionHash: Buffer
+  personId: string
+  name: string
+  roles: string[]
+  /** Null: all. */
+  entities: string[] | null
+  isLocal: boolean
+  /** ms since the epoch. */
+  createdAt: number
+  seenAt: number
+}
+
+/** Why a session is over, and what it takes: the same words in every statement. $1 is the session's hash. */
+const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at > now() - interval '${SESSION.idleMs} ms'`
+
+export async function insert(db: Db, session: NewSession): Promise<void> {
+  await db.query({
+    text: `insert into tokenmill.session (session_hash, person_id, expires_at, address, is_local)
+values ($1, $2, now() + interval '${SESSION.lastsMs} ms', $3, $4)`,
+    values: [session.sessionHash, session.personId, session.address, session.isLocal],
+  })
+}
+
+/** The live session with this hash. */
+export async function find(db: Db, sessionHash: Buffer): Promise<LiveSession | undefined> {
+  const { rows } = await db.query<LiveSession>({
+    name: 'session-find',
+    text: `select s.session_hash as "sessionHash", s.person_id as "personId", p.name, p.roles, p.entities, s.is_local as "isLocal",
+  s.created_at as "createdAt", s.seen_at as "seenAt"
+from tokenmill.session as s join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
+where s.session_hash = $1 and ${LIVE}`,
+    values: [sessionHash],
+  })
+  return rows[0]
+}
+
+/** Records a request of the session. */
+export async function see(db: Db, sessionHash: Buffer): Promise<void> {
+  await db.query({
+    name: 'session-see',
+    text: 'update tokenmill.session set seen_at = now() where session_hash = $1 and revoked_at is null',
+    values: [sessionHash],
+  })
+}
+
+export interface ListedSession {
+  sessionHash: Buffer
+  address: string
+  createdAt: number
+  seenAt: number
+}
+
+/** The live sessions of a person, the newest first. */
+export async function listOf(db: Db, personId: string): Promise<ListedSession[]> {
+  const { rows } = await db.query<ListedSession>({
+    text: `select s.session_hash as "sessionHash", s.address, s.created_at as "createdAt", s.seen_at as "seenAt"
+from tokenmill.session as s where s.person_id = $1 and ${LIVE} order by s.created_at desc limit 100`,
+    values: [personId],
+  })
+  return rows
+}
+
+/** Ends one session. `personId`: only if it is this person's. */
+export async function revoke(db: Db, sessionHash: Buffer, personId?: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.session set revoked_at = now()
+where session_hash = $1 and ($2::uuid is null or person_id = $2) and revoked_at is null`,
+    values: [sessionHash, personId ?? null],
+  })
+}
+
+/** Ends all sessions of a person. */
+export async function revokeAllOf(db: Db, personId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.session set revoked_at = now() where person_id = $1 and revoked_at is null',
+    values: [personId],
+  })
+}
+
+/** Removes sessions that are over. */
+export async function removeOver(db: Db): Promise<void> {
+  await db.query({ text: 'delete from tokenmill.session where expires_at < now()' })
+}

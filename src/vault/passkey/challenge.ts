@@ -1,0 +1,16 @@
+// The challenge that a passkey signs for an act: the hash of all that the act is. So a signature holds for this act of this
+// person in this installation, and for no other. A sign-in is no act and has a random challenge.
+import { createHash } from 'node:crypto'
+import { canonical } from '../../job/envelope/digest.ts'
+import type { Act } from '../../job/system/act.ts'
+
+/**
+ * SHA-256 of the canonical JSON (RFC 8785) of the request without `proof`, with `installation` added. 32 bytes.
+ * `installationId`: of the store, a UUID.
+ */
+export function challengeOf(request: Omit<Act, 'proof'> & { proof?: unknown }, installationId: string): Buffer {
+  const { proof: _, ...signed } = request
+  return createHash('sha256')
+    .update(canonical({ ...signed, installation: installationId }))
+    .digest()
+}

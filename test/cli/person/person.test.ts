@@ -1,0 +1,84 @@
+// `tokenmill person`: invites are printed once, and people are listed and revoked.
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Bench, openBench } from '../command-bench.ts'
+
+const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+
+describe('tokenmill person', () => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await openBench()
+    expect(await bench.cli(['schema', 'upgrade', '--make-kek', join(bench.dataDir, 'kek')])).toMatchObject({
+      status: 0,
+    })
+  }, 60_000)
+  afterAll(() => bench?.close())
+
+  const secretOf = (link: string) => link.slice(link.indexOf('#') + 1)
+
+  it('invite prints the link once, stores the hash only, and gives the first one an hour', async () => {
+    const env = { TOKENMILL_CONSOLE_ORIGIN: 'https://console.example.com' }
+    const said = await bench.cli(['person', 'invite', 'Ada', '--roles', 'ADMIN,VIEWER'], { env })
+    expect(said.status, said.stderr).toBe(0)
+    const link = said.stdout.trim()
+    expect(link).toMatch(/^https:\/\/console\.example\.com\/welcome#[A-Za-z0-9_-]{43}$/)
+    const hash = createHash('sha256').update(secretOf(link)).digest()
+    const [invite] = await bench.rows<{ seconds: number; used_at: null; mac: Buffer }>(
+      `select extract(epoch from expires_at - created_at)::integer as seconds, used_at, mac from tokenmill.invite where secret_hash = $1`,
+      { values: [hash] },
+    )
+    expect(invite).toMatchObject({ used_at: null, mac: expect.any(Buffer) })
+    expect(Math.abs((invite?.seconds ?? 0) - 3_600)).toBeLessThan(10)
+    const rows = await bench.rows<{ text: string }>(
+      `select string_agg(t::text, ' ') as text from tokenmill.audit as t where action = 'person.invite'`,
+    )
+    expect(rows[0]?.text).toContain('Ada')
+    expect(rows[0]?.text).not.toContain(secretOf(link))
+  })
+
+  it('invite again ends the earlier invite', async () => {
+    const words = ['person', 'invite', 'Vera', '--roles', 'VIEWER', '--entity', ENTITY, '--json']
+    const [first, second] = [await bench.cli(words), await bench.cli(words)]
+    expect(second.json()).toMatchObject({ name: 'Vera', roles: ['VIEWER'], entities: [ENTITY], person_id: null })
+    const open = await bench.rows<{ id: string }>(
+      `select invite_id as id from tokenmill.invite where name = 'Vera' and used_at is null`,
+    )
+    expect(open).toEqual([{ id: second.json()['invite_id'] }])
+    expect(first.json()['link']).not.toBe(second.json()['link'])
+  })
+
+  it('invite refuses unknown roles, a card number as a name, the reserved name and a wrong origin', async () => {
+    const invite = (name: string, roles = 'VIEWER', env = {}) =>
+      bench.cli(['person', 'invite', name, '--roles', roles], { env })
+    expect((await invite('Eve', 'ROOT')).status).toBe(64)
+    expect((await invite('4111 1111 1111 1111')).status).toBe(64)
+    expect((await invite('local')).status).toBe(1)
+    expect((await invite('Eve', 'VIEWER', { TOKENMILL_CONSOLE_ORIGIN: 'http://console.example.com' })).status).toBe(78)
+  })
+
+  it('invite with an operator’s file is that operator’s act', async () => {
+    const added = await bench.cli(['client', 'add', 'ops', '--entity', ENTITY, '--roles', 'ADMIN'])
+    expect(added.status, added.stderr).toBe(0)
+    const file = join(bench.dataDir, 'clients', 'ops', 'client.json')
+    const words = ['person', 'invite', 'Otto', '--roles', 'OPERATOR', '--operator', file, '--reason', 'on call']
+    const said = await bench.cli(words)
+    expect(said.status, said.stderr).toBe(0)
+    const [row] = await bench.rows<{ actor: string; invited_by: string; reason: string; signed: boolean }>(
+      `select actor, detail->>'reason' as reason, detail ? 'proof' and not detail ? 'unchecked' as signed,
+  (select invited_by from tokenmill.invite where name = 'Otto') from tokenmill.audit where subject = 'Otto'`,
+    )
+    expect(row).toEqual({
+      actor: row?.invited_by,
+      invited_by: expect.stringMatching(/^client:c/),
+      reason: 'on call',
+      signed: true,
+    })
+  })
+
+  it('list and revoke know people by name and id', async () => {
+    expect((await bench.cli(['person', 'revoke', 'Nobody'])).status).toBe(1)
+    expect((await bench.cli(['person', 'list', '--json'])).json()).toEqual([])
+  })
+})

@@ -1,0 +1,58 @@
+// Every statement that the console shows something by takes a sight: whose rows the person may see. And the console uses no
+// other statements of the store than these, and those of its own tables.
+import { describe, expect, it } from 'vitest'
+import { expectNone, isWithin, product, targetsOf } from './tree.ts'
+
+const ROOM = 'src/store/console'
+/** Statements on the console's own tables, and on who may sign in: a session, a challenge or a secret finds its row. */
+const OWN = ['sessions', 'challenges', 'pending-acts', 'signing-in'].map(name => `${ROOM}/${name}.ts`)
+/** What pages import besides: types, and pure functions. */
+const PURE = ['src/store/pool.ts', 'src/store/batch/batch-state.ts']
+
+const FUNCTION = /^export (?:async )?function (\w+)(?:<[^>]*>)?\(\s*([^)]*)/gm
+const isStatement = (parameters: string) => /\bdb: Db\b/.test(parameters)
+
+function blind(text: string): string[] {
+  return [...text.matchAll(FUNCTION)]
+    .filter(([, , parameters = '']) => isStatement(parameters) && !/^sight: Sight\b/.test(parameters))
+    .map(([, name = '']) => name)
+}
+
+describe('a statement of the console', () => {
+  it('takes a sight as its first argument', () => {
+    const seeing = product.filter(({ path }) => isWithin(path, ROOM) && !OWN.includes(path))
+    expect(seeing.length).toBeGreaterThan(1)
+    expectNone(seeing, ({ text }) => blind(text))
+  })
+
+  it('uses the sight that it takes', () => {
+    const statements = product.filter(({ path }) => isWithin(path, ROOM) && !OWN.includes(path))
+    expectNone(statements, ({ text }) => {
+      const found = [...text.matchAll(FUNCTION)].filter(([, , parameters = '']) => isStatement(parameters))
+      return (text.match(/\bentitiesOf\(sight\)/g) ?? []).length < found.length ? ['a sight without effect'] : []
+    })
+  })
+
+  it('is found without one', () => {
+    expect(blind('export async function list(db: Db, limit: number): Promise<void> {}')).toEqual(['list'])
+    expect(blind('export function list(sight: Sight, db: Db) {}')).toEqual([])
+  })
+})
+
+describe('the console', () => {
+  it('reads the store by these statements alone, where it isn’t wired together', () => {
+    const pages = product.filter(({ path }) => isWithin(path, 'producers/console') && !path.endsWith('/main.ts'))
+    expectNone(pages, file =>
+      targetsOf(file).filter(
+        target => isWithin(target, 'src/store') && !isWithin(target, ROOM) && !PURE.includes(target),
+      ),
+    )
+  })
+
+  it('names no key of the vault', () => {
+    const pages = product.filter(({ path }) => isWithin(path, 'producers/console'))
+    expectNone(pages, file =>
+      targetsOf(file).filter(target => isWithin(target, 'src/vault') && !isWithin(target, 'src/vault/passkey')),
+    )
+  })
+})

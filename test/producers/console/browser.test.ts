@@ -1,0 +1,294 @@
+// The console in a real browser with a virtual authenticator: from the invite to an act that a worker has checked. Any
+// violation of the content security policy fails the test in which it happens.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { invitePerson } from '../../../src/acts/person.ts'
+import type { PersonRole } from '../../../src/store/person/persons.ts'
+import { describeChromium, openBrowser } from '../../examples/chromium.ts'
+import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from './bundle.ts'
+
+/** A browser of one person, with an authenticator that verifies its user. */
+interface Seat {
+  context: BrowserContext
+  page: Page
+  cdp: CDPSession
+  authenticatorId: string
+}
+
+const HOSTILE = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
+
+describeChromium('the console', () => {
+  let bundle: ConsoleBundle
+  let browser: Browser
+  let ada: Seat
+  const complaints: string[] = []
+
+  beforeAll(async () => {
+    ;[bundle, browser] = await Promise.all([openConsoleBundle(), openBrowser()])
+    await bundle.installation.openWorkers({ roles: ['interactive'] })
+    ada = await enrolled('ada', ['ADMIN'])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await bundle?.close()
+  })
+  afterEach(() => expect(complaints.splice(0)).toEqual([]))
+
+  async function takeSeat(): Promise<Seat> {
+    const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
+    const page = await context.newPage()
+    page.setDefaultTimeout(10_000)
+    page.on('console', message => {
+      const isStatus = /the server responded with a status of/.test(message.text())
+      if (message.type() === 'error' && !isStatus) complaints.push(message.text())
+    })
+    page.on('pageerror', error => complaints.push(error.message))
+    page.on('dialog', dialog => complaints.push(`a dialog: ${dialog.message()}`))
+    const cdp = await context.newCDPSession(page)
+    await cdp.send('WebAuthn.enable')
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    })
+    return { context, page, cdp, authenticatorId }
+  }
+  async function invite(name: string, roles: PersonRole[], entities: string[] | null = null): Promise<string> {
+    const by = { actor: { kind: 'machine' as const, id: 'test' }, reason: undefined }
+    const invited = await invitePerson(bundle.installation.vault, { name, roles, entities }, by, Date.now())
+    if ('refused' in invited) throw new Error(invited.refused)
+    return `${bundle.origin}/welcome#${invited.done.secret}`
+  }
+  async function signIn({ page }: Seat): Promise<void> {
+    await page.goto(`${bundle.origin}/sign-in`)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.waitForURL('**/batches')
+  }
+  /** A person who came by an invite and signed in with the passkey that it ended in. */
+  async function enrolled(name: string, roles: PersonRole[], entities: string[] | null = null): Promise<Seat> {
+    const seat = await takeSeat()
+    await seat.page.goto(await invite(name, roles, entities))
+    await seat.page.getByRole('button', { name: 'Continue' }).click()
+    await seat.page.getByText('Your passkey is enrolled').waitFor()
+    await signIn(seat)
+    return seat
+  }
+  const stateOf = async (no: number) => {
+    const [row] = await bundle.rows<{ paused: boolean; cancelled: boolean }>(
+      `select paused_at is not null as paused, cancelled_at is not null as cancelled from tokenmill.batch where batch_no = $1`,
+      [no],
+    )
+    return row
+  }
+  async function act({ page }: Seat, no: number, name: string, reason = ''): Promise<void> {
+    await page.goto(`${bundle.origin}/batches/${no}/${name}`)
+    await page.getByLabel(/^Why\?/).fill(reason)
+    await page.locator('button.main').click()
+    await page.waitForURL('**/acts/*')
+  }
+  const sideways = (page: Page) =>
+    page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+  it('lets a person in by an invite, once, and then by the passkey', async () => {
+    const link = await invite('bea', ['VIEWER'])
+    const bea = await takeSeat()
+    await bea.page.goto(link)
+    expect(bea.page.url()).toBe(`${bundle.origin}/welcome`)
+    await bea.page.getByRole('button', { name: 'Continue' }).click()
+    await bea.page.getByText('Your passkey is enrolled').waitFor()
+    const cookies = await bea.context.cookies()
+    expect(cookies).toEqual([])
+    await signIn(bea)
+    const [cookie] = await bea.context.cookies()
+    expect(cookie).toMatchObject({ name: 'tokenmill-console', httpOnly: true, sameSite: 'Lax', path: '/', expires: -1 })
+    const late = await takeSeat()
+    await late.page.goto(link)
+    await late.page.getByRole('button', { name: 'Continue' }).click()
+    await late.page.getByText('does not work any more').waitFor()
+    await Promise.all([bea.context.close(), late.context.close()])
+  })
+
+  it('pauses and resumes a batch with a touch, and shows the verdict with its audit row', async () => {
+    const no = await bundle.addBatch({ batchId: 'to-pause', extentRows: 41_200 })
+    await act(ada, no, 'pause', 'the file\nis wrong')
+    const { page } = ada
+    await page.getByText('Done.').waitFor()
+    expect(await page.textContent('main')).toContain('the file is wrong')
+    expect(await stateOf(no)).toEqual({ paused: true, cancelled: false })
+    const [row] = await bundle.rows<{ actor: string; detail: Record<string, unknown>; name: string }>(
+      `select a.actor, a.detail, p.name from tokenmill.audit as a join tokenmill.person as p on a.actor = 'person:' || p.person_id
+where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'`,
+    )
+    expect(row).toMatchObject({ name: 'ada', detail: { reason: 'the file is wrong' } })
+    await page.getByRole('link', { name: 'Back to the batch' }).click()
+    await page.locator('.state', { hasText: 'PAUSED' }).waitFor()
+    await page.getByRole('link', { name: 'Resume…' }).click()
+    expect(await page.textContent('button.main')).toBe('Resume 41,200 rows')
+    await page.locator('button.main').click()
+    await page.getByText('Done.').waitFor()
+    expect(await stateOf(no)).toEqual({ paused: false, cancelled: false })
+  })
+
+  it('cancels for an ADMIN, and offers it to nobody else', async () => {
+    const no = await bundle.addBatch({ batchId: 'to-cancel' })
+    const olga = await enrolled('olga', ['OPERATOR'], [OURS])
+    await olga.page.goto(`${bundle.origin}/batches/${no}`)
+    expect(await olga.page.locator('.acts').textContent()).toBe('Pause…')
+    await olga.page.goto(`${bundle.origin}/batches/${no}/cancel`)
+    await olga.page.getByText('Your roles do not permit this').waitFor()
+    const theirs = await bundle.addBatch({ entityId: THEIRS })
+    expect((await olga.page.goto(`${bundle.origin}/batches/${theirs}`))?.status()).toBe(404)
+    await act(ada, no, 'cancel')
+    await ada.page.getByText('Done.').waitFor()
+    expect(await stateOf(no)).toEqual({ paused: false, cancelled: true })
+    await olga.context.close()
+  })
+
+  it('refuses an act whose batch changed after it was shown', async () => {
+    const no = await bundle.addBatch({ batchId: 'changes' })
+    const { page } = ada
+    await page.goto(`${bundle.origin}/batches/${no}/cancel`)
+    await bundle.rows('update tokenmill.batch set paused_at = now() where batch_no = $1', [no])
+    await page.locator('button.main').click()
+    await page.getByText('Not done.').waitFor()
+    expect(await page.textContent('main')).toContain('changed_meanwhile')
+    expect(await stateOf(no)).toMatchObject({ cancelled: false })
+  })
+
+  it('does nothing without the user’s verification', async () => {
+    const no = await bundle.addBatch({ batchId: 'unverified' })
+    const { page, cdp, authenticatorId } = ada
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+    await page.goto(`${bundle.origin}/batches/${no}/pause`)
+    await page.locator('button.main').click()
+    await page.getByText('The passkey was not used').waitFor()
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
+    expect(await stateOf(no)).toEqual({ paused: false, cancelled: false })
+  })
+
+  it('takes a proof once, for its own act, and from its own pages only', async () => {
+    const no = await bundle.addBatch({ batchId: 'stolen' })
+    const other = await bundle.addBatch({ batchId: 'other' })
+    const cookie = (await ada.context.cookies()).map(({ name, value }) => `${name}=${value}`).join()
+    const begin = async (of: number) => {
+      const json = { seen: 'RUNNING', reason: '' }
+      const begun = await bundle.call('POST', `/batches/${of}/cancel/begin`, { cookie, json })
+      return JSON.parse(begun.text) as { nonce: string; get: { challenge: string; allowCredentials: string[] } }
+    }
+    const send = async (nonce: string, proof: string) => {
+      const sent = await bundle.call('POST', `/batches/${no}/cancel`, {
+        cookie,
+        form: { seen: 'RUNNING', nonce, proof },
+      })
+      if (sent.status !== 303) return sent.text
+      return (await bundle.call('GET', String(sent.headers['location']), { cookie })).text
+    }
+    // The domain of passkeys is `localhost`, whatever the port: a page of another port can ask for a touch, too.
+    const elsewhere = await servePage()
+    const page = await ada.context.newPage()
+    const cdp = await ada.context.newCDPSession(page)
+    await cdp.send('WebAuthn.enable')
+    const { credentials } = await ada.cdp.send('WebAuthn.getCredentials', { authenticatorId: ada.authenticatorId })
+    const options = {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    } as const
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options })
+    for (const credential of credentials) {
+      const signCount = credential.signCount + 10
+      await cdp.send('WebAuthn.addCredential', { authenticatorId, credential: { ...credential, signCount } })
+    }
+    const { port } = elsewhere.address() as AddressInfo
+    await page.goto(`http://localhost:${port}/`)
+    const first = await begin(no)
+    expect(await send(first.nonce, await touch(page, first.get))).toContain('passkey_origin')
+    await page.goto(`${bundle.origin}/sign-in`)
+    const [second, third] = [await begin(no), await begin(other)]
+    const proof = await touch(page, second.get)
+    expect(await send(third.nonce, proof)).toContain('passkey_challenge')
+    expect(await stateOf(other)).toMatchObject({ cancelled: false })
+    expect(await send(second.nonce, await touch(page, second.get))).toContain('Done.')
+    expect(await send(second.nonce, proof)).toContain('was sent before')
+    expect(await send('AAAAAAAAAAAAAAAAAAAAAA', proof)).toContain('was sent before')
+    await page.close()
+    elsewhere.close()
+    await new Promise(resolve => elsewhere.once('close', resolve))
+  })
+
+  it('shows hostile texts as texts, whoever chose them', async () => {
+    const reasons = JSON.stringify({ REJECTED: { [HOSTILE]: 3 } })
+    const no = await bundle.addBatch({ batchId: HOSTILE, counts: { REJECTED: 3 }, rowsDone: 3 })
+    await bundle.rows('update tokenmill.batch set source_name = $2, reasons = $3 where batch_no = $1', [
+      no,
+      HOSTILE,
+      reasons,
+    ])
+    await bundle.rows('update tokenmill.client set name = $1 where name = $2', [HOSTILE, 'first'])
+    const { page } = ada
+    for (const path of ['/batches', `/batches/${no}`, `/batches/${no}/pause`]) {
+      await page.goto(`${bundle.origin}${path}`)
+      expect(await page.textContent('main')).toContain('window.pwned=1')
+      expect(await page.locator('img, main script').count()).toBe(0)
+      expect(await page.evaluate('window.pwned')).toBeUndefined()
+    }
+    await act(ada, no, 'pause', HOSTILE)
+    expect(await page.textContent('main')).toContain(HOSTILE)
+    expect(await page.evaluate('window.pwned')).toBeUndefined()
+  })
+
+  it('scrolls sideways on no screen, light or dark', async () => {
+    const no = await bundle.addBatch({ batchId: 'x'.repeat(64), rowsDone: 900_000_000, extentRows: 1_234_567_890 })
+    const { page } = ada
+    for (const width of [1_440, 768, 375]) {
+      await page.setViewportSize({ width, height: 800 })
+      for (const path of ['/batches', `/batches/${no}`, `/batches/${no}/cancel`, '/sessions']) {
+        await page.goto(`${bundle.origin}${path}`)
+        expect(await sideways(page), `${path} at ${width}`).toBe(0)
+      }
+    }
+    await page.setViewportSize({ width: 1_440, height: 900 })
+  })
+
+  it('ends a session where its person signs out', async () => {
+    const { page, context } = ada
+    const [cookie] = await context.cookies()
+    await page.goto(`${bundle.origin}/sessions`)
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.waitForURL('**/sign-in')
+    expect(await context.cookies()).toEqual([])
+    const again = await bundle.call('GET', '/batches', { cookie: `${cookie?.name}=${cookie?.value}` })
+    expect(again.status).toBe(303)
+  })
+})
+
+/** A page of another origin under the same host name. */
+function servePage(): Promise<Server> {
+  const server = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<p>elsewhere'),
+  )
+  return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
+/** A proof of the page's authenticator for a challenge, as the module passkey.js makes it. */
+function touch(page: Page, asked: { challenge: string; allowCredentials: string[] }): Promise<string> {
+  const script = `(async ({ challenge, allowCredentials }) => {
+    const bytes = text => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), c => c.charCodeAt(0))
+    const text = buffer => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+    const { rawId, response } = await navigator.credentials.get({ publicKey: { challenge: bytes(challenge), rpId: 'localhost',
+      userVerification: 'required', allowCredentials: allowCredentials.map(id => ({ type: 'public-key', id: bytes(id) })) } })
+    return JSON.stringify({ credential_id: text(rawId), client_data_json: text(response.clientDataJSON),
+      authenticator_data: text(response.authenticatorData), signature: text(response.signature) })
+  })(${JSON.stringify(asked)})`
+  return page.evaluate(script) as Promise<string>
+}

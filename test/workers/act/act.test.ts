@@ -1,0 +1,372 @@
+// An act of a person is done for a live person who signed exactly this act, and whose roles and entities permit it. The first
+// part is a theft: with the console's key, the queues and its rights in the database nothing is done.
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { listUngranted } from '../../../src/acts/grants.ts'
+import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
+import { isRefusal } from '../../../src/errors.ts'
+import type { Act } from '../../../src/job/system/act.ts'
+import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
+import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
+import { act } from '../../../workers/act.ts'
+import { describeStore } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
+import { type ActBench, type Member, openActBench, SITE } from './bench.ts'
+
+const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+const CARD = '4111111111111111'
+
+describeStore('an act of a person', engine => {
+  let installation: Installation
+  let bench: ActBench
+  let admin: Member
+  let operator: Member
+  beforeAll(async () => {
+    installation = await openInstallation(engine, {
+      TOKENMILL_CONSOLE_ORIGIN: SITE.origin,
+      TOKENMILL_LOG_LEVEL: 'silent',
+    })
+    await installation.openWorkers({ roles: ['interactive'] })
+    bench = await openActBench(installation)
+    admin = await bench.join('Ada', ['ADMIN'])
+    operator = await bench.join('Olaf', ['OPERATOR'])
+  }, 90_000)
+  afterAll(async () => {
+    await bench?.close()
+    await installation?.close()
+  })
+
+  const rows = async <R = Record<string, unknown>>(text: string, ...values: unknown[]) =>
+    (await installation.vault.store.query<R>({ text, values })).rows
+  const stateNow = async (batch: Batch) => stateOf(await bench.find(batch), Date.now())
+  const lastAudit = async () =>
+    (
+      await rows<{ actor: string; action: string; subject: string; outcome: string; detail: Record<string, unknown> }>(
+        `select actor, action, subject, outcome, detail from tokenmill.audit
+where action like 'batch.%' or action like 'person.%' order by audit_id desc limit 1`,
+      )
+    )[0]
+
+  it('is done with one touch, and its row holds person, passkey and proof', async () => {
+    const batch = await bench.batch()
+    const request = bench.touch(operator, await bench.about(operator, 'batch.pause', batch))
+    const answer = await bench.ask(request)
+    expect(answer).toMatchObject({ status: 'SUCCEEDED', record: { audit_id: expect.any(Number) } })
+    expect(await stateNow(batch)).toBe('PAUSED')
+    const row = await lastAudit()
+    expect(row).toMatchObject({
+      ...{ actor: `person:${operator.personId}`, action: 'batch.pause', subject: batch.batchId, outcome: 'done' },
+      detail: { reason: 'a test', credential: operator.authenticator.credentialId, proof_sha256: expect.any(String) },
+    })
+    // What is kept suffices to verify the proof again.
+    const { proof, ...signed } = JSON.parse(String(row?.detail['proof'])) as Act
+    expect(proof).toEqual(request.proof)
+    expect(challengeOf(signed, installation.vault.installationId)).toEqual(
+      challengeOf(request, installation.vault.installationId),
+    )
+  })
+
+  it('that is sent again under its jti is answered again, and done once', async () => {
+    const batch = await bench.batch()
+    const request = bench.touch(operator, await bench.about(operator, 'batch.pause', batch))
+    const jti = randomUUID()
+    const first = await bench.ask(request, jti)
+    const second = await bench.ask(request, jti)
+    expect(second.record).toEqual(first.record)
+    const done = await rows('select from tokenmill.audit where subject = $1', batch.batchId)
+    expect(done).toHaveLength(1)
+  })
+
+  it('permits each role its own acts', async () => {
+    const viewer = await bench.join('Vera', ['VIEWER'])
+    const tries: [Member, Act['act'], string][] = [
+      [viewer, 'batch.pause', 'act_forbidden'],
+      [viewer, 'batch.resume', 'act_forbidden'],
+      [viewer, 'batch.cancel', 'act_forbidden'],
+      [operator, 'batch.pause', 'DONE'],
+      [operator, 'batch.cancel', 'act_forbidden'],
+      [operator, 'batch.resume', 'DONE'],
+      [admin, 'batch.pause', 'DONE'],
+      [admin, 'batch.resume', 'DONE'],
+      [admin, 'batch.cancel', 'DONE'],
+    ]
+    const batch = await bench.batch()
+    for (const [member, act, said] of tries)
+      expect(await bench.send(bench.touch(member, await bench.about(member, act, batch))), act).toBe(said)
+    expect(await stateNow(batch)).toBe('CANCELLED')
+  })
+
+  it('on a batch of another entity is answered as one on a batch that is not there', async () => {
+    const member = await bench.join('Enno', ['OPERATOR', 'ADMIN'], [ENTITY])
+    const pause = async (batch: Batch, odd = {}) =>
+      bench.ask(bench.touch(member, await bench.about(member, 'batch.pause', batch, odd)))
+    const error = async (answer: Promise<{ error?: unknown }>) => JSON.stringify((await answer).error)
+    const others = await bench.batch(OTHER)
+    const missing = await error(pause(others, { subject: 'no-such-batch' }))
+    expect(missing).toContain('batch_not_found')
+    const noTime = (text: string) => text.replace(/"timestamp":\d+/, '')
+    expect(noTime(await error(pause(others)))).toBe(noTime(missing))
+    // A batch of nobody is shown only to people for all entities.
+    const nobodys = await bench.batch(null)
+    expect(noTime(await error(pause(nobodys)))).toBe(noTime(missing))
+    expect((await pause(await bench.batch(ENTITY))).status).toBe('SUCCEEDED')
+    expect([await stateNow(others), await stateNow(nobodys)]).toEqual(['RUNNING', 'RUNNING'])
+  })
+
+  it('on a batch that changed meanwhile is refused', async () => {
+    const batch = await bench.batch()
+    const late = bench.touch(admin, await bench.about(admin, 'batch.cancel', batch))
+    expect(await bench.send(bench.touch(operator, await bench.about(operator, 'batch.pause', batch)))).toBe('DONE')
+    expect(await bench.send(late)).toBe('changed_meanwhile')
+    // Another pause is another state, although both are PAUSED.
+    const resume = bench.touch(operator, await bench.about(operator, 'batch.resume', batch))
+    for (const act of ['batch.resume', 'batch.pause'] as const)
+      expect(await bench.send(bench.touch(admin, await bench.about(admin, act, batch)))).toBe('DONE')
+    expect(await bench.send(resume)).toBe('changed_meanwhile')
+    expect(await bench.send(bench.touch(admin, await bench.about(admin, 'batch.pause', batch)))).toBe('act_state')
+    expect(await stateNow(batch)).toBe('PAUSED')
+  })
+
+  it('whose reason could hold a card number is refused, and the number is nowhere', async () => {
+    const batch = await bench.batch()
+    const odd = { reason: `customer ${CARD} called` }
+    expect(await bench.send(bench.touch(admin, await bench.about(admin, 'batch.pause', batch, odd)))).toBe('reason_pan')
+    const kept = await rows(`select from tokenmill.audit where detail::text like '%' || $1 || '%'`, CARD)
+    expect(kept).toEqual([])
+    expect(await stateNow(batch)).toBe('RUNNING')
+  })
+
+  it('is refused without its person’s passkey for exactly this act, and has no effect', async () => {
+    const batch = await bench.batch()
+    const other = await bench.batch()
+    const about = (odd = {}) => bench.about(admin, 'batch.cancel', batch, odd)
+    const touched = async (odd: Oddity, changed = {}) => ({ ...bench.touch(admin, await about(), odd), ...changed })
+    const stranger = { ...admin, authenticator: openAuthenticator(SITE) }
+    const local = await ensureLocalPerson(installation.vault)
+    const now = Math.floor(Date.now() / 1000)
+    const tries: [string, Act, string][] = [
+      ['no proof', { ...(await about()), proof: null }, 'passkey_missing'],
+      [
+        'the local person of an embedded engine',
+        { ...(await about({ person_id: local })), proof: null },
+        'passkey_missing',
+      ],
+      ['an unknown passkey', bench.touch(stranger, await about()), 'passkey_unknown'],
+      ['a passkey of another person', bench.touch(operator, await about()), 'passkey_unknown'],
+      ['an unknown person', bench.touch(admin, await about({ person_id: randomUUID() })), 'person_unknown'],
+      ['another act', await touched({}, { act: 'batch.pause' }), 'passkey_challenge'],
+      ['another subject', await touched({}, { subject: other.batchId }), 'passkey_challenge'],
+      ['another reason', await touched({}, { reason: 'said by nobody' }), 'passkey_challenge'],
+      ['another nonce', await touched({}, { nonce: 'AAAAAAAAAAAAAAAAAAAAAA' }), 'passkey_challenge'],
+      ['another time', await touched({}, { expires_at: now + 60 }), 'passkey_challenge'],
+      ['expired', bench.touch(admin, await about({ expires_at: now - 1 })), 'act_expired'],
+      ['valid too long', bench.touch(admin, await about({ expires_at: now + 3_600 })), 'act_expired'],
+      ['another origin', await touched({ origin: 'https://evil.example.com' }), 'passkey_origin'],
+      ['in a frame', await touched({ crossOrigin: true }), 'passkey_origin'],
+      ['another domain', await touched({ rpId: 'evil.example.com' }), 'passkey_rp_id'],
+      ['not verified', await touched({ isVerified: false }), 'passkey_unverified'],
+      ['the answer to an enrolment', await touched({ type: 'webauthn.create' }), 'passkey_form'],
+      ['a counter that went back', await touched({ signCount: 0 }), 'passkey_counter'],
+    ]
+    for (const [what, request, said] of tries) expect(await bench.send(request), what).toBe(said)
+    expect(await lastAudit()).toMatchObject({
+      ...{ actor: 'client:console', action: 'person.prove', subject: admin.personId, outcome: 'refused' },
+      detail: { act: 'batch.cancel', why: 'passkey_counter' },
+    })
+    expect([await stateNow(batch), await stateNow(other)]).toEqual(['RUNNING', 'RUNNING'])
+  })
+
+  it('of the local person needs no passkey where this worker opened an embedded store, and nowhere else', async () => {
+    const { vault } = installation
+    const local = await ensureLocalPerson(vault)
+    expect(await ensureLocalPerson(vault)).toBe(local)
+    const batch = await bench.batch()
+    const without = async (personId: string, isEmbedded: boolean) => {
+      const request = { ...(await bench.about({ personId }, 'batch.pause', batch)), proof: null }
+      const work = { request, receiptId: randomUUID() } as never
+      const { ring, installationId, store } = vault
+      const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded } } as never
+      const decision = await act.decide(work, request, deps)
+      if (!('save' in decision)) return expect.fail()
+      const said = await store.transaction(decision.save)
+      return isRefusal(said) ? said.reason : 'DONE'
+    }
+    expect(await without(local, false)).toBe('passkey_missing')
+    expect(await without(admin.personId, true)).toBe('passkey_missing')
+    expect(await without(local, true)).toBe('DONE')
+    expect(await lastAudit()).toMatchObject({ actor: `person:${local}`, detail: { unproved: true } })
+    expect(await stateNow(batch)).toBe('PAUSED')
+  })
+
+  it('is done once, however often its proof is sent, and of two at once one is done', async () => {
+    const batch = await bench.batch()
+    const request = bench.touch(admin, await bench.about(admin, 'batch.pause', batch))
+    const said = await Promise.all([bench.send(request), bench.send(request), bench.send(request)])
+    // The counter tells of the repetition before the nonce does.
+    expect(said.toSorted()).toEqual(['DONE', 'passkey_counter', 'passkey_counter'])
+    expect(await rows('select from tokenmill.audit where subject = $1', batch.batchId)).toHaveLength(1)
+    expect(await rows('select from tokenmill.act_nonce where nonce = $1', request.nonce)).toHaveLength(1)
+  })
+
+  it('of a passkey that does not count is done once, too', async () => {
+    const invite = await bench.invite('Sync', ['OPERATOR'])
+    const member = { personId: randomUUID(), authenticator: openAuthenticator(SITE, 'EdDSA', { counts: false }) }
+    const enrol = bench.enrolment(invite, member.personId)
+    const made = member.authenticator.create(challengeOf(enrol, installation.vault.installationId))
+    expect(await bench.send({ ...enrol, proof: { ...made, secret: invite.secret } })).toBe('DONE')
+    const batch = await bench.batch()
+    const request = bench.touch(member, await bench.about(member, 'batch.pause', batch))
+    expect([await bench.send(request), await bench.send(request)]).toEqual(['DONE', 'act_repeated'])
+  })
+
+  it('of a person or a passkey that tokenmill did not write is refused, whoever owns the database', async () => {
+    const batch = await bench.batch()
+    const forged = { personId: randomUUID(), authenticator: openAuthenticator(SITE) }
+    const { credentialId, publicJwk } = forged.authenticator
+    const cancel = async (member: Member) =>
+      bench.send(bench.touch(member, await bench.about(member, 'batch.cancel', batch)))
+    await rows(
+      `insert into tokenmill.person (person_id, name, roles, mac, mac_version)
+select $1, 'Mallory', '{ADMIN}', mac, mac_version from tokenmill.person where person_id = $2`,
+      forged.personId,
+      admin.personId,
+    )
+    const own = `insert into tokenmill.person_credential (credential_id, person_id, public_jwk, alg, rp_id, sign_count, mac, mac_version)
+select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.person_credential where person_id = $4`
+    await rows(own, credentialId, forged.personId, JSON.stringify(publicJwk), admin.personId)
+    expect(await cancel(forged)).toBe('person_unknown')
+    await rows(
+      'update tokenmill.person_credential set person_id = $2 where credential_id = $1',
+      credentialId,
+      admin.personId,
+    )
+    expect(await cancel({ ...forged, personId: admin.personId })).toBe('passkey_unknown')
+    await rows(`update tokenmill.person set roles = '{ADMIN}' where person_id = $1`, operator.personId)
+    expect(await cancel(operator)).toBe('person_unknown')
+    const { ring, store } = installation.vault
+    expect(await listUngranted(store, ring)).toEqual([
+      `person ${operator.personId}`,
+      `person ${forged.personId}`,
+      `passkey ${credentialId}`,
+    ])
+    await rows(`update tokenmill.person set roles = '{OPERATOR}' where person_id = $1`, operator.personId)
+    await rows('delete from tokenmill.person_credential where credential_id = $1', credentialId)
+    await rows('delete from tokenmill.person where person_id = $1', forged.personId)
+    expect(await stateNow(batch)).toBe('RUNNING')
+  })
+
+  it('can not be prepared by a database role of a process that meets the outside', async () => {
+    const roles = (
+      await rows<{ name: string }>(
+        `select rolname as name from pg_roles where rolname in ('tokenmill_reader', 'tokenmill_gateway', 'tokenmill_console')`,
+      )
+    ).map(({ name }) => name)
+    expect(roles).toEqual(expect.arrayContaining(['tokenmill_reader', 'tokenmill_gateway']))
+    const writes = ['person', 'person_credential', 'invite', 'act_nonce'].flatMap(table => [
+      `insert into tokenmill.${table} default values`,
+      `delete from tokenmill.${table}`,
+    ])
+    const changes = [
+      `update tokenmill.person set roles = '{ADMIN}'`,
+      'update tokenmill.person_credential set sign_count = 0',
+      'update tokenmill.invite set used_at = null',
+      'update tokenmill.batch set paused_at = now()',
+    ]
+    for (const role of roles) {
+      const login = new pg.Client({ connectionString: engine.databaseUrl, options: `-c role=${role}` })
+      await login.connect()
+      try {
+        for (const text of [...writes, ...changes])
+          await expect(login.query(text), `${role}: ${text}`).rejects.toMatchObject({ code: '42501' })
+      } finally {
+        await login.end()
+      }
+    }
+  })
+
+  it('of a revoked person is refused', async () => {
+    const member = await bench.join('Rita', ['OPERATOR'])
+    const batch = await bench.batch()
+    const request = bench.touch(member, await bench.about(member, 'batch.pause', batch))
+    const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+    expect(await revokePerson(installation.vault, member, by)).toMatchObject({ done: { passkeys: 1 } })
+    expect(await bench.send(request)).toBe('person_unknown')
+    // Whoever owns the database can't bring the person back: the row has no code any more.
+    await rows('update tokenmill.person set revoked_at = null where person_id = $1', member.personId)
+    expect(await bench.send(bench.touch(member, await bench.about(member, 'batch.pause', batch)))).toBe(
+      'person_unknown',
+    )
+    await rows('update tokenmill.person set revoked_at = now() where person_id = $1', member.personId)
+    expect(await stateNow(batch)).toBe('RUNNING')
+  })
+
+  it('of enrolment is done once, with the secret of a live invite only', async () => {
+    const invite = await bench.invite('Nora', ['VIEWER'], [ENTITY])
+    const personId = randomUUID()
+    const authenticator = openAuthenticator(SITE, 'RS256')
+    const enrol = (secret: string, { odd = {}, changed = {}, to = invite as { inviteId: string } } = {}) => {
+      const request = bench.enrolment(to, personId)
+      const made = authenticator.create(challengeOf(request, installation.vault.installationId), odd)
+      return { ...request, ...changed, proof: { ...made, secret } } as Act
+    }
+    const { secret } = invite
+    const tries: [Act, string][] = [
+      [enrol('AAAA'), 'invite_unknown'],
+      [enrol(secret, { to: { inviteId: randomUUID() } }), 'invite_unknown'],
+      [enrol(secret, { odd: { origin: 'https://evil.example.com' } }), 'passkey_origin'],
+      [enrol(secret, { odd: { isVerified: false } }), 'passkey_unverified'],
+      [enrol(secret, { changed: { person_id: randomUUID() } }), 'passkey_challenge'],
+      [enrol(secret), 'DONE'],
+      [enrol(secret), 'invite_unknown'],
+    ]
+    for (const [request, said] of tries) expect(await bench.send(request), said).toBe(said)
+    const row = await lastAudit()
+    expect(row).toMatchObject({ action: 'person.prove', outcome: 'refused' })
+    const [person] = await rows('select name, roles, entities from tokenmill.person where person_id = $1', personId)
+    expect(person).toEqual({ name: 'Nora', roles: ['VIEWER'], entities: [ENTITY] })
+    const kept = await rows(`select from tokenmill.audit where detail::text like '%' || $1 || '%'`, secret)
+    expect(kept).toEqual([])
+  })
+
+  it('of enrolment by an invite that was changed or has expired is refused', async () => {
+    const use = async (change: string) => {
+      const invite = await bench.invite('Ivo', ['VIEWER'])
+      await rows(`update tokenmill.invite set ${change} where invite_id = $1`, invite.inviteId)
+      const request = bench.enrolment(invite, randomUUID())
+      const made = openAuthenticator(SITE).create(challengeOf(request, installation.vault.installationId))
+      return bench.send({ ...request, proof: { ...made, secret: invite.secret } })
+    }
+    expect(await use(`roles = '{ADMIN}'`)).toBe('invite_unknown')
+    expect(await use(`entities = array['${OTHER}'::uuid]`)).toBe('invite_unknown')
+    expect(await use(`expires_at = now() + interval '1 year'`)).toBe('invite_unknown')
+    expect(await use(`expires_at = now() - interval '1 second'`)).toBe('invite_unknown')
+    expect(await rows(`select from tokenmill.person where name = 'Ivo'`)).toEqual([])
+  })
+
+  it('of enrolment for a known person replaces the former passkeys', async () => {
+    const former = await bench.join('Tom', ['OPERATOR'])
+    const renewed = await bench.join('Tom', ['OPERATOR'])
+    expect(renewed.personId).toBe(former.personId)
+    const batch = await bench.batch()
+    const pause = async (member: Member) =>
+      bench.send(bench.touch(member, await bench.about(member, 'batch.pause', batch)))
+    expect([await pause(former), await pause(renewed)]).toEqual(['passkey_unknown', 'DONE'])
+  })
+
+  it('leaves the last administrator with a passkey in place', async () => {
+    const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+    const { vault } = installation
+    const second = await bench.join('Amy', ['ADMIN'])
+    const { personId } = await bench.join('Only', ['ADMIN'], [ENTITY])
+    const all = await rows<{ id: string }>(
+      `select person_id as id from tokenmill.person where 'ADMIN' = any(roles) and revoked_at is null and not is_local`,
+    )
+    for (const { id } of all.filter(({ id: one }) => ![second.personId].includes(one)))
+      expect(await revokePerson(vault, { personId: id }, by)).toHaveProperty('done')
+    expect(await revokePerson(vault, second, by)).toEqual({ refused: 'last_admin' })
+    expect(await revokePerson(vault, { personId }, by)).toEqual({ refused: 'revoked' })
+  })
+})

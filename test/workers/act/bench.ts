@@ -1,0 +1,139 @@
+// What the tests of acts share: a console that signs acts as the real one does, people with passkeys, and a batch.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { readSystemKey } from '../../../cli/open/system-clients.ts'
+import { openInbox } from '../../../producers/results.ts'
+import { invitePerson } from '../../../src/acts/person.ts'
+import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
+import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
+import type { Result } from '../../../src/job/result.ts'
+import type { Act } from '../../../src/job/system/act.ts'
+import { openLog } from '../../../src/log.ts'
+import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { seenOf } from '../../../src/store/batch/batch-state.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
+import type { PersonRole } from '../../../src/store/person/persons.ts'
+import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
+import type { Installation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
+import { type Authenticator, type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
+
+export const SITE = { origin: 'https://console.example.com', rpId: 'console.example.com' }
+const NO_ENTITY = '00000000-0000-0000-0000-000000000000'
+
+export type Unproved = Omit<Act, 'proof'>
+
+export interface Member {
+  personId: string
+  authenticator: Authenticator
+}
+
+export interface ActBench {
+  /** Sends a request as the console. Returns `DONE`, or the word of the refusal. */
+  send(request: Act, jti?: string): Promise<string>
+  /** As `send`; returns the whole answer. */
+  ask(request: Act, jti?: string): Promise<Result>
+  /** The request of an act on a batch, as the person sees the batch now. */
+  about(member: Pick<Member, 'personId'>, act: Act['act'], batch: Batch, odd?: Partial<Unproved>): Promise<Unproved>
+  /** Signs the request with the person's passkey. */
+  touch(member: Member, request: Unproved, odd?: Oddity): Act
+  /** Invites a person and enrols a passkey. */
+  join(name: string, roles: PersonRole[], entities?: string[] | null): Promise<Member>
+  invite(
+    name: string,
+    roles: PersonRole[],
+    entities?: string[] | null,
+  ): Promise<{ inviteId: string; secret: string; personId: string | null }>
+  /** The request by which an invite is used. */
+  enrolment(invite: { inviteId: string }, personId: string): Unproved
+  batch(entityId?: string | null): Promise<Batch>
+  find(batch: Batch): Promise<Batch>
+  close(): Promise<void>
+}
+
+export async function openActBench(installation: Installation): Promise<ActBench> {
+  const { queues, credentials, dataDir, vault } = installation
+  const { store, installationId } = vault
+  const signingKey = await readSystemKey(dataDir, 'console')
+  const replyTo = `t${randomUUID().slice(0, 8)}`
+  const found = new Map<string, Result[]>()
+  const inbox = openInbox(
+    queues,
+    { clientId: 'console', replyTo, keys: credentials.installationKeys },
+    async delivery => {
+      if (delivery.type === 'result')
+        found.set(delivery.receipt_id, [...(found.get(delivery.receipt_id) ?? []), delivery])
+      return 'taken'
+    },
+    { concurrency: 4, log: openLog('silent') },
+  )
+  await inbox.ready
+  const expiresAt = () => Math.floor(Date.now() / 1000) + 100
+  const nonce = () => randomBytes(16).toString('base64url')
+  const bench: ActBench = {
+    async ask(request, jti = randomUUID()) {
+      const iat = Math.floor(Date.now() / 1000)
+      const claims = Claims.parse({
+        ...{ iss: 'console', aud: credentials.audience, sub: request.person_id, entity_id: NO_ENTITY, roles: [] },
+        ...{ iat, exp: iat + 120, jti, kind: 'act', request, reply_to: replyTo },
+      })
+      const id = receiptId('console', jti)
+      const before = found.get(id)?.length ?? 0
+      await queues.add('act', { id: jobId('console', jti), data: { jws: sign(claims, signingKey) } })
+      return until(() => found.get(id)?.[before], { ms: 20_000, what: `an answer to ${request.act}` })
+    },
+    async send(request, jti) {
+      const { status, error } = await bench.ask(request, jti)
+      return status === 'SUCCEEDED' ? 'DONE' : (Object.values(error?.details ?? {})[0]?.code ?? 'no reason')
+    },
+    async about({ personId }, act, batch, odd = {}) {
+      return {
+        ...{
+          act,
+          subject: batch.batchId,
+          parameters: { client_id: batch.clientId },
+          seen: seenOf(await bench.find(batch)),
+        },
+        ...{ reason: 'a test', person_id: personId, nonce: nonce(), expires_at: expiresAt(), ...odd },
+      }
+    },
+    touch({ authenticator }, request, odd) {
+      return { ...request, proof: authenticator.get(challengeOf(request, installationId), odd) }
+    },
+    async invite(name, roles, entities = null) {
+      const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+      const ended = await invitePerson(vault, { name, roles, entities }, by, Date.now())
+      if ('refused' in ended) throw new Error(ended.refused)
+      return ended.done
+    },
+    enrolment: ({ inviteId }, personId) => ({
+      ...{ act: 'person.enrol', subject: inviteId, parameters: {}, seen: null, reason: null },
+      ...{ person_id: personId, nonce: nonce(), expires_at: expiresAt() },
+    }),
+    async join(name, roles, entities) {
+      const invite = await bench.invite(name, roles, entities)
+      const personId = invite.personId ?? randomUUID()
+      const authenticator = openAuthenticator(SITE)
+      const request = bench.enrolment(invite, personId)
+      const made = authenticator.create(challengeOf(request, installationId))
+      const said = await bench.send({ ...request, proof: { ...made, secret: invite.secret } })
+      if (said !== 'DONE') throw new Error(said)
+      return { personId, authenticator }
+    },
+    async batch(entityId = null) {
+      const batch = await batches.open(store, {
+        ...{ clientId: credentials.signingKey.clientId, batchId: `batch-${randomUUID()}`, recordKind: 'token-create' },
+        ...{ tokenScope: installation.scope, chunkRecords: 10, layout: {}, acceptedAt: Date.now() },
+        extent: { chunks: 5, rows: 50, name: null, sha256: null },
+      })
+      if (entityId !== null) await batches.setEntity(store, batch.batchNo, entityId)
+      return bench.find(batch)
+    },
+    async find({ clientId, batchId }) {
+      const batch = await batches.find(store, clientId, batchId)
+      if (!batch) throw new Error('no such batch')
+      return batch
+    },
+    close: () => inbox.close(2_000),
+  }
+  return bench
+}

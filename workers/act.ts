@@ -1,0 +1,59 @@
+// `act`: does what a person decided in the console. The console's signature alone does nothing: the person's passkey must have
+// signed exactly this act. All is checked in the transaction of the effect, and a refusal has none.
+import { isRefusal, type Refusal } from '../src/errors.ts'
+import type { Act, ActName } from '../src/job/system/act.ts'
+import * as audits from '../src/store/access/audits.ts'
+import * as actNonces from '../src/store/person/act-nonces.ts'
+import type { Db } from '../src/store/pool.ts'
+import { actOnBatch } from './act/batch.ts'
+import { enrol } from './act/enrol.ts'
+import { type DoAct, prove, timely } from './act/prove.ts'
+import type { Deps } from './deps.ts'
+import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
+
+const DO: Record<Exclude<ActName, 'person.enrol'>, DoAct> = {
+  'batch.pause': actOnBatch,
+  'batch.resume': actOnBatch,
+  'batch.cancel': actOnBatch,
+}
+
+export const act: Handler<Act> & Retells = {
+  decide: async (work, _request, deps) => ({
+    async save(db): Promise<JobAnswer> {
+      const ended = timely(work.request, deps) ?? (await attempt(db, work, deps))
+      if (isRefusal(ended)) return ended
+      const { auditId } = ended
+      await actNonces.setAudit(db, work.request.nonce, auditId)
+      return { code: 200, outcome: 'DONE', tokenId: null, record: { audit_id: auditId } }
+    },
+  }),
+
+  retell: async ({ receiptId }, { store }) => ({ audit_id: await actNonces.findAudit(store, receiptId) }),
+}
+
+async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: number } | Refusal> {
+  const { request } = work
+  const { act: name } = request
+  if (name === 'person.enrol') {
+    const ended = await enrol(db, work, deps)
+    return isRefusal(ended) ? recorded(db, request, ended) : ended
+  }
+  const proved = await prove(db, work, deps)
+  return isRefusal(proved) ? recorded(db, request, proved) : DO[name](db, proved, work, deps)
+}
+
+/**
+ * Records an act that nobody has proved. Whoever sent it chose its words, so the row has none of them but the id of the person
+ * that is claimed.
+ */
+async function recorded(db: Db, { act: name, person_id: claimed }: Act, refusal: Refusal): Promise<Refusal> {
+  const detail = { act: name, why: refusal.reason }
+  await audits.insert(db, {
+    actor: 'client:console',
+    action: 'person.prove',
+    subject: claimed,
+    detail,
+    outcome: 'refused',
+  })
+  return refusal
+}

@@ -1,0 +1,97 @@
+// `person.enrol`: makes a person of an invite, or gives one a new passkey in place of the former ones. The secret of the invite
+// and the new passkey are the proof; each refusal of the secret has the same word.
+import { timingSafeEqual } from 'node:crypto'
+import { type Actor, performIn } from '../../src/acts/act.ts'
+import { grantPasskey, grantPerson, isInviteLive, isPersonLive } from '../../src/acts/grants.ts'
+import { hashOf } from '../../src/acts/person.ts'
+import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import { canonical } from '../../src/job/envelope/digest.ts'
+import { type Act, type Enrolment, isEnrolment } from '../../src/job/system/act.ts'
+import * as credentials from '../../src/store/person/credentials.ts'
+import type { Invite } from '../../src/store/person/invites.ts'
+import * as invites from '../../src/store/person/invites.ts'
+import * as persons from '../../src/store/person/persons.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
+import { type NewPasskey, readAttestation } from '../../src/vault/passkey/attestation.ts'
+import { challengeOf } from '../../src/vault/passkey/challenge.ts'
+import type { Deps } from '../deps.ts'
+import type { Work } from '../line/work.ts'
+import { flawed, useNonce } from './prove.ts'
+
+export async function enrol(
+  db: Db,
+  { request, receiptId }: Work<Act>,
+  deps: Deps,
+): Promise<{ auditId: number } | Refusal> {
+  const { proof, person_id: personId } = request
+  if (!isEnrolment(proof)) return refuse('passkey_missing', 'body.proof')
+  const invite = await openInvite(db, request.subject, proof, deps)
+  if (!invite) return refuse('invite_unknown', 'body.proof.secret')
+  const passkey = readPasskey(request, proof, deps)
+  if (isRefusal(passkey)) return passkey
+  const repeated = await useNonce(db, request, receiptId)
+  if (repeated) return repeated
+  if (await credentials.find(db, passkey.credentialId)) return refuse('passkey_exists', 'body.proof')
+  const refused =
+    invite.personId === null ? await addPerson(db, invite, personId, deps) : await renew(db, invite, personId, deps)
+  if (refused) return refused
+  await addPasskey(db, passkey, personId, deps)
+  await invites.use(db, invite.inviteId)
+  const { secret: _, ...attestation } = proof
+  const actor: Actor = {
+    kind: 'person',
+    id: personId,
+    credential: passkey.credentialId,
+    proof: canonical({ ...request, proof: attestation }),
+  }
+  const { inviteId, name, roles, entities, invitedBy } = invite
+  const detail = { invite_id: inviteId, name, roles, entities, invited_by: invitedBy }
+  const deed = { action: 'person.enrol', subject: personId }
+  return performIn(db, deed, { actor, reason: undefined }, async () => ({ done: undefined, detail }))
+}
+
+async function openInvite(
+  db: Db,
+  inviteId: string,
+  { secret }: Enrolment,
+  { ring, clock }: Deps,
+): Promise<Invite | undefined> {
+  const invite = UUID.test(inviteId) ? await invites.lock(db, inviteId) : undefined
+  const isRight = invite && isInviteLive(ring, invite, clock()) && timingSafeEqual(invite.secretHash, hashOf(secret))
+  return isRight ? invite : undefined
+}
+
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+function readPasskey(request: Act, proof: Enrolment, { console }: Deps): NewPasskey | Refusal {
+  const passkey = readAttestation(proof, { ...console, challenge: challengeOf(request, console.installationId) })
+  if (typeof passkey === 'string') return flawed(passkey)
+  return passkey.credentialId === proof.credential_id ? passkey : flawed('form')
+}
+
+async function addPerson(
+  db: Db,
+  { name, roles, entities }: Invite,
+  personId: string,
+  { ring }: Deps,
+): Promise<Refusal | undefined> {
+  const person = { personId, name, roles, entities, isLocal: false }
+  if (!(await persons.insert(db, person))) return refuse('person_exists', 'body.person_id')
+  await grantPerson(db, ring, person)
+  return undefined
+}
+
+/** The invite names the person, so the console can give its passkey to nobody else. */
+async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Refusal | undefined> {
+  const person = personId === invite.personId ? await persons.hold(db, personId) : undefined
+  if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.person_id')
+  await credentials.revokeAllOf(db, personId)
+  return undefined
+}
+
+async function addPasskey(db: Db, passkey: NewPasskey, personId: string, { ring, console }: Deps): Promise<void> {
+  const row = { ...passkey, personId, rpId: console.rpId }
+  // Nothing of this transaction stays then.
+  if (!(await credentials.insert(db, row))) throw new LostRace('another person enrolled this passkey meanwhile')
+  await grantPasskey(db, ring, row)
+}
