@@ -1,5 +1,5 @@
-// The exceptions of a migration: rows that were sent and got no token, and rows with a token that the total leaves out. Each
-// should have a decision; an exception without a decision is open.
+// The exceptions of a migration: rows that were rejected, failed or were cancelled, and, if the pack has the total, all other
+// rows that the total leaves out. Each should have a decision; an exception without a decision is open.
 import { z } from 'zod'
 import { NamedFile } from '../migrate/manifest.ts'
 import { Decision, type Decisions } from './decisions.ts'
@@ -8,7 +8,7 @@ import type { ResultLine } from './results-file.ts'
 
 const count = z.int().min(0)
 
-/** `total`: the row has a token, and the total leaves it out. */
+/** `total`: the row ended well, and the total leaves it out. */
 export const EXCEPTION_KINDS = ['REJECTED', 'FAILED', 'CANCELLED', 'total'] as const
 
 const Exception = z.strictObject({

@@ -82,7 +82,7 @@ const ISSUER_PAIRS = {
   MAESTRO: ISSUER_MASTERCARD,
 } as const satisfies Record<Network, readonly Pair[]>
 
-/** ECIs of authentications without a payment: there is no payment for which anybody could be liable. */
+/** Mastercard's ECIs of authentications without a payment: there is no payment for which anybody could be liable. */
 const NO_PAYMENT: ReadonlySet<string> = new Set(['N2', 'N0'])
 
 export interface LiabilityFacts {
@@ -99,7 +99,10 @@ export interface LiabilityFacts {
   challenged: boolean
 }
 
-/** Who is liable for fraud. Undefined while nothing is decided, and for an authentication without a payment. */
+/**
+ * Who is liable for fraud. Undefined while nothing is decided, and for the ECIs N2 and N0. Other networks than Mastercard
+ * have no ECI of their own for an authentication without a payment, so it gets a liability like any other.
+ */
 export function liabilityOf(facts: LiabilityFacts): 'ISSUER' | 'MERCHANT' | undefined {
   const { network, outcome, eci } = facts
   if (outcome === 'C' || (eci !== undefined && NO_PAYMENT.has(eci))) return undefined

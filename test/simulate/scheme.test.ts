@@ -145,7 +145,7 @@ describe('tokenmill simulate scheme', () => {
     // Wide limits, because other tests use the cores, too: after a stall the simulator refuses the calls that have
     // accumulated. The exact law is in test/scheme/aimd.test.ts, in virtual time; bench/scheme.ts shows the figures.
     expect(throttled / (counts['calls'] ?? 1)).toBeLessThan(0.2)
-    expect(((counts['calls'] ?? 0) - throttled) / (seconds * 40)).toBeGreaterThan(0.7)
+    expect(((counts['calls'] ?? 0) - throttled) / (seconds * 40)).toBeGreaterThan(0.5)
     expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.9)]).toBeLessThan(1_000)
   })
 

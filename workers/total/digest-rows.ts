@@ -95,7 +95,8 @@ function judge(
 function isGiven({ check, keyVersion }: PresentedCard, token: StoredToken, ring: KeyRing): boolean {
   const { sealed, sealVersion, tokenId, tokenScope, cards } = token
   if (cards.some(fp => checkOf(fp) === check)) return true
-  // A fingerprint of the other turn can't be computed without a number; such a row is left out later.
+  // Without the number, the fingerprint under the row's version of the key can't be computed. Such a row is left out
+  // later (`no_number`).
   if (sealed === null || sealVersion === null) return keyVersion !== 1 || ring.cardPhase().writes[0] !== 1
   const number = ring.open(sealed, sealVersion, tokenId, tokenScope)
   return checkOf(ring.fingerprintBy(number, tokenScope, keyVersion)) === check

@@ -9,7 +9,7 @@ import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src
 import { REPORT_ERRORS } from '../server/error-bodies.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
-/** With a higher number the offset of the page would exceed the store's integers. */
+/** The greatest 32-bit integer, so that clients may hold the number in one. A page beyond the last is empty. */
 const PAGE_NUMBER_MAX = 2_147_483_647
 
 export const REPORTS_PER_PAGE = 50
