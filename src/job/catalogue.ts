@@ -270,6 +270,11 @@ export function isSystemClient(clientId: string): clientId is SystemClient {
   return Object.hasOwn(SYSTEM_CLIENTS, clientId)
 }
 
+/** Whether the client may send a job for another one (claim `client_id`). The console acts for people, never for a client. */
+export function actsForClients(iss: string): boolean {
+  return isSystemClient(iss) && iss !== 'console'
+}
+
 /** The schema of a request of `kind` sent by the client `iss`. */
 export function requestOf(kind: Kind, iss: string): z.ZodType {
   const { request, requestFrom }: KindEntry = CATALOGUE[kind]

@@ -66,6 +66,8 @@ export function shareListening(connect: () => Promise<unknown>): () => Promise<u
     hearers.add(client)
     listening ??= listen()
     await listening.ready
+    // BullMQ would think that it listens by a client that it has lost meanwhile.
+    if (!hearers.has(client)) throw new Error('the connection was lost before it listened')
     return { rows: [] }
   }
 

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openPostgres } from '../../src/queue/open.ts'
+import { shareListening } from '../../src/queue/shared-listen.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { keptLog, openPool, recorder, upgrade } from './bundle.ts'
@@ -26,8 +27,9 @@ describe('the workers of a process', () => {
   })
 
   async function listeners(): Promise<number[]> {
+    // An idle connection shows its last statement, which may be this one.
     const { rows } = await pool.query<{ pid: number }>(`select pid from pg_stat_activity
-      where datname = current_database() and query ~* 'listen bullmq_jobs' and pid <> pg_backend_pid()`)
+      where datname = current_database() and query ~* 'listen bullmq_jobs' and query !~* '^select'`)
     return rows.map(({ pid }) => pid)
   }
 
@@ -80,5 +82,28 @@ describe('the workers of a process', () => {
     await until(async () => (await listeners()).length === 0)
     expect(pool.waitingCount).toBe(0)
     expect(pool.totalCount - pool.idleCount).toBe(0)
+  })
+})
+
+describe('a client that is lost while the common connection opens', () => {
+  it('does not listen, and is told so', async () => {
+    const opened = Promise.withResolvers<void>()
+    let opening = 0
+    const client = () => ({
+      ...Object.fromEntries(
+        ['on', 'removeListener', 'removeAllListeners', 'emit', 'release'].map(name => [name, () => {}]),
+      ),
+      query: async () => ({ rows: [] }),
+    })
+    const connect = shareListening(async () => {
+      opening += 1
+      if (opening === 2) await opened.promise
+      return client()
+    })
+    const own = (await connect()) as { query(text: string): Promise<unknown>; release(destroy: boolean): void }
+    const said = own.query('LISTEN bullmq_jobs')
+    own.release(true)
+    opened.resolve()
+    await expect(said).rejects.toThrow('lost before it listened')
   })
 })

@@ -2,7 +2,7 @@
 // this installation. Any other job is dropped: it gets no receipt and no result, and is only counted. Roles and times
 // are checked later, and refused with an answer.
 import { createHash } from 'node:crypto'
-import { CATALOGUE, isKind, isSystemClient } from '../../src/job/catalogue.ts'
+import { actsForClients, CATALOGUE, isKind } from '../../src/job/catalogue.ts'
 import { clientId, type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
 import { BlockDigest } from '../../src/job/token-batch.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
@@ -36,7 +36,7 @@ export async function authenticate(
   const identity = Identity.safeParse(payload)
   if (!identity.success) return 'claims'
   const { iss, jti, client_id: onBehalf } = identity.data
-  if (onBehalf !== undefined && !isSystemClient(iss)) return 'claims'
+  if (onBehalf !== undefined && !actsForClients(iss)) return 'claims'
   const client = onBehalf === undefined ? sender : (await directory.client(onBehalf))?.client
   const { kind } = payload
   const servesRevoked = onBehalf !== undefined && isKind(kind) && CATALOGUE[kind].servesRevoked
@@ -51,7 +51,7 @@ export async function claimedClient(job: ReceivedJob, directory: Directory): Pro
   const peeked = data.success ? peek(data.data.jws) : 'malformed'
   if (typeof peeked === 'string') return undefined
   const onBehalf = clientId().safeParse(peeked.payload['client_id'])
-  const claimed = isSystemClient(peeked.iss) && onBehalf.success ? onBehalf.data : peeked.iss
+  const claimed = actsForClients(peeked.iss) && onBehalf.success ? onBehalf.data : peeked.iss
   return (await directory.client(claimed))?.client.clientId
 }
 

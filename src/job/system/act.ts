@@ -51,7 +51,10 @@ const Fields = z.strictObject({
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
   /** The state that the person saw: `seenOf` of a batch; null for `person.enrol`. */
-  seen: text(1, 64).nullable(),
+  seen: z
+    .string()
+    .regex(/^[A-Z]{1,16}( \d{13})?$/)
+    .nullable(),
   reason: text(1, 500)
     .refine(reason => !holdsPossiblePan(reason), { params: { reason: 'reason_pan' } })
     .nullable(),

@@ -164,14 +164,18 @@ async function askAll(
 ): Promise<Choice> {
   const clients = address.hosts.map(host => ({ host, client: openProbe(address, host) }))
   const answers: Answer[] = []
-  const began = performance.now()
+  let isLate = false
   const cut = () => {
     for (const { client } of clients) client.cut()
   }
   const cutIfEnough = () => {
-    if (performance.now() - began >= ms.all && isEnough(judge, answers)) cut()
+    if (isLate && isEnough(judge, answers)) cut()
   }
-  const timers = [setTimeout(cutIfEnough, ms.all), setTimeout(cut, ms.one)]
+  const beLate = () => {
+    isLate = true
+    cutIfEnough()
+  }
+  const timers = [setTimeout(beLate, ms.all), setTimeout(cut, ms.one)]
   const ask = async ({ host, client }: (typeof clients)[number]) => {
     answers.push(await askOne(host, client))
     cutIfEnough()

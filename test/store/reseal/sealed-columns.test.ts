@@ -13,6 +13,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const KEYED_HASH = 'a keyed hash, which nobody can open'
 const CODE = 'the code by which a worker knows that tokenmill wrote the row: a keyed hash'
+const SESSION = 'the plain hash of 32 random bytes: of the cookie of a session'
 const CHAIN = 'a plain hash over audit rows, which hold no card'
 const NOT_RESEALED: Record<string, string> = {
   'audit.hash': CHAIN,
@@ -23,6 +24,7 @@ const NOT_RESEALED: Record<string, string> = {
   'authentication.request_digest': KEYED_HASH,
   'before_image.sealed': 'lives for 24 hours; its key is destroyed only after that (BEFORE_IMAGE)',
   'capture_key.mac': CODE,
+  'challenge.challenge': 'a value that is used once',
   'client.api_key_hash': KEYED_HASH,
   'client.mac': CODE,
   'client_key.mac': CODE,
@@ -35,6 +37,7 @@ const NOT_RESEALED: Record<string, string> = {
   'kek.probe': 'wrapped by the key-encryption key that it proves',
   'manifest_run.digests': KEYED_HASH,
   'operation.request_digest': KEYED_HASH,
+  'pending_act.session_hash': SESSION,
   'person.mac': CODE,
   'person_credential.mac': CODE,
   'receipt.envelope_digest': 'a plain hash of what a client signed',
@@ -45,6 +48,7 @@ const NOT_RESEALED: Record<string, string> = {
   'report.sha256': 'the plain hash of a file',
   'scheme_token.fingerprint': KEYED_HASH,
   'scope.mac': CODE,
+  'session.session_hash': SESSION,
   'signing_key.mac': CODE,
   'scratch.fingerprint': KEYED_HASH,
   'token.fingerprint': KEYED_HASH,

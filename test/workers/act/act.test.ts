@@ -3,9 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
 import { isRefusal } from '../../../src/errors.ts'
+import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
+import { jobId } from '../../../src/job/envelope/ids.ts'
 import type { Act } from '../../../src/job/system/act.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
@@ -13,6 +16,7 @@ import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { act } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
 import { type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
 import { type ActBench, type Member, openActBench, SITE } from './bench.ts'
 
@@ -177,6 +181,36 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
       detail: { act: 'batch.cancel', why: 'passkey_counter' },
     })
     expect([await stateNow(batch), await stateNow(other)]).toEqual(['RUNNING', 'RUNNING'])
+  })
+
+  it('is never one of a client, whose jobs the console’s key could otherwise spend', async () => {
+    const batch = await bench.batch()
+    const { credentials, queues, dataDir } = installation
+    const { clientId } = credentials.signingKey
+    const iat = Math.floor(Date.now() / 1000)
+    const jti = `${batch.batchId}-0`
+    const claims = Claims.parse({
+      ...{
+        iss: 'console',
+        aud: credentials.audience,
+        sub: randomUUID(),
+        entity_id: ENTITY,
+        roles: [],
+        client_id: clientId,
+      },
+      ...{
+        iat,
+        exp: iat + 120,
+        jti,
+        kind: 'act',
+        request: bench.touch(admin, await bench.about(admin, 'batch.cancel', batch)),
+      },
+    })
+    const data = { jws: sign(claims, await readSystemKey(dataDir, 'console')) }
+    await queues.add('act', { id: jobId('console', jti), data })
+    await until(async () => Object.values(await queues.depth('act')).every(jobs => jobs === 0))
+    expect(await rows('select 1 from tokenmill.receipt where jti = $1', jti)).toEqual([])
+    expect(await stateNow(batch)).not.toBe('CANCELLED')
   })
 
   it('of the local person needs no passkey where this worker opened an embedded store, and nowhere else', async () => {

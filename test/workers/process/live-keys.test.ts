@@ -41,7 +41,8 @@ describeEngines('worker processes', engine => {
       const { signingKey } = installation.credentials
       const first = await until(list, { what: 'a list' })
       expect(first.keys).toContain(keyHash(signingKey))
-      expect(first.keys).toHaveLength(4)
+      // The installation's client, and the four system clients.
+      expect(first.keys).toHaveLength(5)
       const told = await until(async () => ((await list())?.features ?? []).length > 0 && list())
       expect(told?.features).toEqual(FEATURES)
       expect(await redis?.pttl(`${engine.prefix}:live-keys`)).toBeGreaterThan(LIVE_KEYS.lifeMs / 4)
