@@ -264,7 +264,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
         `select rolname as name from pg_roles where rolname in ('tokenmill_reader', 'tokenmill_gateway', 'tokenmill_console')`,
       )
     ).map(({ name }) => name)
-    expect(roles).toEqual(expect.arrayContaining(['tokenmill_reader', 'tokenmill_gateway']))
+    expect(roles.toSorted()).toEqual(['tokenmill_console', 'tokenmill_gateway', 'tokenmill_reader'])
     const writes = ['person', 'person_credential', 'invite', 'act_nonce'].flatMap(table => [
       `insert into tokenmill.${table} default values`,
       `delete from tokenmill.${table}`,
