@@ -101,7 +101,7 @@ export async function openActBench(installation: Installation): Promise<ActBench
     },
     async invite(name, roles, entities = null) {
       const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-      const ended = await invitePerson(vault, { name, roles, entities }, by, Date.now())
+      const ended = await invitePerson({ ...vault, rpId: SITE.rpId }, { name, roles, entities }, by, Date.now())
       if ('refused' in ended) throw new Error(ended.refused)
       return ended.done
     },
