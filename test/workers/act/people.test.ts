@@ -1,8 +1,13 @@
-// Administrators: who counts as one, and how the last one is revoked.
+// Administrators: who counts as one, how the last one is revoked, and that commands and enrolments don't lock each other out.
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { invitePerson, revokePerson } from '../../../src/acts/person.ts'
+import * as invites from '../../../src/store/person/invites.ts'
+import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
+import { openAuthenticator } from '../../vault/passkey/authenticator.ts'
 import { type ActBench, openActBench, SITE } from './bench.ts'
 
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
@@ -65,5 +70,55 @@ describeStore('an administrator', engine => {
     expect(told).toMatchObject([{ detail: { name: 'Lena', last_admin: true } }])
     // Somebody can still be invited.
     expect(await bench.join('Lena', ['ADMIN'])).not.toMatchObject({ personId: last.personId })
+  })
+
+  const enrol = (invite: { inviteId: string; secret: string }, personId: string) => {
+    const request = bench.enrolment(invite, personId)
+    const made = openAuthenticator(SITE).create(challengeOf(request, installation.vault.installationId))
+    return bench.send({ ...request, proof: { ...made, secret: invite.secret } })
+  }
+  const waiting = async (n: number) =>
+    until(
+      async () => {
+        const [found] = await rows<{ n: number }>(
+          `select count(*)::integer as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return found?.n === n
+      },
+      { what: `${n} who wait for a lock` },
+    )
+  /** Holds the invite until the enrolment waits for it, and then the command for whatever it waits for. */
+  const sideBySide = async <T>(inviteId: string, enrolling: () => Promise<string>, command: () => Promise<T>) => {
+    let both: Promise<[string, T]> | undefined
+    await installation.vault.store.transaction(async db => {
+      await invites.lock(db, inviteId)
+      const first = enrolling()
+      await waiting(1)
+      both = Promise.all([first, command()])
+      both.catch(() => {})
+      await waiting(2)
+    })
+    return both
+  }
+
+  it('may be invited again while the former invite is used', async () => {
+    const invite = await bench.invite('Side', ['ADMIN'])
+    const personId = randomUUID()
+    const again = () => bench.invite('Side', ['ADMIN'])
+    const said = await sideBySide(invite.inviteId, () => enrol(invite, personId), again)
+    expect(said).toMatchObject(['DONE', { personId }])
+  })
+
+  it('may be revoked while an invite for a new passkey is used', async () => {
+    const { personId } = await bench.join('Sid', ['ADMIN'])
+    const invite = await bench.invite('Sid', ['ADMIN'])
+    const revoking = () => revoke(personId, { isLast: true })
+    const said = await sideBySide(invite.inviteId, () => enrol(invite, personId), revoking)
+    expect(said).toMatchObject(['DONE', { done: { passkeys: 1 } }])
+    const left = await rows(
+      'select from tokenmill.person_credential where person_id = $1 and revoked_at is null',
+      personId,
+    )
+    expect(left).toEqual([])
   })
 })
