@@ -212,7 +212,7 @@ async function contextOf(
   }
   const first = {
     clientId: client.clientId,
-    entityId: claims.entity_id,
+    entityId: await entityOf(work, deps),
     batchId: request.batch_id,
     recordKind: request.record_kind,
     tokenScope: request.token_scope ?? null,
@@ -229,6 +229,12 @@ async function contextOf(
     : BATCH_AGE_MS_MAX
   if (claims.iat * 1000 - batch.acceptedAt > oldest) return refuse('batch_too_old', 'body.request.accepted_at')
   return { work, batch, isProbe: probe !== undefined, acceptedAt: batch.acceptedAt }
+}
+
+/** Whose batch it is: of the entity of its scope, if the client acts for that one; else of the one that the envelope claims. */
+async function entityOf({ request, client, claims }: Work<TokenBatch>, { directory }: Deps): Promise<string> {
+  const scope = request.token_scope === undefined ? undefined : await directory.scope(request.token_scope)
+  return scope && client.entities.includes(scope.entityId) ? scope.entityId : claims.entity_id
 }
 
 /** The outcomes in the receipt of this chunk, by line, with the present data of the tokens. */

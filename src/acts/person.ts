@@ -1,5 +1,5 @@
 // Adds people and revokes them. An invite names a person before there is one; the person's passkey makes the row, which a worker
-// writes (workers/act.ts). The last administrator with a passkey stays, so that somebody can invite.
+// writes (workers/act.ts). The last administrator who can act stays, unless the command says that it means the last one.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import * as audits from '../store/access/audits.ts'
 import * as credentials from '../store/person/credentials.ts'
@@ -23,6 +23,11 @@ const LOCAL = 'local'
 interface Vault {
   store: Store
   ring: Pick<KeyRing, 'grantMac' | 'grantMacBy'>
+}
+
+/** `rpId`: the domain of the console, to which the passkeys of those who can act are bound. */
+interface Site extends Vault {
+  rpId: string
 }
 
 export interface NewPerson {
@@ -50,7 +55,7 @@ export type InviteRefusal = 'reserved' | 'other_rights' | 'not_ours'
  * person end. `now`: ms since the epoch.
  */
 export function invitePerson(
-  { store, ring }: Vault,
+  { store, ring, rpId }: Site,
   person: NewPerson,
   by: By,
   now: number,
@@ -61,7 +66,7 @@ export function invitePerson(
     const known = all.find(({ name, revokedAt }) => name === person.name && revokedAt === null)
     if (known && !isPersonLive(ring, known)) return { refused: 'not_ours' }
     if (known && !haveSameRights(known, person)) return { refused: 'other_rights' }
-    const isFirst = (await listAdmins(db, ring, all)).length === 0
+    const isFirst = (await listAdmins(db, { ring, rpId }, all)).length === 0
     const personId = known?.personId ?? null
     await invites.withdraw(db, { personId, name: person.name })
     const secret = randomBytes(32).toString('base64url')
@@ -90,30 +95,41 @@ function haveSameRights(known: Person, { roles, entities }: NewPerson): boolean 
 
 export type RevokeRefusal = 'revoked' | 'last_admin'
 
-/** Revokes a person with all passkeys and open invites. */
+/**
+ * Revokes a person with all passkeys and open invites. `isLast`: also the last administrator, for instance one whose passkey
+ * was stolen; without it a person whose revocation leaves no administrator who can act is kept.
+ */
 export function revokePerson(
-  { store, ring }: Vault,
-  { personId }: Pick<Person, 'personId'>,
+  { store, ring, rpId }: Site,
+  { personId, isLast }: Pick<Person, 'personId'> & { isLast: boolean },
   by: By,
 ): Promise<ActResult<{ passkeys: number }, RevokeRefusal>> {
   return perform(store, { action: REVOKE, subject: personId }, by, async db => {
     const all = await persons.lockAll(db)
     const person = all.find(known => known.personId === personId)
     if (!person || person.revokedAt !== null) return { refused: 'revoked' }
-    const admins = await listAdmins(db, ring, all)
-    if (admins.length === 1 && admins[0] === personId) return { refused: 'last_admin' }
+    // A passkey of any domain, so that a command whose settings name another domain revokes nobody unasked.
+    const isAdmin = (await listAdmins(db, { ring }, all)).includes(personId)
+    const others = (await listAdmins(db, { ring, rpId }, all)).filter(id => id !== personId)
+    const isLastAdmin = isAdmin && others.length === 0
+    if (isLastAdmin && !isLast) return { refused: 'last_admin' }
     await persons.revoke(db, personId)
     const passkeys = await credentials.revokeAllOf(db, personId)
     await invites.withdraw(db, { personId, name: person.name })
-    return { done: { passkeys }, detail: { name: person.name, passkeys } }
+    return { done: { passkeys }, detail: { name: person.name, passkeys, last_admin: isLastAdmin } }
   })
 }
 
-/** The ids of those who can invite and act as ADMIN now: live people with a live passkey. */
-async function listAdmins(db: Db, ring: Vault['ring'], all: readonly Person[]): Promise<string[]> {
+/** The ids of live people for all entities with the role ADMIN and a live passkey, of this domain if one is given. */
+async function listAdmins(
+  db: Db,
+  { ring, rpId }: Pick<Vault, 'ring'> & { rpId?: string },
+  all: readonly Person[],
+): Promise<string[]> {
   const passkeys = (await credentials.list(db)).filter(passkey => isPasskeyLive(ring, passkey))
-  const holders = new Set(passkeys.map(passkey => passkey.personId))
-  const admins = all.filter(person => person.roles.includes('ADMIN') && isPersonLive(ring, person))
+  const holders = new Set(passkeys.filter(one => (rpId ?? one.rpId) === one.rpId).map(({ personId }) => personId))
+  const isAdmin = ({ roles, entities }: Person) => roles.includes('ADMIN') && entities === null
+  const admins = all.filter(person => isAdmin(person) && isPersonLive(ring, person))
   return admins.map(({ personId }) => personId).filter(personId => holders.has(personId))
 }
 

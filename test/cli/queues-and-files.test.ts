@@ -92,6 +92,7 @@ describeEngines('commands over queues and files', engine => {
       batches.open(store, {
         clientId,
         batchId,
+        entityId: null,
         recordKind: 'token-create',
         tokenScope: ENTITY,
         chunkRecords: 500,

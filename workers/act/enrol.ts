@@ -25,6 +25,7 @@ export async function enrol(
 ): Promise<{ auditId: number } | Refusal> {
   const { proof, person_id: personId } = request
   if (!isEnrolment(proof)) return refuse('passkey_missing', 'body.proof')
+  await persons.holdOffLockAll(db)
   const invite = await openInvite(db, request.subject, proof, deps)
   if (!invite) return refuse('invite_unknown', 'body.proof.secret')
   const passkey = readPasskey(request, proof, deps)

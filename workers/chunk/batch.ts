@@ -22,21 +22,22 @@ export async function pauseOf(
 }
 
 /**
- * The chunk's batch, which the first chunk inserts. Sets the batch's extent if the chunk says it and no other chunk did
+ * The chunk's batch, which the first chunk inserts. Chunks of several entities make it a batch of none. Sets the batch's extent if the chunk says it and no other chunk did
  * before. A refusal if the chunk can't belong to the batch.
  */
 export async function joinBatch(
   store: Store,
-  { entityId, ...batch }: Omit<batches.NewBatch, 'extent' | 'limitChunks'> & { entityId: string },
+  batch: Omit<batches.NewBatch, 'extent' | 'limitChunks'>,
   says: SaysExtent,
 ): Promise<Batch | Refusal> {
   const said = extentOf(says)
   const contradicts = () => refuse('batch_extent', `body.request.${says.extent ? 'extent' : 'last'}`)
   if (said === 'contradiction') return contradicts()
   const extent = said && withoutPan(said)
-  const opened = await batches.open(store, { ...batch, extent, limitChunks: says.limit })
-  if (layoutText(opened.layout) !== layoutText(batch.layout)) return refuse('batch_layout', 'body.request.batch_id')
-  if (opened.entityId === null) await batches.setEntity(store, opened.batchNo, entityId)
+  const found = await batches.open(store, { ...batch, extent, limitChunks: says.limit })
+  if (layoutText(found.layout) !== layoutText(batch.layout)) return refuse('batch_layout', 'body.request.batch_id')
+  const isOfOne = found.entityId === null || found.entityId === batch.entityId
+  const opened = isOfOne ? found : await batches.dropEntity(store, found.batchNo)
   const isTold = !extent || (opened.extent !== null && agree(opened.extent, extent))
   const joined = isTold ? opened : await batches.setExtent(store, opened.batchNo, extent)
   if (!joined) return contradicts()

@@ -30,10 +30,10 @@ const NOT_INVITED: Record<InviteRefusal, string> = {
     'The row of this person was not written by tokenmill, or was changed since: see `tokenmill doctor`. Revoke the person, then invite again.',
 }
 
-const NOT_REVOKED: Record<RevokeRefusal, string> = {
-  revoked: 'This person was revoked before.',
-  last_admin: 'This is the last person with the role ADMIN and a passkey. Invite another one first.',
-}
+const notRevoked = (refusal: RevokeRefusal, rpId: string) =>
+  refusal === 'revoked'
+    ? 'This person was revoked before.'
+    : `Nobody else has the role ADMIN for all entities and a passkey for ${rpId}. Invite another one first, or revoke this person with --last.`
 
 interface InviteOptions extends ActOptions {
   roles: PersonRole[]
@@ -42,11 +42,11 @@ interface InviteOptions extends ActOptions {
 
 export function invite(terminal: Terminal, name: string, { roles, entity, ...options }: InviteOptions): Promise<void> {
   return withSession(terminal, async session => {
-    const { origin } = readRelyingParty(terminal.env)
+    const { origin, rpId } = readRelyingParty(terminal.env)
     const vault = await openVault(session)
     const by = await byOf({ action: INVITE, subject: name }, options, vault.store, vault.ring)
     const entities = entity ? [...new Set(entity)] : null
-    const ended = await invitePerson(vault, { name, roles, entities }, by, systemClock())
+    const ended = await invitePerson({ ...vault, rpId }, { name, roles, entities }, by, systemClock())
     if ('refused' in ended) throw new Stop(NOT_INVITED[ended.refused])
     const { inviteId, secret, expiresAt, personId } = ended.done
     const link = `${origin}/welcome#${secret}`
@@ -97,13 +97,22 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   })
 }
 
-export function revoke(terminal: Terminal, word: string, options: ActOptions): Promise<void> {
+interface RevokeOptions extends ActOptions {
+  last?: boolean
+}
+
+export function revoke(
+  terminal: Terminal,
+  word: string,
+  { last: isLast = false, ...options }: RevokeOptions,
+): Promise<void> {
   return withSession(terminal, async session => {
+    const { rpId } = readRelyingParty(terminal.env)
     const vault = await openVault(session)
     const { personId, name } = await findPerson(vault.store, word)
     const by = await byOf({ action: REVOKE, subject: personId }, options, vault.store, vault.ring)
-    const ended = await revokePerson(vault, { personId }, by)
-    if ('refused' in ended) throw new Stop(NOT_REVOKED[ended.refused])
+    const ended = await revokePerson({ ...vault, rpId }, { personId, isLast }, by)
+    if ('refused' in ended) throw new Stop(notRevoked(ended.refused, rpId))
     const { passkeys } = ended.done
     print(
       terminal,

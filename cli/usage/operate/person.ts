@@ -23,7 +23,14 @@ export function person(family: Command, terminal: Terminal): void {
   addCommand(family, 'list', 'lists people, their roles and passkeys').action(async options =>
     (await load()).list(terminal, options),
   )
-  const revoke = addCommand(family, 'revoke <person>', 'revokes a person, by name or id, with all passkeys and invites')
+  const revoke = addCommand(
+    family,
+    'revoke <person>',
+    'revokes a person, by name or id, with all passkeys and invites',
+  ).option(
+    '--last',
+    'also the last administrator who can act, such as one whose passkey was stolen; then invite another',
+  )
   withActor(revoke).action(async (word, options) => (await load()).revoke(terminal, word, options))
 }
 

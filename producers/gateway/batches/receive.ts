@@ -25,7 +25,10 @@ import type { GatewayDeps } from '../deps.ts'
 import type { Meter, Metered } from './body.ts'
 import { type BatchRequest, layoutOf } from './query.ts'
 
-export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'ring' | 'clock' | 'log'>
+export type ReceiveDeps = Pick<
+  GatewayDeps,
+  'store' | 'requestReply' | 'signingKey' | 'ring' | 'directory' | 'clock' | 'log'
+>
 
 export interface Body {
   format: 'csv' | 'ndjson'
@@ -70,12 +73,15 @@ export async function receive(
     const macs = metered.macs()
     const bodyMac = macs.get(bodyVersion)
     assert(bodyMac, 'the body is hashed under every key, also the one in use')
+    // Whose batch it is, as workers decide it for a chunk. The caller may use the scope: that was checked.
+    const scope = tokenScope === null ? undefined : await deps.directory.scope(tokenScope)
+    const entityId = scope?.entityId ?? caller.entityId
     const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, bodyVersion, ...read }))) return false
       // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
-          ...{ clientId, batchId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
+          ...{ clientId, batchId, entityId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
           acceptedAt,
           extent: { ...read, rows: read.records, name: null, sha256: null },
         })

@@ -21,7 +21,7 @@ export async function find(db: Db, clientId: string, batchId: string): Promise<B
 
 export type NewBatch = Pick<
   Batch,
-  'clientId' | 'batchId' | 'recordKind' | 'tokenScope' | 'chunkRecords' | 'layout' | 'acceptedAt'
+  'clientId' | 'batchId' | 'entityId' | 'recordKind' | 'tokenScope' | 'chunkRecords' | 'layout' | 'acceptedAt'
 > & { extent?: KnownExtent | undefined; limitChunks?: number | undefined }
 
 /** The batch of a chunk. The first chunk inserts it. */
@@ -31,8 +31,8 @@ export async function open(db: Db, batch: NewBatch): Promise<Batch> {
   const { extent } = batch
   await db.query({
     text: `insert into tokenmill.batch (client_id, batch_id, record_kind, token_scope, chunk_records, layout, accepted_at,
-  extent_chunks, extent_rows, source_name, source_sha256, limit_chunks)
-values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10, $11, $12) on conflict on constraint batch_id_stands_once_per_client do nothing`,
+  extent_chunks, extent_rows, source_name, source_sha256, limit_chunks, entity_id)
+values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10, $11, $12, $13) on conflict on constraint batch_id_stands_once_per_client do nothing`,
     values: [
       batch.clientId,
       batch.batchId,
@@ -46,6 +46,7 @@ values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10, $11, $12) on conflict on
       extent?.name,
       extent?.sha256,
       batch.limitChunks,
+      batch.entityId,
     ],
   })
   const made = await find(db, batch.clientId, batch.batchId)
@@ -80,12 +81,9 @@ export async function setLimit(db: Db, batchNo: number, limitChunks: number | nu
   return change(db, batchNo, 'limit_chunks = $2', [limitChunks])
 }
 
-/** Sets whose batch it is, unless that is known: the first chunk decides. */
-export async function setEntity(db: Db, batchNo: number, entityId: string): Promise<void> {
-  await db.query({
-    text: 'update tokenmill.batch set entity_id = $2 where batch_no = $1 and entity_id is null',
-    values: [batchNo, entityId],
-  })
+/** Makes the batch one of no entity, for good: its chunks are of several. */
+export async function dropEntity(db: Db, batchNo: number): Promise<Batch> {
+  return change(db, batchNo, 'entity_id = null')
 }
 
 /**

@@ -1,4 +1,4 @@
-// Batches as the console shows them. A row without an entity (its first chunk hasn't come, or an earlier release made it) is
+// Batches as the console shows them. A row without an entity (its chunks are of several, or an earlier release made it) is
 // seen only by people for all entities. It only reads.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts, OUTCOMES } from '../../job/outcome.ts'

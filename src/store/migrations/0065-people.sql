@@ -72,7 +72,8 @@ create table tokenmill.act_nonce (
 );
 create index act_nonce_age on tokenmill.act_nonce (used_at);
 
--- The entity of the envelope that began the batch; null in rows of earlier releases.
+-- Whose batch it is: the entity of its scope, or without one that of the envelope that began it. Null in rows of earlier
+-- releases, and as soon as a chunk comes for another entity.
 alter table tokenmill.batch add column entity_id uuid;
 
 -- The console signs acts as a client of its own.

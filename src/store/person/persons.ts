@@ -55,6 +55,14 @@ export async function lockAll(db: Db): Promise<Person[]> {
   return list(db)
 }
 
+/**
+ * Holds off `lockAll` until the transaction ends, and waits for one that runs. Whoever locks an invite calls it first, as those
+ * who lock all people lock invites after them.
+ */
+export async function holdOffLockAll(db: Db): Promise<void> {
+  await db.query({ text: 'lock table tokenmill.person in row exclusive mode' })
+}
+
 /** Inserts a person without a code. False if the id or the name is in use. */
 export async function insert(
   db: Db,

@@ -1,9 +1,15 @@
 // `tokenmill person`: invites are printed once, and people are listed and revoked.
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openVault, withSession } from '../../../cli/open/open.ts'
+import { grantPasskey, grantPerson } from '../../../src/acts/grants.ts'
+import * as credentials from '../../../src/store/person/credentials.ts'
+import * as persons from '../../../src/store/person/persons.ts'
+import { openAuthenticator } from '../../vault/passkey/authenticator.ts'
 import { type Bench, openBench } from '../command-bench.ts'
 
+const RP_ID = 'console.example.com'
 const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 
 describe('tokenmill person', () => {
@@ -81,4 +87,35 @@ describe('tokenmill person', () => {
     expect((await bench.cli(['person', 'revoke', 'Nobody'])).status).toBe(1)
     expect((await bench.cli(['person', 'list', '--json'])).json()).toEqual([])
   })
+
+  it('revoke names the option by which the last administrator goes, and the domain for which nobody else has a passkey', async () => {
+    const personId = await addAdmin('Ada')
+    const env = { TOKENMILL_CONSOLE_ORIGIN: `https://${RP_ID}` }
+    const kept = await bench.cli(['person', 'revoke', 'Ada'], { env })
+    expect([kept.status, kept.stderr]).toEqual([1, expect.stringMatching(/console\.example\.com.*--last/)])
+    const gone = await bench.cli(['person', 'revoke', 'Ada', '--last', '--json'], { env })
+    expect(gone.status, gone.stderr).toBe(0)
+    expect(gone.json()).toEqual({ person_id: personId, revoked: true, passkeys: 1 })
+  })
+
+  /** As a worker makes one of an invite. */
+  const addAdmin = (name: string) =>
+    withSession({ ...process, env: bench.env }, async session => {
+      const { store, ring } = await openVault(session)
+      const person = { personId: randomUUID(), name, roles: ['ADMIN' as const], entities: null, isLocal: false }
+      const { credentialId, publicJwk } = openAuthenticator({ origin: `https://${RP_ID}`, rpId: RP_ID })
+      const passkey = {
+        credentialId,
+        personId: person.personId,
+        publicJwk,
+        alg: 'ES256' as const,
+        rpId: RP_ID,
+        signCount: 0,
+      }
+      await persons.insert(store, person)
+      await grantPerson(store, ring, person)
+      await credentials.insert(store, passkey)
+      await grantPasskey(store, ring, passkey)
+      return person.personId
+    })
 })

@@ -62,7 +62,12 @@ describeChromium('the console', () => {
   }
   async function invite(name: string, roles: PersonRole[], entities: string[] | null = null): Promise<string> {
     const by = { actor: { kind: 'machine' as const, id: 'test' }, reason: undefined }
-    const invited = await invitePerson(bundle.installation.vault, { name, roles, entities }, by, Date.now())
+    const invited = await invitePerson(
+      { ...bundle.installation.vault, rpId: 'localhost' },
+      { name, roles, entities },
+      by,
+      Date.now(),
+    )
     if ('refused' in invited) throw new Error(invited.refused)
     return `${bundle.origin}/welcome#${invited.done.secret}`
   }

@@ -103,7 +103,7 @@ export async function openActBench(installation: Installation): Promise<ActBench
     },
     async invite(name, roles, entities = null) {
       const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-      const ended = await invitePerson(vault, { name, roles, entities }, by, Date.now())
+      const ended = await invitePerson({ ...vault, rpId: SITE.rpId }, { name, roles, entities }, by, Date.now())
       if ('refused' in ended) throw new Error(ended.refused)
       return ended.done
     },
@@ -122,13 +122,11 @@ export async function openActBench(installation: Installation): Promise<ActBench
       return { personId, authenticator }
     },
     async batch(entityId = null) {
-      const batch = await batches.open(store, {
+      return batches.open(store, {
         ...{ clientId: credentials.signingKey.clientId, batchId: `batch-${randomUUID()}`, recordKind: 'token-create' },
-        ...{ tokenScope: installation.scope, chunkRecords: 10, layout: {}, acceptedAt: Date.now() },
+        ...{ entityId, tokenScope: installation.scope, chunkRecords: 10, layout: {}, acceptedAt: Date.now() },
         extent: { chunks: 5, rows: 50, name: null, sha256: null },
       })
-      if (entityId !== null) await batches.setEntity(store, batch.batchNo, entityId)
-      return bench.find(batch)
     },
     async find({ clientId, batchId }) {
       const batch = await batches.find(store, clientId, batchId)

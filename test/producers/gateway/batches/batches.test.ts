@@ -143,6 +143,9 @@ describeStore('a batch over HTTP', engine => {
         'query.batch_id batch_id_reused',
       ])
       expect(await query('select from tokenmill.intake')).toHaveLength(1)
+      expect(await query('select batch_id, entity_id from tokenmill.batch')).toEqual([
+        { batch_id: 'first', entity_id: ENTITY },
+      ])
       expect(await show('first')).toMatchObject({ finished: false, records: 1_200, records_done: 0, progress: 0 })
       const results = await caller.call('GET', `${BATCHES}/first/results`)
       expect([results.status, codeOf(results)]).toEqual([404, ['params.id batch_unfinished']])
@@ -224,7 +227,7 @@ describeStore('a batch over HTTP', engine => {
       const { clientId } = installation.credentials.signingKey
       await batches.open(installation.vault.store, {
         ...{ clientId, batchId: 'queued', recordKind: 'token-create', tokenScope: installation.scope, layout: {} },
-        ...{ chunkRecords: 500, acceptedAt: Date.now() },
+        ...{ entityId: null, chunkRecords: 500, acceptedAt: Date.now() },
       })
       expect((await post('&batch_id=listed', csvOf(50_000, 600))).status).toBe(202)
       // Workers may take chunks of both batches in any order, so either may end first.
