@@ -74,6 +74,7 @@ async function liveSession(request: FastifyRequest, deps: ConsoleDeps): Promise<
   const live = sessionHash && (await sessions.find(deps.store, sessionHash))
   // A store that was embedded may be moved to a server: the link's sessions end with that.
   if (!live || (live.isLocal && !deps.isEmbedded)) return null
-  if (deps.clock() - live.seenAt > SEE_MS) await sessions.see(deps.store, live.sessionHash)
+  const counts = !request.routeOptions.config.isUncounted
+  if (counts && deps.clock() - live.seenAt > SEE_MS) await sessions.see(deps.store, live.sessionHash)
   return live
 }

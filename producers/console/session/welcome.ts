@@ -54,9 +54,17 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const pending = form && proof && (await pendingActs.take(store, form.nonce, null))
     if (!pending || !proof) return refused('The passkey came too late. Open the link again.')
     const verdict = await settleAct(deps, pending.request as Unproved, proof)
-    if (verdict === undefined) return refused('No worker has answered yet. Try to sign in within a minute.')
-    return verdict.done ? reply.redirect('/sign-in?enrolled=', 303) : refused(verdict.text)
+    const wrong = wrongWith(verdict)
+    return wrong === undefined ? reply.redirect('/sign-in?enrolled=', 303) : refused(wrong)
   })
+}
+
+/** What there is to say of an enrolment that isn't done. */
+function wrongWith(verdict: pendingActs.Verdict | undefined): string | undefined {
+  if (verdict === undefined) return 'No worker has answered yet. Try to sign in within a minute.'
+  if (verdict.done === null)
+    return 'It is not known whether you are enrolled. Try to sign in; if that fails, open the link again.'
+  return verdict.done ? undefined : verdict.text
 }
 
 /** What the browser needs for a new passkey. The challenge is the act that a worker will check. */
