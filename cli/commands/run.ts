@@ -2,10 +2,11 @@
 // and `scheduler`.
 import type { ClientFile } from '../../producers/client-file.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'
-import { ownReportsUrl } from '../../src/config.ts'
+import { ConfigError, ownReportsUrl } from '../../src/config.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { untilSignal } from '../../src/lifetime.ts'
 import { type OpsRole, portAmongAll } from '../../src/ops.ts'
+import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openSession, openVault, type Session } from '../open/open.ts'
@@ -106,9 +107,42 @@ function withOpsPort(session: Session, role: OpsRole): Session {
   return { ...session, config: { ...config, metricsPort }, terminal: { ...terminal, env } }
 }
 
+/**
+ * A console that can't start ends nothing else. Where its settings are wrong, the other roles go without them: the workers
+ * would refuse them, too.
+ */
+function withoutWrongConsole(session: Session): { session: Session; wrong?: string } {
+  const { terminal } = session
+  try {
+    readConsoleSettings(terminal.env)
+    readRelyingParty(terminal.env)
+    return { session }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { TOKENMILL_CONSOLE_ORIGIN: _, TOKENMILL_CONSOLE_PORT: __, ...env } = terminal.env
+    return { session: { ...session, terminal: { ...terminal, env } }, wrong: error.message }
+  }
+}
+
+/** The console's port; undefined, and said, if it can't start. */
+function forkConsole(session: Session, script: string): Promise<number | undefined> {
+  return forkHttp(session, script, 'console').catch(error => {
+    if (!(error instanceof Stop)) throw error
+    tellNoConsole(session, error.message)
+    return undefined
+  })
+}
+
+function tellNoConsole({ terminal, log }: Session, why: string): void {
+  log.error({ why }, 'the console does not run; the other roles do')
+  say(terminal, `The console does not run: ${why}. Mend that, then start again, or run \`tokenmill console\`.`)
+}
+
 async function start(opened: Session, script: string): Promise<Running> {
-  const session = withOwnReports(opened)
+  const settled = withoutWrongConsole(withOwnReports(opened))
+  const { session } = settled
   const { terminal, config } = session
+  if (settled.wrong) tellNoConsole(session, settled.wrong)
   const vault = await openVault(session)
   const { database } = vault
   const dev = database.embedded ? await ensureDevClient(session) : undefined
@@ -118,22 +152,24 @@ async function start(opened: Session, script: string): Promise<Running> {
   const [httpPort, threeDsPort, consolePort] = await Promise.all([
     forkHttp(withOpsPort(session, 'gateway'), script, 'gateway'),
     forkHttp(withOpsPort(session, 'three-ds'), script, 'three-ds'),
-    forkHttp(withOpsPort(session, 'console'), script, 'console'),
+    settled.wrong ? undefined : forkConsole(withOpsPort(session, 'console'), script),
   ])
   const address = baseUrlOf({ ...config, httpPort })
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
   say(
     terminal,
-    `tokenmill runs: gateway, 3-D Secure, console, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`,
+    `tokenmill runs: gateway, 3-D Secure, ${consolePort === undefined ? '' : 'console, '}workers and scheduler, queues on ${engine}. Ctrl-C ends it.`,
   )
   say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
   if (opened.config.reportsUrl === undefined)
     say(terminal, `Report files are in ${config.reportsUrl}; set REPORTS_URL to that for \`report download\`.`)
   say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
-  const origin = readConsoleSettings(terminal.env).origin ?? `http://localhost:${consolePort}`
-  say(terminal, `The console is at ${origin}.`)
-  if (database.embedded)
-    say(terminal, `Open ${await makeStartLink(vault, origin)}; the link signs you in once, within an hour.`)
+  if (consolePort !== undefined) {
+    const origin = readConsoleSettings(terminal.env).origin ?? `http://localhost:${consolePort}`
+    say(terminal, `The console is at ${origin}.`)
+    if (database.embedded)
+      say(terminal, `Open ${await makeStartLink(vault, origin)}; the link signs you in once, within an hour.`)
+  }
   if (!dev) return working
   say(terminal, 'Try, in another terminal in this folder:')
   say(terminal, "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > try.csv && npx tokenmill migrate try.csv")

@@ -16,8 +16,13 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Without a session: the way in, and the files of every page. */
     isOpen?: true
+    /** A request by which the session doesn't last longer: of a page that asks for itself again. */
+    isUncounted?: true
   }
 }
 
 /** The config of a route that needs no session. */
 export const OPEN = { config: { isOpen: true } } as const
+
+/** The config of a route whose requests leave the session as old as it is. */
+export const UNCOUNTED = { config: { isUncounted: true } } as const

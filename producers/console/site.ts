@@ -12,8 +12,10 @@ export interface Site extends RelyingParty {
 
 /** Throws `ConfigError` unless the origin is https, or http on `localhost`. */
 export function siteOf(origin: string): Site {
-  const isSecure = origin.startsWith('https:')
-  const cookie = isSecure ? '__Host-tokenmill-console' : 'tokenmill-console'
   const party = relyingPartyOf(origin)
-  return { ...party, host: new URL(party.origin).host, isSecure, cookie }
+  // As the URL reads it: a scheme may be written in capitals.
+  const { protocol, host } = new URL(party.origin)
+  const isSecure = protocol === 'https:'
+  const cookie = isSecure ? '__Host-tokenmill-console' : 'tokenmill-console'
+  return { ...party, host, isSecure, cookie }
 }

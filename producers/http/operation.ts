@@ -17,6 +17,11 @@ export interface Job {
   signed: Signed
   /** Whether the envelope may say `result_sets`. If not, a refusal of that claim is about an earlier envelope. */
   inSets: boolean
+  /**
+   * Whether a refusal as expired is an answer: of a job that has one envelope for all time. Otherwise it is about an earlier
+   * envelope. A worker answers what it has done from the receipt, so such a job wasn't done.
+   */
+  endsExpired?: boolean
   /** ms since the epoch. */
   deadline: number
 }
@@ -49,7 +54,8 @@ const RESEND_MS = 2_000
 /** The pause between attempts while the queue server is away, and after a failed call. */
 const RETRY_MS = 250
 
-export function openOperation({ kind, receiptId, signed, inSets, deadline }: Job, deps: OperationDeps): Operation {
+export function openOperation(job: Job, deps: OperationDeps): Operation {
+  const { kind, receiptId, signed, inSets, endsExpired = false, deadline } = job
   const { queues, clock, isAway, givenUp } = deps
   const digest = envelopeDigest(signed.data.jws)
   const found = Promise.withResolvers<Result>()
@@ -85,19 +91,20 @@ export function openOperation({ kind, receiptId, signed, inSets, deadline }: Job
     envelopeDigest: digest,
     answer: run(),
     resolve: result => {
-      if (isAnswerTo(result, receiptId, digest) && (inSets || !refusesSets(result))) found.resolve(result)
+      if (!isAnswerTo(result, receiptId, digest) || (!endsExpired && saysExpired(result))) return
+      if (inSets || !refusesSets(result)) found.resolve(result)
     },
     mayBeQueued: () => offered && (taken || !impossible),
   }
 }
 
-/**
- * Whether a result answers this envelope. A result with revision 0 answers only the envelope that its id names. A
- * result that says that the envelope expired is about an older envelope.
- */
+/** Whether a result answers this envelope. A result with revision 0 answers only the envelope that its id names. */
 function isAnswerTo(result: Result, receiptId: string, digest: Buffer): boolean {
-  if (result.revision === 0 && result.result_id !== refusalResultId(receiptId, digest)) return false
-  return result.error?.details?.['body.exp']?.code !== 'envelope_expired'
+  return result.revision !== 0 || result.result_id === refusalResultId(receiptId, digest)
+}
+
+function saysExpired({ error }: Result): boolean {
+  return error?.details?.['body.exp']?.code === 'envelope_expired'
 }
 
 async function foundWithin<T>(ms: number, found: Promise<T>, givenUp: AbortSignal): Promise<T | undefined> {

@@ -15,8 +15,8 @@ import { signAsk } from '../../envelope.ts'
 import { type Operation, openOperation } from '../../http/operation.ts'
 import { openInbox, type TrustedKeys } from '../../results.ts'
 
-/** Sends the act until it expires. Resolves with what a worker answered; undefined if none did. */
-export type SendAct = (act: Act) => Promise<Verdict | undefined>
+/** Sends the act until it expires, and waits a little longer. Resolves with what became of it, as far as it is known. */
+export type SendAct = (act: Act) => Promise<Verdict>
 
 export interface Sender {
   send: SendAct
@@ -37,8 +37,15 @@ export interface SenderDeps {
 
 const DELIVERIES = 10
 const CLOSE_MS = 5_000
-/** A worker doesn't start an act that has less left than a clock may differ. */
+/** An act with less left isn't sent. */
 const LEAST_MS = 1_000
+/** How long after its end an act is waited for, in ms: a worker that began it in time answers, and any worker says that it is too late. */
+export const AFTER_MS = 10_000
+const NOT_SENT: Verdict = {
+  done: false,
+  reason: 'not_sent',
+  text: 'The act was not sent: the queues did not take it in time.',
+}
 
 export function openSender({ queues, signingKey, trusted, audience, clock, log }: SenderDeps): Sender {
   // Each process has its own results queue.
@@ -67,7 +74,7 @@ export function openSender({ queues, signingKey, trusted, audience, clock, log }
     async send(act) {
       const now = clock()
       const deadline = act.expires_at * 1000
-      if (deadline - now < LEAST_MS) return undefined
+      if (deadline - now < LEAST_MS) return NOT_SENT
       const kind = 'act'
       const userId = act.person_id
       // An act is for the whole installation; the worker finds the entity of its subject in the store.
@@ -76,12 +83,14 @@ export function openSender({ queues, signingKey, trusted, audience, clock, log }
       const signed = await signAsk(identity, { kind, request: { ...act } }, options, now)
       assert(!isRefusal(signed), 'an envelope of ours has its form')
       const receiptId = receiptIdOf(signingKey.clientId, act.nonce)
-      const job = { kind, receiptId, signed, inSets: false, deadline } as const
+      const job = { kind, receiptId, signed, inSets: false, endsExpired: true, deadline: deadline + AFTER_MS } as const
       const operation = openOperation(job, { queues, clock, isAway: () => away, givenUp: givenUp.signal })
       waiting.set(receiptId, operation)
       try {
         const result = await operation.answer
-        return result && verdictOf(result)
+        if (result) return verdictOf(result)
+        // What the queue may have can still be done, or was done and its answer lost.
+        return operation.mayBeQueued() ? { done: null } : NOT_SENT
       } finally {
         waiting.delete(receiptId)
       }

@@ -9,24 +9,25 @@ import type { Unproved } from './request.ts'
 /** How long the answer to a form waits for the verdict, in ms; after that the page asks again by itself. */
 const WAIT_MS = 8_000
 
-const SILENT: pendingActs.Verdict = {
-  done: false,
-  reason: 'no_answer',
-  text: 'No worker answered in time. The act may still have been done: look at the batch.',
-}
-
-/** The verdict, if it comes soon. It is stored whenever it comes, unless this process ends before. */
+/**
+ * The verdict, if it comes soon. It is stored whenever it comes, unless the store fails or this process ends before; the page
+ * of the act says then that it isn't known. Never rejects.
+ */
 export async function settleAct(
   { store, sendAct, log }: Pick<ConsoleDeps, 'store' | 'sendAct' | 'log'>,
   request: Unproved,
   proof: Act['proof'],
 ): Promise<pendingActs.Verdict | undefined> {
   const settled = (async () => {
-    const verdict = (await sendAct({ ...request, proof })) ?? SILENT
-    await pendingActs.setVerdict(store, request.nonce, verdict)
+    const verdict = await sendAct({ ...request, proof }).catch((error): pendingActs.Verdict => {
+      log.error({ error: describeError(error) }, 'an act was not sent, or its answer was lost')
+      return { done: null }
+    })
+    await pendingActs
+      .setVerdict(store, request.nonce, verdict)
+      .catch(error => log.warn({ error: describeError(error) }, 'the verdict of an act was not kept'))
     return verdict
   })()
-  settled.catch(error => log.warn({ error: describeError(error) }, 'the verdict of an act was not kept'))
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
     timer = setTimeout(() => resolve(undefined), WAIT_MS)

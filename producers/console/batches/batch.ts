@@ -1,5 +1,6 @@
 // The page of one batch: its facts, what became of its rows, and what may be done to it.
 import { OUTCOMES } from '../../../src/job/outcome.ts'
+import { describeError } from '../../../src/log.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
@@ -11,7 +12,6 @@ import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { BATCH_ACTS, type BatchActName, mayDo, possibleIn } from './acts.ts'
-import { isGoing } from './list.ts'
 import { stateMark } from './state-mark.ts'
 
 /** The batch of a path, if it is the session's person's to see. */
@@ -29,11 +29,28 @@ export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const batch = await batchOf(deps, session, request.params.no)
     if (!batch) return sendPage(reply, 404, missingPage(deps, session))
     const now = deps.clock()
-    const { batchNo } = batch
-    const asked = { batchNos: isGoing(batch, now) ? [batchNo] : [], now }
-    const speed = (await seen.findSpeeds(sightOf(session.entities), deps.store, asked)).get(batchNo)
+    const speed = await speedOf(deps, session, batch, now)
     const content = batchContent(batch, { session, speed, now })
     return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
+  })
+}
+
+/** A batch without activity for longer has no speed to show, in ms. */
+const ACTIVE_MS = 120_000
+
+/** Rows per second of a batch that has rows under way. The page shows nothing of it where it can't be found in time. */
+async function speedOf(
+  { store, log }: Pick<ConsoleDeps, 'store' | 'log'>,
+  { entities }: Pick<LiveSession, 'entities'>,
+  batch: seen.SeenBatch,
+  now: number,
+): Promise<number | undefined> {
+  const state = stateOf(batch, now)
+  if ((state !== 'RUNNING' && state !== 'OPEN') || now - batch.activeAt > ACTIVE_MS) return undefined
+  const { batchNo, createdAt } = batch
+  return seen.findSpeed(sightOf(entities), store, { batchNo, createdAt, now }).catch(error => {
+    log.warn({ error: describeError(error) }, 'the speed of a batch was not found')
+    return undefined
   })
 }
 

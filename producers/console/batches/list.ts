@@ -24,21 +24,13 @@ export function listRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const found = await seen.list(sight, store, { before: below, limit: LISTED + 1 })
     const listed = found.slice(0, LISTED)
     const now = clock()
-    const going = listed.filter(batch => isGoing(batch, now)).map(batch => batch.batchNo)
-    const speeds = await seen.findSpeeds(sight, store, { batchNos: going, now })
     const last = found.length > LISTED ? listed.at(-1) : undefined
     const content = html`<h1>Batches</h1>
-${listed.length === 0 ? emptyList(below !== undefined) : table(listed, speeds, now)}
+${listed.length === 0 ? emptyList(below !== undefined) : table(listed, now)}
 <p class="pages">${when(below !== undefined, html`<a href="/batches">Newest</a> `)}${last ? html`<a href="${path`/batches?before=${last.batchNo}`}">Older</a>` : undefined}</p>
 <p class="same">The same on the command line: ${command('tokenmill', 'batch', 'list')}</p>`
     return sendPage(reply, 200, framed(deps, { title: 'Batches', session, at: 'batches', content }))
   })
-}
-
-/** A batch whose speed says something: others have no rows under way. */
-export function isGoing(batch: seen.SeenBatch, now: number): boolean {
-  const state = stateOf(batch, now)
-  return state === 'RUNNING' || state === 'OPEN'
 }
 
 function emptyList(isLater: boolean): Html {
@@ -47,21 +39,20 @@ function emptyList(isLater: boolean): Html {
 <p>A batch begins with ${command('tokenmill', 'migrate', 'FILE')}</p></div>`
 }
 
-function table(batches: readonly seen.SeenBatch[], speeds: ReadonlyMap<number, number>, now: number): Html {
+function table(batches: readonly seen.SeenBatch[], now: number): Html {
   return html`<table class="batches">
-<thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th><th scope="col" class="figure">Rows done</th><th scope="col" class="figure">of</th><th scope="col" class="figure">Rows/s</th><th scope="col">Begun (UTC)</th></tr></thead>
-<tbody>${batches.map(batch => tableRow(batch, speeds.get(batch.batchNo), now))}</tbody>
+<thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th><th scope="col" class="figure">Rows done</th><th scope="col" class="figure">of</th><th scope="col">Begun (UTC)</th></tr></thead>
+<tbody>${batches.map(batch => tableRow(batch, now))}</tbody>
 </table>`
 }
 
-function tableRow(batch: seen.SeenBatch, speed: number | undefined, now: number): Html {
+function tableRow(batch: seen.SeenBatch, now: number): Html {
   return html`<tr>
 <td class="main"><a href="${path`/batches/${batch.batchNo}`}">${id(batch.batchId)}</a></td>
 <td class="mark">${stateMark(stateOf(batch, now))}</td>
 <td class="client">${batch.clientName ?? id(batch.clientId)}</td>
 <td class="figure done">${count(batch.rowsDone)}</td>
 ${batch.extentRows === null ? html`<td class="figure all unknown">not known</td>` : html`<td class="figure all">${count(batch.extentRows)}</td>`}
-<td class="figure speed">${speed === undefined ? undefined : count(speed)}</td>
 <td class="begun">${moment(batch.createdAt)}</td>
 </tr>`
 }

@@ -7,7 +7,7 @@ import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { path } from '../html.ts'
 import { readCookie } from '../session/cookie.ts'
-import { refusedPage, sendPage } from './page.ts'
+import { refuse, refusedPage, sendPage } from './page.ts'
 
 /** Scripts, styles and pictures come from the console alone, and no script makes markup of a text. */
 const POLICY = [
@@ -30,6 +30,8 @@ const HEADERS = {
 } as const
 const HSTS = 'max-age=31536000'
 
+const OVER = 'Your session is over. Sign in again.'
+
 /** A request of a session is recorded at most this often, in ms. */
 const SEE_MS = 30_000
 
@@ -46,7 +48,7 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
     if (request.routeOptions.config.isOpen) return undefined
     request.session = await liveSession(request, deps)
     if (request.session !== null) return undefined
-    if (request.method !== 'GET') return sendPage(reply, 401, refusedPage(deps, 'Your session is over. Sign in again.'))
+    if (request.method !== 'GET') return refuse(deps, request, reply, { status: 401, text: OVER })
     const to = destinationOf(request.url)
     return reply.redirect(to === '/' ? '/sign-in' : path`/sign-in?to=${to}`.text, 303)
   })
@@ -74,6 +76,7 @@ async function liveSession(request: FastifyRequest, deps: ConsoleDeps): Promise<
   const live = sessionHash && (await sessions.find(deps.store, sessionHash))
   // A store that was embedded may be moved to a server: the link's sessions end with that.
   if (!live || (live.isLocal && !deps.isEmbedded)) return null
-  if (deps.clock() - live.seenAt > SEE_MS) await sessions.see(deps.store, live.sessionHash)
+  const counts = !request.routeOptions.config.isUncounted
+  if (counts && deps.clock() - live.seenAt > SEE_MS) await sessions.see(deps.store, live.sessionHash)
   return live
 }

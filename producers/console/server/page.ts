@@ -1,5 +1,5 @@
 // The frame of every page: the bar with the installation's name, the rail, and the content.
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html, type Path, path, type Value } from '../html.ts'
@@ -72,6 +72,17 @@ export function refusedPage(
 ): Html {
   const back = session ? html`<p><a href="/batches">All batches</a></p>` : html`<p><a href="/sign-in">Sign in</a></p>`
   return framed(deps, { title, session, content: html`<h1>${title}</h1><p>${text}</p>${back}` })
+}
+
+/** A page that shows nothing, or for the module passkey.js its text. */
+export function refuse(
+  deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
+  { headers, session }: Pick<FastifyRequest, 'headers' | 'session'>,
+  reply: FastifyReply,
+  { status, text, title }: { status: number; text: string; title?: string },
+): FastifyReply {
+  if (headers['content-type']?.startsWith('application/json')) return reply.code(status).send({ text })
+  return sendPage(reply, status, refusedPage(deps, text, session, title))
 }
 
 /** The same answer for what doesn't exist and for what isn't the person's. */

@@ -8,7 +8,7 @@ import type { Tls } from '../../http/listen.ts'
 import type { ConsoleApp, ConsoleRoutes } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { guard } from './guard.ts'
-import { missingPage, refusedPage, sendPage } from './page.ts'
+import { missingPage, refuse, sendPage } from './page.ts'
 
 const CONNECTIONS_MAX = 1_000
 const HEAD_MS_MAX = 10_000
@@ -44,8 +44,7 @@ export async function openServer(
   app.setNotFoundHandler((request, reply) => sendPage(reply, 404, missingPage(deps, request.session)))
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const status = error.statusCode ?? 500
-    if (status < 500)
-      return sendPage(reply, status, refusedPage(deps, 'This request could not be read.', request.session))
+    if (status < 500) return refuse(deps, request, reply, { status, text: 'This request could not be read.' })
     const isAway = error instanceof Fault && error.code !== 'defect'
     const about = { request_id: request.id, route: routeOf(request), err: error }
     if (isAway) deps.log.warn(about, 'a request failed: what it needs is away')
@@ -53,7 +52,7 @@ export async function openServer(
     const text = isAway
       ? `The store or the queues do not answer, so this page can't be shown. tokenmill status says more. (Request ${request.id}.)`
       : `Something is wrong in tokenmill. The log has more under the request ${request.id}.`
-    return sendPage(reply, isAway ? 503 : 500, refusedPage(deps, text, request.session, 'Not shown'))
+    return refuse(deps, request, reply, { status: isAway ? 503 : 500, text, title: 'Not shown' })
   })
   for (const add of routes) add(app, deps)
   await app.ready()

@@ -1,31 +1,46 @@
-// Limits how often somebody may try to sign in or to enrol, by address and by passkey, in this process. Behind a proxy all
-// people share the proxy's address, because no header is trusted to name another; so the limit by address is the wider one.
+// Limits how often somebody may begin to sign in, and fail to sign in or to enrol: by address (IPv6 by its /64) and by
+// passkey, in this process. Behind a proxy all people share the proxy's address, because no header is trusted to name another.
+// So only what fails is counted as an attempt, and only that is refused: nobody's failures keep out a right passkey or link.
 import type { FastifyRequest } from 'fastify'
 import type { ConsoleApp } from '../app.ts'
 
 const MINUTE_MS = 60_000
-const BY_ADDRESS = 60
-const BY_PASSKEY = 10
+/** Challenges by address. Each is a row of the store until it is swept. */
+const BEGUN = 600
+const FAILED = 60
+const FAILED_WITH_PASSKEY = 10
 
-/** Whether the request is one too many. `passkey`: the credential's id, where the request names one. */
-export type IsTooMany = (request: FastifyRequest, passkey?: string) => Promise<boolean>
+export interface Attempts {
+  /** Counts a challenge that is asked for. Resolves with whether it is one too many. */
+  isTooManyBegun(request: FastifyRequest): Promise<boolean>
+  /**
+   * Counts an attempt that failed. Resolves with whether it is one too many. `passkey`: the credential's id, where the
+   * request names one.
+   */
+  isTooManyFailed(request: FastifyRequest, passkey?: string): Promise<boolean>
+}
 
-export function openAttempts(app: ConsoleApp): IsTooMany {
+export function openAttempts(app: ConsoleApp): Attempts {
   const named = new WeakMap<FastifyRequest, string>()
-  const byAddress = app.createRateLimit({ max: BY_ADDRESS, timeWindow: MINUTE_MS, keyGenerator: ({ ip }) => ip })
-  const byPasskey = app.createRateLimit({
-    max: BY_PASSKEY,
+  // Without a `keyGenerator` the key is the address.
+  const begun = app.createRateLimit({ max: BEGUN, timeWindow: MINUTE_MS })
+  const failed = app.createRateLimit({ max: FAILED, timeWindow: MINUTE_MS })
+  const failedWithPasskey = app.createRateLimit({
+    max: FAILED_WITH_PASSKEY,
     timeWindow: MINUTE_MS,
     keyGenerator: request => named.get(request) ?? '',
   })
-  const exceeds = async (limit: typeof byAddress, request: FastifyRequest) => {
+  const exceeds = async (limit: typeof begun, request: FastifyRequest) => {
     const counted = await limit(request)
     return !counted.isAllowed && counted.isExceeded
   }
-  return async (request, passkey) => {
-    if (await exceeds(byAddress, request)) return true
-    if (passkey === undefined) return false
-    named.set(request, passkey)
-    return exceeds(byPasskey, request)
+  return {
+    isTooManyBegun: request => exceeds(begun, request),
+    async isTooManyFailed(request, passkey) {
+      if (await exceeds(failed, request)) return true
+      if (passkey === undefined) return false
+      named.set(request, passkey)
+      return exceeds(failedWithPasskey, request)
+    },
   }
 }

@@ -24,7 +24,7 @@ const ClientData = z.object({ challenge: z.string().max(200) })
 
 export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const { store, metrics, site } = deps
-  const isTooMany = openAttempts(app)
+  const attempts = openAttempts(app)
 
   app.get<{ Querystring: { to?: string; enrolled?: string } }>('/sign-in', OPEN, async (request, reply) => {
     const { to, enrolled } = request.query
@@ -33,7 +33,7 @@ export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 
   app.post('/sign-in/begin', OPEN, async (request, reply) => {
-    if (await isTooMany(request)) return reply.code(429).send({ text: TOO_MANY })
+    if (await attempts.isTooManyBegun(request)) return reply.code(429).send({ text: TOO_MANY })
     const challenge = randomBytes(32)
     await challenges.insertSignIn(store, challenge, TOUCH_MS)
     const get = { challenge: challenge.toString('base64url'), rpId: site().rpId, userVerification: 'required' }
@@ -44,12 +44,12 @@ export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const form = Form.safeParse(request.body).data
     const proof = readProof(form?.proof, Assertion)
     const to = destinationOf(form?.to)
-    if (await isTooMany(request, proof?.credential_id)) {
-      metrics.signIns.inc({ outcome: 'too_many' })
-      return sendPage(reply, 429, signInPage(deps, to, { wrong: TOO_MANY }))
-    }
     const personId = proof && (await personOf(proof, deps))
     if (personId === undefined) {
+      if (await attempts.isTooManyFailed(request, proof?.credential_id)) {
+        metrics.signIns.inc({ outcome: 'too_many' })
+        return sendPage(reply, 429, signInPage(deps, to, { wrong: TOO_MANY }))
+      }
       metrics.signIns.inc({ outcome: 'refused' })
       const wrong = 'This passkey does not sign you in here, or it took too long. Try again.'
       return sendPage(reply, 403, signInPage(deps, to, { wrong }))

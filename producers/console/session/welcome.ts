@@ -27,21 +27,24 @@ const ALGORITHMS = [-8, -7, -257]
 
 export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const { store } = deps
-  const isTooMany = openAttempts(app)
+  const { isTooManyFailed } = openAttempts(app)
 
   app.get('/welcome', OPEN, async (_request, reply) => sendPage(reply, 200, welcomePage(deps)))
 
   app.post('/welcome/begin', OPEN, async (request, reply) => {
-    if (await isTooMany(request)) return reply.code(429).send({ text: TOO_MANY })
     const secretHash = hashOf(Secret.safeParse(request.body).data?.secret ?? '')
     if (deps.isEmbedded && (await challenges.isStartLink(store, secretHash))) return {}
     const invite = await signingIn.findInvite(store, secretHash)
-    return invite ? beginEnrolment(deps, invite) : reply.code(403).send({ text: USELESS })
+    if (invite) return beginEnrolment(deps, invite)
+    if (await isTooManyFailed(request)) return reply.code(429).send({ text: TOO_MANY })
+    return reply.code(403).send({ text: USELESS })
   })
 
   app.post('/welcome', OPEN, async (request, reply) => {
-    const refused = (text: string) => sendPage(reply, 403, welcomePage(deps, text))
-    if (await isTooMany(request)) return sendPage(reply, 429, welcomePage(deps, TOO_MANY))
+    const refused = async (text: string) => {
+      const isTooMany = await isTooManyFailed(request)
+      return sendPage(reply, isTooMany ? 429 : 403, welcomePage(deps, isTooMany ? TOO_MANY : text))
+    }
     const form = Form.safeParse(request.body).data
     if (form?.nonce === '') {
       const secretHash = hashOf(readProof(form.proof, Secret)?.secret ?? '')
@@ -54,9 +57,18 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const pending = form && proof && (await pendingActs.take(store, form.nonce, null))
     if (!pending || !proof) return refused('The passkey came too late. Open the link again.')
     const verdict = await settleAct(deps, pending.request as Unproved, proof)
-    if (verdict === undefined) return refused('No worker has answered yet. Try to sign in within a minute.')
-    return verdict.done ? reply.redirect('/sign-in?enrolled=', 303) : refused(verdict.text)
+    const wrong = wrongWith(verdict)
+    if (wrong === undefined) return reply.redirect('/sign-in?enrolled=', 303)
+    return sendPage(reply, 403, welcomePage(deps, wrong))
   })
+}
+
+/** What there is to say of an enrolment that isn't done. */
+function wrongWith(verdict: pendingActs.Verdict | undefined): string | undefined {
+  if (verdict === undefined) return 'No worker has answered yet. Try to sign in within a minute.'
+  if (verdict.done === null)
+    return 'It is not known whether you are enrolled. Try to sign in; if that fails, open the link again.'
+  return verdict.done ? undefined : verdict.text
 }
 
 /** What the browser needs for a new passkey. The challenge is the act that a worker will check. */

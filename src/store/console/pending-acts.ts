@@ -2,8 +2,11 @@
 // again, and the row of the audit is the record.
 import type { Db } from '../pool.ts'
 
-/** What a worker answered. */
-export type Verdict = { done: true; auditId: string | null } | { done: false; reason: string; text: string }
+/** What became of an act. `done: null`: not known; it may have been done. */
+export type Verdict =
+  | { done: true; auditId: string | null }
+  | { done: false; reason: string; text: string }
+  | { done: null }
 
 export interface PendingAct {
   nonce: string

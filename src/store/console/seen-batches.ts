@@ -62,27 +62,31 @@ export async function find(sight: Sight, db: Db, batchNo: number): Promise<SeenB
 
 const ROWS = OUTCOMES.map(outcome => `coalesce((r.counts->>'${outcome}')::bigint, 0)`).join(' + ')
 const SPEED_MS = 60_000
+/** How many receipts a speed is computed from at most: those of the batch's last chunks, by the index of its chunks. */
+const SPEED_CHUNKS = 200
 
-/** Rows per second over the last minute, or since the batch began if that is less, by batch number. */
-export async function findSpeeds(
+/**
+ * Rows per second over the last minute, over the time since the batch began if that is less, or over the time of its last
+ * chunks if those were more. It reads a bounded number of receipts.
+ */
+export async function findSpeed(
   sight: Sight,
   db: Db,
-  { batchNos, now }: { batchNos: readonly number[]; now: number },
-): Promise<Map<number, number>> {
-  if (batchNos.length === 0) return new Map()
-  const { rows } = await db.query<{ batchNo: number; createdAt: number; rows: number }>({
-    text: `select b.batch_no as "batchNo", b.created_at as "createdAt",
-  (select coalesce(sum(${ROWS}), 0)::bigint from tokenmill.receipt as r where r.batch_no = b.batch_no
-    and r.day >= b.created_at::date - 1 and r.completed_at >= greatest(b.created_at, $3)) as rows
-from tokenmill.batch as b where ${SEEN} and b.batch_no = any($2::bigint[])`,
-    values: [entitiesOf(sight), batchNos, new Date(now - SPEED_MS)],
+  { batchNo, createdAt, now }: { batchNo: number; createdAt: number; now: number },
+): Promise<number> {
+  const since = Math.max(createdAt, now - SPEED_MS)
+  const { rows } = await db.query<{ chunks: number; rows: number; first: number | null }>({
+    text: `select count(*) as chunks, coalesce(sum(${ROWS}), 0)::bigint as rows, min(r.completed_at) as first
+from (select r.counts, r.completed_at from tokenmill.receipt as r
+  where r.batch_no = (select b.batch_no from tokenmill.batch as b where ${SEEN} and b.batch_no = $2)
+    and r.day >= $3::date - 1 order by r.chunk desc limit ${SPEED_CHUNKS}) as r
+where r.completed_at >= $4`,
+    values: [entitiesOf(sight), batchNo, new Date(createdAt), new Date(since)],
   })
-  return new Map(
-    rows.map(row => {
-      const since = Math.max(row.createdAt, now - SPEED_MS)
-      return [row.batchNo, (row.rows * 1000) / Math.max(1_000, now - since)]
-    }),
-  )
+  const [found] = rows
+  if (!found || found.first === null) return 0
+  const from = found.chunks < SPEED_CHUNKS ? since : found.first
+  return (found.rows * 1000) / Math.max(1_000, now - from)
 }
 
 function seenOf(row: SeenRow): SeenBatch {

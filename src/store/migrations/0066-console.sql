@@ -54,7 +54,7 @@ grant select (batch_no, client_id, batch_id, entity_id, record_kind, token_scope
   source_name, source_sha256, limit_chunks, paused_at, cancelled_at, finished_at, revision, chunks_done, rows_done, counts,
   reasons, active_at) on tokenmill.batch to tokenmill_console;
 -- How fast a batch goes.
-grant select (batch_no, day, counts, completed_at) on tokenmill.receipt to tokenmill_console;
+grant select (batch_no, chunk, day, counts, completed_at) on tokenmill.receipt to tokenmill_console;
 grant select (client_id, name) on tokenmill.client to tokenmill_console;
 -- Who signs in, by which passkey, and who is invited. Workers check the codes of these rows before an act; the console can't.
 grant select (person_id, name, roles, entities, revoked_at) on tokenmill.person to tokenmill_console;

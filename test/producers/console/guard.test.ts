@@ -117,6 +117,12 @@ describe('a session', () => {
     )
   })
 
+  it('that is over is told to the module of passkeys as a text', async () => {
+    const answer = await bundle.call('POST', `/batches/${batchNo}/pause/begin`, { json: { seen: 'x' } })
+    expect(answer.status).toBe(401)
+    expect(JSON.parse(answer.text)).toEqual({ text: 'Your session is over. Sign in again.' })
+  })
+
   it('is over at once when its person is revoked, or where it came by a link of another engine', async () => {
     const eve = await bundle.addPerson('eve')
     await bundle.rows('update tokenmill.person set revoked_at = now() where person_id = $1', [eve.personId])
