@@ -6,7 +6,7 @@ import { invitePerson } from '../../../src/acts/person.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Result } from '../../../src/job/result.ts'
-import type { Act } from '../../../src/job/system/act.ts'
+import type { Act, Enrolment } from '../../../src/job/system/act.ts'
 import { openLog } from '../../../src/log.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { seenOf } from '../../../src/store/batch/batch-state.ts'
@@ -47,7 +47,7 @@ export interface ActBench {
   /** The request by which an invite is used. */
   enrolment(invite: { inviteId: string }, personId: string): Unproved
   /** Makes a passkey for the request, and signs it with the key in the invite. */
-  enrol(secret: string, authenticator: Authenticator, request: Unproved, odd?: Oddity): Act
+  enrol(secret: string, authenticator: Authenticator, request: Unproved, odd?: Oddity): Act & { proof: Enrolment }
   /** The job of a request, as it is in the queue. */
   jobOf(request: Act, jti: string): { jws: string }
   batch(entityId?: string | null): Promise<Batch>
@@ -74,19 +74,20 @@ export async function openActBench(installation: Installation): Promise<ActBench
   await inbox.ready
   const expiresAt = () => Math.floor(Date.now() / 1000) + 100
   const nonce = () => randomBytes(16).toString('base64url')
+  const claimsOf = (request: Act, jti: string) => {
+    const iat = Math.floor(Date.now() / 1000)
+    return Claims.parse({
+      ...{ iss: 'console', aud: credentials.audience, sub: request.person_id, entity_id: NO_ENTITY, roles: [] },
+      ...{ iat, exp: iat + 120, jti, kind: 'act', request, reply_to: replyTo },
+    })
+  }
   const bench: ActBench = {
-    jobOf(request, jti) {
-      const iat = Math.floor(Date.now() / 1000)
-      const claims = Claims.parse({
-        ...{ iss: 'console', aud: credentials.audience, sub: request.person_id, entity_id: NO_ENTITY, roles: [] },
-        ...{ iat, exp: iat + 120, jti, kind: 'act', request, reply_to: replyTo },
-      })
-      return { jws: sign(claims, signingKey) }
-    },
+    jobOf: (request, jti) => ({ jws: sign(claimsOf(request, jti), signingKey) }),
     async ask(request, jti = randomUUID()) {
+      const claims = claimsOf(request, jti)
       const id = receiptId('console', jti)
       const before = found.get(id)?.length ?? 0
-      await queues.add('act', { id: jobId('console', jti), data: bench.jobOf(request, jti) })
+      await queues.add('act', { id: jobId('console', jti), data: { jws: sign(claims, signingKey) } })
       return until(() => found.get(id)?.[before], { ms: 20_000, what: `an answer to ${request.act}` })
     },
     async send(request, jti) {
