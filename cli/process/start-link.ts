@@ -9,7 +9,7 @@ import type { OpenedVault } from '../open/open.ts'
 const LASTS_MS = 3_600_000
 
 /** `origin`: the console's. */
-export async function makeStartLink(vault: OpenedVault, origin: string): Promise<string> {
+export async function makeStartLink(vault: Pick<OpenedVault, 'store' | 'ring'>, origin: string): Promise<string> {
   const personId = await ensureLocalPerson(vault)
   const secret = randomBytes(32).toString('base64url')
   const lookupHash = hashOfLookup(lookupOf(secret))
