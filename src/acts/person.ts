@@ -1,6 +1,6 @@
 // Adds people and revokes them. An invite names a person before there is one; the person's passkey makes the row, which a worker
 // writes (workers/act.ts). The last administrator who can act stays, unless the command says that it means the last one.
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import * as audits from '../store/access/audits.ts'
 import * as credentials from '../store/person/credentials.ts'
 import * as invites from '../store/person/invites.ts'
@@ -8,6 +8,7 @@ import type { Person, PersonRole } from '../store/person/persons.ts'
 import * as persons from '../store/person/persons.ts'
 import type { Db, Store } from '../store/pool.ts'
 import type { KeyRing } from '../vault/key-ring.ts'
+import { hashOfLookup, lookupOf, publicKeyOf } from '../vault/passkey/invite-key.ts'
 import { type ActResult, type By, perform } from './act.ts'
 import { grantInvite, grantPerson, isPasskeyLive, isPersonLive } from './grants.ts'
 
@@ -39,7 +40,7 @@ export interface NewPerson {
 
 export interface Invited {
   inviteId: string
-  /** 32 random bytes, base64url; it is stored as a hash only. */
+  /** 32 random bytes, base64url. They are in the link and nowhere else: the store keeps what can be derived from them. */
   secret: string
   /** ms since the epoch. */
   expiresAt: number
@@ -71,7 +72,9 @@ export function invitePerson(
     await invites.withdraw(db, { personId, name: person.name })
     const secret = randomBytes(32).toString('base64url')
     const invite = {
-      ...{ inviteId: randomUUID(), secretHash: hashOf(secret), ...person, personId },
+      ...{ inviteId: randomUUID(), lookupHash: hashOfLookup(lookupOf(secret)), publicKey: publicKeyOf(secret) },
+      ...person,
+      personId,
       ...{ invitedBy: `${by.actor.kind}:${by.actor.id}`, expiresAt: now + (isFirst ? FIRST_INVITE_MS : INVITE_MS) },
     }
     await invites.insert(db, invite)
@@ -80,11 +83,6 @@ export function invitePerson(
     const detail = { invite_id: inviteId, roles: person.roles, entities: person.entities, person_id: personId }
     return { done: { inviteId, secret, expiresAt, personId }, detail }
   })
-}
-
-/** SHA-256 of the secret's text. */
-export function hashOf(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
 }
 
 function haveSameRights(known: Person, { roles, entities }: NewPerson): boolean {

@@ -1,9 +1,7 @@
-// `person.enrol`: makes a person of an invite, or gives one a new passkey in place of the former ones. The secret of the invite
-// and the new passkey are the proof; each refusal of the secret has the same word.
-import { timingSafeEqual } from 'node:crypto'
+// `person.enrol`: makes a person of an invite, or gives one a new passkey in place of the former ones. The key in the
+// invite's link and the new passkey are the proof; each refusal of the key has the same word.
 import { type Actor, performIn } from '../../src/acts/act.ts'
 import { grantPasskey, grantPerson, isInviteLive, isPersonLive } from '../../src/acts/grants.ts'
-import { hashOf } from '../../src/acts/person.ts'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { canonical } from '../../src/job/envelope/digest.ts'
 import { type Act, type Enrolment, isEnrolment } from '../../src/job/system/act.ts'
@@ -14,6 +12,7 @@ import * as persons from '../../src/store/person/persons.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import { type NewPasskey, readAttestation } from '../../src/vault/passkey/attestation.ts'
 import { challengeOf } from '../../src/vault/passkey/challenge.ts'
+import { isSignedByInvite } from '../../src/vault/passkey/invite-key.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import { flawed, useNonce } from './prove.ts'
@@ -26,8 +25,8 @@ export async function enrol(
   const { proof, person_id: personId } = request
   if (!isEnrolment(proof)) return refuse('passkey_missing', 'body.proof')
   await persons.holdOffLockAll(db)
-  const invite = await openInvite(db, request.subject, proof, deps)
-  if (!invite) return refuse('invite_unknown', 'body.proof.secret')
+  const invite = await openInvite(db, request, proof, deps)
+  if (!invite) return refuse('invite_unknown', 'body.proof')
   const passkey = readPasskey(request, proof, deps)
   if (isRefusal(passkey)) return passkey
   const repeated = await useNonce(db, request, receiptId)
@@ -38,12 +37,11 @@ export async function enrol(
   if (refused) return refused
   await addPasskey(db, passkey, personId, deps)
   await invites.use(db, invite.inviteId)
-  const { secret: _, ...attestation } = proof
   const actor: Actor = {
     kind: 'person',
     id: personId,
     credential: passkey.credentialId,
-    proof: canonical({ ...request, proof: attestation }),
+    proof: canonical(request),
   }
   const { inviteId, name, roles, entities, invitedBy } = invite
   const detail = { invite_id: inviteId, name, roles, entities, invited_by: invitedBy }
@@ -53,13 +51,14 @@ export async function enrol(
 
 async function openInvite(
   db: Db,
-  inviteId: string,
-  { secret }: Enrolment,
-  { ring, clock }: Deps,
+  request: Act,
+  proof: Enrolment,
+  { ring, clock, console }: Deps,
 ): Promise<Invite | undefined> {
-  const invite = UUID.test(inviteId) ? await invites.lock(db, inviteId) : undefined
-  const isRight = invite && isInviteLive(ring, invite, clock()) && timingSafeEqual(invite.secretHash, hashOf(secret))
-  return isRight ? invite : undefined
+  const invite = UUID.test(request.subject) ? await invites.lock(db, request.subject) : undefined
+  if (!invite || !isInviteLive(ring, invite, clock())) return undefined
+  const challenge = challengeOf(request, console.installationId)
+  return isSignedByInvite(invite.publicKey, proof, challenge) ? invite : undefined
 }
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/

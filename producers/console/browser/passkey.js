@@ -4,7 +4,8 @@
 const form = document.querySelector('form[data-begin]')
 const status = form.querySelector('[data-status]')
 const button = form.querySelector('button[type=submit]')
-// The secret of an invite is in the fragment, which no server and no log sees; it leaves the address bar at once.
+// The secret of a link is in the fragment, which no server and no log sees; it leaves the address bar at once, and never leaves
+// this page. What is sent is derived from it (src/vault/passkey/invite-key.ts).
 const secret = form.dataset.secret === undefined ? undefined : takeFragment()
 
 if (secret === '') say('This link is not whole. Open the link that you were given again.', true)
@@ -21,7 +22,8 @@ form.addEventListener('submit', event => {
 
 async function prove() {
   say('One moment.')
-  const asked = { ...Object.fromEntries(new FormData(form)), ...(secret === undefined ? {} : { secret }) }
+  const link = secret === undefined ? {} : { lookup: text(await derive('tokenmill link lookup')) }
+  const asked = { ...Object.fromEntries(new FormData(form)), ...link }
   delete asked.proof
   const answer = await fetch(form.dataset.begin, {
     method: 'POST',
@@ -30,15 +32,15 @@ async function prove() {
   })
   const begun = await answer.json()
   if (!answer.ok) throw new Refused(begun.text)
-  if (begun.get || begun.create) say('Use your passkey.')
-  const proof = begun.get ? await assertion(begun.get) : begun.create ? await attestation(begun.create) : {}
-  form.elements.proof.value = JSON.stringify({ ...proof, ...(secret === undefined ? {} : { secret }) })
+  const proof = begun.get ? await assertion(begun.get) : begun.create ? await enrolment(begun.create) : link
+  form.elements.proof.value = JSON.stringify(proof)
   if (begun.nonce !== undefined) form.elements.nonce.value = begun.nonce
   say('Sending.')
   form.submit()
 }
 
 async function assertion(asked) {
+  say('Use your passkey.')
   const { rawId, response } = await navigator.credentials.get({
     publicKey: {
       ...asked,
@@ -54,15 +56,46 @@ async function assertion(asked) {
   }
 }
 
-async function attestation(asked) {
+/** A new passkey, signed with the key in the link. */
+async function enrolment(asked) {
+  // Before the touch: a browser without Ed25519 would leave a passkey that opens nothing.
+  const key = await inviteKey()
+  say('Use your passkey.')
   const { rawId, response } = await navigator.credentials.create({
     publicKey: { ...asked, challenge: bytes(asked.challenge), user: { ...asked.user, id: bytes(asked.user.id) } },
   })
+  const { attestationObject, clientDataJSON } = response
+  const hashes = [await hashOf(attestationObject), await hashOf(clientDataJSON)]
+  const signed = utf8(['tokenmill person.enrol', asked.challenge, ...hashes].join('\n'))
   return {
+    signature: text(await crypto.subtle.sign('Ed25519', key, signed)),
     credential_id: text(rawId),
-    client_data_json: text(response.clientDataJSON),
-    attestation_object: text(response.attestationObject),
+    client_data_json: text(clientDataJSON),
+    attestation_object: text(attestationObject),
   }
+}
+
+async function inviteKey() {
+  // What stands before the seed of an Ed25519 key in PKCS#8 (RFC 8410).
+  const prefix = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32]
+  const seed = new Uint8Array(await derive('tokenmill invite key'))
+  return crypto.subtle.importKey('pkcs8', Uint8Array.from([...prefix, ...seed]), 'Ed25519', false, ['sign'])
+}
+
+/** 32 bytes of the secret, by HKDF-SHA-256. */
+async function derive(info) {
+  const base = await crypto.subtle.importKey('raw', utf8(secret), 'HKDF', false, ['deriveBits'])
+  const how = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: utf8(info) }
+  return crypto.subtle.deriveBits(how, base, 256)
+}
+
+/** SHA-256, base64url. */
+async function hashOf(buffer) {
+  return text(await crypto.subtle.digest('SHA-256', buffer))
+}
+
+function utf8(words) {
+  return new TextEncoder().encode(words)
 }
 
 class Refused extends Error {}
@@ -71,6 +104,8 @@ function wordsOf(error) {
   if (error instanceof Refused) return error.message
   if (error.name === 'NotAllowedError')
     return 'The passkey was not used: it was refused, or it took too long. Nothing was done.'
+  if (error.name === 'NotSupportedError')
+    return 'This browser is too old for an invite. Update it, or open the link in another one. Nothing was done.'
   if (error.name === 'InvalidStateError') return 'This device has a passkey for this person already.'
   return 'The console did not answer. Nothing was done.'
 }

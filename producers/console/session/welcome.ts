@@ -1,12 +1,14 @@
 // The page of a link with a secret in its fragment: an invite, which ends in a passkey, or on the embedded engine the link
-// of `start`, which signs in by itself. The browser keeps the fragment; it comes here in the body of a request only.
-import { createHash, randomUUID } from 'node:crypto'
+// of `start`, which signs in by itself. The secret stays in the browser. What comes here is a value derived from it, by which
+// the link is found, and for an invite a signature that only a worker can judge.
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Enrolment } from '../../../src/job/system/act.ts'
 import * as challenges from '../../../src/store/console/challenges.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
+import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
 import { type ConsoleApp, OPEN } from '../app.ts'
@@ -18,7 +20,7 @@ import { beginSession } from './begin-session.ts'
 import { readProof } from './proof.ts'
 import { TOO_MANY, TOUCH_MS } from './sign-in.ts'
 
-const Secret = z.object({ secret: z.string().min(16).max(200) })
+const Lookup = z.object({ lookup: z.string().length(43) })
 const Form = z.object({ proof: z.string().max(32_000), nonce: z.string().max(64) })
 const USELESS = 'This link does not work any more: it was used, or it is too old. Ask for a new one.'
 
@@ -32,9 +34,9 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.get('/welcome', OPEN, async (_request, reply) => sendPage(reply, 200, welcomePage(deps)))
 
   app.post('/welcome/begin', OPEN, async (request, reply) => {
-    const secretHash = hashOf(Secret.safeParse(request.body).data?.secret ?? '')
-    if (deps.isEmbedded && (await challenges.isStartLink(store, secretHash))) return {}
-    const invite = await signingIn.findInvite(store, secretHash)
+    const lookupHash = hashOfLookup(Lookup.safeParse(request.body).data?.lookup ?? '')
+    if (deps.isEmbedded && (await challenges.isStartLink(store, lookupHash))) return {}
+    const invite = await signingIn.findInvite(store, lookupHash)
     if (invite) return beginEnrolment(deps, invite)
     if (await isTooManyFailed(request)) return reply.code(429).send({ text: TOO_MANY })
     return reply.code(403).send({ text: USELESS })
@@ -47,8 +49,8 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     }
     const form = Form.safeParse(request.body).data
     if (form?.nonce === '') {
-      const secretHash = hashOf(readProof(form.proof, Secret)?.secret ?? '')
-      const personId = deps.isEmbedded ? await challenges.useStartLink(store, secretHash) : undefined
+      const lookupHash = hashOfLookup(readProof(form.proof, Lookup)?.lookup ?? '')
+      const personId = deps.isEmbedded ? await challenges.useStartLink(store, lookupHash) : undefined
       if (personId === undefined) return refused(USELESS)
       await beginSession(deps, request, reply, { personId, isLocal: true })
       return reply.redirect('/batches', 303)
@@ -98,8 +100,6 @@ async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: s
     },
   }
 }
-
-const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, wrong?: string): Html {
   const content = html`<h1>Welcome</h1>

@@ -27,9 +27,12 @@ export const Assertion = z.strictObject({
 })
 export type Assertion = z.infer<typeof Assertion>
 
-/** The secret of an invite, and what an authenticator answered to `navigator.credentials.create()`. */
+/**
+ * What an authenticator answered to `navigator.credentials.create()`, and the signature of the invite's key over it (Ed25519,
+ * src/vault/passkey/invite-key.ts).
+ */
 export const Enrolment = z.strictObject({
-  secret: base64url(200),
+  signature: base64url(86),
   credential_id: credentialId(),
   client_data_json: base64url(8_192),
   attestation_object: base64url(32_768),
@@ -77,9 +80,9 @@ export const Act = Fields.superRefine(({ act, parameters, seen }, context) => {
 export type Act = z.infer<typeof Act>
 
 export function isAssertion(proof: Act['proof']): proof is Assertion {
-  return proof !== null && 'signature' in proof
+  return proof !== null && 'authenticator_data' in proof
 }
 
 export function isEnrolment(proof: Act['proof']): proof is Enrolment {
-  return proof !== null && 'secret' in proof
+  return proof !== null && 'attestation_object' in proof
 }

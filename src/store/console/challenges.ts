@@ -20,33 +20,33 @@ export async function useSignIn(db: Db, challenge: Buffer): Promise<boolean> {
   return count === 1
 }
 
-/** The link of `start`: SHA-256 of its secret, and the person whom it signs in. Former links stop working. */
+/** The link of `start`: SHA-256 of the value by which it is found, and the person whom it signs in. Former links stop working. */
 export async function replaceStartLink(
   db: Db,
-  { secretHash, personId, lastsMs }: { secretHash: Buffer; personId: string; lastsMs: number },
+  { lookupHash, personId, lastsMs }: { lookupHash: Buffer; personId: string; lastsMs: number },
 ): Promise<void> {
   await db.query({ text: `delete from tokenmill.challenge where purpose = 'start'` })
   await db.query({
     text: `insert into tokenmill.challenge (challenge, purpose, person_id, expires_at)
 values ($1, 'start', $2, now() + make_interval(secs => $3 / 1000.0))`,
-    values: [secretHash, personId, lastsMs],
+    values: [lookupHash, personId, lastsMs],
   })
 }
 
 /** Whether this link works; asking doesn't use it. */
-export async function isStartLink(db: Db, secretHash: Buffer): Promise<boolean> {
+export async function isStartLink(db: Db, lookupHash: Buffer): Promise<boolean> {
   const { rows } = await db.query({
     text: `select from tokenmill.challenge where challenge = $1 and purpose = 'start' and expires_at > now()`,
-    values: [secretHash],
+    values: [lookupHash],
   })
   return rows.length === 1
 }
 
 /** The person whom the link signs in; undefined if it doesn't work, or was used. */
-export async function useStartLink(db: Db, secretHash: Buffer): Promise<string | undefined> {
+export async function useStartLink(db: Db, lookupHash: Buffer): Promise<string | undefined> {
   const { rows } = await db.query<{ person_id: string }>({
     text: `delete from tokenmill.challenge where challenge = $1 and purpose = 'start' and expires_at > now() returning person_id`,
-    values: [secretHash],
+    values: [lookupHash],
   })
   return rows[0]?.person_id
 }

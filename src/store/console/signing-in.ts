@@ -41,12 +41,12 @@ export interface OpenInvite {
   personId: string | null
 }
 
-/** The invite with this secret (SHA-256), if it can still be used. */
-export async function findInvite(db: Db, secretHash: Buffer): Promise<OpenInvite | undefined> {
+/** The invite that is found by this value (SHA-256 of it), if it can still be used. */
+export async function findInvite(db: Db, lookupHash: Buffer): Promise<OpenInvite | undefined> {
   const { rows } = await db.query<OpenInvite>({
     text: `select invite_id as "inviteId", name, person_id as "personId" from tokenmill.invite
-where secret_hash = $1 and used_at is null and expires_at > now()`,
-    values: [secretHash],
+where lookup_hash = $1 and used_at is null and expires_at > now()`,
+    values: [lookupHash],
   })
   return rows[0]
 }

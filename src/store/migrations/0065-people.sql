@@ -42,8 +42,10 @@ create index credential_by_person on tokenmill.person_credential (person_id);
 
 create table tokenmill.invite (
   invite_id uuid primary key,
-  -- SHA-256 of the secret in the link, which nobody keeps.
-  secret_hash bytea not null,
+  -- Both are derived from the secret in the link, which nobody keeps: SHA-256 of the value by which the console finds the
+  -- invite, and the public half of the key that signs the enrolment.
+  lookup_hash bytea not null,
+  public_key bytea not null,
   name text not null,
   roles text[] not null,
   entities uuid[],
@@ -55,8 +57,9 @@ create table tokenmill.invite (
   used_at timestamptz,
   mac bytea,
   mac_version smallint,
-  constraint invite_secret_is_hashed check (length(secret_hash) = 32),
-  constraint invite_secret_stands_once unique (secret_hash),
+  constraint invite_lookup_is_hashed check (length(lookup_hash) = 32),
+  constraint invite_lookup_stands_once unique (lookup_hash),
+  constraint invite_key_is_ed25519 check (length(public_key) = 32),
   constraint invite_has_known_roles check (roles <@ array['VIEWER', 'OPERATOR', 'ADMIN'] and cardinality(roles) > 0),
   constraint invite_mac_is_whole check ((mac is null) = (mac_version is null))
 );

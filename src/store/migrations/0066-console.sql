@@ -60,7 +60,7 @@ grant select (client_id, name) on tokenmill.client to tokenmill_console;
 grant select (person_id, name, roles, entities, revoked_at) on tokenmill.person to tokenmill_console;
 grant select (credential_id, person_id, public_jwk, alg, rp_id, sign_count, created_at, revoked_at) on tokenmill.person_credential
   to tokenmill_console;
-grant select (invite_id, secret_hash, name, person_id, expires_at, used_at) on tokenmill.invite to tokenmill_console;
+grant select (invite_id, lookup_hash, name, person_id, expires_at, used_at) on tokenmill.invite to tokenmill_console;
 -- The number that an act's audit row got.
 grant select (audit_id, seq) on tokenmill.audit to tokenmill_console;
 
@@ -76,7 +76,3 @@ grant select (process_id, role, kinds, features, seen_at, ended_at),
 alter table tokenmill.process drop constraint process_role_is_known;
 alter table tokenmill.process add constraint process_role_is_known
   check (role in ('interactive', 'bulk', 'scheduler', 'gateway', 'three-ds', 'console'));
--- Its system client, which signs acts and nothing else.
-alter table tokenmill.client drop constraint client_id_has_its_form;
-alter table tokenmill.client add constraint client_id_has_its_form
-  check (client_id ~ '^(c[a-z0-9]{25}|console|gateway|scheduler|worker)$');

@@ -1,11 +1,14 @@
-// Invites: a link with a secret, by which one person enrols one passkey. The store holds the secret's hash only.
+// Invites: a link with a secret, by which one person enrols one passkey. The store doesn't hold the secret, but two values that
+// are derived from it: one finds the invite, the other verifies who enrols.
 import type { Db } from '../pool.ts'
 import type { PersonRole } from './persons.ts'
 
 export interface Invite {
   inviteId: string
-  /** SHA-256 of the secret's text. */
-  secretHash: Buffer
+  /** SHA-256 of the value by which the console finds the invite. */
+  lookupHash: Buffer
+  /** Verifies the enrolment: Ed25519, 32 bytes. */
+  publicKey: Buffer
   name: string
   roles: PersonRole[]
   /** Null: all. */
@@ -20,7 +23,7 @@ export interface Invite {
   macVersion: number | null
 }
 
-const COLUMNS = `invite_id as "inviteId", secret_hash as "secretHash", name, roles, entities, person_id as "personId",
+const COLUMNS = `invite_id as "inviteId", lookup_hash as "lookupHash", public_key as "publicKey", name, roles, entities, person_id as "personId",
 invited_by as "invitedBy", expires_at as "expiresAt", used_at as "usedAt", mac, mac_version as "macVersion"`
 
 export async function find(db: Db, inviteId: string): Promise<Invite | undefined> {
@@ -50,11 +53,12 @@ export async function list(db: Db): Promise<Invite[]> {
 
 /** Inserts an invite without a code. */
 export async function insert(db: Db, invite: Omit<Invite, 'usedAt' | 'mac' | 'macVersion'>): Promise<void> {
-  const { inviteId, secretHash, name, roles, entities, personId, invitedBy, expiresAt } = invite
+  const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, expiresAt } = invite
   await db.query({
-    text: `insert into tokenmill.invite (invite_id, secret_hash, name, roles, entities, person_id, invited_by, expires_at)
-values ($1, $2, $3, $4::text[], $5::uuid[], $6, $7, $8)`,
-    values: [inviteId, secretHash, name, roles, entities, personId, invitedBy, new Date(expiresAt)],
+    text: `insert into tokenmill.invite (invite_id, lookup_hash, public_key, name, roles, entities, person_id, invited_by,
+  expires_at)
+values ($1, $2, $3, $4, $5::text[], $6::uuid[], $7, $8, $9)`,
+    values: [inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, new Date(expiresAt)],
   })
 }
 

@@ -90,7 +90,8 @@ export interface PasskeyRow {
 
 export interface InviteRow {
   inviteId: string
-  secretHash: Buffer
+  lookupHash: Buffer
+  publicKey: Buffer
   name: string
   roles: readonly string[]
   entities: readonly string[] | null
@@ -132,9 +133,9 @@ export function passkeyText({ credentialId, personId, publicJwk, alg, rpId }: Pa
 }
 
 export function inviteText(invite: InviteRow): string {
-  const { inviteId, secretHash, name, roles, entities, personId, invitedBy, expiresAt } = invite
-  const hash = secretHash.toString('hex')
-  return JSON.stringify(['invite', inviteId, hash, name, roles, entities, personId, invitedBy, expiresAt])
+  const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, expiresAt } = invite
+  const values = [lookupHash.toString('hex'), publicKey.toString('hex')]
+  return JSON.stringify(['invite', inviteId, ...values, name, roles, entities, personId, invitedBy, expiresAt])
 }
 
 /**

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { invitePerson } from '../../../src/acts/person.ts'
+import { lookupOf } from '../../../src/vault/passkey/invite-key.ts'
 import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
 
 let bundle: ConsoleBundle
@@ -33,12 +34,12 @@ it('answers an attempt with another passkey as a failure of its own, and an elev
 })
 
 it('takes a right link, however many wrong ones came from its address', async () => {
-  for (let n = 0; n < 65; n++) await post('/welcome/begin', { json: { secret: 'x'.repeat(43) } })
-  const wrong = await post('/welcome/begin', { json: { secret: 'x'.repeat(43) } })
+  for (let n = 0; n < 65; n++) await post('/welcome/begin', { json: { lookup: 'x'.repeat(43) } })
+  const wrong = await post('/welcome/begin', { json: { lookup: 'x'.repeat(43) } })
   expect(wrong.status).toBe(429)
   const by = { actor: { kind: 'machine' as const, id: 'test' }, reason: undefined }
   const who = { name: 'bea', roles: ['VIEWER' as const], entities: null }
-  const invited = await invitePerson(bundle.installation.vault, who, by, Date.now())
+  const invited = await invitePerson({ ...bundle.installation.vault, rpId: 'localhost' }, who, by, Date.now())
   const secret = 'done' in invited ? invited.done.secret : ''
-  expect((await post('/welcome/begin', { json: { secret } })).status).toBe(200)
+  expect((await post('/welcome/begin', { json: { lookup: lookupOf(secret) } })).status).toBe(200)
 })

@@ -104,10 +104,16 @@ describeChromium('the console', () => {
   it('lets a person in by an invite, once, and then by the passkey', async () => {
     const link = await invite('bea', ['VIEWER'])
     const bea = await takeSeat()
+    const sent: string[] = []
+    bea.page.on('request', request => sent.push(`${request.url()} ${request.postData() ?? ''}`))
     await bea.page.goto(link)
     expect(bea.page.url()).toBe(`${bundle.origin}/welcome`)
     await bea.page.getByRole('button', { name: 'Continue' }).click()
     await bea.page.getByText('Your passkey is enrolled').waitFor()
+    const secret = link.slice(link.indexOf('#') + 1)
+    expect(sent.filter(text => text.includes('/welcome')).length).toBeGreaterThan(2)
+    // The browser names the page with its fragment, which it doesn't send.
+    expect(sent.filter(text => text.replace(link, '').includes(secret))).toEqual([])
     const cookies = await bea.context.cookies()
     expect(cookies).toEqual([])
     await signIn(bea)

@@ -3,9 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { openConsole } from '../../../producers/console/main.ts'
-import { ensureLocalPerson, hashOf } from '../../../src/acts/person.ts'
+import { ensureLocalPerson } from '../../../src/acts/person.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as challenges from '../../../src/store/console/challenges.ts'
+import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
 import { startScript } from '../../support/process.ts'
 import { type ConsoleBundle, callOf, openConsoleBundle } from './bundle.ts'
 
@@ -86,10 +87,10 @@ describe('the link of `start`', () => {
   /** A link as `start` makes it. */
   async function makeLink(): Promise<string> {
     const { vault } = bundle.installation
-    const secret = randomBytes(32).toString('base64url')
+    const lookup = randomBytes(32).toString('base64url')
     const personId = await ensureLocalPerson(vault)
-    await challenges.replaceStartLink(vault.store, { secretHash: hashOf(secret), personId, lastsMs: 60_000 })
-    return JSON.stringify({ secret })
+    await challenges.replaceStartLink(vault.store, { lookupHash: hashOfLookup(lookup), personId, lastsMs: 60_000 })
+    return JSON.stringify({ lookup })
   }
 
   it('signs nobody in where the store is a server’s', async () => {

@@ -30,7 +30,7 @@ export interface Authenticator {
   /** Answers `navigator.credentials.get()`; counts up unless it doesn't count. */
   get(challenge: Buffer, odd?: Oddity): Assertion
   /** Answers `navigator.credentials.create()`. */
-  create(challenge: Buffer, odd?: Oddity): Omit<Enrolment, 'secret'>
+  create(challenge: Buffer, odd?: Oddity): Omit<Enrolment, 'signature'>
 }
 
 const FLAGS = { present: 0x01, verified: 0x04, backup: 0x18, made: 0x40, extended: 0x80 }

@@ -13,6 +13,7 @@ import type { Act } from '../../../src/job/system/act.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
+import { lookupOf } from '../../../src/vault/passkey/invite-key.ts'
 import { act } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
@@ -46,6 +47,19 @@ describeStore('an act of a person', engine => {
   const rows = async <R = Record<string, unknown>>(text: string, ...values: unknown[]) =>
     (await installation.vault.store.query<R>({ text, values })).rows
   const stateNow = async (batch: Batch) => stateOf(await bench.find(batch), Date.now())
+  /** The tables with a row in which the text stands, as it is or as bytes. */
+  const holding = async (text: string) => {
+    const tables = await rows<{ name: string }>(
+      `select table_name as name from information_schema.tables where table_schema = 'tokenmill' and table_type = 'BASE TABLE'`,
+    )
+    const found: string[] = []
+    for (const { name } of tables) {
+      const texts = [text, Buffer.from(text).toString('hex'), Buffer.from(text, 'base64url').toString('hex')]
+      const held = `select from tokenmill.${name} as t where t::text like any ($1) limit 1`
+      if ((await rows(held, `{${texts.map(one => `"%${one}%"`)}}`)).length > 0) found.push(name)
+    }
+    return found
+  }
   const lastAudit = async () =>
     (
       await rows<{ actor: string; action: string; subject: string; outcome: string; detail: Record<string, unknown> }>(
@@ -248,9 +262,8 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
   it('of a passkey that does not count is done once, too', async () => {
     const invite = await bench.invite('Sync', ['OPERATOR'])
     const member = { personId: randomUUID(), authenticator: openAuthenticator(SITE, 'EdDSA', { counts: false }) }
-    const enrol = bench.enrolment(invite, member.personId)
-    const made = member.authenticator.create(challengeOf(enrol, installation.vault.installationId))
-    expect(await bench.send({ ...enrol, proof: { ...made, secret: invite.secret } })).toBe('DONE')
+    const enrol = bench.enrol(invite.secret, member.authenticator, bench.enrolment(invite, member.personId))
+    expect(await bench.send(enrol)).toBe('DONE')
     const batch = await bench.batch()
     const request = bench.touch(member, await bench.about(member, 'batch.pause', batch))
     expect([await bench.send(request), await bench.send(request)]).toEqual(['DONE', 'act_repeated'])
@@ -339,22 +352,19 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     expect(await stateNow(batch)).toBe('RUNNING')
   })
 
-  it('of enrolment is done once, with the secret of a live invite only', async () => {
+  it('of enrolment is done once, with the key of a live invite only', async () => {
     const invite = await bench.invite('Nora', ['VIEWER'], [ENTITY])
     const personId = randomUUID()
     const authenticator = openAuthenticator(SITE, 'RS256')
-    const enrol = (secret: string, { odd = {}, changed = {}, to = invite as { inviteId: string } } = {}) => {
-      const request = bench.enrolment(to, personId)
-      const made = authenticator.create(challengeOf(request, installation.vault.installationId), odd)
-      return { ...request, ...changed, proof: { ...made, secret } } as Act
-    }
+    const enrol = (secret: string, { odd = {}, changed = {}, to = invite as { inviteId: string } } = {}) =>
+      ({ ...bench.enrol(secret, authenticator, bench.enrolment(to, personId), odd), ...changed }) as Act
     const { secret } = invite
     const tries: [Act, string][] = [
       [enrol('AAAA'), 'invite_unknown'],
       [enrol(secret, { to: { inviteId: randomUUID() } }), 'invite_unknown'],
       [enrol(secret, { odd: { origin: 'https://evil.example.com' } }), 'passkey_origin'],
       [enrol(secret, { odd: { isVerified: false } }), 'passkey_unverified'],
-      [enrol(secret, { changed: { person_id: randomUUID() } }), 'passkey_challenge'],
+      [enrol(secret, { changed: { person_id: randomUUID() } }), 'invite_unknown'],
       [enrol(secret), 'DONE'],
       [enrol(secret), 'invite_unknown'],
     ]
@@ -363,20 +373,65 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     expect(row).toMatchObject({ action: 'person.prove', outcome: 'refused' })
     const [person] = await rows('select name, roles, entities from tokenmill.person where person_id = $1', personId)
     expect(person).toEqual({ name: 'Nora', roles: ['VIEWER'], entities: [ENTITY] })
-    const kept = await rows(`select from tokenmill.audit where detail::text like '%' || $1 || '%'`, secret)
-    expect(kept).toEqual([])
+  })
+
+  it('of enrolment can not be turned into another passkey by whoever holds its job and the console', async () => {
+    const { inviteId, secret } = await bench.invite('Greta', ['ADMIN'])
+    const personId = randomUUID()
+    const { installationId } = installation.vault
+    const honest = bench.enrol(secret, openAuthenticator(SITE), bench.enrolment({ inviteId }, personId))
+    const jti = randomUUID()
+    // The job as it waits in the queue. The thief has it, the console's key, and what the console may read.
+    const job = bench.jobOf(honest, jti)
+    const said = Buffer.from(job.jws.split('.')[1] ?? '', 'base64url').toString()
+    expect(said).toContain(inviteId)
+    expect(said).not.toContain(secret)
+    const { proof } = honest
+    const thief = openAuthenticator(SITE)
+    const own = bench.enrolment({ inviteId }, personId)
+    const made = thief.create(challengeOf(own, installationId))
+    const sameChallenge = thief.create(challengeOf(honest, installationId))
+    const [seen] = await rows<{ hash: string }>(
+      `select encode(lookup_hash, 'hex') as hash from tokenmill.invite where invite_id = $1`,
+      inviteId,
+    )
+    const { signature } = proof
+    const tries: Record<string, Act> = {
+      'another passkey in the job': { ...honest, proof: { ...sameChallenge, signature } },
+      'another passkey and the authenticator’s own words': {
+        ...honest,
+        proof: { ...proof, ...sameChallenge, client_data_json: proof.client_data_json },
+      },
+      'an act of its own': { ...own, proof: { ...made, signature } },
+      'the passkey of the job for another person': { ...honest, person_id: randomUUID() },
+      'a signature by a key of what the console finds the invite with': bench.enrol(lookupOf(secret), thief, own),
+      'a signature by a key of what the store keeps of it': bench.enrol(seen?.hash ?? '', thief, own),
+      'a signature by a key of the signature': bench.enrol(signature, thief, own),
+      'no signature': { ...own, proof: { ...made, signature: 'A' } },
+      'a signature of nothing': { ...own, proof: { ...made, signature: 'A'.repeat(86) } },
+    }
+    for (const [what, request] of Object.entries(tries)) expect(await bench.send(request), what).toBe('invite_unknown')
+    expect(await bench.send(honest, jti)).toBe('DONE')
+    const [kept] = await rows<{ id: string }>(
+      'select credential_id as id from tokenmill.person_credential where person_id = $1',
+      personId,
+    )
+    expect(kept?.id).toBe(proof.credential_id)
+    expect(await holding(secret)).toEqual([])
+    expect(await holding(lookupOf(secret))).toEqual([])
+    // The search finds what is there.
+    expect(await holding(proof.credential_id)).toContain('person_credential')
   })
 
   it('of enrolment by an invite that was changed or has expired is refused', async () => {
     const use = async (change: string) => {
       const invite = await bench.invite('Ivo', ['VIEWER'])
       await rows(`update tokenmill.invite set ${change} where invite_id = $1`, invite.inviteId)
-      const request = bench.enrolment(invite, randomUUID())
-      const made = openAuthenticator(SITE).create(challengeOf(request, installation.vault.installationId))
-      return bench.send({ ...request, proof: { ...made, secret: invite.secret } })
+      return bench.send(bench.enrol(invite.secret, openAuthenticator(SITE), bench.enrolment(invite, randomUUID())))
     }
     expect(await use(`roles = '{ADMIN}'`)).toBe('invite_unknown')
     expect(await use(`entities = array['${OTHER}'::uuid]`)).toBe('invite_unknown')
+    expect(await use(`public_key = sha256('a key of somebody else')`)).toBe('invite_unknown')
     expect(await use(`expires_at = now() + interval '1 year'`)).toBe('invite_unknown')
     expect(await use(`expires_at = now() - interval '1 second'`)).toBe('invite_unknown')
     expect(await rows(`select from tokenmill.person where name = 'Ivo'`)).toEqual([])

@@ -6,7 +6,7 @@ import { invitePerson } from '../../../src/acts/person.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Result } from '../../../src/job/result.ts'
-import type { Act } from '../../../src/job/system/act.ts'
+import type { Act, Enrolment } from '../../../src/job/system/act.ts'
 import { openLog } from '../../../src/log.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { seenOf } from '../../../src/store/batch/batch-state.ts'
@@ -16,6 +16,7 @@ import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import type { Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import { type Authenticator, type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
+import { signEnrolment } from './invite.ts'
 
 export const SITE = { origin: 'https://console.example.com', rpId: 'console.example.com' }
 const NO_ENTITY = '00000000-0000-0000-0000-000000000000'
@@ -45,6 +46,10 @@ export interface ActBench {
   ): Promise<{ inviteId: string; secret: string; personId: string | null }>
   /** The request by which an invite is used. */
   enrolment(invite: { inviteId: string }, personId: string): Unproved
+  /** Makes a passkey for the request, and signs it with the key in the invite. */
+  enrol(secret: string, authenticator: Authenticator, request: Unproved, odd?: Oddity): Act & { proof: Enrolment }
+  /** The job of a request, as it is in the queue. */
+  jobOf(request: Act, jti: string): { jws: string }
   batch(entityId?: string | null): Promise<Batch>
   find(batch: Batch): Promise<Batch>
   close(): Promise<void>
@@ -69,13 +74,17 @@ export async function openActBench(installation: Installation): Promise<ActBench
   await inbox.ready
   const expiresAt = () => Math.floor(Date.now() / 1000) + 100
   const nonce = () => randomBytes(16).toString('base64url')
+  const claimsOf = (request: Act, jti: string) => {
+    const iat = Math.floor(Date.now() / 1000)
+    return Claims.parse({
+      ...{ iss: 'console', aud: credentials.audience, sub: request.person_id, entity_id: NO_ENTITY, roles: [] },
+      ...{ iat, exp: iat + 120, jti, kind: 'act', request, reply_to: replyTo },
+    })
+  }
   const bench: ActBench = {
+    jobOf: (request, jti) => ({ jws: sign(claimsOf(request, jti), signingKey) }),
     async ask(request, jti = randomUUID()) {
-      const iat = Math.floor(Date.now() / 1000)
-      const claims = Claims.parse({
-        ...{ iss: 'console', aud: credentials.audience, sub: request.person_id, entity_id: NO_ENTITY, roles: [] },
-        ...{ iat, exp: iat + 120, jti, kind: 'act', request, reply_to: replyTo },
-      })
+      const claims = claimsOf(request, jti)
       const id = receiptId('console', jti)
       const before = found.get(id)?.length ?? 0
       // The queue ignores a job while it still holds one of this id, which is for a moment after the answer.
@@ -111,13 +120,16 @@ export async function openActBench(installation: Installation): Promise<ActBench
       ...{ act: 'person.enrol', subject: inviteId, parameters: {}, seen: null, reason: null },
       ...{ person_id: personId, nonce: nonce(), expires_at: expiresAt() },
     }),
+    enrol(secret, authenticator, request, odd) {
+      const challenge = challengeOf(request, installationId)
+      return { ...request, proof: signEnrolment(secret, challenge, authenticator.create(challenge, odd)) }
+    },
     async join(name, roles, entities) {
       const invite = await bench.invite(name, roles, entities)
       const personId = invite.personId ?? randomUUID()
       const authenticator = openAuthenticator(SITE)
       const request = bench.enrolment(invite, personId)
-      const made = authenticator.create(challengeOf(request, installationId))
-      const said = await bench.send({ ...request, proof: { ...made, secret: invite.secret } })
+      const said = await bench.send(bench.enrol(invite.secret, authenticator, request))
       if (said !== 'DONE') throw new Error(said)
       return { personId, authenticator }
     },

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { invitePerson, revokePerson } from '../../../src/acts/person.ts'
 import * as invites from '../../../src/store/person/invites.ts'
-import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
@@ -72,11 +71,8 @@ describeStore('an administrator', engine => {
     expect(await bench.join('Lena', ['ADMIN'])).not.toMatchObject({ personId: last.personId })
   })
 
-  const enrol = (invite: { inviteId: string; secret: string }, personId: string) => {
-    const request = bench.enrolment(invite, personId)
-    const made = openAuthenticator(SITE).create(challengeOf(request, installation.vault.installationId))
-    return bench.send({ ...request, proof: { ...made, secret: invite.secret } })
-  }
+  const enrol = (invite: { inviteId: string; secret: string }, personId: string) =>
+    bench.send(bench.enrol(invite.secret, openAuthenticator(SITE), bench.enrolment(invite, personId)))
   const waiting = async (n: number) =>
     until(
       async () => {

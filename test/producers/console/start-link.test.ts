@@ -1,0 +1,47 @@
+// The link that `start` prints, opened in a real browser: it signs the local person in, and its secret isn't sent.
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readSystemKey } from '../../../cli/open/system-clients.ts'
+import { makeStartLink } from '../../../cli/process/start-link.ts'
+import { openConsole } from '../../../producers/console/main.ts'
+import { openRegistry } from '../../../src/metrics.ts'
+import { describeChromium, openBrowser } from '../../examples/chromium.ts'
+import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
+
+describeChromium('the link of `start`', () => {
+  let bundle: ConsoleBundle
+  let browser: Browser
+  beforeAll(async () => {
+    ;[bundle, browser] = await Promise.all([openConsoleBundle(), openBrowser()])
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await bundle?.close()
+  })
+
+  it('signs in once, and sends no secret', async () => {
+    const { session, vault, dataDir, queues } = bundle.installation
+    const { config, log, lifetime } = session
+    const served = await openConsole({
+      config: { ...config, metricsPort: 0 },
+      settings: { port: 0, origin: undefined },
+      isEmbedded: true,
+      registry: openRegistry({ role: 'console' }),
+      ...{ log, lifetime, queues, store: vault.store, installationId: vault.installationId, tls: undefined },
+      signingKey: await readSystemKey(dataDir, 'console'),
+    })
+    const link = await makeStartLink(vault, served.site.origin)
+    const page = await browser.newPage()
+    page.setDefaultTimeout(10_000)
+    const sent: string[] = []
+    page.on('request', request => sent.push(request.postData() ?? ''))
+    await page.goto(link)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.waitForURL('**/batches')
+    expect(sent.some(text => text.includes('lookup'))).toBe(true)
+    expect(sent.join()).not.toContain(link.slice(link.indexOf('#') + 1))
+    await page.goto(link)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('does not work any more').waitFor()
+  })
+})
