@@ -11,10 +11,11 @@ import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
+import { verdictAt } from '../acts/verdict.ts'
 import { type ConsoleApp, OPEN } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { type Html, html } from '../html.ts'
-import { framed, sendPage } from '../server/page.ts'
+import { type Html, html, path } from '../html.ts'
+import { framed, missingPage, refusedPage, sendPage } from '../server/page.ts'
 import { openAttempts } from './attempts.ts'
 import { beginSession } from './begin-session.ts'
 import { readProof } from './proof.ts'
@@ -32,6 +33,17 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const { isTooManyFailed } = openAttempts(app)
 
   app.get('/welcome', OPEN, async (_request, reply) => sendPage(reply, 200, welcomePage(deps)))
+
+  /** Where an enrolment waits whose verdict comes late. */
+  app.get<{ Params: { nonce: string } }>('/welcome/:nonce', OPEN, async (request, reply) => {
+    const act = await pendingActs.findSentEnrolment(store, request.params.nonce)
+    if (!act) return sendPage(reply, 404, missingPage(deps, null))
+    const verdict = verdictAt(act, deps.clock())
+    if (verdict === null) return sendPage(reply, 200, waitingPage(deps))
+    const wrong = wrongWith(verdict)
+    if (wrong === undefined) return reply.redirect('/sign-in?enrolled=', 303)
+    return sendPage(reply, 200, refusedPage(deps, wrong, null, 'Welcome'))
+  })
 
   app.post('/welcome/begin', OPEN, async (request, reply) => {
     const lookupHash = hashOfLookup(Lookup.safeParse(request.body).data?.lookup ?? '')
@@ -59,6 +71,7 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const pending = form && proof && (await pendingActs.take(store, form.nonce, null))
     if (!pending || !proof) return refused('The passkey came too late. Open the link again.')
     const verdict = await settleAct(deps, pending.request as Unproved, proof)
+    if (verdict === undefined) return reply.redirect(path`/welcome/${pending.nonce}`.text, 303)
     const wrong = wrongWith(verdict)
     if (wrong === undefined) return reply.redirect('/sign-in?enrolled=', 303)
     return sendPage(reply, 403, welcomePage(deps, wrong))
@@ -66,8 +79,7 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 }
 
 /** What there is to say of an enrolment that isn't done. */
-function wrongWith(verdict: pendingActs.Verdict | undefined): string | undefined {
-  if (verdict === undefined) return 'No worker has answered yet. Try to sign in within a minute.'
+function wrongWith(verdict: pendingActs.Verdict): string | undefined {
   if (verdict.done === null)
     return 'It is not known whether you are enrolled. Try to sign in; if that fails, open the link again.'
   return verdict.done ? undefined : verdict.text
@@ -99,6 +111,12 @@ async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: s
       timeout: TOUCH_MS,
     },
   }
+}
+
+function waitingPage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>): Html {
+  const content = html`<h1>Welcome</h1>
+<p role="status">No worker has answered yet. This page asks again by itself.</p>`
+  return framed(deps, { title: 'Welcome', session: null, isWaiting: true, content })
 }
 
 function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, wrong?: string): Html {

@@ -67,6 +67,16 @@ from tokenmill.pending_act where nonce = $1 and request->>'person_id' = $2 and s
   return rows[0]
 }
 
+/** An enrolment that was sent: its nonce is known only to who sent it. */
+export async function findSentEnrolment(db: Db, nonce: string): Promise<SentAct | undefined> {
+  const { rows } = await db.query<SentAct>({
+    text: `select ${COLUMNS}, null as "auditNo" from tokenmill.pending_act
+where nonce = $1 and session_hash is null and sent_at is not null`,
+    values: [nonce],
+  })
+  return rows[0]
+}
+
 /** Removes acts that were not sent in time, and verdicts that are a day old. */
 export async function removeOver(db: Db): Promise<void> {
   await db.query({

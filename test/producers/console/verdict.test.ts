@@ -42,6 +42,22 @@ it('waits while an answer can come, and then says that it is not known', async (
   }
 })
 
+it('tells an enrolment how it ended, if that comes late', async () => {
+  const end = async (verdict: object | null) => {
+    const nonce = await addSent(-100)
+    await bundle.rows('update tokenmill.pending_act set session_hash = null, verdict = $2 where nonce = $1', [
+      nonce,
+      verdict && JSON.stringify(verdict),
+    ])
+    return bundle.call('GET', `/welcome/${nonce}`)
+  }
+  expect((await end(null)).text).toContain('http-equiv="refresh"')
+  expect((await end({ done: false, reason: 'x', text: 'It was used before.' })).text).toContain('It was used before.')
+  expect((await end({ done: null })).text).toContain('not known')
+  expect((await end({ done: true, auditId: null })).headers['location']).toBe('/sign-in?enrolled=')
+  expect((await bundle.call('GET', `/welcome/${await addSent(-100)}`)).status).toBe(404)
+})
+
 it('keeps no session alive by asking again', async () => {
   const nonce = await addSent(-100)
   const at = `update tokenmill.session set seen_at = now() - interval '10 minutes' where session_hash = $1`
