@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html, type Path, path, type Value } from '../html.ts'
+import { STYLES } from './assets.ts'
 
 export interface Page {
   /** Names no batch, reference or person: titles end up in histories and on shared screens. */
@@ -40,7 +41,7 @@ export function framed({ name, isEmbedded }: Pick<ConsoleDeps, 'name' | 'isEmbed
 <meta name="color-scheme" content="light dark">
 <title>${title} · tokenmill</title>
 <link rel="icon" href="/icon.svg">
-<link rel="stylesheet" href="/console.css">
+${STYLES}
 ${when(isWaiting, AGAIN)}
 </head>
 <body>
