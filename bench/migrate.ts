@@ -39,7 +39,7 @@ export async function migrateFile(installation: Installation, file: string, args
     rows,
     seconds: ms / 1000,
     perSecond: (rows * 1000) / ms,
-    residentMiB: { migrate, workers: workersOf(process.pid).map(peakMiB) },
+    residentMiB: { migrate, workers: workersPeakMiB() },
   }
 }
 
@@ -49,6 +49,11 @@ export function peakMiB(pid: number): number {
   } catch {
     return 0
   }
+}
+
+/** The highest resident memory of each worker process of this one, in MiB. */
+export function workersPeakMiB(): number[] {
+  return workersOf(process.pid).map(peakMiB)
 }
 
 function workersOf(parent: number): number[] {

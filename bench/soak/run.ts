@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Installation } from '../../test/support/installation.ts'
 import { startCommand } from '../../test/support/process.ts'
-import { peakMiB } from '../migrate.ts'
+import { peakMiB, workersPeakMiB } from '../migrate.ts'
 import type { EngineName, Place } from '../place.ts'
 
 /** Prints whether `found` equals `expected`, and counts the check. */
@@ -35,12 +35,8 @@ export function openChecks(): { check: Check; counts: { passed: number; failed: 
   return { check, counts }
 }
 
-/** Runs a command to its end. Every ten seconds prints how many rows `count` finds. */
-export async function runCommand(
-  installation: Installation,
-  words: string[],
-  count: () => Promise<number>,
-): Promise<Soaked> {
+/** Runs a command to its end. Every ten seconds prints how many rows its batches have done, and memory by process. */
+export async function runCommand(installation: Installation, words: string[]): Promise<Soaked> {
   const began = performance.now()
   const child = startCommand([...words, '--client', installation.clientFile, '--json'], {
     env: installation.env as Record<string, string>,
@@ -49,14 +45,23 @@ export async function runCommand(
   const watching = setInterval(() => {
     peak = Math.max(peak, peakMiB(child.pid))
   }, 100)
-  const telling = setInterval(async () => {
+  const tell = async () => {
     const seconds = ((performance.now() - began) / 1000).toFixed(0)
-    process.stdout.write(`  ${words[0]}: ${await count()} rows after ${seconds} s, ${peak} MiB\n`)
-  }, PROGRESS_MS)
+    const memory = `command ${peak} MiB, workers ${workersPeakMiB().join(' and ')} MiB`
+    process.stdout.write(`  ${words[0]}: ${await countRows(installation)} rows in all after ${seconds} s; ${memory}\n`)
+  }
+  const telling = setInterval(tell, PROGRESS_MS)
   const { code } = await child.exit.finally(() => {
     clearInterval(watching)
     clearInterval(telling)
   })
+  await tell()
   if (code !== 0 && code !== 3) throw new Error(`${words[0]} ended with ${code}: ${child.stderr()}`)
   return { summary: JSON.parse(child.stdout()) as Record<string, unknown>, peak }
+}
+
+/** A count of tokens or lines would take longer with each row, and slow down what it watches. */
+async function countRows({ vault }: Installation): Promise<number> {
+  const text = 'select coalesce(sum(rows_done), 0)::float8 as rows from tokenmill.batch'
+  return (await vault.store.query<{ rows: number }>({ text })).rows[0]?.rows ?? 0
 }
