@@ -18,6 +18,10 @@ import { runHops } from './single/hops.ts'
 import { runPuts } from './single/puts.ts'
 import { runLifecycle, runSingle } from './single/run.ts'
 
+/** Fewer single jobs would measure the start of the processes most of all: each costs some 3 s of processor time. */
+const SINGLES_MAX = 20_000
+const ENCRYPTED_MAX = 100_000
+
 interface Line {
   case: string
   engine: string
@@ -132,7 +136,7 @@ async function wholeFile(where: Place, engine: EngineName): Promise<Line[]> {
 
 async function encryptedFile(where: Place, engine: EngineName): Promise<Line> {
   const installation = await where.open(engine)
-  const size = Math.min(rows, 20_000)
+  const size = Math.min(rows, ENCRYPTED_MAX)
   const file = join(where.dir, `encrypted-${engine}.csv`)
   await writeEncrypted(file, size, installation)
   const before = await runDecrypt()
@@ -152,7 +156,7 @@ async function encryptedFile(where: Place, engine: EngineName): Promise<Line> {
 
 async function singleJobs(where: Place, engine: EngineName): Promise<Line> {
   const installation = await where.open(engine)
-  const { rows: size, ...run } = await runSingle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const { rows: size, ...run } = await runSingle(installation, Math.min(rows, SINGLES_MAX)).finally(installation.close)
   const { perSecond: limitPerSecond } = await runDecrypt()
   return {
     case: 'c: token-create, one by one',
@@ -166,7 +170,7 @@ async function singleJobs(where: Place, engine: EngineName): Promise<Line> {
 }
 
 async function putRate(where: Place, engine: EngineName): Promise<Line> {
-  const size = Math.min(rows, 3_000)
+  const size = Math.min(rows, SINGLES_MAX)
   const installation = await where.open(engine)
   const { rows: _, ...run } = await runPuts(installation, size).finally(installation.close)
   const other = await where.open(engine)
@@ -184,7 +188,9 @@ async function putRate(where: Place, engine: EngineName): Promise<Line> {
 
 async function lifecycleJobs(where: Place, engine: EngineName): Promise<Line> {
   const installation = await where.open(engine)
-  const { rows: size, ...run } = await runLifecycle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const { rows: size, ...run } = await runLifecycle(installation, Math.min(rows, SINGLES_MAX)).finally(
+    installation.close,
+  )
   const other = await where.open(engine)
   const hops = await runHops(other, size * 2).finally(other.close)
   return {

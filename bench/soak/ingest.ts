@@ -11,8 +11,7 @@ import { RESIDENT_MIB_MAX, runCommand, type SoakOptions } from './run.ts'
 
 export async function soakIngest({ place, engine, rows, check }: SoakOptions): Promise<void> {
   const file = join(place.dir, 'soak-transactions.csv')
-  const made = { lines: 0, amount: 0n }
-  await pipeline(Readable.from(linesOf(rows, made)), createWriteStream(file, { mode: 0o600 }))
+  const made = await writeTransactions(file, rows)
   const installation = await place.open(engine)
   try {
     await installation.startWorkers({ processes: availableParallelism(), roles: ['bulk'] })
@@ -35,6 +34,13 @@ from tokenmill.transaction`
   } finally {
     await installation.close()
   }
+}
+
+/** Writes a CSV of transactions; returns the sum of their amounts, in the smallest units of their currencies. */
+export async function writeTransactions(file: string, rows: number): Promise<{ lines: number; amount: bigint }> {
+  const made = { lines: 0, amount: 0n }
+  await pipeline(Readable.from(linesOf(rows, made)), createWriteStream(file, { mode: 0o600 }))
+  return made
 }
 
 /** Yields lines, and counts lines and amounts in `made`. */

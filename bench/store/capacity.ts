@@ -1,6 +1,6 @@
-// What a card, a single job, a line of the ledger and a line of a report cost in processor time, WAL, disk and Redis memory,
-// in stores of several sizes and with several worker processes; and a model that tells the rate of cards from these costs.
-// `node bin/launch.mjs bench/store/capacity.ts [--tokens 100000,1000000,10000000] [--processes 1,2,4] [--rows 200000]`
+// What a card, a single job, a PUT, a line of the ledger and a line of a report cost in processor time, WAL, disk and Redis
+// memory, in stores of several sizes and with several worker processes; and a model that tells the rate of cards from these
+// costs. `node bin/launch.mjs bench/store/capacity.ts [--tokens 100000,1000000,10000000] [--processes 1,2,4] [--rows 200000]`
 // It needs Linux, and a machine that does nothing else. Each line of its output is JSON; `us` is processor time per piece.
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -12,7 +12,10 @@ import { ENTITY, type Installation } from '../../test/support/installation.ts'
 import { migrateFile } from '../migrate.ts'
 import { openPlace, type Place } from '../place.ts'
 import { type ProcessorTime, watchProcessor } from '../single/processor.ts'
+import { runPuts } from '../single/puts.ts'
 import { runLifecycle, runSingle } from '../single/run.ts'
+import { writeTransactions } from '../soak/ingest.ts'
+import { runCommand } from '../soak/run.ts'
 import { fillStatements } from './fill.ts'
 
 const { values } = parseArgs({
@@ -20,7 +23,7 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '100000,1000000,10000000' },
     processes: { type: 'string', default: '1,2,4' },
     rows: { type: 'string', default: '200000' },
-    singles: { type: 'string', default: '3000' },
+    singles: { type: 'string', default: '20000' },
     lines: { type: 'string', default: '200000' },
   },
 })
@@ -46,6 +49,7 @@ const place = await openPlace()
 try {
   await cards(place)
   await singles(place)
+  await ledger(place)
   await report(place)
 } finally {
   await place.close()
@@ -57,20 +61,25 @@ async function cards(where: Place): Promise<void> {
   let tokens = 0
   let seed = 0
   for (const size of numbers(values.tokens)) {
-    for (const statement of fillStatements(installation.scope, tokens, size))
-      await installation.vault.store.query({ text: statement })
+    await fill(installation, tokens, size)
     tokens = size
     for (const processes of numbers(values.processes)) {
       seed += 1
       const file = join(where.dir, `${seed}.csv`)
       await writeSample(file, { rows, seed, now: Date.now() })
       const workers = await installation.startWorkers({ processes, roles: ['bulk'] })
-      const cost = await costOf(installation, rows, async () => (await migrateFile(installation, file)).perSecond)
+      const cost = await costOf(installation, rows, () => migrateFile(installation, file))
       await workers.close()
       say({ piece: 'card', tokens, processes, ...cost, model: modelOf(cost.us, processes) })
     }
   }
   await installation.close()
+}
+
+/** A store that grew over months has been vacuumed and checkpointed since; what is left of that isn't measured with the cards. */
+async function fill({ vault, scope }: Installation, from: number, to: number): Promise<void> {
+  const statements = [...fillStatements(scope, from, to), 'vacuum (analyze)', 'checkpoint']
+  for (const text of statements) await vault.store.query({ text })
 }
 
 /**
@@ -83,17 +92,32 @@ function modelOf({ command = 0, workers = 0, PostgreSQL = 0, Redis = 0 }: Proces
   return Math.round(1e6 / us)
 }
 
-/** Single jobs through the client library. The gateway isn't measured: for a PUT it also does the work of HTTP. */
+/** Single jobs through the client library, and PUTs through the gateway, whose cost contains their sender's (`bench`). */
 async function singles(where: Place): Promise<void> {
   const count = Number(values.singles)
   for (const [piece, run] of [
     ['create', runSingle],
     ['create and suspension', runLifecycle],
+    ['PUT', runPuts],
   ] as const) {
     const installation = await where.open('redis')
-    say({ piece, ...(await costOf(installation, count, async () => (await run(installation, count)).perSecond)) })
+    say({ piece, ...(await costOf(installation, count, () => run(installation, count))) })
     await installation.close()
   }
+}
+
+async function ledger(where: Place): Promise<void> {
+  const count = Number(values.lines)
+  const file = join(where.dir, 'transactions.csv')
+  await writeTransactions(file, count)
+  const installation = await where.open('redis')
+  await installation.startWorkers({ processes: availableParallelism(), roles: ['bulk'] })
+  const ingest = async () => {
+    const { summary } = await runCommand(installation, ['ingest', 'transactions', file])
+    return { perSecond: (count * 1000) / Number(summary['ms']) }
+  }
+  say({ piece: 'ledger line', ...(await costOf(installation, count, ingest)) })
+  await installation.close()
 }
 
 /** A settlement report as CSV. */
@@ -112,23 +136,27 @@ async function report(where: Place): Promise<void> {
     const began = performance.now()
     const { status } = await client.call('report', request, { timeoutMs: 600_000 })
     if (status !== 'SUCCEEDED') throw new Error(`the report ended with ${status}`)
-    return (count * 1000) / (performance.now() - began)
+    return { perSecond: (count * 1000) / (performance.now() - began) }
   }
   say({ piece: 'report line', ...(await costOf(installation, count, ask)) })
   await installation.close()
 }
 
-/** `work` returns pieces per second. */
-async function costOf(installation: Installation, pieces: number, work: () => Promise<number>): Promise<Cost> {
+/** `work` returns the processor time itself if it does more than what is measured, as starting the workers. */
+async function costOf(
+  installation: Installation,
+  pieces: number,
+  work: () => Promise<{ perSecond: number; processor?: ProcessorTime }>,
+): Promise<Cost> {
   const used = await sizesOf(installation)
   const processor = await watchProcessor(installation)
   const redis = watchRedis(installation)
-  const perSecond = Math.round(await work())
-  const us = processor(pieces)
+  const done = await work()
+  const us = done.processor ?? processor(pieces)
   const redisKiB = await redis()
   const now = await sizesOf(installation)
   return {
-    ...{ perSecond, us, redisKiB },
+    ...{ perSecond: Math.round(done.perSecond), us, redisKiB },
     wal: Math.round((now.wal - used.wal) / pieces),
     disk: Math.round((now.disk - used.disk) / pieces),
   }
