@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** Without them a heap grows to three times what it needs before it is swept (docs/performance.md). */
-export const HEAP_FLAGS = ['--max-semi-space-size=32', '--heap-growing-percent=60']
+export const HEAP_FLAGS = ['--max-semi-space-size=32', '--heap-growing-percent=40']
 
 /** Runs `npm ci` once where `node_modules` is absent; npm writes its own log there last, so its presence means "done". */
 function install() {
@@ -64,9 +64,14 @@ export function launch(script, args) {
   const node = findNode()
   const words = [...HEAP_FLAGS, resolve(root, script), ...args]
   const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(':')
-  // Compiled code is kept beside the dependencies, where only those write who may change the code itself. So every
-  // process of ours starts faster.
-  const env = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'), ...process.env, PATH: path }
+  const own = {
+    // Compiled code is kept beside the dependencies, where only those write who may change the code itself. So every
+    // process of ours starts faster.
+    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'),
+    // Else glibc keeps freed memory apart for each thread, some 10 MiB a process.
+    MALLOC_ARENA_MAX: '1',
+  }
+  const env = { ...own, ...process.env, PATH: path }
   if (canBecome()) process.execve(node, [node, ...words], env)
   else runChild(node, words, env)
 }
