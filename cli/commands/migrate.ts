@@ -50,7 +50,7 @@ export interface MigrateCommandOptions extends JsonOption, GiveUpOption {
   onOrphan?: MigrateOptions['onOrphan']
   relink?: boolean
   providerAccount?: string
-  chunk: number
+  chunk?: number
   inFlight: number
   batchId?: string
   migration?: string

@@ -65,8 +65,12 @@ export function migrate(command: Command, terminal: Terminal): void {
       ).choices(ON_ORPHAN),
     )
     .option('--relink', 'let an owner with another number keep its token, which gets the number')
-    .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option(
+      '--chunk <n>',
+      `records per job (default: as the batch was begun, or ${CHUNK.recordsDefault})`,
+      readBetween(1, CHUNK.recordsMax),
+    )
+    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 8)
     .option('--batch-id <id>', 'id of the batch (default: from the file, the scope and the options that decide)')
     .addOption(
       new Option('--record-kind <kind>', 'what each row of the file is').choices(RECORD_KINDS).default('token-create'),

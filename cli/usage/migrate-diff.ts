@@ -38,7 +38,7 @@ export function migrateDiff(family: Command, terminal: Terminal): void {
     )
     .option('--relink', 'as migrate will be run')
     .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 8)
     .addOption(
       new Option('--give-up-after <seconds>', 'end with 1 after so long without any answer (default: wait)').argParser(
         readCount,

@@ -2,6 +2,7 @@
 // store, and rows that change nothing are left out. For a complete file it also lists the owners whom the file doesn't
 // name, for their release.
 import { rm } from 'node:fs/promises'
+import { CHUNK } from '../../src/job/choices.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { ownerKey } from '../../src/token/on-file.ts'
 import { digitsOf } from '../../src/token/pan.ts'
@@ -179,7 +180,7 @@ async function* linesOf(
 ): AsyncGenerator<LineOf<'plan' | 'releases'>> {
   const { bytes } = await openSource(source, file.digests)
   let next = 0
-  for await (const { rows } of cutRows(readRows(bytes, rowOptions), options.chunk)) {
+  for await (const { rows } of cutRows(readRows(bytes, rowOptions), options.chunk ?? CHUNK.recordsDefault)) {
     for (const row of rows) {
       const at = next++
       if (!changes.isPlanned(at)) continue

@@ -1,5 +1,6 @@
 // What each row of a file would do, as workers predict it from the store: a dry run that writes no files.
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import { CHUNK } from '../../src/job/choices.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { connect } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
@@ -44,9 +45,10 @@ export async function predict(
   const progress = openProgress({ stream, clock, total: file.rows })
   try {
     const input = await openSource(source, file.digests)
-    const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), options.chunk))
+    const { chunk: chunkRecords = CHUNK.recordsDefault } = options
+    const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), chunkRecords))
     await gate.pass()
-    const run = { batchId, chunkRecords: options.chunk, startedAt: clock(), extent: undefined, limit: undefined }
+    const run = { batchId, chunkRecords, startedAt: clock(), extent: undefined, limit: undefined }
     const plan = {
       ...run,
       form: { now: 'rows' as const, isSettled: true, isFixed: true as const },

@@ -3,6 +3,7 @@
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from '../../src/job/token-batch.ts'
 import type { Secret } from '../../src/secret.ts'
+import { FileError } from '../rows/file-error.ts'
 import type { Format } from '../rows/input-format.ts'
 import type { ColumnMap } from '../rows/layout.ts'
 import type { OnlyList } from '../rows/only/list.ts'
@@ -50,7 +51,8 @@ export interface MigrateOptions {
   relink?: boolean | undefined
   /** The name of the migration of which this batch is a part. */
   migration?: string | undefined
-  chunk: number
+  /** Records per chunk, if somebody says it. */
+  chunk?: number | undefined
   inFlight: number
   batchId?: string | undefined
   recordKind: RecordKind
@@ -80,4 +82,16 @@ export function policyOf(options: MigrateOptions, inputSha256: string): NonNulla
 /** Whether each chunk must wait for the one before, so that what happens to one token keeps the order of the file. */
 export function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
   return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
+}
+
+/** Throws a FileError for a time of all rows that lies ahead or before 1970: in a column each row would be rejected. */
+export function timeColumnOf({ sourceTime }: MigrateOptions, now: number): string | undefined {
+  if (sourceTime === undefined || 'column' in sourceTime) return sourceTime?.column
+  const ms = Date.parse(sourceTime.at)
+  if (ms >= 0 && ms <= now) return undefined
+  throw new FileError(
+    'usage',
+    `--source-time lies ${ms < 0 ? 'before 1970' : 'in the future'}.`,
+    ms < 0 ? 'Give the time at which the file was made.' : 'Give the time at which the file was made, or earlier.',
+  )
 }

@@ -2,6 +2,7 @@
 // files of earlier runs and removes those of the last dry run or replay. It sends nothing.
 import { access, rm } from 'node:fs/promises'
 import type { BlockForm } from '../../src/job/block/record-columns.ts'
+import { CHUNK } from '../../src/job/choices.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
@@ -36,7 +37,8 @@ export async function openRun(
     done = true
   }
   const state = { batchId, done: () => done, finish }
-  const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined, told: undefined }
+  const { chunk = CHUNK.recordsDefault } = options
+  const fresh = { ...state, chunkRecords: chunk, startedAt: began, checkpoint: undefined, told: undefined }
   if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(options, 'dry-run') }
   const paths = pathsOf(options, 'run')
   const checkpoint = await readCheckpoint(paths.results)
@@ -73,7 +75,7 @@ export async function openRun(
   }
   return {
     ...fresh,
-    chunkRecords: Number(finished.options['chunk_records'] ?? options.chunk),
+    chunkRecords: Number(finished.options['chunk_records'] ?? chunk),
     startedAt: Date.parse(finished.started_at),
     told: toldForm(finished.options),
     variant: 'replay',

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import { CHUNK } from '../../src/job/choices.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { tellTo } from '../answer-deadline.ts'
 import type { RecordForm } from '../client/in-form.ts'
@@ -13,7 +14,7 @@ import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
-import { FileError } from '../rows/file-error.ts'
+import type { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import type { PgpKeys } from '../rows/openpgp/decrypt.ts'
@@ -29,10 +30,11 @@ import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from '.
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { formOption, mayHaveColumns, recordFormOf } from './chunk/record-form.ts'
+import { mayHaveEarlierSize, OtherChunkSize } from './chunk/size.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
-import type { MigrateOptions } from './options.ts'
+import { type MigrateOptions, timeColumnOf } from './options.ts'
 import { type OutputDigests, openOutput } from './output.ts'
 import { keptOf } from './output-files.ts'
 import type { OwnerCounts } from './owners.ts'
@@ -97,18 +99,6 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   }
 }
 
-/** Throws a FileError for a time of all rows that lies ahead or before 1970: in a column each row would be rejected. */
-function timeColumnOf({ sourceTime }: MigrateOptions, now: number): string | undefined {
-  if (sourceTime === undefined || 'column' in sourceTime) return sourceTime?.column
-  const ms = Date.parse(sourceTime.at)
-  if (ms >= 0 && ms <= now) return undefined
-  throw new FileError(
-    'usage',
-    `--source-time lies ${ms < 0 ? 'before 1970' : 'in the future'}.`,
-    ms < 0 ? 'Give the time at which the file was made.' : 'Give the time at which the file was made, or earlier.',
-  )
-}
-
 interface LockedRun {
   options: MigrateOptions
   source: Parameters<typeof openSource>[0]
@@ -120,11 +110,25 @@ interface LockedRun {
   began: number
 }
 
-async function runLocked(
+async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary> {
+  const { options, batchId, validated, began } = locked
+  const run = await openRun(options, batchId, validated, began)
+  if (!mayHaveEarlierSize(options, run)) return runOnce(locked, run, deps)
+  return runOnce(locked, { ...run, mayHaveEarlierSize: true }, deps).catch(error => {
+    if (!(error instanceof OtherChunkSize)) throw error
+    const chunkRecords = CHUNK.recordsEarlier
+    deps.stream.write(
+      `tokenmill: this batch was begun before; trying chunks of ${chunkRecords} rows, as of earlier releases\n`,
+    )
+    return runOnce(locked, { ...run, checkpoint: undefined, chunkRecords }, deps)
+  })
+}
+
+async function runOnce(
   { options, source, rowOptions, validated, batchId, expected, began }: LockedRun,
+  run: Run & { mayHaveEarlierSize?: boolean },
   deps: FileRunDeps,
 ): Promise<Summary> {
-  const run = await openRun(options, batchId, validated, began)
   const gate = openOnFileGate(options, deps)
   // Answers to an earlier run are discarded: this run gets every answer again, from the receipts.
   const { clientId } = deps.credentials.signingKey
@@ -197,7 +201,13 @@ async function runLocked(
 
 interface SendingAll {
   options: MigrateOptions
-  run: Run & { extent: Extent | undefined; limit: number | undefined; inputSha256: string; form: RecordForm }
+  run: Run & {
+    mayHaveEarlierSize?: boolean
+    extent: Extent | undefined
+    limit: number | undefined
+    inputSha256: string
+    form: RecordForm
+  }
   client: Client
   deps: FileRunDeps
   gate: OnFileGate

@@ -17,6 +17,7 @@ import type { FileRow } from '../rows/outcome/result-row.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
 import { chunkIn } from './chunk/record-form.ts'
+import { isOfOtherSize, OtherChunkSize } from './chunk/size.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
@@ -37,6 +38,8 @@ interface RunIdentity {
   /** Decides between data of the same source time. */
   inputSha256: string
   form: RecordForm
+  /** If the first chunk is refused as another one, `OtherChunkSize` is thrown. */
+  mayHaveEarlierSize?: boolean
 }
 
 interface Sent {
@@ -88,6 +91,10 @@ export async function sendChunks(
     // The chunk counts as in flight until it is answered.
     const result = await sent.answer
     window.shift()
+    if (result && plan.mayHaveEarlierSize && sent.chunk.number === 0 && isOfOtherSize(result)) {
+      await output.discard()
+      throw new OtherChunkSize()
+    }
     const hopeless = result && sent.chunk.number === 0 ? hopelessReason(result) : undefined
     if (hopeless) {
       await output.discard()

@@ -27,8 +27,17 @@ export type OnOrphan = (typeof ON_ORPHAN)[number]
 /** The form of the name of a migration of several files. */
 export const MIGRATION_NAME = /^[A-Za-z0-9._-]{1,64}$/
 
-/** Bounds of a chunk of records: how many records, how many bytes. */
-export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const
+/**
+ * Bounds of a chunk of records: how many records, how many bytes. `recordsEarlier`: how many records a chunk has in a batch
+ * over HTTP, and had in earlier releases.
+ */
+export const CHUNK = {
+  recordsDefault: 1000,
+  recordsEarlier: 500,
+  recordsMax: 1000,
+  bytesMax: 3 * 1024 * 1024,
+  lineBytesMax: 65_536,
+} as const
 
 /** Bounds of a chunk of transactions. The bytes, as base64, must fit into the JWS. */
 export const LEDGER_CHUNK = { recordsDefault: 1000, recordsMax: 1000, bytesMax: 700_000 } as const

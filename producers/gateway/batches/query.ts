@@ -64,7 +64,7 @@ export function layoutOf({ recordKind, tokenScope, policy }: BatchRequest): Reco
   return batchLayout({
     record_kind: recordKind,
     token_scope: tokenScope,
-    chunk_records: CHUNK.recordsDefault,
+    chunk_records: CHUNK.recordsEarlier,
     policy,
   })
 }

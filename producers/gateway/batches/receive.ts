@@ -81,7 +81,7 @@ export async function receive(
       // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
-          ...{ clientId, batchId, entityId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
+          ...{ clientId, batchId, entityId, recordKind, tokenScope, chunkRecords: CHUNK.recordsEarlier, layout },
           acceptedAt,
           extent: { ...read, rows: read.records, name: null, sha256: null },
         })
@@ -142,7 +142,7 @@ async function storeChunks(
   const read = { records: 0, chunks: 0 }
   try {
     const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
-    for await (const chunk of cutRows(rows, CHUNK.recordsDefault, { stored: true })) {
+    for await (const chunk of cutRows(rows, CHUNK.recordsEarlier, { stored: true })) {
       await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
       read.records += chunk.rows.length
       read.chunks += 1

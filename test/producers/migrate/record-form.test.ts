@@ -135,6 +135,36 @@ describeStore('the form of a batch', engine => {
     }
   })
 
+  it('is found out with the chunk size of earlier releases, if nobody says how large chunks are', async () => {
+    const file = await sample(1_200)
+    const begun = await run(file, NOBODY, { chunk: 500 })
+    await rm(`${file}.results.csv`)
+    await rm(`${file}.manifest.json`)
+    const lost = await run(file, ALL, { chunk: undefined })
+    // The first chunk in columns and in rows (it is listed once for both sizes), then the other two.
+    expect(lost.forms).toEqual(['columns', 'rows', 'rows', 'rows'])
+    expect(lost.summary.counts).toEqual(begun.summary.counts)
+    const { options } = JSON.parse(await readFile(lost.summary.manifest, 'utf8'))
+    expect(options).toMatchObject({ chunk_records: 500 })
+    // A size that somebody says is used, and the refusal names it.
+    await rm(`${file}.results.csv`)
+    await rm(`${file}.manifest.json`)
+    await expect(run(file, ALL, { chunk: 600 })).rejects.toThrow(/Chunk 0 was refused/)
+  })
+
+  it('is found out with the chunk size of earlier releases after a stop before the first answer, too', async () => {
+    const file = await sample(1_200)
+    const begun = await run(file, NOBODY, { chunk: 500 })
+    await rm(`${file}.results.csv`)
+    await rm(`${file}.manifest.json`)
+    const stop = new AbortController()
+    stop.abort()
+    await run(file, ALL, { chunk: undefined }, stop)
+    expect((await readCheckpoint(`${file}.results.csv`))?.options['chunk_records']).toBe(1_000)
+    const ended = await run(file, ALL, { chunk: undefined })
+    expect(ended.summary).toMatchObject({ complete: true, rows: 1_200, counts: begun.summary.counts })
+  })
+
   it('refuses another file under a batch id in either form', async () => {
     const batchId = 'taken'
     // Of one chunk: another might be sent before the refusal of the first stops the run.
