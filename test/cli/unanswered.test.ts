@@ -49,7 +49,8 @@ function laws(engine: Engine): void {
       const askedAt = performance.now()
       child.signal(second)
       expect(await child.exit).toEqual({ code: 130, signal: null })
-      expect(performance.now() - askedAt).toBeLessThan(5_000)
+      // Well before the 20 s after a first signal, on a busy machine, too.
+      expect(performance.now() - askedAt).toBeLessThan(15_000)
     }
   })
 
