@@ -19,7 +19,7 @@ export interface BatchPlan {
   policy?: z.input<typeof Policy> | undefined
   /** Predicts outcomes without changing anything. */
   dryRun?: boolean | undefined
-  /** Records per chunk (500). */
+  /** Records per chunk; default: `CHUNK.recordsDefault`. */
   chunkRecords?: number | undefined
   /** The extent of the whole batch, if it is known beforehand. */
   extent?: Extent | undefined

@@ -161,7 +161,10 @@ async function sealChunk(
   { requestReply, signingKey, clock }: ReceiveDeps,
 ): Promise<Omit<chunks.NewChunk, 'intakeNo'>> {
   const { batchId, recordKind, tokenScope, policy, dryRun } = batch
-  const plan = { batchId, recordKind, tokenScope, policy, dryRun, acceptedAt: acceptedAt / 1000, captureKey }
+  const plan = {
+    ...{ batchId, recordKind, tokenScope, policy, dryRun, captureKey },
+    ...{ acceptedAt: acceptedAt / 1000, chunkRecords: CHUNK.recordsEarlier },
+  }
   assert(number !== undefined, 'a row of a body is sent, whatever it is')
   const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })
   assert(!isRefusal(ask), 'a chunk has its form')
