@@ -7,7 +7,7 @@ import { tell } from '../event/tell.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
 import * as batchSamples from './batch-samples.ts'
-import { BATCH_LIFE, judgeSums, sampledStateOf, stateOf } from './batch-state.ts'
+import { BATCH_LIFE, judgeSums, type SampledState, sampledStateOf, stateOf } from './batch-state.ts'
 import { type BatchSums, sumChunks } from './batch-sums.ts'
 
 export async function find(db: Db, clientId: string, batchId: string): Promise<Batch | undefined> {
@@ -193,7 +193,7 @@ const SAMPLE_IS_DUE = `(rows_done <> $3 and
 const SAMPLE_S_MAX = 86_400
 
 /** Adds a point to the batch's chart; the caller has set `sampled_at`. If points are removed, fewer are added from now on. */
-async function sample(db: Db, batch: Batch, state = sampledStateOf(batch), at?: number): Promise<Batch> {
+async function sample(db: Db, batch: Batch, state: SampledState = sampledStateOf(batch), at?: number): Promise<Batch> {
   await batchSamples.add(db, batch, state, at)
   if ((await batchSamples.thin(db, batch.batchNo)) === 0) return batch
   return change(db, batch.batchNo, `sample_s = least(sample_s * 2, ${SAMPLE_S_MAX})`)

@@ -41,4 +41,4 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 revoke execute on function tokenmill.refused_rows(bigint, date, integer, integer, integer) from public;
 grant execute on function tokenmill.refused_rows(bigint, date, integer, integer, integer) to tokenmill_console;
-grant select on tokenmill.batch_sample to tokenmill_console, tokenmill_reader;
+grant select on tokenmill.batch_sample to tokenmill_console;
