@@ -75,7 +75,7 @@ function batchContent(batch: seen.SeenBatch, { session, speed, samples, now }: S
   return html`<p class="up"><a href="/batches">Batches</a></p>
 <h1>${id(batch.batchId)} ${stateMark(state)}</h1>
 ${progress(batch)}
-${WHY[state]}
+${why(batch, state)}
 ${actLinks(batch, state, session)}
 <section><h2>Rows over time</h2>${courseSection(batch, samples, { state, speed, now })}</section>
 <section><h2>What became of its rows</h2>${outcomes(batch)}</section>
@@ -84,11 +84,15 @@ ${actLinks(batch, state, session)}
 <p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batch.batchId, '--client', batch.clientId)}</p>`
 }
 
-/** Of a state that raises a question, the answer, or where it is. */
-const WHY: Partial<Record<BatchState, Html>> = {
-  STALLED: html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. The command below says why: nobody works, nobody sends, results are not read, or chunks failed.</p>`,
-  OPEN: html`<p>No chunk has said how many there will be.</p>`,
-  ABANDONED: html`<p>No chunk came for 8 days. One that still comes is worked.</p>`,
+/** Of a state that raises a question, the answer, or the command that has it. */
+function why({ batchId, clientId, pausedAt }: seen.SeenBatch, state: BatchState): Html | undefined {
+  if (state === 'STALLED')
+    return html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. Nobody works, nobody sends, results are not read, or chunks failed; this says which: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}</p>`
+  if (state === 'PAUSED' && pausedAt === null)
+    return html`<p>Its sender stopped at its own limit. It goes on when the sender runs again without it.</p>`
+  if (state === 'OPEN') return html`<p>No chunk has said how many there will be.</p>`
+  if (state === 'ABANDONED') return html`<p>No chunk came for 8 days. One that still comes is worked.</p>`
+  return undefined
 }
 
 function courseSection(

@@ -107,7 +107,7 @@ function howFar({ extentChunks, chunksDone }: SeenBatch, { found, next }: Look, 
 
 function table(found: readonly seenRefused.RefusedRow[]): Html {
   const row = ({ line, outcome, reason }: seenRefused.RefusedRow) =>
-    html`<tr><th scope="row" class="figure">${line}</th><td>${outcome}</td><td>${reason ?? ''}<span class="why">${reason === null ? undefined : meaningOf(reason).text}</span></td></tr>`
-  return html`<table class="refused-rows outcomes"><thead><tr><th scope="col" class="figure">Line</th><th scope="col">Outcome</th><th scope="col">Reason</th></tr></thead>
+    html`<tr><th scope="row" class="figure">${line}</th><td>${outcome}</td><td>${reason ?? 'none given'}</td><td class="meaning">${reason === null ? undefined : meaningOf(reason).text}</td></tr>`
+  return html`<table class="refused-rows"><thead><tr><th scope="col" class="figure">Line</th><th scope="col">Outcome</th><th scope="col">Reason</th><th scope="col" class="meaning">What it means</th></tr></thead>
 <tbody>${found.map(row)}</tbody></table>`
 }

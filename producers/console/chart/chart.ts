@@ -31,6 +31,7 @@ export function chart(course: Course): Html {
   const told = sentences(course)
   const last = points.at(-1)
   const middle = from + (to - from) / 2
+  const hasRefused = points.some(({ refused }) => refused > 0)
   return html`<figure class="chart">
 <figcaption>${told.map(text => html`<span>${text}</span> `)}</figcaption>
 <svg class="plot" role="img" aria-labelledby="chart-title chart-desc">
@@ -41,7 +42,7 @@ ${stretches.map(one => shade(one, scale))}
 ${total === null ? undefined : rule(scale.y(total), 'total')}
 ${rule(scale.y((total ?? last?.done ?? 0) / 2), 'half')}
 <polygon class="done" points="${area(points, ({ done }) => done, scale)}"></polygon>
-<polygon class="refused" points="${area(points, ({ refused }) => refused, scale)}"></polygon>
+${hasRefused ? html`<polygon class="refused" points="${area(fromRefusal(points), ({ refused }) => refused, scale)}"></polygon>` : undefined}
 <polyline class="edge" points="${line(points, scale)}"></polyline>
 ${forecast && last ? html`<polyline class="forecast" points="${line([last, forecast], scale)}"></polyline>` : undefined}
 </svg>
@@ -52,9 +53,9 @@ ${stretches.map(one => word(one, scale))}
 <div class="axis">${[from, middle, to].map(at => span(at, to - from))}</div>
 <ul class="legend">
 <li><span class="swatch done"></span>rows done</li>
-<li><span class="swatch refused"></span>of these, refused</li>
+${hasRefused ? html`<li><span class="swatch refused"></span>of these, refused</li>` : undefined}
 ${forecast ? html`<li><span class="swatch forecast"></span>at the present rate</li>` : undefined}
-${stretches.map(one => html`<li><span class="swatch ${WORDS[one.state].mark}"></span>${stretchText(one)}</li>`)}
+${stretches.map(one => html`<li><span class="swatch ${WORDS[one.state].mark}"></span>${stretchText(one, to - from)}</li>`)}
 </ul>
 ${table(course)}
 </figure>`
@@ -74,6 +75,11 @@ function area(points: readonly Point[], height: (point: Point) => number, { x, y
   return [`${fixed(x(first.at))},${HEIGHT}`, ...top, `${fixed(x(last.at))},${HEIGHT}`].join(' ')
 }
 
+/** From the last point without a refused row on: the band is drawn where there is one. */
+function fromRefusal(points: readonly Point[]): Point[] {
+  return points.slice(Math.max(0, points.findIndex(({ refused }) => refused > 0) - 1))
+}
+
 function rule(y: number, name: string): Html {
   return html`<line class="${name}" x1="0" x2="${WIDTH}" y1="${fixed(y)}" y2="${fixed(y)}"></line>`
 }
@@ -90,21 +96,27 @@ function word({ state, from, to }: Stretch, { x }: Scale): Html | undefined {
   return html`<text class="word ${WORDS[state].mark}" x="${share(middle, WIDTH)}" y="100%" dy="-8" text-anchor="middle">${WORDS[state].word.toLowerCase()}</text>`
 }
 
-function stretchText({ state, from, to, isNow }: Stretch): Html {
+function stretchText({ state, from, to, isNow }: Stretch, lengthMs: number): Html {
   const long = duration((to - from) / 1000)
-  const begin = span(from, to - from)
+  const begin = span(from, lengthMs)
   return isNow
     ? html`${WORDS[state].word} since ${begin} (${long})`
     : html`${WORDS[state].word} from ${begin} for ${long}`
 }
 
 /** What the chart shows, for people who don't see it, and for those who have no time to. */
-function sentences({ points, stretches, from }: Course): string[] {
-  const last = points.at(-1)
-  if (!last) return []
-  const told = [
-    `${rows(last.done)} done in ${duration((last.at - from) / 1000)}, ${count(last.refused)} of them refused.`,
-  ]
+function sentences({ points, stretches, from, speed, secondsLeft }: Course): string[] {
+  const [first, last] = [points[0], points.at(-1)]
+  if (!first || !last) return []
+  const refused = last.refused === 0 ? 'none' : count(last.refused)
+  // Points that begin late are of a batch that an earlier release began.
+  const [within, unknown] =
+    first.done === 0
+      ? [` in ${duration((last.at - from) / 1000)}`, []]
+      : ['', [`How the first ${count(first.done)} went is not known.`]]
+  const told = [`${rows(last.done)} done${within}, ${refused} of them refused.`, ...unknown]
+  if (speed !== undefined) told.push(`${count(speed)} rows/s over the last minute.`)
+  if (secondsLeft !== undefined) told.push(`At this rate it is done in about ${duration(secondsLeft)}.`)
   for (const state of ['PAUSED', 'STALLED'] as const) {
     const own = stretches.filter(one => one.state === state)
     if (own.length === 0) continue

@@ -28,6 +28,9 @@ export interface Course {
   total: number | null
   /** Where the last point goes on to at the present speed, up to the right edge; undefined: it doesn't go on. */
   forecast: Pick<Point, 'at' | 'done'> | undefined
+  /** Rows per second, and how many seconds are left at that speed; undefined as there. */
+  speed: number | undefined
+  secondsLeft: number | undefined
 }
 
 export interface Standing {
@@ -45,7 +48,9 @@ export function courseOf(
   { state, speed, now, refused }: Standing,
 ): Course | undefined {
   const [first] = samples
-  const end = batch.finishedAt ?? batch.cancelledAt ?? now
+  const latest = samples.at(-1)
+  // A chunk that was under way when the batch was cancelled is done, too.
+  const end = Math.max(batch.finishedAt ?? batch.cancelledAt ?? now, latest?.at ?? 0)
   if (!first || end <= first.at) return undefined
   const sampled = samples.map(({ at, rowsDone, rowsRefused }) => ({ at, done: rowsDone, refused: rowsRefused }))
   const last = sampled.at(-1)
@@ -60,6 +65,8 @@ export function courseOf(
   if (standing.at < end) points.push({ ...standing, at: end })
   const forecast = forecastOf(standing, { speed, total: batch.extentRows, from: first.at, now: end })
   const to = Math.max(end, forecast?.at ?? 0)
+  const left = batch.extentRows === null ? undefined : batch.extentRows - batch.rowsDone
+  const secondsLeft = speed !== undefined && speed > 0 && left !== undefined && left > 0 ? left / speed : undefined
   return {
     points,
     stretches: stretchesOf(batch, samples, { state, end }),
@@ -67,6 +74,8 @@ export function courseOf(
     to,
     total: batch.extentRows,
     forecast,
+    speed,
+    secondsLeft,
   }
 }
 
