@@ -114,7 +114,7 @@ export function progress({
 }: Pick<seen.SeenBatch, 'batchNo' | 'rowsDone' | 'extentRows'>): Html {
   if (extentRows === null)
     return html`<p class="progress"><strong>${rows(rowsDone)}</strong> done; how many there are is not known.</p>`
-  return html`<p class="progress"><strong data-live="batch:${batchNo}:rows_done">${count(rowsDone)}</strong> of ${rows(extentRows)} done
+  return html`<p class="progress"><strong id="batch-${batchNo}-rows">${count(rowsDone)}</strong> of ${rows(extentRows)} done
 <progress max="${Math.max(1, extentRows)}" value="${Math.min(rowsDone, extentRows)}" aria-label="Rows done"></progress></p>`
 }
 

@@ -86,9 +86,9 @@ function tableRow(batch: seenList.ListedBatch, now: number): Html {
 <td class="main"><a href="${path`/batches/${batchNo}`}">${id(batch.batchId)}</a></td>
 <td class="mark">${stateMark(state)}${sinceOf(batch, state, now)}</td>
 <td class="client">${batch.clientName ?? id(batch.clientId)}</td>
-<td class="figure done" data-live="batch:${batchNo}:rows_done">${count(rowsDone)}</td>
+<td class="figure done" id="batch-${batchNo}-rows">${count(rowsDone)}</td>
 ${batch.extentRows === null ? html`<td class="figure all unknown">not known</td>` : html`<td class="figure all">${count(batch.extentRows)}</td>`}
-<td class="figure refused" data-live="batch:${batchNo}:rows_refused">${count(refused)}</td>
+<td class="figure refused" id="batch-${batchNo}-refused">${count(refused)}</td>
 <td class="begun">${moment(batch.createdAt)}</td>
 </tr>`
 }

@@ -12,7 +12,7 @@ export function outcomes({ batchNo, counts, reasons }: Pick<SeenBatch, 'batchNo'
   const told = OUTCOMES.filter(outcome => counts[outcome] > 0)
   if (told.length === 0) return html`<p class="empty">No row has been answered yet.</p>`
   const lines = told.flatMap(outcome => [
-    html`<tr><th scope="row">${outcome}</th><td class="figure" data-live="batch:${batchNo}:${outcome}">${count(counts[outcome])}</td></tr>`,
+    html`<tr><th scope="row">${outcome}</th><td class="figure" id="batch-${batchNo}-${outcome.toLowerCase()}">${count(counts[outcome])}</td></tr>`,
     ...Object.entries(reasons[outcome] ?? {})
       .sort(([, a], [, b]) => b - a)
       .map(

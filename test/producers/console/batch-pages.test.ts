@@ -117,7 +117,7 @@ describe('one batch', () => {
     expect(text).toContain('<polyline class="edge" points="0.0,240.0 ')
     expect(plain(text)).toMatch(/The same as a table .* 400 0 paused/)
     expect(plain(text)).toContain('all 1,000 rows')
-    expect(text).toContain(`data-live="batch:${no}:rows_done"`)
+    expect(text).toContain(`id="batch-${no}-rows"`)
   })
 
   it('of an earlier release says that nobody noted how it went', async () => {
