@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 
-export const ACTS = ['batch.pause', 'batch.resume', 'batch.cancel', 'person.enrol', 'list.exported'] as const
+export const ACTS = [
+  ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['person.enrol', 'list.exported'] as const),
+] as const
 export type ActName = (typeof ACTS)[number]
 
 /** How far ahead `expires_at` may lie, in seconds. */
@@ -71,7 +74,7 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'list.exported': ExportParameters,
 }
 /** Nobody has seen an invite, and a list has no state. */
-const WITHOUT_SEEN: readonly ActName[] = ['person.enrol', 'list.exported']
+const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported'])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
@@ -99,7 +102,7 @@ const Fields = z.strictObject({
 export const Act = Fields.superRefine(({ act, parameters, seen, proof }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
-  if ((seen === null) !== WITHOUT_SEEN.includes(act)) isWrong('seen')
+  if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
   if (act === 'list.exported' && proof !== null) isWrong('proof')
 })
 export type Act = z.infer<typeof Act>
