@@ -7,11 +7,12 @@ import * as actNonces from '../src/store/person/act-nonces.ts'
 import type { Db } from '../src/store/pool.ts'
 import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
+import { recordExport } from './act/list-export.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import type { Deps } from './deps.ts'
 import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
 
-const DO: Record<Exclude<ActName, 'person.enrol'>, DoAct> = {
+const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.pause': actOnBatch,
   'batch.resume': actOnBatch,
   'batch.cancel': actOnBatch,
@@ -38,6 +39,7 @@ async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: 
     const ended = await enrol(db, work, deps)
     return isRefusal(ended) ? recorded(db, request, ended) : ended
   }
+  if (name === 'list.exported') return recordExport(db, work, deps)
   const proved = await prove(db, work, deps)
   return isRefusal(proved) ? recorded(db, request, proved) : DO[name](db, proved, work, deps)
 }

@@ -45,3 +45,16 @@ export function word(text: string): string {
 export function command(...words: readonly string[]): Html {
   return html`<code class="command">${words.map((text, at) => (at === 0 ? word(text) : ` ${word(text)}`))}</code>`
 }
+
+const DAY_MS = 86_400_000
+
+/** A moment on an axis of this length, in UTC: `12:03`, with seconds if it is short, with the day if it is long. */
+export function span(ms: number, lengthMs: number, isExact = false): Html {
+  const text = new Date(ms).toISOString()
+  const shown = isExact
+    ? text.slice(0, 19)
+    : lengthMs < 600_000
+      ? text.slice(11, 19)
+      : text.slice(lengthMs < DAY_MS / 2 ? 11 : 5, 16)
+  return html`<time datetime="${text}">${shown.replace('T', ' ')}</time>`
+}

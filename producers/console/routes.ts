@@ -4,7 +4,9 @@ import { verdictRoutes } from './acts/verdict.ts'
 import type { ConsoleRoutes } from './app.ts'
 import { batchActRoutes } from './batches/act.ts'
 import { batchRoutes } from './batches/batch.ts'
+import { csvRoutes } from './batches/csv.ts'
 import { listRoutes } from './batches/list.ts'
+import { refusedRoutes } from './batches/refused.ts'
 import { assetRoutes } from './server/assets.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
@@ -17,6 +19,8 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   sessionRoutes,
   listRoutes,
   batchRoutes,
+  refusedRoutes,
+  csvRoutes,
   batchActRoutes,
   verdictRoutes,
 ]

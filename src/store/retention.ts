@@ -6,6 +6,7 @@ import { BEAT } from './access/beat.ts'
 import * as captureKeys from './access/capture-keys.ts'
 import * as confirmations from './access/confirmations.ts'
 import * as processes from './access/processes.ts'
+import * as batchSamples from './batch/batch-samples.ts'
 import * as dryRuns from './batch/dry-runs.ts'
 import * as events from './event/events.ts'
 import * as outbox from './job/outbox.ts'
@@ -45,6 +46,7 @@ interface Swept {
   processes: number
   confirmations: number
   actNonces: number
+  batchSamples: number
   events: number
   untoldEvents: number
 }
@@ -75,6 +77,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     processes: await processes.removeSilent(store, BEAT.keptMs),
     confirmations: await confirmations.expire(store),
     actNonces: await actNonces.eraseOld(store, now - HOUR_MS),
+    batchSamples: await inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page)),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }

@@ -13,6 +13,8 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   audit_chain: 'select, update',
   authentication: ALL,
   batch: 'select, insert, update',
+  // Thinned as a batch goes on, and removed by retention.
+  batch_sample: 'select, insert, delete',
   before_image: ALL,
   bin_range: 'select',
   challenge: '',

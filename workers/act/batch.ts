@@ -38,6 +38,6 @@ export const actOnBatch: DoAct = async (db, { person, actor }, { request }, { cl
 }
 
 /** A batch of nobody is known to people for all entities only. */
-function mayMeet({ entities }: Person, { entityId }: Batch): boolean {
+export function mayMeet({ entities }: Pick<Person, 'entities'>, { entityId }: Pick<Batch, 'entityId'>): boolean {
   return entities === null || (entityId !== null && entities.includes(entityId))
 }

@@ -36,15 +36,24 @@ export function timely({ expires_at: expiresAt }: Act, { clock }: Pick<Deps, 'cl
 /** The person, if the proof is right. Then the passkey and the nonce are used, whatever becomes of the act. */
 export async function prove(db: Db, work: Work<Act>, deps: Deps): Promise<Proved | Refusal> {
   const { request, receiptId } = work
-  const person = await persons.hold(db, request.person_id)
-  if (!person || person.revokedAt !== null) return refuse('person_unknown', 'body.person_id')
-  if (!isPersonLive(deps.ring, person)) {
-    deps.onUngranted('person', person.personId)
-    return refuse('person_unknown', 'body.person_id')
-  }
+  const person = await livePerson(db, request, deps)
+  if ('refused' in person) return person
   const actor = await actorOf(db, person, request, deps)
   if ('refused' in actor) return actor
   return (await useNonce(db, request, receiptId)) ?? { person, actor }
+}
+
+/** The person whom the act names, if tokenmill made that person and nobody revoked it. Says nothing about who asks. */
+export async function livePerson(
+  db: Db,
+  { person_id: personId }: Pick<Act, 'person_id'>,
+  { ring, onUngranted }: Pick<Deps, 'ring' | 'onUngranted'>,
+): Promise<Person | Refusal> {
+  const person = await persons.hold(db, personId)
+  if (!person || person.revokedAt !== null) return refuse('person_unknown', 'body.person_id')
+  if (isPersonLive(ring, person)) return person
+  onUngranted('person', person.personId)
+  return refuse('person_unknown', 'body.person_id')
 }
 
 async function actorOf(db: Db, person: Person, request: Act, deps: Deps): Promise<Actor | Refusal> {

@@ -1,17 +1,22 @@
 // The page of one batch: its facts, what became of its rows, and what may be done to it.
-import { OUTCOMES } from '../../../src/job/outcome.ts'
 import { describeError } from '../../../src/log.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import type { SeenSample } from '../../../src/store/console/seen-batch-samples.ts'
+import * as seenSamples from '../../../src/store/console/seen-batch-samples.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleApp } from '../app.ts'
+import { chart } from '../chart/chart.ts'
+import { courseOf } from '../chart/course.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment, rows } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { BATCH_ACTS, type BatchActName, mayDo, possibleIn } from './acts.ts'
+import { refusedOf } from './counted.ts'
+import { files, outcomes } from './outcomes.ts'
 import { stateMark } from './state-mark.ts'
 
 /** The batch of a path, if it is the session's person's to see. */
@@ -29,8 +34,11 @@ export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const batch = await batchOf(deps, session, request.params.no)
     if (!batch) return sendPage(reply, 404, missingPage(deps, session))
     const now = deps.clock()
-    const speed = await speedOf(deps, session, batch, now)
-    const content = batchContent(batch, { session, speed, now })
+    const [speed, samples] = await Promise.all([
+      speedOf(deps, session, batch, now),
+      seenSamples.list(sightOf(session.entities), deps.store, batch.batchNo),
+    ])
+    const content = batchContent(batch, { session, speed, samples, now })
     return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
   })
 }
@@ -58,25 +66,55 @@ interface Shown {
   session: Pick<LiveSession, 'roles'>
   /** Rows per second; undefined: the batch isn't going on. */
   speed: number | undefined
+  samples: readonly SeenSample[]
   now: number
 }
 
-function batchContent(batch: seen.SeenBatch, { session, speed, now }: Shown): Html {
+function batchContent(batch: seen.SeenBatch, { session, speed, samples, now }: Shown): Html {
   const state = stateOf(batch, now)
   return html`<p class="up"><a href="/batches">Batches</a></p>
 <h1>${id(batch.batchId)} ${stateMark(state)}</h1>
 ${progress(batch)}
+${why(batch, state)}
 ${actLinks(batch, state, session)}
-<section><h2>Facts</h2>${factList(batch, speed, now)}</section>
+<section><h2>Rows over time</h2>${courseSection(batch, samples, { state, speed, now })}</section>
 <section><h2>What became of its rows</h2>${outcomes(batch)}</section>
+<section><h2>Facts</h2>${factList(batch, speed, now)}</section>
+<section><h2>Files and signatures</h2>${files(batch)}</section>
 <p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batch.batchId, '--client', batch.clientId)}</p>`
 }
 
+/** Of a state that raises a question, the answer, or the command that has it. */
+function why({ batchId, clientId, pausedAt }: seen.SeenBatch, state: BatchState): Html | undefined {
+  if (state === 'STALLED')
+    return html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. Nobody works, nobody sends, results are not read, or chunks failed; this says which: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}</p>`
+  if (state === 'PAUSED' && pausedAt === null)
+    return html`<p>Its sender stopped at its own limit. It goes on when the sender runs again without it.</p>`
+  if (state === 'OPEN') return html`<p>No chunk has said how many there will be.</p>`
+  if (state === 'ABANDONED') return html`<p>No chunk came for 8 days. One that still comes is worked.</p>`
+  return undefined
+}
+
+function courseSection(
+  batch: seen.SeenBatch,
+  samples: readonly SeenSample[],
+  { state, speed, now }: { state: BatchState; speed: number | undefined; now: number },
+): Html {
+  const course = courseOf(batch, samples, { state, speed, now, refused: refusedOf(batch) })
+  if (course) return chart(course)
+  if (batch.rowsDone === 0) return html`<p class="empty">No row has been answered yet.</p>`
+  return html`<p class="empty">How it went is not known: an earlier release did not note it, or nothing was done for as long as receipts are kept.</p>`
+}
+
 /** How far the batch is, as words and as a bar; the bar only if it is known how many rows there are. */
-export function progress({ rowsDone, extentRows }: Pick<seen.SeenBatch, 'rowsDone' | 'extentRows'>): Html {
+export function progress({
+  batchNo,
+  rowsDone,
+  extentRows,
+}: Pick<seen.SeenBatch, 'batchNo' | 'rowsDone' | 'extentRows'>): Html {
   if (extentRows === null)
     return html`<p class="progress"><strong>${rows(rowsDone)}</strong> done; how many there are is not known.</p>`
-  return html`<p class="progress"><strong>${count(rowsDone)}</strong> of ${rows(extentRows)} done
+  return html`<p class="progress"><strong id="batch-${batchNo}-rows">${count(rowsDone)}</strong> of ${rows(extentRows)} done
 <progress max="${Math.max(1, extentRows)}" value="${Math.min(rowsDone, extentRows)}" aria-label="Rows done"></progress></p>`
 }
 
@@ -98,8 +136,6 @@ function factList(batch: seen.SeenBatch, speed: number | undefined, now: number)
     ['Client', batch.clientName === null ? id(batch.clientId) : html`${batch.clientName} ${id(batch.clientId)}`],
     ['Records', batch.recordKind],
     ['Token scope', batch.tokenScope === null ? undefined : id(batch.tokenScope)],
-    ['File', batch.sourceName ?? undefined],
-    ['Digest of the file', batch.sourceSha256 === null ? undefined : id(batch.sourceSha256)],
     [
       'Chunks',
       batch.extentChunks === null
@@ -117,19 +153,4 @@ function factList(batch: seen.SeenBatch, speed: number | undefined, now: number)
   ]
   const known = facts.filter(([, value]) => value !== undefined)
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
-}
-
-function outcomes({ counts, reasons }: Pick<seen.SeenBatch, 'counts' | 'reasons'>): Html {
-  const told = OUTCOMES.filter(outcome => counts[outcome] > 0)
-  if (told.length === 0) return html`<p class="empty">No row has been answered yet.</p>`
-  const lines = told.flatMap(outcome => [
-    html`<tr><th scope="row">${outcome}</th><td class="figure">${count(counts[outcome])}</td></tr>`,
-    ...Object.entries(reasons[outcome] ?? {})
-      .sort(([, a], [, b]) => b - a)
-      .map(
-        ([reason, n]) =>
-          html`<tr class="reason"><th scope="row">${reason}</th><td class="figure">${count(n)}</td></tr>`,
-      ),
-  ])
-  return html`<table class="outcomes"><thead><tr><th scope="col">Outcome and reason</th><th scope="col" class="figure">Rows</th></tr></thead><tbody>${lines}</tbody></table>`
 }

@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 
-export const ACTS = ['batch.pause', 'batch.resume', 'batch.cancel', 'person.enrol'] as const
+export const ACTS = [
+  ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['person.enrol', 'list.exported'] as const),
+] as const
 export type ActName = (typeof ACTS)[number]
 
 /** How far ahead `expires_at` may lie, in seconds. */
@@ -39,21 +42,46 @@ export const Enrolment = z.strictObject({
 })
 export type Enrolment = z.infer<typeof Enrolment>
 
+const clientId = () => z.string().regex(/^c[a-z0-9]{25}$/)
+
 /** A batch's id is unique for each client only. */
-export const BatchParameters = z.strictObject({ client_id: z.string().regex(/^c[a-z0-9]{25}$/) })
+export const BatchParameters = z.strictObject({ client_id: clientId() })
+const day = () => z.iso.date()
+/**
+ * A person takes a list as CSV. Nobody touches a passkey for that: the act has no effect but its row in the audit, which says that
+ * it isn't proved. The subject of `refused` is a batch's id, that of `batches` the word `batches`.
+ */
+export const ExportParameters = z.union([
+  z.strictObject({ list: z.literal('refused'), client_id: clientId() }),
+  z.strictObject({
+    list: z.literal('batches'),
+    state: z
+      .string()
+      .regex(/^[a-z]{1,16}$/)
+      .optional(),
+    client_id: clientId().optional(),
+    since: day().optional(),
+    until: day().optional(),
+  }),
+])
+export type ExportParameters = z.infer<typeof ExportParameters>
+
 const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
   'batch.cancel': BatchParameters,
   'person.enrol': z.strictObject({}),
+  'list.exported': ExportParameters,
 }
+/** Nobody has seen an invite, and a list has no state. */
+const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported'])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
-  /** The batch's id; for `person.enrol` the invite's. */
+  /** The batch's id; for `person.enrol` the invite's; for `list.exported` see there. */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** The state that the person saw: `seenOf` of a batch; null for `person.enrol`. */
+  /** The state that the person saw: `seenOf` of a batch; null for `person.enrol` and `list.exported`. */
   seen: z
     .string()
     .regex(/^[A-Z]{1,16}( \d{13})?$/)
@@ -67,15 +95,15 @@ const Fields = z.strictObject({
   nonce: z.string().regex(/^[A-Za-z0-9_-]{21}[AQgw]$/),
   /** Whole seconds since the epoch. */
   expires_at: z.int().min(0).max(253_402_300_799),
-  /** Null: only for the local person of the embedded engine. */
+  /** Null: only for the local person of the embedded engine, and for `list.exported`. */
   proof: z.union([Assertion, Enrolment]).nullable(),
 })
 
-export const Act = Fields.superRefine(({ act, parameters, seen }, context) => {
+export const Act = Fields.superRefine(({ act, parameters, seen, proof }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
-  // Nobody has seen an invite, and everybody who acts on a batch has seen the batch.
-  if ((seen === null) !== (act === 'person.enrol')) isWrong('seen')
+  if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
+  if (act === 'list.exported' && proof !== null) isWrong('proof')
 })
 export type Act = z.infer<typeof Act>
 

@@ -31,6 +31,8 @@ export interface Batch extends BatchLife {
   /** `stalls`: how many times an event reported that the batch stalls; `stalledAt`: the last of these times. */
   stalls: number
   stalledAt: number | null
+  /** When the last point of its chart was written (batch-samples.ts), ms since the epoch. */
+  sampledAt: number | null
 }
 
 export interface BatchRow {
@@ -61,11 +63,12 @@ export interface BatchRow {
   active_at: number
   stalls: number
   stalled_at: number | null
+  sampled_at: number | null
 }
 
 export const BATCH_COLUMNS = `batch_no, client_id, batch_id, entity_id, record_kind, token_scope, chunk_records, layout, accepted_at, created_at,
 extent_chunks, extent_rows, source_name, source_sha256, limit_chunks, paused_at, cancelled_at, finished_at, revision, chunks_done,
-rows_done, counts, reasons, summed_at, active_at, stalls, stalled_at`
+rows_done, counts, reasons, summed_at, active_at, stalls, stalled_at, sampled_at`
 
 export function batchOf(row: BatchRow): Batch {
   return {
@@ -94,6 +97,7 @@ export function batchOf(row: BatchRow): Batch {
     activeAt: row.active_at,
     stalls: row.stalls,
     stalledAt: row.stalled_at,
+    sampledAt: row.sampled_at,
   }
 }
 

@@ -39,6 +39,15 @@ export function stateOf(batch: BatchLife, now: number): BatchState {
   return extentChunks === null ? 'OPEN' : 'RUNNING'
 }
 
+/** What a point of a batch's chart says of the time after it. */
+export const SAMPLED_STATES = ['RUNNING', 'PAUSED', 'STALLED'] as const
+export type SampledState = (typeof SAMPLED_STATES)[number]
+
+/** That state as the row tells it. A stall comes by time alone, so it isn't among these. */
+export function sampledStateOf({ pausedAt, limitChunks, chunksDone }: BatchLife): Exclude<SampledState, 'STALLED'> {
+  return pausedAt !== null || (limitChunks !== null && chunksDone >= limitChunks) ? 'PAUSED' : 'RUNNING'
+}
+
 /** The sums over a batch's chunks that `judgeSums` needs. */
 export interface Sums {
   chunks: number

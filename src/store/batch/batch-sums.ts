@@ -61,18 +61,40 @@ export async function sumChunks(db: Db, batchNo: number): Promise<BatchSums> {
 }
 
 const SPEED_MS = 60_000
+/** How many receipts a speed is computed from at most: those of the batch's last chunks, by the index of its chunks. */
+const SPEED_CHUNKS = 200
+const ROWS = OUTCOMES.map(outcome => `coalesce((r.counts->>'${outcome}')::bigint, 0)`).join(' + ')
 
-/** The batch's speed in rows per second: over the last minute, or since it began if that is less. */
-export async function batchSpeed(
+/**
+ * Rows per second over the last minute, over the time since the batch began if that is less, or over the time of its last
+ * chunks if those were more. It reads a bounded number of receipts. `batch`: SQL for
+ * the batch's number, with its values.
+ */
+export async function speedOf(
+  db: Db,
+  { createdAt, now }: { createdAt: number; now: number },
+  { batch, values }: { batch: string; values: readonly unknown[] },
+): Promise<number> {
+  const since = Math.max(createdAt, now - SPEED_MS)
+  const next = values.length + 1
+  const { rows } = await db.query<{ chunks: number; rows: number; first: number | null }>({
+    text: `select count(*) as chunks, coalesce(sum(${ROWS}), 0)::bigint as rows, min(r.completed_at) as first
+from (select r.counts, r.completed_at from tokenmill.receipt as r
+  where r.batch_no = ${batch} and r.day >= $${next}::date - 1 order by r.chunk desc limit ${SPEED_CHUNKS}) as r
+where r.completed_at >= $${next + 1}`,
+    values: [...values, new Date(createdAt), new Date(since)],
+  })
+  const [found] = rows
+  if (!found || found.first === null) return 0
+  const from = found.chunks < SPEED_CHUNKS ? since : found.first
+  return (found.rows * 1000) / Math.max(1_000, now - from)
+}
+
+/** The speed of one batch, as above. `createdAt`, `now`: ms since the epoch. */
+export function batchSpeed(
   db: Db,
   { batchNo, createdAt }: { batchNo: number; createdAt: number },
   now: number,
 ): Promise<number> {
-  const since = Math.max(createdAt, now - SPEED_MS)
-  const rows = OUTCOMES.map(outcome => `(counts->>'${outcome}')::bigint`).join(' + ')
-  const { rows: found } = await db.query<{ rows: number }>({
-    text: `select coalesce(sum(${rows}), 0)::bigint as rows ${RECEIPTS} and completed_at >= $2`,
-    values: [batchNo, new Date(since)],
-  })
-  return ((found[0]?.rows ?? 0) * 1000) / Math.max(1_000, now - since)
+  return speedOf(db, { createdAt, now }, { batch: '$1::bigint', values: [batchNo] })
 }

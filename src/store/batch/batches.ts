@@ -6,7 +6,8 @@ import type * as events from '../event/events.ts'
 import { tell } from '../event/tell.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
-import { judgeSums, stateOf } from './batch-state.ts'
+import * as batchSamples from './batch-samples.ts'
+import { BATCH_LIFE, judgeSums, type SampledState, sampledStateOf, stateOf } from './batch-state.ts'
 import { type BatchSums, sumChunks } from './batch-sums.ts'
 
 export async function find(db: Db, clientId: string, batchId: string): Promise<Batch | undefined> {
@@ -107,13 +108,13 @@ export function cancel(db: Db, batchNo: number): Promise<Batch> {
 }
 
 /** Pauses the batch; the caller has locked the row. Workers put its chunks back on the queue until it is resumed. */
-export function pause(db: Db, batchNo: number): Promise<Batch> {
-  return change(db, batchNo, 'paused_at = now()')
+export async function pause(db: Db, batchNo: number): Promise<Batch> {
+  return sample(db, await change(db, batchNo, 'paused_at = now(), sampled_at = clock_timestamp()'))
 }
 
 /** Resumes the batch; the caller has locked the row. The time without an answer is counted anew from now. */
-export function resume(db: Db, batchNo: number): Promise<Batch> {
-  return change(db, batchNo, 'paused_at = null, active_at = now()')
+export async function resume(db: Db, batchNo: number): Promise<Batch> {
+  return sample(db, await change(db, batchNo, 'paused_at = null, active_at = now(), sampled_at = clock_timestamp()'))
 }
 
 const SUM_MS_MIN = 1_000
@@ -164,7 +165,8 @@ async function write(db: Db, row: Batch, sums: BatchSums): Promise<Batch> {
     db,
     row.batchNo,
     `chunks_done = $2, rows_done = $3, counts = $4::jsonb, reasons = $5::jsonb, active_at = greatest(active_at, $6::timestamptz),
-summed_at = clock_timestamp(), revision = $7, finished_at = case when $8 then coalesce(finished_at, now()) end`,
+summed_at = clock_timestamp(), revision = $7, finished_at = case when $8 then coalesce(finished_at, now()) end,
+sampled_at = case when $8 or ${SAMPLE_IS_DUE} then clock_timestamp() else sampled_at end`,
     [
       sums.chunks,
       sums.rows,
@@ -176,7 +178,25 @@ summed_at = clock_timestamp(), revision = $7, finished_at = case when $8 then co
     ],
   )
   if (isFinished) await tell(db, finishedEvent(written))
-  return written
+  if (written.sampledAt === row.sampledAt) return written
+  // How a batch went that an earlier release began isn't known.
+  if (row.sampledAt === null && row.chunksDone === 0) await batchSamples.begin(db, written)
+  return sample(db, written)
+}
+
+/**
+ * There are new sums, and the least time between two points of a chart has passed, or the batch stops at its sender's limit. The
+ * update that writes the sums checks it; most sums cost nothing more.
+ */
+const SAMPLE_IS_DUE = `(rows_done <> $3 and
+  coalesce(sampled_at + make_interval(secs => sample_s) <= clock_timestamp() or $2 >= limit_chunks, sampled_at is null))`
+const SAMPLE_S_MAX = 86_400
+
+/** Adds a point to the batch's chart; the caller has set `sampled_at`. If points are removed, fewer are added from now on. */
+async function sample(db: Db, batch: Batch, state: SampledState = sampledStateOf(batch), at?: number): Promise<Batch> {
+  await batchSamples.add(db, batch, state, at)
+  if ((await batchSamples.thin(db, batch.batchNo)) === 0) return batch
+  return change(db, batch.batchNo, `sample_s = least(sample_s * 2, ${SAMPLE_S_MAX})`)
 }
 
 /**
@@ -187,7 +207,9 @@ export function noteStall(store: Store, batchNo: number, now: number): Promise<b
   return store.transaction(async db => {
     const row = await lock(db, batchNo)
     if (!isUntoldStall(row, now)) return false
-    const written = await change(db, batchNo, 'stalls = stalls + 1, stalled_at = greatest(now(), active_at)')
+    const set = 'stalls = stalls + 1, stalled_at = greatest(now(), active_at), sampled_at = clock_timestamp()'
+    const written = await change(db, batchNo, set)
+    await sample(db, written, 'STALLED', row.activeAt + BATCH_LIFE.stalledMs)
     await tell(db, stalledEvent(written))
     return true
   })

@@ -1,8 +1,9 @@
-// Batches as the console shows them. A row without an entity (its chunks are of several, or an earlier release made it) is
-// seen only by people for all entities. It only reads.
+// One batch as the console shows it; seen-batch-list.ts has the lists. A row without an entity (its chunks are of several, or an
+// earlier release made it) is seen only by people for all entities. It only reads.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
-import { type Counts, noCounts, OUTCOMES } from '../../job/outcome.ts'
+import { type Counts, noCounts } from '../../job/outcome.ts'
 import type { BatchLife } from '../batch/batch-state.ts'
+import { speedOf } from '../batch/batch-sums.ts'
 import type { Db } from '../pool.ts'
 import { entitiesOf, type Sight } from './sight.ts'
 
@@ -25,31 +26,19 @@ export interface SeenBatch extends BatchLife {
   reasons: ReasonCounts
 }
 
-interface SeenRow extends Omit<SeenBatch, 'counts'> {
+export interface SeenRow extends Omit<SeenBatch, 'counts'> {
   counts: Partial<Counts>
 }
 
-const COLUMNS = `b.batch_no as "batchNo", b.batch_id as "batchId", b.client_id as "clientId", c.name as "clientName",
+export const COLUMNS = `b.batch_no as "batchNo", b.batch_id as "batchId", b.client_id as "clientId", c.name as "clientName",
 b.record_kind as "recordKind", b.token_scope as "tokenScope", b.created_at as "createdAt", b.extent_chunks as "extentChunks",
 b.extent_rows as "extentRows", b.limit_chunks as "limitChunks", b.chunks_done as "chunksDone", b.rows_done as "rowsDone",
 b.paused_at as "pausedAt", b.cancelled_at as "cancelledAt", b.finished_at as "finishedAt", b.active_at as "activeAt",
 b.source_name as "sourceName", b.source_sha256 as "sourceSha256", b.revision, b.counts, b.reasons`
 
-const FROM = 'from tokenmill.batch as b left join tokenmill.client as c on c.client_id = b.client_id'
+export const CLIENT = 'left join tokenmill.client as c on c.client_id = b.client_id'
+const FROM = `from tokenmill.batch as b ${CLIENT}`
 const SEEN = '($1::uuid[] is null or b.entity_id = any($1))'
-
-/** Newest first. `before`: only batches with a lower number. */
-export async function list(
-  sight: Sight,
-  db: Db,
-  { before = Number.MAX_SAFE_INTEGER, limit }: { before?: number | undefined; limit: number },
-): Promise<SeenBatch[]> {
-  const { rows } = await db.query<SeenRow>({
-    text: `select ${COLUMNS} ${FROM} where ${SEEN} and b.batch_no < $2 order by b.batch_no desc limit $3`,
-    values: [entitiesOf(sight), before, limit],
-  })
-  return rows.map(seenOf)
-}
 
 /** Undefined for a batch of somebody else, as for one that isn't there. */
 export async function find(sight: Sight, db: Db, batchNo: number): Promise<SeenBatch | undefined> {
@@ -60,35 +49,16 @@ export async function find(sight: Sight, db: Db, batchNo: number): Promise<SeenB
   return rows[0] && seenOf(rows[0])
 }
 
-const ROWS = OUTCOMES.map(outcome => `coalesce((r.counts->>'${outcome}')::bigint, 0)`).join(' + ')
-const SPEED_MS = 60_000
-/** How many receipts a speed is computed from at most: those of the batch's last chunks, by the index of its chunks. */
-const SPEED_CHUNKS = 200
-
-/**
- * Rows per second over the last minute, over the time since the batch began if that is less, or over the time of its last
- * chunks if those were more. It reads a bounded number of receipts.
- */
-export async function findSpeed(
+/** Rows per second, by the same rule as `batch show`; 0 for a batch of somebody else. */
+export function findSpeed(
   sight: Sight,
   db: Db,
   { batchNo, createdAt, now }: { batchNo: number; createdAt: number; now: number },
 ): Promise<number> {
-  const since = Math.max(createdAt, now - SPEED_MS)
-  const { rows } = await db.query<{ chunks: number; rows: number; first: number | null }>({
-    text: `select count(*) as chunks, coalesce(sum(${ROWS}), 0)::bigint as rows, min(r.completed_at) as first
-from (select r.counts, r.completed_at from tokenmill.receipt as r
-  where r.batch_no = (select b.batch_no from tokenmill.batch as b where ${SEEN} and b.batch_no = $2)
-    and r.day >= $3::date - 1 order by r.chunk desc limit ${SPEED_CHUNKS}) as r
-where r.completed_at >= $4`,
-    values: [entitiesOf(sight), batchNo, new Date(createdAt), new Date(since)],
-  })
-  const [found] = rows
-  if (!found || found.first === null) return 0
-  const from = found.chunks < SPEED_CHUNKS ? since : found.first
-  return (found.rows * 1000) / Math.max(1_000, now - from)
+  const batch = `(select b.batch_no from tokenmill.batch as b where ${SEEN} and b.batch_no = $2)`
+  return speedOf(db, { createdAt, now }, { batch, values: [entitiesOf(sight), batchNo] })
 }
 
-function seenOf(row: SeenRow): SeenBatch {
+export function seenOf(row: SeenRow): SeenBatch {
   return { ...row, counts: { ...noCounts(), ...row.counts } }
 }

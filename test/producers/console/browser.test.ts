@@ -260,15 +260,54 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
 
   it('scrolls sideways on no screen, light or dark', async () => {
     const no = await bundle.addBatch({ batchId: 'x'.repeat(64), rowsDone: 900_000_000, extentRows: 1_234_567_890 })
+    await bundle.rows(
+      `insert into tokenmill.batch_sample (batch_no, at, rows_done, rows_refused, state)
+select $1, now() - make_interval(mins => 60 - n), n * 15000000, n * 1000000, case when n between 20 and 40 then 'PAUSED' else 'RUNNING' end
+from generate_series(0, 60) as n`,
+      [no],
+    )
     const { page } = ada
-    for (const width of [1_440, 768, 375]) {
+    for (const width of [1_440, 960, 768, 375]) {
       await page.setViewportSize({ width, height: 800 })
-      for (const path of ['/batches', `/batches/${no}`, `/batches/${no}/cancel`, '/sessions']) {
+      for (const path of [
+        '/batches',
+        `/batches/${no}`,
+        `/batches/${no}/refused`,
+        `/batches/${no}/cancel`,
+        '/sessions',
+      ]) {
         await page.goto(`${bundle.origin}${path}`)
         expect(await sideways(page), `${path} at ${width}`).toBe(0)
       }
+      // The chart's texts keep their size, and its lines fill the width.
+      await page.goto(`${bundle.origin}/batches/${no}`)
+      const size = `getComputedStyle(document.querySelector('.plot text.word')).fontSize`
+      expect(await page.evaluate(size)).toBe('12px')
+      const share = `document.querySelector('.plot .edge').getBoundingClientRect().width / document.querySelector('.plot').clientWidth`
+      expect(await page.evaluate(share)).toBeGreaterThan(0.98)
+      await page.getByText('The same as a table').click()
+      expect(await sideways(page), `the table at ${width}`).toBe(0)
     }
     await page.setViewportSize({ width: 1_440, height: 900 })
+  })
+
+  it('filters the list by its form, and gives it as a file', async () => {
+    const { page } = ada
+    const no = await bundle.addBatch({
+      batchId: 'finished-one',
+      more: 'chunks_done = 1, finished_at = now(), revision = 1',
+    })
+    await page.goto(`${bundle.origin}/batches`)
+    await page.getByLabel('State').selectOption('finished')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.waitForURL('**/batches?state=finished*')
+    expect(await page.locator('.batches tbody tr').count()).toBe(1)
+    expect(await page.getByRole('link', { name: 'finished-one' }).getAttribute('href')).toBe(`/batches/${no}`)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'These batches as CSV' }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe('batches.csv')
   })
 
   it('ends a session where its person signs out', async () => {

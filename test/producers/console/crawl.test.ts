@@ -44,6 +44,9 @@ async function answers(cookie: string, no: number): Promise<string[]> {
   const form = { seen: 'RUNNING', reason: 'why', nonce: 'n', proof: '' }
   const calls = [
     bundle.call('GET', `/batches/${no}`, { cookie }),
+    bundle.call('GET', `/batches/${no}/refused`, { cookie }),
+    bundle.call('GET', `/batches/${no}/refused?after=0-1`, { cookie }),
+    bundle.call('POST', `/batches/${no}/refused/csv`, { cookie }),
     ...ACTS.flatMap(act => [
       bundle.call('GET', `/batches/${no}/${act}`, { cookie }),
       bundle.call('POST', `/batches/${no}/${act}`, { cookie, form }),
@@ -64,9 +67,12 @@ describe('a person of one entity', () => {
       '/welcome',
       '/acts/nonce',
       '/nowhere',
-      `/batches?before=${NONE}`,
+      '/batches?order=newest',
+      '/batches?state=open',
+      `/batches?after=4-${theirs}`,
+      `/batches?order=newest&after=0-${NONE}`,
     ]
-    const own = [`/batches/${ours}`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
+    const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
     const pages = await Promise.all([...paths, ...own].map(path => bundle.call('GET', path, { cookie })))
     const foreign = [...(await answers(cookie, theirs)), ...(await answers(cookie, nobodys))]
     const shown = [...pages.map(({ text }) => text), ...foreign].join('\n')

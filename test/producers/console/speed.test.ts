@@ -1,5 +1,6 @@
 // The speed of a batch: computed from a bounded number of its receipts, on its own page; the list reads no receipt.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { batchSpeed } from '../../../src/store/batch/batch-sums.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement } from '../../../src/store/pool.ts'
@@ -34,6 +35,9 @@ it('is that of the last chunks', async () => {
   expect(speed).toBeGreaterThan(700)
   expect(speed).toBeLessThan(1_100)
   expect(await seen.findSpeed(sightOf([THEIRS]), store, asked())).toBe(0)
+  // `batch show` says the same.
+  const same = asked()
+  expect(await batchSpeed(store, same, same.now)).toBe(await seen.findSpeed(sightOf([OURS]), store, same))
 })
 
 it('reads them by the index of chunks, and no more than it needs', async () => {

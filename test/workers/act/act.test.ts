@@ -148,6 +148,44 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
     expect(await stateNow(batch)).toBe('PAUSED')
   })
 
+  it('that only says that a list is taken needs no passkey, has no effect, and is of a live person who may see it', async () => {
+    const member = await bench.join('Lena', ['VIEWER'], [ENTITY])
+    const [ours, others] = [await bench.batch(ENTITY), await bench.batch(OTHER)]
+    const about = async (batch: Batch, odd = {}) => ({
+      ...(await bench.about(member, 'list.exported', batch, { seen: null, reason: null, ...odd })),
+      ...{ parameters: { list: 'refused', client_id: batch.clientId }, proof: null },
+    })
+    const refused = await about(ours)
+    expect(await bench.send(refused)).toBe('DONE')
+    const [row] = await rows('select actor, subject, detail from tokenmill.audit order by audit_id desc limit 1')
+    expect(row).toEqual({
+      ...{ actor: `person:${member.personId}`, subject: ours.batchId },
+      detail: { list: 'refused', client_id: ours.clientId, unproved: true },
+    })
+    expect(await bench.send({ ...(await about(ours)), subject: 'batches', parameters: { list: 'batches' } })).toBe(
+      'DONE',
+    )
+    const count = async () => (await rows(`select from tokenmill.audit where action = 'list.exported'`)).length
+    const before = await count()
+    const touched = bench.touch(member, { ...(await about(ours)) })
+    const tries: [Act, string][] = [
+      [refused, 'act_repeated'],
+      [await about(others), 'batch_not_found'],
+      [await about(ours, { person_id: randomUUID() }), 'person_unknown'],
+      [await about(ours, { expires_at: Math.floor(Date.now() / 1000) + 3_600 }), 'act_expired'],
+      [{ ...(await about(ours)), parameters: { list: 'batches' } }, 'field_value'],
+      [{ ...(await about(ours)), parameters: { list: 'cards' } }, 'field_value'],
+      [{ ...(await about(ours)), proof: touched.proof }, 'field_value'],
+      [
+        { ...(await about(ours)), act: 'batch.pause', seen: 'RUNNING', parameters: { client_id: ours.clientId } },
+        'passkey_missing',
+      ],
+    ]
+    for (const [request, said] of tries) expect([request, await bench.send(request)]).toEqual([request, said])
+    expect(await count()).toBe(before)
+    expect(await stateNow(ours)).toBe('RUNNING')
+  })
+
   it('whose reason could hold a card number is refused, and the number is nowhere', async () => {
     const batch = await bench.batch()
     const odd = { reason: `customer ${CARD} called` }

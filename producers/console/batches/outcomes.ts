@@ -1,0 +1,47 @@
+// What became of a batch's rows, as a table and as links: outcomes with their reasons in words, the refused rows, and where the
+// files of the batch are, which the vault doesn't keep.
+import { basename } from 'node:path'
+import { meaningOf } from '../../../src/errors.ts'
+import { OUTCOMES } from '../../../src/job/outcome.ts'
+import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import { command, count, id, rows } from '../figures.ts'
+import { type Html, html, path } from '../html.ts'
+import { refusedOf } from './counted.ts'
+
+export function outcomes({ batchNo, counts, reasons }: Pick<SeenBatch, 'batchNo' | 'counts' | 'reasons'>): Html {
+  const told = OUTCOMES.filter(outcome => counts[outcome] > 0)
+  if (told.length === 0) return html`<p class="empty">No row has been answered yet.</p>`
+  const lines = told.flatMap(outcome => [
+    html`<tr><th scope="row">${outcome}</th><td class="figure" id="batch-${batchNo}-${outcome.toLowerCase()}">${count(counts[outcome])}</td></tr>`,
+    ...Object.entries(reasons[outcome] ?? {})
+      .sort(([, a], [, b]) => b - a)
+      .map(
+        ([reason, n]) =>
+          html`<tr class="reason"><th scope="row">${reason}<span class="why">${meaningOf(reason).text}</span></th><td class="figure">${count(n)}</td></tr>`,
+      ),
+  ])
+  return html`<table class="outcomes"><thead><tr><th scope="col">Outcome and reason</th><th scope="col" class="figure">Rows</th></tr></thead><tbody>${lines}</tbody></table>
+${refusedLink(batchNo, refusedOf({ counts }))}`
+}
+
+function refusedLink(batchNo: number, refused: number): Html | undefined {
+  if (refused === 0) return undefined
+  return html`<p><a href="${path`/batches/${batchNo}/refused`}">Which ${refused === 1 ? 'row was' : `${rows(refused)} were`} refused, and why</a></p>`
+}
+
+/** The source and its digest, which the batch's first chunk told, and the files that the sender has. */
+export function files({
+  sourceName,
+  sourceSha256,
+  batchId,
+}: Pick<SeenBatch, 'sourceName' | 'sourceSha256' | 'batchId'>): Html {
+  const source =
+    sourceName === null && sourceSha256 === null
+      ? html`<p>Its sender did not name a file.</p>`
+      : html`<dl class="facts"><div><dt>File</dt><dd>${sourceName ?? 'not named'}</dd></div>
+<div><dt>SHA-256</dt><dd>${sourceSha256 === null ? 'not told' : id(sourceSha256)}</dd></div></dl>`
+  const name = sourceName === null ? 'FILE' : basename(sourceName)
+  return html`${source}
+<p>The vault keeps neither the file nor the results. After <code>tokenmill migrate</code> they lie where it ran, beside the file unless it was told other names: <code>${name}.results.csv</code> with a line for each row, <code>${name}.manifest.json</code> with the digests and counts, and <code>${name}.manifest.json.jws</code>, the client’s signature over it. A batch sent over HTTP has its results at <code>/v1/batches/${batchId}/results</code>.</p>
+<p class="same">To check them there: ${command('tokenmill', 'manifest', 'verify', `${name}.manifest.json`)}</p>`
+}

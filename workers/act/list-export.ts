@@ -1,0 +1,31 @@
+// `list.exported`: a person takes a list as CSV. It has no effect but its row in the audit, and the console sends no line before
+// it has this answer. No passkey is asked for, so the row says that it isn't proved: the console's word is all there is.
+import { performIn } from '../../src/acts/act.ts'
+import { type Refusal, refuse } from '../../src/errors.ts'
+import { type Act, ExportParameters } from '../../src/job/system/act.ts'
+import * as batches from '../../src/store/batch/batches.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { Deps } from '../deps.ts'
+import type { Work } from '../line/work.ts'
+import { mayMeet } from './batch.ts'
+import { livePerson, useNonce } from './prove.ts'
+
+export async function recordExport(
+  db: Db,
+  { request, receiptId }: Work<Act>,
+  deps: Deps,
+): Promise<{ auditId: number } | Refusal> {
+  const { subject } = request
+  const person = await livePerson(db, request, deps)
+  if ('refused' in person) return person
+  const repeated = await useNonce(db, request, receiptId)
+  if (repeated) return repeated
+  const parameters = ExportParameters.parse(request.parameters)
+  if (parameters.list === 'refused') {
+    const batch = await batches.find(db, parameters.client_id, subject)
+    if (!batch || !mayMeet(person, batch)) return refuse('batch_not_found', 'body.subject')
+  } else if (subject !== parameters.list) return refuse('field_value', 'body.subject')
+  const by = { actor: { kind: 'person', id: person.personId, unproved: true } as const, reason: undefined }
+  const deed = { action: 'list.exported', subject }
+  return performIn(db, deed, by, async () => ({ done: undefined, detail: parameters }))
+}
