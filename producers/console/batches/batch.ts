@@ -5,13 +5,14 @@ import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.t
 import * as seen from '../../../src/store/console/seen-batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
+import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment, rows } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
-import { BATCH_ACTS, type BatchActName, mayDo, possibleIn } from './acts.ts'
+import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { stateMark } from './state-mark.ts'
 
 /** The batch of a path, if it is the session's person's to see. */
@@ -82,7 +83,7 @@ export function progress({ rowsDone, extentRows }: Pick<seen.SeenBatch, 'rowsDon
 
 function actLinks(batch: seen.SeenBatch, state: BatchState, session: Shown['session']): Html | undefined {
   const names = Object.keys(BATCH_ACTS) as BatchActName[]
-  const possible = names.filter(name => possibleIn(name, batch, state) && mayDo(name, session))
+  const possible = names.filter(name => possibleIn(name, batch, state) && mayDo(BATCH_ACTS[name], session))
   if (possible.length === 0) return undefined
   const link = (name: BatchActName) =>
     html`<li><a class="button" href="${path`/batches/${batch.batchNo}/${name}`}">${BATCH_ACTS[name].verb}…</a></li>`
