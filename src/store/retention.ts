@@ -11,6 +11,7 @@ import * as events from './event/events.ts'
 import * as outbox from './job/outbox.ts'
 import * as receiptKeys from './job/receipt-keys.ts'
 import * as actNonces from './person/act-nonces.ts'
+import * as failedActs from './person/failed-acts.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
@@ -45,6 +46,7 @@ interface Swept {
   processes: number
   confirmations: number
   actNonces: number
+  failedActs: number
   events: number
   untoldEvents: number
 }
@@ -75,6 +77,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     processes: await processes.removeSilent(store, BEAT.keptMs),
     confirmations: await confirmations.expire(store),
     actNonces: await actNonces.eraseOld(store, now - HOUR_MS),
+    failedActs: await failedActs.eraseOld(store, now - 2 * DAY_MS),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }

@@ -46,7 +46,17 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
 
   it('reads nothing of cards, keys, secrets or cardholders', async () => {
     const read = await columnsFor('SELECT')
-    const tables = ['audit', 'batch', 'client', 'cluster', 'installation', 'invite', 'kysely_migration', 'person']
+    const tables = [
+      'audit',
+      'batch',
+      'client',
+      'cluster',
+      'failed_act',
+      'installation',
+      'invite',
+      'kysely_migration',
+      'person',
+    ]
     const others = ['person_credential', 'process', 'receipt', 'signing_key']
     expect([...new Set(read.map(({ table }) => table))]).toEqual([...tables, ...others, ...OWN].sort())
     expect(read.filter(({ column }) => SECRET.test(column))).toEqual([])

@@ -4,7 +4,11 @@ import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 
-export const ACTS = ['batch.pause', 'batch.resume', 'batch.cancel', 'person.enrol'] as const
+export const ACTS = [
+  ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['failed.retry', 'failed.discard'] as const),
+  'person.enrol',
+] as const
 export type ActName = (typeof ACTS)[number]
 
 /** How far ahead `expires_at` may lie, in seconds. */
@@ -41,22 +45,55 @@ export type Enrolment = z.infer<typeof Enrolment>
 
 /** A batch's id is unique for each client only. */
 export const BatchParameters = z.strictObject({ client_id: z.string().regex(/^c[a-z0-9]{25}$/) })
+
+/** How many copies one act may be about. */
+export const FAILED_MOST = 1_000
+
+const kind = () => z.string().regex(/^[a-z-]{1,32}$/)
+const moment = () => z.int().min(0).max(253_402_300_799_999)
+/** One copy in the failed set: the subject is its id. */
+const OneFailed = z.strictObject({ kind: kind() })
+/**
+ * All copies of the kind that the filter matches and that failed at `up_to` or before. `count`: how many the person saw.
+ * Moments in ms since the epoch.
+ */
+const ManyFailed = z.strictObject({
+  kind: kind(),
+  filter: z.strictObject({
+    code: z
+      .string()
+      .regex(/^[a-z_]{1,40}$/)
+      .exactOptional(),
+    client_id: text(1, 128).exactOptional(),
+    since: moment().exactOptional(),
+  }),
+  count: z.int().min(1).max(FAILED_MOST),
+  up_to: moment(),
+})
+export const FailedParameters = z.union([OneFailed, ManyFailed])
+export type FailedParameters = z.infer<typeof FailedParameters>
+
+/** The subject of an act on many copies: the name of their queue. */
+export const failedSubject = ({ kind }: { kind: string }) => `failed-${kind}`
+
 const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
   'batch.cancel': BatchParameters,
+  'failed.retry': FailedParameters,
+  'failed.discard': FailedParameters,
   'person.enrol': z.strictObject({}),
 }
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
-  /** The batch's id; for `person.enrol` the invite's. */
+  /** The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's. */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** The state that the person saw: `seenOf` of a batch; null for `person.enrol`. */
+  /** What the person saw: `seenOf` of a batch, `digestOf` of copies in the failed set; null for `person.enrol`. */
   seen: z
     .string()
-    .regex(/^[A-Z]{1,16}( \d{13})?$/)
+    .regex(/^([A-Z]{1,16}( \d{13})?|[A-Za-z0-9_-]{43})$/)
     .nullable(),
   reason: text(1, 500)
     .refine(reason => !holdsPossiblePan(reason), { params: { reason: 'reason_pan' } })
