@@ -5,6 +5,9 @@ import type { ConsoleRoutes } from './app.ts'
 import { batchActRoutes } from './batches/act.ts'
 import { batchRoutes } from './batches/batch.ts'
 import { listRoutes } from './batches/list.ts'
+import { failedActRoutes } from './failed/act.ts'
+import { failedCopyRoutes } from './failed/copy.ts'
+import { failedListRoutes } from './failed/list.ts'
 import { assetRoutes } from './server/assets.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
@@ -18,5 +21,8 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   listRoutes,
   batchRoutes,
   batchActRoutes,
+  failedListRoutes,
+  failedCopyRoutes,
+  ...failedActRoutes,
   verdictRoutes,
 ]

@@ -1,6 +1,7 @@
 // What a kind of subject brings for the pages of its acts: how one is found with the person's sight, what is shown of it,
 // and what the passkey signs. The page, its form and the way to a worker are the same for all (act-page.ts, act-routes.ts).
 import type { ActName } from '../../../src/job/system/act.ts'
+import type { SentAct } from '../../../src/store/console/pending-acts.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import type { Html, Path } from '../html.ts'
@@ -72,3 +73,18 @@ export interface ActSubject {
 export function mayDo({ roles }: Pick<ActWords, 'roles'>, person: Pick<LiveSession, 'roles'>): boolean {
   return roles.some(role => person.roles.includes(role))
 }
+
+/** An act that was sent, as the page of its verdict describes it. */
+export interface SentDescription {
+  title: string
+  at: NonNullable<Page['at']>
+  /** What it was done to, and how that is now. */
+  facts: readonly (readonly [string, Html])[]
+  back: Html
+  /** It is recorded, and workers are still doing it. */
+  goesOn?: boolean
+  /** What was done, if there is more to say than that. */
+  done?: string | undefined
+}
+
+export type DescribeSent = (sent: { deps: ConsoleDeps; session: LiveSession; act: SentAct }) => Promise<SentDescription>
