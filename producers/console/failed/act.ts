@@ -11,7 +11,7 @@ import { copyOf } from './copy.ts'
 import { type Filter, fixed, listPath, optionsOf, readFilter, readMoment, sinceOf, writeMoment } from './filter.ts'
 import { clientOf, copyFilterOf, copyPath } from './list.ts'
 import { clientsOf, type ListedCopy } from './set.ts'
-import { faultText, jobs, reasonText } from './words.ts'
+import { faultText, jobs, notDone, reasonText } from './words.ts'
 
 /** How long the page of an act counts at most, in ms. */
 const COUNT_MS = 5_000
@@ -163,7 +163,7 @@ function stays(selected: readonly SelectedCopy[], act: FailedActName): Html | un
   if (words.length === 0) return undefined
   const n = (word: WhyNot) => selected.filter(({ whyNot }) => whyNot === word).length
   return html`<p>These can not be sent again, and stay:</p>
-<ul>${words.map(word => html`<li>${count(n(word))}: ${reasonText(word)}</li>`)}</ul>`
+<ul>${words.map(word => html`<li>${notDone(n(word), word)}</li>`)}</ul>`
 }
 
 function insteadOf(selected: readonly SelectedCopy[] | undefined): string {

@@ -12,7 +12,7 @@ import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
 import { clientOf } from './list.ts'
 import { findCopy, type ListedCopy } from './set.ts'
-import { chosen, couldBeCard, faultText, reasonText } from './words.ts'
+import { chosen, faultText, reasonText } from './words.ts'
 
 /** The copy of a path, if it is the session's person's to see. */
 export async function copyOf(
@@ -35,7 +35,7 @@ export function failedCopyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
 function copyContent(copy: ListedCopy, session: LiveSession, now: number): Html {
   return html`<p class="up"><a href="/failed">Failed</a></p>
-<h1>${copy.kind} that failed</h1>
+<h1>A failed job: ${copy.kind}</h1>
 <p class="effect"><code>${copy.code}</code> ${faultText(copy.code)}</p>
 ${actLinks(copy, session)}
 <section><h2>Facts</h2>${factList(copy, session, now)}</section>
@@ -82,8 +82,7 @@ function referenceOf(reference: string, session: Pick<LiveSession, 'roles'>): Ht
   return html`<span class="muted">shown to ${FAILED_ACTS.retry.roles.join(' and ')}</span>`
 }
 
-/** By a form: a sender chose the jti, and what a sender chose stands in no address. */
-function explainForm({ jti }: ListedCopy): Html | undefined {
-  if (jti === undefined || couldBeCard(jti)) return undefined
-  return html`<form class="explain" method="post" action="/search"><input type="hidden" name="what" value="${jti}"><button type="submit">Explain this job</button></form>`
+/** A search is posted, whatever is looked up. */
+function explainForm({ id }: ListedCopy): Html {
+  return html`<form class="explain" method="post" action="/search"><input type="hidden" name="what" value="${id}"><button type="submit">Explain this job</button></form>`
 }

@@ -8,7 +8,7 @@ import { count, id, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
-import { jobs, reasonText } from './words.ts'
+import { jobs, notDone } from './words.ts'
 
 export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request } }) => {
   const parameters = FailedParameters.parse(request['parameters'])
@@ -48,7 +48,7 @@ function progress(
   const others = ends.filter(({ outcome }) => outcome !== null && outcome !== 'done')
   const bar = html`<progress max="${all}" value="${all - open}" aria-label="Jobs done"></progress>`
   return html`${count(countOf(ends, 'done'))} of ${count(all)} ${DONE[name]}${open > 0 ? bar : undefined}
-${others.map(({ outcome, copies }) => html`<br>${count(copies)} not: ${reasonText(String(outcome))}`)}`
+${others.map(({ outcome, copies }) => html`<br>Not ${notDone(copies, String(outcome))}`)}`
 }
 
 function doneText(ends: readonly pendingActs.EndedCopies[], name: FailedActName): string | undefined {

@@ -1,6 +1,6 @@
 // Failed jobs in words.
 import { FAULTS } from '../../../src/errors.ts'
-import { RETRY_REFUSALS, type WhyNot } from '../../../src/queue/failed/copy.ts'
+import { RETRY_REFUSALS, type RetryRefusal, type WhyNot } from '../../../src/queue/failed/copy.ts'
 import { passesLuhn } from '../../../src/token/pan.ts'
 import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { count } from '../figures.ts'
@@ -18,15 +18,28 @@ export function faultText(code: string): string {
     : 'Another release gave this code; see the documentation of that release.'
 }
 
-/** Why a copy can't be sent again, or wasn't; `its card data were removed …`. */
-export function reasonText(word: string): string {
-  return Object.hasOwn(RETRY_REFUSALS, word) ? RETRY_REFUSALS[word as WhyNot] : word
+/** Why a copy can't be sent again: `its card data were removed …`. */
+export function reasonText(word: WhyNot): string {
+  return RETRY_REFUSALS[word]
+}
+
+const STAY: Record<RetryRefusal, string> = {
+  card_data_removed: 'their card data were removed after 15 minutes; submit them again',
+  expired: 'no worker starts them any more, because their envelopes have expired; submit them again',
+  client_revoked: 'their client is revoked',
+  gone: 'somebody else retried or discarded them',
+  in_work: 'the worker that gave them up still had them; try again in a minute',
+}
+
+/** `7 jobs: their card data were removed …`. */
+export function notDone(n: number, word: string): string {
+  return `${jobs(n)}: ${Object.hasOwn(STAY, word) ? STAY[word as RetryRefusal] : word}`
 }
 
 const SHORT: Record<WhyNot, string> = {
-  card_data_removed: 'no: card data removed',
-  expired: 'no: expired',
-  client_revoked: 'no: client revoked',
+  card_data_removed: 'no, card data removed',
+  expired: 'no, expired',
+  client_revoked: 'no, client revoked',
 }
 
 export function sendable(whyNot: WhyNot | undefined): Html {
@@ -34,8 +47,8 @@ export function sendable(whyNot: WhyNot | undefined): Html {
   return html`<span class="muted" title="${reasonText(whyNot)}">${SHORT[whyNot]}</span>`
 }
 
-/** Whether a text that a sender chose could be, or hold, a card number. */
-export function couldBeCard(text: string): boolean {
+/** Whether the text could be, or hold, a card number. */
+function couldBeCard(text: string): boolean {
   return (/^\d{12,19}$/.test(text) && passesLuhn(text)) || holdsPossiblePan(text)
 }
 

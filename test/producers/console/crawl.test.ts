@@ -65,6 +65,7 @@ describe('a person of one entity', () => {
       '/acts/nonce',
       '/nowhere',
       `/batches?before=${NONE}`,
+      ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
     ]
     const own = [`/batches/${ours}`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
     const pages = await Promise.all([...paths, ...own].map(path => bundle.call('GET', path, { cookie })))

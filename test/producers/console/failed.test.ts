@@ -70,7 +70,7 @@ describe('the list', () => {
     expect(await ids('since=1h')).toEqual([others.id, late.id, next.id])
     expect(await ids('kind=nothing&code=nothing&client=%22&since=x&before=x')).toHaveLength(4)
     const { text } = await get('/failed')
-    for (const words of ['canary-client', 'no: card data removed', 'The folder of report files', 'failed list'])
+    for (const words of ['canary-client', 'no, card data removed', 'The folder of report files', 'failed list'])
       expect(text).toContain(words)
   })
 
@@ -194,7 +194,7 @@ describe('an act', () => {
     await fail({ failedAt: Date.now() })
     const list = await get('/failed?kind=report&code=files_away&since=1h')
     const page = await get(hrefOf(list.text, 'Retry all of these'))
-    for (const words of ['Retry 1 job', '1: its card data were removed', '--fault files_away', '--until'])
+    for (const words of ['Retry 1 job', '1 job: their card data were removed', '--fault files_away', '--until'])
       expect(page.text).toContain(words)
     const json = { ...fieldsOf(page.text), reason: 'the folder is back' }
     const begun = await bundle.call('POST', '/failed/all/retry/begin', { cookie: ada.cookie, json })
@@ -249,7 +249,7 @@ describe('an act', () => {
     for (const words of [
       'Under way.',
       '2 of 4 sent again',
-      '1 not: its card data',
+      'Not 1 job: their card data',
       'http-equiv="refresh"',
       'max="4" value="3"',
     ])
