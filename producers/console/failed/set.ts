@@ -49,31 +49,32 @@ export function clientsOf(
   return remembering(find, { seesAll: entities === null })
 }
 
-/** After this time it says how far it looked, in ms. */
-const LOOK_MS = 300
+/** After this time, in ms, and after this many copies it says how far it looked. */
+const LOOK = { ms: 150, least: 200 } as const
 
 /** One page of the failed set, newest first. */
 export async function look(
   deps: SetDeps,
   session: Pick<LiveSession, 'entities'>,
   filter: CopyFilter & { kind: Kind | undefined },
-  { before, limit, lookMs = LOOK_MS }: { before?: Place | undefined; limit: number; lookMs?: number },
+  { before, limit, bound = LOOK }: { before?: Place | undefined; limit: number; bound?: { ms: number; least: number } },
 ): Promise<Looked> {
   const seen = clientsOf(deps, session)
   const heads = await openHeads(deps, filter.kind, before)
-  const until = performance.now() + lookMs
+  const until = performance.now() + bound.ms
   const found: ListedCopy[] = []
-  for (;;) {
+  for (let looked = 0; ; looked += 1) {
     const newest = newestOf(heads)
     if (newest?.copy === undefined) break
     const { copy, kind } = newest
     if (filter.since !== undefined && copy.failedAt < filter.since - SKEW_MS) break
     // No copy that is still to come failed later than this.
-    const bound = copy.failedAt + SKEW_MS
-    if (found.length > limit && found.filter(({ failedAt }) => failedAt >= bound).length > limit) break
-    if (performance.now() > until && (before === undefined || bound < before.failedAt)) {
-      const listed = sorted(found).filter(({ failedAt }) => failedAt >= bound)
-      return { listed, next: { failedAt: bound, id: '' }, lookedTo: bound }
+    const latest = copy.failedAt + SKEW_MS
+    if (found.length > limit && found.filter(({ failedAt }) => failedAt >= latest).length > limit) break
+    const isLong = looked >= bound.least && performance.now() > until
+    if (isLong && (before === undefined || latest < before.failedAt)) {
+      const listed = sorted(found).filter(({ failedAt }) => failedAt >= latest)
+      return { listed, next: { failedAt: latest, id: '' }, lookedTo: latest }
     }
     const listed = await listedOf(copy, kind, { filter, seen, now: deps.clock() })
     if (listed && (before === undefined || compare(before, listed) < 0)) found.push(listed)

@@ -93,7 +93,12 @@ describe('the list', () => {
     const found: string[] = []
     let before: { failedAt: number; id: string } | undefined
     for (let times = 0; times < 1_000; times += 1) {
-      const looked = await look(deps, { entities: null }, { kind: KIND }, { before, limit: 50, lookMs: 0 })
+      const looked = await look(
+        deps,
+        { entities: null },
+        { kind: KIND },
+        { before, limit: 50, bound: { ms: -1, least: 0 } },
+      )
       found.push(...looked.listed.map(({ id }) => id))
       if (!looked.next) break
       before = looked.next

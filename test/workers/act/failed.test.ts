@@ -233,6 +233,10 @@ where action = 'failed.retry' and outcome = 'done' and detail->>'proof' like '%'
     ]
     for (const [what, changed] of stolen)
       expect(await bench.send({ ...changed, proof }), what).toBe('passkey_challenge')
+    // The console's key alone: no proof, and the proof of another person.
+    const unproved = bench.on(admin, many('failed.discard', [first, second]))
+    expect(await bench.send({ ...unproved, proof: null })).toBe('passkey_missing')
+    expect(await bench.send(bench.touch(operator, unproved))).toBe('passkey_unknown')
     const selection = bench.touch(admin, bench.on(admin, many('failed.discard', [first, second])))
     const up = { ...selection, parameters: { ...selection.parameters, up_to: Date.now() } }
     expect(await bench.send(up)).toBe('passkey_challenge')
