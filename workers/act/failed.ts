@@ -5,7 +5,7 @@ import { isAble, recordFailed } from '../../src/acts/failed-acts.ts'
 import { isClientGranted } from '../../src/acts/grants.ts'
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isKind } from '../../src/job/catalogue.ts'
-import { FAILED_MOST, FailedParameters } from '../../src/job/system/act.ts'
+import { FAILED_MOST, FailedParameters, failedSubject } from '../../src/job/system/act.ts'
 import { ownerOf } from '../../src/queue/failed/copy.ts'
 import {
   type ClientSeen,
@@ -47,6 +47,7 @@ export const actOnFailed: DoAct = async (db, { person, actor }, { request }, dep
   const { kind } = parameters
   if (!isKind(kind)) return refused('failed_not_found', 'parameters')
   const isMany = 'filter' in parameters
+  if (isMany && subject !== failedSubject(parameters)) return refused('failed_not_found', 'subject')
   const sees = { seen: clientsOf(db, person, deps), now: deps.clock() }
   const found = isMany ? await findMany(parameters, sees, deps) : await findOne(kind, subject, sees, deps)
   if (!isMany && found?.length === 0) return refused('failed_not_found', 'subject')

@@ -48,7 +48,7 @@ function progress(
   const others = ends.filter(({ outcome }) => outcome !== null && outcome !== 'done')
   const bar = html`<progress max="${all}" value="${all - open}" aria-label="Jobs done"></progress>`
   return html`${count(countOf(ends, 'done'))} of ${count(all)} ${DONE[name]}${open > 0 ? bar : undefined}
-${others.map(({ outcome, copies }) => html`<br>Not ${notDone(copies, String(outcome))}`)}`
+${others.map(({ outcome, copies }) => html`<br>Not done: ${notDone(copies, String(outcome))}`)}`
 }
 
 function doneText(ends: readonly pendingActs.EndedCopies[], name: FailedActName): string | undefined {

@@ -23,17 +23,17 @@ export function reasonText(word: WhyNot): string {
   return RETRY_REFUSALS[word]
 }
 
-const STAY: Record<RetryRefusal, string> = {
-  card_data_removed: 'their card data were removed after 15 minutes; submit them again',
-  expired: 'no worker starts them any more, because their envelopes have expired; submit them again',
-  client_revoked: 'their client is revoked',
-  gone: 'somebody else retried or discarded them',
-  in_work: 'the worker that gave them up still had them; try again in a minute',
+const BECAUSE: Record<RetryRefusal, string> = {
+  card_data_removed: 'the card data were removed after 15 minutes; submit again',
+  expired: 'no worker starts an envelope that has expired; submit again',
+  client_revoked: 'the client is revoked',
+  gone: 'somebody else retried or discarded the copy',
+  in_work: 'the worker that gave it up still had the job; try again in a minute',
 }
 
-/** `7 jobs: their card data were removed …`. */
+/** `7 jobs, because the card data were removed …`. */
 export function notDone(n: number, word: string): string {
-  return `${jobs(n)}: ${Object.hasOwn(STAY, word) ? STAY[word as RetryRefusal] : word}`
+  return `${jobs(n)}, because ${Object.hasOwn(BECAUSE, word) ? BECAUSE[word as RetryRefusal] : word}`
 }
 
 const SHORT: Record<WhyNot, string> = {

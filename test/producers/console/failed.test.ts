@@ -199,7 +199,7 @@ describe('an act', () => {
     await fail({ failedAt: Date.now() })
     const list = await get('/failed?kind=report&code=files_away&since=1h')
     const page = await get(hrefOf(list.text, 'Retry all of these'))
-    for (const words of ['Retry 1 job', '1 job: their card data were removed', '--fault files_away', '--until'])
+    for (const words of ['Retry 1 job', '1 job, because the card data were removed', '--fault files_away', '--until'])
       expect(page.text).toContain(words)
     const json = { ...fieldsOf(page.text), reason: 'the folder is back' }
     const begun = await bundle.call('POST', '/failed/all/retry/begin', { cookie: ada.cookie, json })
@@ -254,7 +254,7 @@ describe('an act', () => {
     for (const words of [
       'Under way.',
       '2 of 4 sent again',
-      'Not 1 job: their card data',
+      'Not done: 1 job, because the card data',
       'http-equiv="refresh"',
       'max="4" value="3"',
     ])

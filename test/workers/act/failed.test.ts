@@ -150,6 +150,7 @@ where action = 'failed.retry' and outcome = 'done' and detail->>'proof' like '%'
     await fail()
     expect(await send(admin, act)).toBe('changed_meanwhile')
     expect(await send(admin, one('failed.retry', { id: 'f_none' }))).toBe('failed_not_found')
+    expect(await send(admin, { ...act, subject: 'failed-webhook' })).toBe('failed_not_found')
     expect(await send(admin, { ...act, parameters: { ...act.parameters, kind: 'nothing' } })).toBe('failed_not_found')
     expect([await sent(), (await left()).length]).toEqual([1, 3])
     expect(await rows('select from tokenmill.failed_act where copy_id = $1', third?.id)).toEqual([])
