@@ -7,6 +7,7 @@ import * as actNonces from '../src/store/person/act-nonces.ts'
 import type { Db } from '../src/store/pool.ts'
 import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
+import { actOnFailed } from './act/failed.ts'
 import { recordExport } from './act/list-export.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import type { Deps } from './deps.ts'
@@ -16,6 +17,8 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.pause': actOnBatch,
   'batch.resume': actOnBatch,
   'batch.cancel': actOnBatch,
+  'failed.retry': actOnFailed,
+  'failed.discard': actOnFailed,
 }
 
 export const act: Handler<Act> & Retells = {

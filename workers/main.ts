@@ -1,6 +1,7 @@
 // One worker process: workers for its kinds, the sweep of the outbox, the watch of the clock. Bulk kinds and
 // interactive kinds never share a process. It forks only cells, for jobs whose worker vanished, and processes that make
 // reports.
+import { doFailedActs } from '../src/acts/failed-acts.ts'
 import type { AuditPlace } from '../src/audit/place.ts'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
@@ -139,6 +140,11 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
+  if (kinds.includes('act'))
+    lifetime.onClose(
+      'acts on failed jobs',
+      every(SWEEP_MS, () => doFailedActs(deps, deps.clock), deps),
+    )
   const { ring, signing, installationId, auditPlace: place, log } = opened
   lifetime.onClose('audit', startSequencer({ store, ring, signing, installationId, place, log }))
   // Bulk processes run the loop, too: they have most of a network's rate.

@@ -7,6 +7,9 @@ import { batchRoutes } from './batches/batch.ts'
 import { csvRoutes } from './batches/csv.ts'
 import { listRoutes } from './batches/list.ts'
 import { refusedRoutes } from './batches/refused.ts'
+import { failedActRoutes } from './failed/act.ts'
+import { failedCopyRoutes } from './failed/copy.ts'
+import { failedListRoutes } from './failed/list.ts'
 import { assetRoutes } from './server/assets.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
@@ -22,5 +25,8 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   refusedRoutes,
   csvRoutes,
   batchActRoutes,
+  failedListRoutes,
+  failedCopyRoutes,
+  ...failedActRoutes,
   verdictRoutes,
 ]

@@ -1,7 +1,7 @@
 // Lists the failed set for the person on call: the copies by kind, fault, client and time, who sent them, and whether
 // they can be sent again. The result holds no card data and no envelope.
-import { senderOf, type WhyNot, whyNot } from '../../src/acts/failed.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { senderOf, type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'

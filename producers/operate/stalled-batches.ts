@@ -1,8 +1,8 @@
 // Finds out why batches are stalled: from their rows in the store, from their queue, and from the failed set. It only
 // reads.
-import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/acts/failed.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import { type FailedChunk, queueOf, readStallFacts, whyStalled } from '../../src/store/batch/stall.ts'

@@ -86,6 +86,16 @@ export async function performIn<Done, Word extends string>(
   return { done: decided.done, auditId: await audits.insert(db, auditOf(deed, by, decided.detail)) }
 }
 
+/** Records acts of one action on many subjects, in the transaction that decided them; returns the id of each one's audit row. */
+export function recordAll(
+  db: Db,
+  { action, by }: { action: string; by: By },
+  subjects: readonly { subject: string; detail: Record<string, unknown> }[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = subjects.map(({ subject, detail }) => auditOf({ action, subject }, by, detail))
+  return audits.insertAll(db, { actor: `${by.actor.kind}:${by.actor.id}`, action, rows })
+}
+
 /** Records that a rule refused the act: `why`, a word. Returns the id of the audit row. */
 export function recordRefusal(db: Db, deed: Deed, by: By, why: string): Promise<number> {
   return audits.insert(db, { ...auditOf(deed, by, { why }), outcome: 'refused' })

@@ -84,12 +84,18 @@ export async function failedList(queues: Queues, kind: string, start = 0, end = 
 
 /**
  * Yields each copy once, newest first. Copies hold whole jobs, so only one page is in memory. Going from the newest
- * backwards skips no copy when older ones are removed meanwhile.
+ * backwards skips no copy when older ones are removed meanwhile. `before`: leaves out those that failed at this moment or
+ * later, in ms since the epoch; copies are in about the order in which the jobs failed.
  */
-export async function* failedCopies(queues: Queues, kind: string): AsyncGenerator<FailedJob> {
+export async function* failedCopies(
+  queues: Queues,
+  kind: string,
+  { before }: { before?: number | undefined } = {},
+): AsyncGenerator<FailedJob> {
   const seen = new Set<string>()
   const { waiting } = await queues.depth(queueOf(kind))
-  for (let end = waiting - 1; end >= 0; end -= PAGE) {
+  const count = before === undefined ? waiting : await countBefore(queues, kind, { waiting, before })
+  for (let end = count - 1; end >= 0; end -= PAGE) {
     const page = await failedList(queues, kind, Math.max(0, end - PAGE + 1), end)
     for (const job of page.reverse()) {
       if (seen.has(job.id)) continue
@@ -97,6 +103,22 @@ export async function* failedCopies(queues: Queues, kind: string): AsyncGenerato
       yield job
     }
   }
+}
+
+/** How many of the oldest copies failed before a moment, found by halving. */
+async function countBefore(
+  queues: Queues,
+  kind: string,
+  { waiting, before }: { waiting: number; before: number },
+): Promise<number> {
+  let [low, high] = [0, waiting]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const [job] = await queues.list(queueOf(kind), ['waiting'], middle, middle)
+    if (job && (storedCopyOf(job)?.failedAt ?? job.timestamp) < before) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 export async function failedFind(queues: Queues, kind: string, id: string): Promise<FailedJob | undefined> {

@@ -12,6 +12,7 @@ import * as events from './event/events.ts'
 import * as outbox from './job/outbox.ts'
 import * as receiptKeys from './job/receipt-keys.ts'
 import * as actNonces from './person/act-nonces.ts'
+import * as failedActs from './person/failed-acts.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
@@ -47,6 +48,7 @@ interface Swept {
   confirmations: number
   actNonces: number
   batchSamples: number
+  failedActs: number
   events: number
   untoldEvents: number
 }
@@ -78,6 +80,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     confirmations: await confirmations.expire(store),
     actNonces: await actNonces.eraseOld(store, now - HOUR_MS),
     batchSamples: await inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page)),
+    failedActs: await failedActs.eraseOld(store, now - 2 * DAY_MS),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }

@@ -59,6 +59,7 @@ export const MIGRATIONS = [
   '0065-people',
   '0066-console',
   '0068-batch-samples',
+  '0070-failed-acts',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

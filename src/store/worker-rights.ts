@@ -40,6 +40,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   // Only operators decide where events go; workers deliver them and seal secrets anew.
   endpoint: 'select, update (sealed, seal_version, former_sealed, former_version, slow_until, at_once, disabled_at)',
   event: ALL,
+  failed_act: 'select, insert, update (due_at, tries, outcome), delete',
   guess: ALL,
   installation: 'select, update (reports_made_at)',
   intake: 'select',

@@ -109,6 +109,21 @@ describeEngines('failed jobs', engine => {
     expect(await queues.depth('f-killed')).toMatchObject({ waiting: 1 })
   })
 
+  it('are found from a moment on, without reading those that failed later', async () => {
+    const { queues } = opened
+    const jobs = Array.from({ length: 45 }, (_, i) => ({ id: `j_${i}`, failedAt: 1_000 + i }))
+    for (const { id, failedAt } of jobs)
+      await moveToFailed(queues, 'f-moments', { id, enqueuedAt: 1 }, { ...copyOf('f-moments', id), failedAt })
+    const before = async (moment: number) => {
+      const found: number[] = []
+      for await (const { failedAt } of failedCopies(queues, 'f-moments', { before: moment })) found.push(failedAt)
+      return found
+    }
+    const all = jobs.map(({ failedAt }) => failedAt).reverse()
+    for (const moment of [0, 1_000, 1_001, 1_023, 1_044, 1_045, 9_999])
+      expect(await before(moment)).toEqual(all.filter(failedAt => failedAt < moment))
+  })
+
   it('are not sent again once their card data are gone, and are read newest first, each once', async () => {
     const { queues } = opened
     await fill('f-pages', 45)

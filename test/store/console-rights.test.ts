@@ -52,6 +52,7 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
       'batch_sample',
       'client',
       'cluster',
+      'failed_act',
       'installation',
       'invite',
       'kysely_migration',

@@ -2,7 +2,8 @@
 // words.
 import { type FailedFacts, findFailed } from '../../../producers/operate/failed-set.ts'
 import type { By } from '../../../src/acts/act.ts'
-import { discardFailed, RETRY_REFUSALS, type RetryRefusal, retryFailed } from '../../../src/acts/failed.ts'
+import { discardFailed, retryFailed } from '../../../src/acts/failed.ts'
+import { RETRY_REFUSALS, type RetryRefusal } from '../../../src/queue/failed/copy.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { withSession } from '../../open/open.ts'

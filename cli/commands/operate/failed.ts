@@ -2,11 +2,11 @@
 // data are ever printed.
 import { type FailedFacts, type FailedFilter, findFailed } from '../../../producers/operate/failed-set.ts'
 import type { Sources } from '../../../producers/operate/job-facts.ts'
-import { RETRY_REFUSALS } from '../../../src/acts/failed.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { FAULTS } from '../../../src/errors.ts'
 import { isKind, KINDS } from '../../../src/job/catalogue.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
+import { RETRY_REFUSALS } from '../../../src/queue/failed/copy.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'

@@ -2,14 +2,10 @@
 // decides it again by its own rules; these words only keep a page from offering what would be refused.
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
-import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import type { ActWords } from '../acts/subject.ts'
 import { rows } from '../figures.ts'
 
-interface BatchAct {
-  act: 'batch.pause' | 'batch.resume' | 'batch.cancel'
-  /** On the button, before what it counts. */
-  verb: string
-  roles: readonly string[]
+interface BatchAct extends ActWords {
   states: readonly BatchState[]
   /** What will happen, as sentences. */
   effect: (left: string) => string
@@ -22,6 +18,7 @@ export const BATCH_ACTS = {
     act: 'batch.pause',
     verb: 'Pause',
     roles: ['OPERATOR', 'ADMIN'],
+    isFinal: false,
     states: OPEN,
     effect: left => `Workers stop at this batch: ${left} wait until somebody resumes it. Rows that are done stay done.`,
   },
@@ -29,6 +26,7 @@ export const BATCH_ACTS = {
     act: 'batch.resume',
     verb: 'Resume',
     roles: ['OPERATOR', 'ADMIN'],
+    isFinal: false,
     states: ['PAUSED'],
     effect: left => `Workers go on with this batch: ${left} are worked from now on.`,
   },
@@ -36,6 +34,7 @@ export const BATCH_ACTS = {
     act: 'batch.cancel',
     verb: 'Cancel',
     roles: ['ADMIN'],
+    isFinal: true,
     states: [...OPEN, 'PAUSED'],
     effect: left => `${left} will never be worked. Rows that are done stay done. Nobody can take this back.`,
   },
@@ -45,10 +44,6 @@ export type BatchActName = keyof typeof BATCH_ACTS
 
 export function isBatchAct(name: string): name is BatchActName {
   return Object.hasOwn(BATCH_ACTS, name)
-}
-
-export function mayDo(name: BatchActName, { roles }: Pick<LiveSession, 'roles'>): boolean {
-  return BATCH_ACTS[name].roles.some(role => roles.includes(role))
 }
 
 export function possibleIn(name: BatchActName, batch: SeenBatch, state: BatchState): boolean {

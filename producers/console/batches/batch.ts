@@ -6,6 +6,7 @@ import * as seenSamples from '../../../src/store/console/seen-batch-samples.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
+import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import { chart } from '../chart/chart.ts'
 import { courseOf } from '../chart/course.ts'
@@ -14,7 +15,7 @@ import { command, count, duration, id, moment, rows } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
-import { BATCH_ACTS, type BatchActName, mayDo, possibleIn } from './acts.ts'
+import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { refusedOf } from './counted.ts'
 import { files, outcomes } from './outcomes.ts'
 import { stateMark } from './state-mark.ts'
@@ -120,7 +121,7 @@ export function progress({
 
 function actLinks(batch: seen.SeenBatch, state: BatchState, session: Shown['session']): Html | undefined {
   const names = Object.keys(BATCH_ACTS) as BatchActName[]
-  const possible = names.filter(name => possibleIn(name, batch, state) && mayDo(name, session))
+  const possible = names.filter(name => possibleIn(name, batch, state) && mayDo(BATCH_ACTS[name], session))
   if (possible.length === 0) return undefined
   const link = (name: BatchActName) =>
     html`<li><a class="button" href="${path`/batches/${batch.batchNo}/${name}`}">${BATCH_ACTS[name].verb}…</a></li>`

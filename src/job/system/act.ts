@@ -6,6 +6,7 @@ import { text, uuid } from '../envelope/text.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['failed.retry', 'failed.discard'] as const),
   ...(['person.enrol', 'list.exported'] as const),
 ] as const
 export type ActName = (typeof ACTS)[number]
@@ -66,10 +67,42 @@ export const ExportParameters = z.union([
 ])
 export type ExportParameters = z.infer<typeof ExportParameters>
 
+/** How many copies one act may be about. */
+export const FAILED_MOST = 1_000
+
+const kind = () => z.string().regex(/^[a-z-]{1,32}$/)
+const moment = () => z.int().min(0).max(253_402_300_799_999)
+/** One copy in the failed set: the subject is its id. */
+const OneFailed = z.strictObject({ kind: kind() })
+/**
+ * All copies of the kind that the filter matches and that failed at `up_to` or before. `count`: how many the person saw.
+ * Moments in ms since the epoch.
+ */
+const ManyFailed = z.strictObject({
+  kind: kind(),
+  filter: z.strictObject({
+    code: z
+      .string()
+      .regex(/^[a-z_]{1,40}$/)
+      .exactOptional(),
+    client_id: text(1, 128).exactOptional(),
+    since: moment().exactOptional(),
+  }),
+  count: z.int().min(1).max(FAILED_MOST),
+  up_to: moment(),
+})
+export const FailedParameters = z.union([OneFailed, ManyFailed])
+export type FailedParameters = z.infer<typeof FailedParameters>
+
+/** The subject of an act on many copies: the name of their queue. */
+export const failedSubject = ({ kind }: { kind: string }) => `failed-${kind}`
+
 const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
   'batch.cancel': BatchParameters,
+  'failed.retry': FailedParameters,
+  'failed.discard': FailedParameters,
   'person.enrol': z.strictObject({}),
   'list.exported': ExportParameters,
 }
@@ -78,13 +111,16 @@ const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported'])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
-  /** The batch's id; for `person.enrol` the invite's; for `list.exported` see there. */
+  /**
+   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for
+   * `list.exported` see there.
+   */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** The state that the person saw: `seenOf` of a batch; null for `person.enrol` and `list.exported`. */
+  /** What the person saw: `seenOf` of a batch, `digestOf` of copies in the failed set; null for what has no state. */
   seen: z
     .string()
-    .regex(/^[A-Z]{1,16}( \d{13})?$/)
+    .regex(/^([A-Z]{1,16}( \d{13})?|[A-Za-z0-9_-]{43})$/)
     .nullable(),
   reason: text(1, 500)
     .refine(reason => !holdsPossiblePan(reason), { params: { reason: 'reason_pan' } })

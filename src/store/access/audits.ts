@@ -43,6 +43,31 @@ values ($1, $2, $3, $4::jsonb, $5, $6) returning audit_id`,
   return rows[0]?.audit_id ?? 0
 }
 
+/** Writes a row for each subject, which are all different; returns the id of each one's row. As `insert` else. */
+export async function insertAll(
+  db: Db,
+  {
+    actor,
+    action,
+    rows: wanted,
+  }: Pick<Audit, 'actor' | 'action'> & { rows: readonly Pick<Audit, 'subject' | 'detail'>[] },
+): Promise<ReadonlyMap<string, number>> {
+  await auditChain.assertNearby(db, action)
+  const { rows } = await db.query<{ audit_id: number; subject: string }>({
+    text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome)
+select $1, $2, v.subject, v.detail, $5, 'done'
+from unnest($3::text[], $4::jsonb[]) with ordinality as v(subject, detail, position) order by v.position returning audit_id, subject`,
+    values: [
+      actor,
+      action,
+      wanted.map(({ subject }) => subject),
+      wanted.map(({ detail = {} }) => JSON.stringify(detail)),
+      hostname(),
+    ],
+  })
+  return new Map(rows.map(row => [row.subject, row.audit_id]))
+}
+
 /** A row as its hash covers it. */
 export interface AuditRow {
   auditId: number

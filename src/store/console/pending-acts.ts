@@ -67,6 +67,22 @@ from tokenmill.pending_act where nonce = $1 and request->>'person_id' = $2 and s
   return rows[0]
 }
 
+/** Copies of failed jobs of one act that ended alike. */
+export interface EndedCopies {
+  /** `done`, or why not; null: workers are still doing it. */
+  outcome: string | null
+  copies: number
+}
+
+/** How far workers are with an act on failed jobs. The nonce is known to who sent it. */
+export async function listEnds(db: Db, nonce: string): Promise<EndedCopies[]> {
+  const { rows } = await db.query<EndedCopies>({
+    text: `select outcome, count(*) as copies from tokenmill.failed_act where nonce = $1 group by outcome order by 2 desc, 1`,
+    values: [nonce],
+  })
+  return rows
+}
+
 /** An enrolment that was sent: its nonce is known only to who sent it. */
 export async function findSentEnrolment(db: Db, nonce: string): Promise<SentAct | undefined> {
   const { rows } = await db.query<SentAct>({

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { invitePerson } from '../../../src/acts/person.ts'
 import type { PersonRole } from '../../../src/store/person/persons.ts'
 import { describeChromium, openBrowser } from '../../examples/chromium.ts'
+import { failCopy, KIND } from '../../workers/act/failed-copies.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from './bundle.ts'
 
 /** A browser of one person, with an authenticator that verifies its user. */
@@ -162,6 +163,32 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
     await olga.context.close()
   })
 
+  it('retries failed jobs with a touch, and shows that workers have done it', async () => {
+    const { credentials, queues } = bundle.installation
+    const copies = await Promise.all([1, 2, 3].map(() => failCopy(queues, { credentials })))
+    const { page } = ada
+    await page.goto(`${bundle.origin}/failed`)
+    await page.getByLabel('Kind').selectOption(KIND)
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('link', { name: 'Retry all of these…' }).click()
+    await page.getByLabel(/^Why\?/).fill('the folder is back')
+    await page.getByRole('button', { name: 'Retry 3 jobs' }).click()
+    await page.waitForURL('**/acts/*')
+    await page.getByText('3 jobs sent again').waitFor()
+    expect((await queues.depth(KIND)).waiting).toBe(3)
+    const one = await failCopy(queues, { credentials })
+    await page.goto(`${bundle.origin}/failed/${KIND}/${one.id}/discard`)
+    await page.getByLabel(/^Why\?/).fill('not needed')
+    await page.getByRole('button', { name: 'Discard 1 job' }).click()
+    await page.getByText('1 job discarded').waitFor()
+    const rows = await bundle.rows<{ action: string; credential: string }>(
+      `select action, detail->>'credential' as credential from tokenmill.audit where subject = any ($1) order by audit_id`,
+      [[...copies, one].map(({ id }) => id)],
+    )
+    expect(rows.map(({ action }) => action)).toEqual([...copies.map(() => 'failed.retry'), 'failed.discard'])
+    expect(new Set(rows.map(({ credential }) => credential)).size).toBe(1)
+  })
+
   it('refuses an act whose batch changed after it was shown', async () => {
     const no = await bundle.addBatch({ batchId: 'changes' })
     const { page } = ada
@@ -266,16 +293,14 @@ select $1, now() - make_interval(mins => 60 - n), n * 15000000, n * 1000000, cas
 from generate_series(0, 60) as n`,
       [no],
     )
+    const { credentials, queues } = bundle.installation
+    const { id } = await failCopy(queues, { credentials, reference: 'x'.repeat(64), jti: 'x'.repeat(64) })
+    const failed = ['/failed', `/failed/${KIND}/${id}`, `/failed/all/retry?kind=${KIND}`]
     const { page } = ada
     for (const width of [1_440, 960, 768, 375]) {
       await page.setViewportSize({ width, height: 800 })
-      for (const path of [
-        '/batches',
-        `/batches/${no}`,
-        `/batches/${no}/refused`,
-        `/batches/${no}/cancel`,
-        '/sessions',
-      ]) {
+      const own = ['/batches', `/batches/${no}`, `/batches/${no}/refused`, `/batches/${no}/cancel`, '/sessions']
+      for (const path of [...own, ...failed]) {
         await page.goto(`${bundle.origin}${path}`)
         expect(await sideways(page), `${path} at ${width}`).toBe(0)
       }

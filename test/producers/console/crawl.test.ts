@@ -71,6 +71,7 @@ describe('a person of one entity', () => {
       '/batches?state=open',
       `/batches?after=4-${theirs}`,
       `/batches?order=newest&after=0-${NONE}`,
+      ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
     ]
     const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
     const pages = await Promise.all([...paths, ...own].map(path => bundle.call('GET', path, { cookie })))

@@ -45,6 +45,9 @@ describe('a request', () => {
   it('without a session leads to the sign-in, and from there to the page that was asked for', async () => {
     const page = await bundle.call('GET', `/batches/${batchNo}`)
     expect(page).toMatchObject({ status: 303, headers: { location: `/sign-in?to=%2Fbatches%2F${batchNo}` } })
+    const failed = `/failed/report/f_${'A'.repeat(43)}/retry`
+    for (const path of ['/failed', failed])
+      expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
     for (const to of ['//evil.example', 'https://evil.example', '/\\evil.example', '/batches/1?x=javascript:'])
       expect((await bundle.call('GET', `/sign-in?to=${encodeURIComponent(to)}`)).text).toContain('name="to" value="/"')
     expect((await bundle.call('POST', `/batches/${batchNo}/pause`, { form: { seen: 'RUNNING' } })).status).toBe(401)
@@ -71,6 +74,7 @@ describe('a request', () => {
       '/welcome',
       '/sign-out',
       '/sessions/end-all',
+      ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', '/failed/all/discard?kind=report'],
     ]
     for (const path of [...paths, ...['pause', 'resume', 'cancel'].map(act => `/batches/${batchNo}/${act}`)])
       await bundle.call('GET', path, { cookie })

@@ -35,6 +35,12 @@ export interface ActBench {
   ask(request: Act, jti?: string): Promise<Result>
   /** The request of an act on a batch, as the person sees the batch now. */
   about(member: Pick<Member, 'personId'>, act: Act['act'], batch: Batch, odd?: Partial<Unproved>): Promise<Unproved>
+  /** The request of an act on anything. */
+  on(
+    member: Pick<Member, 'personId'>,
+    act: Pick<Unproved, 'act' | 'subject' | 'parameters' | 'seen'>,
+    odd?: Partial<Unproved>,
+  ): Unproved
   /** Signs the request with the person's passkey. */
   touch(member: Member, request: Unproved, odd?: Oddity): Act
   /** Invites a person and enrols a passkey. */
@@ -96,16 +102,13 @@ export async function openActBench(installation: Installation): Promise<ActBench
       const { status, error } = await bench.ask(request, jti)
       return status === 'SUCCEEDED' ? 'DONE' : (Object.values(error?.details ?? {})[0]?.code ?? 'no reason')
     },
-    async about({ personId }, act, batch, odd = {}) {
-      return {
-        ...{
-          act,
-          subject: batch.batchId,
-          parameters: { client_id: batch.clientId },
-          seen: seenOf(await bench.find(batch)),
-        },
-        ...{ reason: 'a test', person_id: personId, nonce: nonce(), expires_at: expiresAt(), ...odd },
-      }
+    on: ({ personId }, act, odd = {}) => ({
+      ...{ ...act, reason: 'a test', person_id: personId, nonce: nonce(), expires_at: expiresAt(), ...odd },
+    }),
+    async about(member, act, batch, odd = {}) {
+      const { batchId: subject, clientId } = batch
+      const parameters = { client_id: clientId }
+      return bench.on(member, { act, subject, parameters, seen: seenOf(await bench.find(batch)) }, odd)
     },
     touch({ authenticator }, request, odd) {
       return { ...request, proof: authenticator.get(challengeOf(request, installationId), odd) }

@@ -1,0 +1,90 @@
+// What a kind of subject brings for the pages of its acts: how one is found with the person's sight, what is shown of it,
+// and what the passkey signs. The page, its form and the way to a worker are the same for all (act-page.ts, act-routes.ts).
+import type { ActName } from '../../../src/job/system/act.ts'
+import type { SentAct } from '../../../src/store/console/pending-acts.ts'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import type { Html, Path } from '../html.ts'
+import type { Page } from '../server/page.ts'
+import type { Intended } from './request.ts'
+
+/** An act, as words. A worker decides it again by its own rules; these only keep a page from offering what would be refused. */
+export interface ActWords {
+  act: ActName
+  /** On the button, before what it counts: `Pause`. */
+  verb: string
+  roles: readonly string[]
+  /** Nobody can take it back. */
+  isFinal: boolean
+}
+
+/** How a request names an act and its subject: by the path, and by the query of the page or the fields of its form. */
+export interface Asked {
+  params: Readonly<Record<string, string>>
+  given: Readonly<Record<string, unknown>>
+}
+
+/** An act on a subject as it is now. */
+export interface ShownAct {
+  words: ActWords
+  /** The page, and the target of its form. */
+  to: Path
+  back: { to: Path; text: string }
+  /** What identifies the subject and says how it is. */
+  shown: Html
+  /** What the act counts: `41,200 rows`. */
+  counted: string
+  /** What will happen; undefined: nothing, and `instead` says why. */
+  effect: string | undefined
+  instead: string
+  /** What the person saw, as a worker compares it. */
+  seen: string
+  /** Fields of the form by which the subject is found again. */
+  fields: Readonly<Record<string, string>>
+  /** The command that does the same. */
+  command: Html
+}
+
+/** What is signed of an act, beside its person, its reason and what the person saw. */
+export interface SignedAct extends Pick<Intended, 'subject' | 'parameters'> {
+  words: ActWords
+  /** The batch that it is about. */
+  batchNo: number | null
+}
+
+/** What the functions of a kind of subject get. */
+export interface Asking {
+  deps: ConsoleDeps
+  session: LiveSession
+  asked: Asked
+}
+
+/** Both functions resolve with undefined for what isn't there, and for what isn't the person's to see. */
+export interface ActSubject {
+  /** The path of the pages: `/batches/:no/:act`. */
+  route: string
+  at: NonNullable<Page['at']>
+  /** What it is done to: `a batch`. */
+  noun: string
+  show(asking: Asking): Promise<ShownAct | undefined>
+  sign(asking: Asking): Promise<SignedAct | undefined>
+}
+
+export function mayDo({ roles }: Pick<ActWords, 'roles'>, person: Pick<LiveSession, 'roles'>): boolean {
+  return roles.some(role => person.roles.includes(role))
+}
+
+/** An act that was sent, as the page of its verdict describes it. */
+export interface SentDescription {
+  title: string
+  at: NonNullable<Page['at']>
+  /** What it was done to, and how that is now. */
+  facts: readonly (readonly [string, Html])[]
+  back: Html
+  /** It is recorded, and workers are still doing it. */
+  goesOn?: boolean
+  /** What was done, if there is more to say than that. */
+  done?: string | undefined
+}
+
+export type DescribeSent = (sent: { deps: ConsoleDeps; session: LiveSession; act: SentAct }) => Promise<SentDescription>

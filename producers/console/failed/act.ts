@@ -1,0 +1,176 @@
+// Acts on failed jobs: on one, and on all that a filter matches.
+import { FAILED_MOST, failedSubject } from '../../../src/job/system/act.ts'
+import type { WhyNot } from '../../../src/queue/failed/copy.ts'
+import { digestOf, type SelectedCopy, SKEW_MS, selectCopies } from '../../../src/queue/failed/selection.ts'
+import { actRoutes } from '../acts/act-routes.ts'
+import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
+import { command, count, moment } from '../figures.ts'
+import { type Html, html, path } from '../html.ts'
+import { FAILED_ACTS, type FailedActName, isFailedAct } from './acts.ts'
+import { copyOf } from './copy.ts'
+import { type Filter, fixed, listPath, optionsOf, readFilter, readMoment, sinceOf, writeMoment } from './filter.ts'
+import { clientOf, copyFilterOf, copyPath } from './list.ts'
+import { clientsOf, type ListedCopy } from './set.ts'
+import { faultText, jobs, notDone, reasonText } from './words.ts'
+
+/** How long the page of an act counts at most, in ms. */
+const COUNT_MS = 5_000
+
+const ONE: ActSubject = {
+  route: '/failed/:kind/:id/:act',
+  at: 'failed',
+  noun: 'a failed job',
+
+  async show(asking) {
+    const found = await findOne(asking)
+    if (!found) return undefined
+    const { copy, act } = found
+    const { kind, id, whyNot } = copy
+    return {
+      words: FAILED_ACTS[act],
+      to: path`/failed/${kind}/${id}/${act}`,
+      back: { to: copyPath(copy), text: 'Back to the job' },
+      shown: html`<p>${kind}, <code>${copy.code}</code> ${faultText(copy.code)} Failed ${moment(copy.failedAt)} UTC, of ${clientOf(copy)}.</p>`,
+      counted: jobs(1),
+      effect: act === 'discard' || whyNot === undefined ? EFFECTS[act]('This job') : undefined,
+      instead: whyNot === undefined ? '' : `It can not be sent again: ${reasonText(whyNot)}.`,
+      seen: digestOf([copy]),
+      fields: {},
+      command: command('tokenmill', 'failed', act, id, ...REASONED[act]),
+    }
+  },
+
+  async sign(asking) {
+    const found = await findOne(asking)
+    if (!found) return undefined
+    const { copy, act } = found
+    return { words: FAILED_ACTS[act], subject: copy.id, parameters: { kind: copy.kind }, batchNo: null }
+  },
+}
+
+/** The command needs a reason where nobody can take the act back. */
+const REASONED: Record<FailedActName, string[]> = { retry: [], discard: ['--reason', 'TEXT'] }
+
+const EFFECTS: Record<FailedActName, (what: string) => string> = {
+  retry: what =>
+    `${what}: back on the queue, and worked as if sent anew. What was done before is not done twice. The sender gets the answer.`,
+  discard: what =>
+    `${what}: the copy is deleted, and can not be sent again from here. Nobody can take this back. The sender was answered 500 when it failed, and may send it anew.`,
+}
+
+async function findOne(asking: Asking): Promise<{ copy: ListedCopy; act: FailedActName } | undefined> {
+  const { deps, session, asked } = asking
+  const { act = '' } = asked.params
+  const copy = isFailedAct(act) ? await copyOf(deps, session, asked.params) : undefined
+  return copy && isFailedAct(act) ? { copy, act } : undefined
+}
+
+const MANY: ActSubject = {
+  route: '/failed/all/:act',
+  at: 'failed',
+  noun: 'failed jobs',
+
+  async show({ deps, session, asked }) {
+    const { act = '' } = asked.params
+    const now = deps.clock()
+    const filter = fixed(readFilter(asked.given), now)
+    if (!isFailedAct(act) || filter.kind === undefined) return undefined
+    // Jobs that failed just now may still be on their way here, and would change the number.
+    const upTo = now - SKEW_MS
+    const { kind } = filter
+    const selected = await selectCopies(
+      deps.queues,
+      { ...copyFilterOf(filter, now), kind, upTo },
+      { seen: clientsOf(deps, session), now, most: FAILED_MOST, lookMs: COUNT_MS },
+    )
+    return shownMany({ filter, act, upTo, now }, selected)
+  },
+
+  async sign({ deps, session, asked }) {
+    const { act = '' } = asked.params
+    const { given } = asked
+    const filter = readFilter(given)
+    const { kind, code, clientId } = filter
+    const [n, upTo] = [Number(given['count']), readMoment(String(given['up_to']))]
+    if (!isFailedAct(act) || kind === undefined || upTo === undefined) return undefined
+    if (!(Number.isInteger(n) && n >= 1 && n <= FAILED_MOST)) return undefined
+    if (clientId !== undefined && (await clientsOf(deps, session)(clientId)) === undefined) return undefined
+    const since = sinceOf(filter, 0)
+    const parameters = {
+      kind,
+      filter: {
+        ...(code !== undefined && { code }),
+        ...(clientId !== undefined && { client_id: clientId }),
+        ...(since !== undefined && { since }),
+      },
+      count: n,
+      up_to: upTo,
+    }
+    return { words: FAILED_ACTS[act], subject: failedSubject({ kind }), parameters, batchNo: null }
+  },
+}
+
+interface Many {
+  filter: Filter
+  act: FailedActName
+  upTo: number
+  now: number
+}
+
+function shownMany({ filter, act, upTo, now }: Many, selected: readonly SelectedCopy[] | undefined): ShownAct {
+  const { kind = '', code, clientId, since } = filter
+  const able = selected?.filter(({ whyNot }) => act === 'discard' || whyNot === undefined) ?? []
+  const set = { kind, ...(code && { code }), ...(clientId && { client: clientId }), ...(since && { since }) }
+  const what = `${jobs(able.length)}`
+  return {
+    words: FAILED_ACTS[act],
+    to: path`/failed/all/${act}`,
+    back: { to: listPath(filter), text: 'Back to the list' },
+    shown: html`${described(filter, upTo)}${selected && stays(selected, act)}`,
+    counted: what,
+    effect: able.length === 0 ? undefined : `${EFFECTS[act](what)} Jobs that fail later are not touched.`,
+    instead: insteadOf(selected),
+    seen: digestOf(selected ?? []),
+    fields: { ...set, count: String(selected?.length ?? 0), up_to: writeMoment(upTo) },
+    command: command(
+      'tokenmill',
+      'failed',
+      act,
+      ...optionsOf(filter, now),
+      '--until',
+      new Date(upTo + 1).toISOString(),
+      ...REASONED[act],
+    ),
+  }
+}
+
+/** Which jobs, in the words of the filter. */
+function described(filter: Filter, upTo: number): Html {
+  const since = sinceOf(filter, 0)
+  const { kind = '', code, clientId } = filter
+  return html`<dl class="facts">
+<div><dt>Kind</dt><dd>${kind}</dd></div>
+<div><dt>Fault</dt><dd>${code === undefined ? 'any' : html`<code>${code}</code> ${faultText(code)}`}</dd></div>
+<div><dt>Client</dt><dd>${clientId === undefined ? 'any' : html`<code>${clientId}</code>`}</dd></div>
+<div><dt>Failed</dt><dd>${since === undefined ? undefined : html`from ${moment(since)} `}up to ${moment(upTo)} UTC</dd></div>
+</dl>`
+}
+
+/** Those that can't be sent again, counted by why. */
+function stays(selected: readonly SelectedCopy[], act: FailedActName): Html | undefined {
+  if (act === 'discard') return undefined
+  const words = [...new Set(selected.map(({ whyNot }) => whyNot))].filter(word => word !== undefined)
+  if (words.length === 0) return undefined
+  const n = (word: WhyNot) => selected.filter(({ whyNot }) => whyNot === word).length
+  return html`<p>These can not be sent again, and stay:</p>
+<ul>${words.map(word => html`<li>${notDone(n(word), word)}</li>`)}</ul>`
+}
+
+function insteadOf(selected: readonly SelectedCopy[] | undefined): string {
+  if (selected === undefined)
+    return `There are more than ${jobs(FAILED_MOST)}, or more than can be counted here. One act is about ${count(FAILED_MOST)} at most: choose a fault, a client or a shorter time, or use the command.`
+  if (selected.length === 0) return 'No such job failed up to this moment. Those of the last seconds are counted soon.'
+  return 'None of these can be sent again.'
+}
+
+export const failedActRoutes = [actRoutes(MANY), actRoutes(ONE)]

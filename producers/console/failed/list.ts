@@ -1,0 +1,119 @@
+// The page of the jobs that failed for good and that a person may see, newest first.
+import type { CopyFilter } from '../../../src/queue/failed/selection.ts'
+import * as seenClients from '../../../src/store/console/seen-clients.ts'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
+import { mayDo } from '../acts/subject.ts'
+import type { ConsoleApp } from '../app.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import { command, count, id, moment } from '../figures.ts'
+import { type Html, html, path } from '../html.ts'
+import { sessionOf } from '../server/guard.ts'
+import { framed, sendPage, when } from '../server/page.ts'
+import { FAILED_ACTS, type FailedActName } from './acts.ts'
+import {
+  allPath,
+  type Filter,
+  filterForm,
+  isFiltered,
+  listPath,
+  optionsOf,
+  readFilter,
+  readMoment,
+  sinceOf,
+  writeMoment,
+} from './filter.ts'
+import { type ListedCopy, type Looked, look, type Place } from './set.ts'
+import { faultText, sendable } from './words.ts'
+
+const LISTED = 50
+/** How many clients the filter offers. */
+const CLIENTS = 200
+
+export function failedListRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  app.get<{ Querystring: Record<string, unknown> }>('/failed', async (request, reply) => {
+    const session = sessionOf(request)
+    const filter = readFilter(request.query)
+    const before = readPlace(request.query['before'])
+    const now = deps.clock()
+    const [looked, clients] = await Promise.all([
+      look(deps, session, copyFilterOf(filter, now), { before, limit: LISTED }),
+      seenClients.list(sightOf(session.entities), deps.store, { limit: CLIENTS }),
+    ])
+    const content = html`<h1>Failed</h1>
+<p>Jobs that failed for good. Their senders were answered 500. A copy of each waits here for seven days.</p>
+${filterForm(filter, clients)}
+${looked.listed.length === 0 ? emptyList(filter, looked, before !== undefined) : html`${actLinks(filter, session)}${table(looked.listed)}`}
+<p class="pages">${pages(filter, looked, before !== undefined)}</p>
+<p class="same">The same on the command line: ${command('tokenmill', 'failed', 'list', ...optionsOf(filter, now))}</p>`
+    return sendPage(reply, 200, framed(deps, { title: 'Failed', session, at: 'failed', content }))
+  })
+}
+
+export function copyFilterOf(filter: Filter, now: number): CopyFilter & Pick<Filter, 'kind'> {
+  const { kind, code, clientId } = filter
+  return { kind, code, clientId, since: sinceOf(filter, now) }
+}
+
+/** `first`, or the moment and the id of the last copy of the page before. */
+function readPlace(before: unknown): Place | undefined {
+  const [, moment = '', id = ''] = /^([0-9a-z]+)\.(f_[\w-]{43})?$/.exec(typeof before === 'string' ? before : '') ?? []
+  const failedAt = readMoment(moment)
+  return failedAt === undefined ? undefined : { failedAt, id }
+}
+
+function pages(filter: Filter, { next, lookedTo }: Looked, isLater: boolean): Html {
+  const to = next && listPath(filter, `${writeMoment(next.failedAt)}.${next.id}`)
+  return html`${when(isLater, html`<a href="${listPath(filter)}">Newest</a> `)}${
+    lookedTo === undefined
+      ? undefined
+      : html`Older ones than ${moment(lookedTo)} were not looked at, because that takes long. `
+  }${to && html`<a href="${to}">${lookedTo === undefined ? 'Older' : 'Look further'}</a>`}`
+}
+
+function emptyList(filter: Filter, { lookedTo }: Looked, isLater: boolean): Html {
+  if (lookedTo !== undefined) return html`<p class="empty">None so far.</p>`
+  if (isLater) return html`<p class="empty">No older failed jobs.</p>`
+  if (isFiltered(filter))
+    return html`<div class="empty"><p>No failed job that is yours to see is like this. Others may be: <a href="/failed">show all</a>.</p></div>`
+  return html`<div class="empty"><p>A job that failed for good leaves a copy here, which can be sent again. There is none that is yours to see: nothing needs you.</p>
+<p>What has become of a job says ${command('tokenmill', 'explain', 'JTI')}</p></div>`
+}
+
+/** For all that the filter matches; of one kind, because each kind has a queue of its own. */
+function actLinks(filter: Filter, session: Pick<LiveSession, 'roles'>): Html | undefined {
+  const names = (Object.keys(FAILED_ACTS) as FailedActName[]).filter(name => mayDo(FAILED_ACTS[name], session))
+  if (names.length === 0) return undefined
+  if (filter.kind === undefined)
+    return html`<p class="muted">Choose a kind to ${names.map(name => FAILED_ACTS[name].verb.toLowerCase()).join(' or ')} many at once.</p>`
+  const link = (name: FailedActName) =>
+    html`<li><a class="button" href="${allPath(name, filter)}">${FAILED_ACTS[name].verb} all of these…</a></li>`
+  return html`<ul class="acts">${names.map(link)}</ul>`
+}
+
+function table(copies: readonly ListedCopy[]): Html {
+  return html`<table class="failed">
+<thead><tr><th scope="col">Job</th><th scope="col">Why it failed</th><th scope="col">Client</th><th scope="col" class="figure">Attempts</th><th scope="col">Can be sent again</th><th scope="col">Failed (UTC)</th></tr></thead>
+<tbody>${copies.map(tableRow)}</tbody>
+</table>`
+}
+
+function tableRow(copy: ListedCopy): Html {
+  return html`<tr>
+<td class="main"><a href="${copyPath(copy)}">${copy.kind}</a></td>
+<td class="why"><code>${copy.code}</code> <span class="muted">${faultText(copy.code)}</span></td>
+<td class="client">${clientOf(copy)}</td>
+<td class="figure attempts">${count(copy.attempt)}</td>
+<td class="again">${sendable(copy.whyNot)}</td>
+<td class="at">${moment(copy.failedAt)}</td>
+</tr>`
+}
+
+export function copyPath({ kind, id }: Pick<ListedCopy, 'kind' | 'id'>) {
+  return path`/failed/${kind}/${id}`
+}
+
+export function clientOf({ clientId, clientName }: Pick<ListedCopy, 'clientId' | 'clientName'>): Html {
+  if (clientId === undefined) return html`<span class="muted">not said</span>`
+  return clientName === undefined ? id(clientId) : html`${clientName}`
+}

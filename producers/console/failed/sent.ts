@@ -1,0 +1,57 @@
+// An act on failed jobs that was sent, and how far workers are with it.
+
+import { isKind } from '../../../src/job/catalogue.ts'
+import { FailedParameters } from '../../../src/job/system/act.ts'
+import * as pendingActs from '../../../src/store/console/pending-acts.ts'
+import type { DescribeSent } from '../acts/subject.ts'
+import { count, id, moment } from '../figures.ts'
+import { type Html, html } from '../html.ts'
+import { FAILED_ACTS, type FailedActName } from './acts.ts'
+import { listPath } from './filter.ts'
+import { jobs, notDone } from './words.ts'
+
+export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request } }) => {
+  const parameters = FailedParameters.parse(request['parameters'])
+  const { kind } = parameters
+  const isMany = 'filter' in parameters
+  const name: FailedActName = request['act'] === FAILED_ACTS.retry.act ? 'retry' : 'discard'
+  const ends = await pendingActs.listEnds(deps.store, nonce)
+  const all = ends.reduce((sum, { copies }) => sum + copies, 0)
+  const open = countOf(ends, null)
+  return {
+    title: `${FAILED_ACTS[name].verb} ${isMany ? 'failed jobs' : 'a failed job'}`,
+    at: 'failed',
+    facts: [
+      ['Kind', html`${kind}`],
+      isMany
+        ? ['Which', html`${jobs(parameters.count)} that failed up to ${moment(parameters.up_to)} UTC`]
+        : ['Copy', id(String(request['subject']))],
+      ...(all === 0 ? [] : ([['So far', progress(ends, { all, open, name })]] as const)),
+    ],
+    back: html`<a href="${listPath({ kind: isKind(kind) ? kind : undefined, code: undefined, clientId: undefined, since: undefined })}">Failed jobs of this kind</a>`,
+    goesOn: open > 0,
+    done: doneText(ends, name),
+  }
+}
+
+const DONE: Record<FailedActName, string> = { retry: 'sent again', discard: 'discarded' }
+
+function countOf(ends: readonly pendingActs.EndedCopies[], outcome: string | null): number {
+  return ends.find(end => end.outcome === outcome)?.copies ?? 0
+}
+
+/** `38 of 41 sent again; 3 stay: …`. */
+function progress(
+  ends: readonly pendingActs.EndedCopies[],
+  { all, open, name }: { all: number; open: number; name: FailedActName },
+): Html {
+  const others = ends.filter(({ outcome }) => outcome !== null && outcome !== 'done')
+  const bar = html`<progress max="${all}" value="${all - open}" aria-label="Jobs done"></progress>`
+  return html`${count(countOf(ends, 'done'))} of ${count(all)} ${DONE[name]}${open > 0 ? bar : undefined}
+${others.map(({ outcome, copies }) => html`<br>Not done: ${notDone(copies, String(outcome))}`)}`
+}
+
+function doneText(ends: readonly pendingActs.EndedCopies[], name: FailedActName): string | undefined {
+  if (ends.length === 0) return undefined
+  return `${jobs(countOf(ends, 'done'))} ${DONE[name]}. The audit has a row of each.`
+}

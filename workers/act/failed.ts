@@ -1,0 +1,114 @@
+// An act of a person on copies in the failed set: whether the person may do it, and whether the copies are still exactly those that
+// the person saw. Then it is recorded, and workers do it after the commit (src/acts/failed-acts.ts).
+import { performIn, recordRefusal } from '../../src/acts/act.ts'
+import { isAble, recordFailed } from '../../src/acts/failed-acts.ts'
+import { isClientGranted } from '../../src/acts/grants.ts'
+import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import { isKind } from '../../src/job/catalogue.ts'
+import { FAILED_MOST, FailedParameters, failedSubject } from '../../src/job/system/act.ts'
+import { ownerOf } from '../../src/queue/failed/copy.ts'
+import {
+  type ClientSeen,
+  type CopyClient,
+  digestOf,
+  remembering,
+  type SelectedCopy,
+  selectCopies,
+  selectedOf,
+} from '../../src/queue/failed/selection.ts'
+import { failedFind } from '../../src/queue/failed.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { FailedAction } from '../../src/store/person/failed-acts.ts'
+import type { Person, PersonRole } from '../../src/store/person/persons.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { Deps } from '../deps.ts'
+import type { DoAct } from './prove.ts'
+
+const ROLES: Record<FailedAction, readonly PersonRole[]> = {
+  'failed.retry': ['OPERATOR', 'ADMIN'],
+  'failed.discard': ['ADMIN'],
+}
+/** A worker looks for longer than the console did before it showed the act. */
+const LOOK_MS = 20_000
+
+const isFailedAction = (name: string): name is FailedAction => Object.hasOwn(ROLES, name)
+
+export const actOnFailed: DoAct = async (db, { person, actor }, { request }, deps) => {
+  const { act, subject, seen, reason, nonce } = request
+  const by = { actor, reason: reason ?? undefined }
+  const deed = { action: act, subject }
+  const refused = async (word: Reason, field: string): Promise<Refusal> => {
+    await recordRefusal(db, deed, by, word)
+    return refuse(word, `body.${field}`)
+  }
+  if (!isFailedAction(act) || !ROLES[act].some(role => person.roles.includes(role)))
+    return refused('act_forbidden', 'act')
+  const parameters = FailedParameters.parse(request.parameters)
+  const { kind } = parameters
+  if (!isKind(kind)) return refused('failed_not_found', 'parameters')
+  const isMany = 'filter' in parameters
+  if (isMany && subject !== failedSubject(parameters)) return refused('failed_not_found', 'subject')
+  const sees = { seen: clientsOf(db, person, deps), now: deps.clock() }
+  const found = isMany ? await findMany(parameters, sees, deps) : await findOne(kind, subject, sees, deps)
+  if (!isMany && found?.length === 0) return refused('failed_not_found', 'subject')
+  if (!found || digestOf(found) !== seen || (isMany && found.length !== parameters.count))
+    return refused('changed_meanwhile', 'seen')
+  if (!found.some(copy => isAble(copy, act))) return refused('act_state', 'act')
+  const record = () => recordFailed(db, { nonce, action: act, kind, copies: found.toReversed() }, by)
+  if (!isMany) return { auditId: (await record()).get(subject) ?? 0 }
+  // The whole has a row of its own, before those of its copies.
+  const { filter, count, up_to } = parameters
+  const whole = await performIn(db, deed, by, async () => ({
+    done: undefined,
+    detail: { kind, filter, count, up_to, ids_sha256: seen },
+  }))
+  await record()
+  return { auditId: whole.auditId }
+}
+
+interface Sees {
+  seen: ClientSeen<CopyClient>
+  now: number
+}
+
+/** Undefined: there are more than the person can have seen. */
+function findMany(
+  { kind, filter, count, up_to: upTo }: Extract<FailedParameters, { count: number }>,
+  sees: Sees,
+  { queues }: Pick<Deps, 'queues'>,
+): Promise<SelectedCopy[] | undefined> {
+  const { code, client_id: clientId, since } = filter
+  const bounds = { ...sees, most: Math.min(count, FAILED_MOST), lookMs: LOOK_MS }
+  return selectCopies(queues, { kind, code, clientId, since, upTo }, bounds)
+}
+
+/** Empty: there is none, or it is not the person's to see. */
+async function findOne(
+  kind: string,
+  id: string,
+  { seen, now }: Sees,
+  { queues }: Pick<Deps, 'queues'>,
+): Promise<SelectedCopy[]> {
+  const copy = await failedFind(queues, kind, id)
+  const client = copy && (await seen(ownerOf(copy)))
+  return copy && client ? [selectedOf(copy, client, now)] : []
+}
+
+/** Whose copies the person meets: for some entities only those of clients that act for no other entity. */
+function clientsOf(db: Db, { entities }: Person, { ring, onUngranted }: Deps): ClientSeen<CopyClient> {
+  const find = async (clientId: string): Promise<CopyClient | undefined> => {
+    const client = await clients.find(db, clientId)
+    if (!client) return undefined
+    const isRevoked = client.revokedAt !== null
+    if (entities === null) return { isRevoked }
+    // A revoked row has no code.
+    if (!isRevoked && !isClientGranted(ring, client)) {
+      onUngranted('client', clientId)
+      return undefined
+    }
+    const isTheirs =
+      !client.system && client.entities.length > 0 && client.entities.every(one => entities.includes(one))
+    return isTheirs ? { isRevoked } : undefined
+  }
+  return remembering(find, { seesAll: entities === null })
+}
