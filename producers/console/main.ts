@@ -29,7 +29,7 @@ import { type Site, siteOf } from './site.ts'
 
 export interface Opened {
   config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort'>
-  settings: Pick<ConsoleSettings, 'port' | 'origin'>
+  settings: Pick<ConsoleSettings, 'port' | 'origin' | 'environment'>
   installationId: string
   isEmbedded: boolean
   log: Logger
@@ -70,6 +70,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
   await sender.ready
   const deps: ConsoleDeps = {
     name: config.audience,
+    environment: settings.environment ?? (opened.isEmbedded ? 'LOCAL' : undefined),
     installationId: opened.installationId,
     isEmbedded: opened.isEmbedded,
     site: () => site,

@@ -113,13 +113,13 @@ async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: s
   }
 }
 
-function waitingPage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>): Html {
+function waitingPage(deps: Pick<ConsoleDeps, 'name' | 'environment'>): Html {
   const content = html`<h1>Welcome</h1>
 <p role="status">No worker has answered yet. This page asks again by itself.</p>`
   return framed(deps, { title: 'Welcome', session: null, isWaiting: true, content })
 }
 
-function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, wrong?: string): Html {
+function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'environment'>, wrong?: string): Html {
   const content = html`<h1>Welcome</h1>
 ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert">${wrong}</p>`}
 <p>This link lets you into the console of <strong>${deps.name}</strong>. An invite ends with a passkey: your device keeps it, and you prove with it who you are and what you decide. The link works once.</p>

@@ -38,6 +38,7 @@ describeChromium('the link of `start`', () => {
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/batches')
+    expect(await page.textContent('.environment')).toBe('LOCAL')
     expect(sent.some(text => text.includes('lookup'))).toBe(true)
     expect(sent.join()).not.toContain(link.slice(link.indexOf('#') + 1))
     await page.goto(link)
