@@ -25,6 +25,7 @@ const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] =
 ]
 
 const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
+const COPY = html`<script type="module" src="/copy.js"></script>`
 const AGAIN = html`<meta http-equiv="refresh" content="2">`
 
 type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
@@ -56,6 +57,7 @@ ${session ? personIn(session) : undefined}
 ${session ? html`<nav class="rail" aria-label="Pages"><ul>${RAIL.map(entry)}</ul></nav>` : undefined}
 <main id="content" tabindex="-1">${content}</main>
 ${when(usesPasskey, SCRIPT)}
+${when(session !== null, COPY)}
 </body>
 </html>
 `

@@ -258,6 +258,42 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
     expect(await page.evaluate('window.pwned')).toBeUndefined()
   })
 
+  it('copies an id as a whole, by keyboard, and says so', async () => {
+    const batchId = `2026-11-23-${'x'.repeat(40)}-end`
+    const no = await bundle.addBatch({ batchId })
+    const { page, context } = ada
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: bundle.origin })
+    await page.goto(`${bundle.origin}/batches/${no}`)
+    expect(await page.textContent('h1')).not.toContain('Copy')
+    const button = page.getByRole('button', { name: `Copy ${batchId}` }).first()
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await page.locator('.copy-said', { hasText: 'Copied' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(batchId)
+    // In a list the button shows only in the row that has the focus.
+    await page.goto(`${bundle.origin}/batches`)
+    const inRow = page.getByRole('row').filter({ hasText: '-end' }).locator('button.copy').first()
+    expect(await inRow.isVisible()).toBe(false)
+    await page.getByRole('link', { name: /-end$/ }).first().focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.locator('.copy-said', { hasText: 'Copied' }).waitFor()
+    await context.clearPermissions()
+  })
+
+  it('shows no button that copies without scripts', async () => {
+    const no = await bundle.addBatch()
+    const context = await browser.newContext({ javaScriptEnabled: false })
+    await context.addCookies(
+      (await ada.context.cookies()).map(({ name, value }) => ({ name, value, url: bundle.origin })),
+    )
+    const page = await context.newPage()
+    await page.goto(`${bundle.origin}/batches/${no}`)
+    expect(await page.locator('code.id').count()).toBeGreaterThan(0)
+    expect(await page.locator('button.copy').count()).toBe(0)
+    await context.close()
+  })
+
   it('scrolls sideways on no screen, light or dark', async () => {
     const no = await bundle.addBatch({ batchId: 'x'.repeat(64), rowsDone: 900_000_000, extentRows: 1_234_567_890 })
     const { page } = ada
