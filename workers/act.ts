@@ -7,6 +7,7 @@ import * as actNonces from '../src/store/person/act-nonces.ts'
 import type { Db } from '../src/store/pool.ts'
 import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
+import { addPasskey, removePasskey } from './act/passkeys.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import type { Deps } from './deps.ts'
 import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
@@ -15,6 +16,8 @@ const DO: Record<Exclude<ActName, 'person.enrol'>, DoAct> = {
   'batch.pause': actOnBatch,
   'batch.resume': actOnBatch,
   'batch.cancel': actOnBatch,
+  'passkey.add': addPasskey,
+  'passkey.remove': removePasskey,
 }
 
 export const act: Handler<Act> & Retells = {

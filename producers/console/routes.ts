@@ -6,6 +6,7 @@ import { batchActRoutes } from './batches/act.ts'
 import { batchRoutes } from './batches/batch.ts'
 import { listRoutes } from './batches/list.ts'
 import { assetRoutes } from './server/assets.ts'
+import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
 import { welcomeRoutes } from './session/welcome.ts'
@@ -15,6 +16,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   signInRoutes,
   welcomeRoutes,
   sessionRoutes,
+  passkeyRoutes,
   listRoutes,
   batchRoutes,
   batchActRoutes,

@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 
-export const ACTS = ['batch.pause', 'batch.resume', 'batch.cancel', 'person.enrol'] as const
+export const ACTS = [
+  ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['person.enrol', 'passkey.add', 'passkey.remove'] as const),
+] as const
 export type ActName = (typeof ACTS)[number]
 
 /** How far ahead `expires_at` may lie, in seconds. */
@@ -41,19 +44,27 @@ export type Enrolment = z.infer<typeof Enrolment>
 
 /** A batch's id is unique for each client only. */
 export const BatchParameters = z.strictObject({ client_id: z.string().regex(/^c[a-z0-9]{25}$/) })
+/** A new passkey, as its authenticator made it for `creationChallengeOf` the request. */
+export const NewPasskeyParameters = Enrolment.omit({ signature: true })
+/** A passkey of the person. */
+export const PasskeyParameters = z.strictObject({ credential_id: credentialId() })
 const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
   'batch.cancel': BatchParameters,
   'person.enrol': z.strictObject({}),
+  'passkey.add': NewPasskeyParameters,
+  'passkey.remove': PasskeyParameters,
 }
+/** Acts on what nobody has seen change: an invite, or one's own passkeys. */
+const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'passkey.add', 'passkey.remove'])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
-  /** The batch's id; for `person.enrol` the invite's. */
+  /** The batch's id; for `person.enrol` the invite's; for passkeys the id of the person, who is the one who acts. */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** The state that the person saw: `seenOf` of a batch; null for `person.enrol`. */
+  /** The state that the person saw: `seenOf` of a batch; else null. */
   seen: z
     .string()
     .regex(/^[A-Z]{1,16}( \d{13})?$/)
@@ -74,8 +85,8 @@ const Fields = z.strictObject({
 export const Act = Fields.superRefine(({ act, parameters, seen }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
-  // Nobody has seen an invite, and everybody who acts on a batch has seen the batch.
-  if ((seen === null) !== (act === 'person.enrol')) isWrong('seen')
+  // Everybody who acts on a batch has seen the batch.
+  if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
 })
 export type Act = z.infer<typeof Act>
 

@@ -60,6 +60,8 @@ describe('a person of one entity', () => {
       '/',
       '/batches',
       '/sessions',
+      '/passkeys',
+      '/passkeys/add',
       '/sign-in',
       '/welcome',
       '/acts/nonce',
