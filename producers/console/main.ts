@@ -62,7 +62,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
   let site = siteOf(settings.origin ?? `http://localhost:${settings.port}`)
   if (await signingIn.areAllElsewhere(store, site.rpId))
     throw new ConfigError(
-      `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or invite people anew`,
+      `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or end them with \`tokenmill person rp-changed\``,
     )
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const sender = openSender({ queues, signingKey, trusted, audience: config.audience, clock, log })

@@ -151,7 +151,7 @@ async function listPage(deps: Shown, session: Session): Promise<Html> {
   const table = html`<table class="passkeys"><thead><tr><th scope="col">Passkey</th><th scope="col">Added (UTC)</th><th scope="col">For</th><th scope="col">End</th></tr></thead>
 <tbody>${own.map(row)}</tbody></table>
 <p class="acts"><a class="button" href="/passkeys/add">Add a passkey…</a></p>
-<p class="same">With a second passkey, on another device, you are not locked out when you lose one. If you lose all, an administrator invites you anew: ${command('tokenmill', 'person', 'invite', session.name, '--roles', session.roles.join(','))}</p>`
+<p class="same">With a second passkey, on another device, you are not locked out when you lose one. If you lose all, an administrator gives you a new link: ${command('tokenmill', 'person', 'link', session.name)}</p>`
   const content = html`<p class="up"><a href="/sessions">Your sessions</a></p>
 <h1>Your passkeys</h1>
 ${session.isLocal ? html`<p class="empty">${LOCAL}</p>` : table}`

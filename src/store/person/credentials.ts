@@ -107,3 +107,13 @@ where person_id = $1 and revoked_at is null`,
   })
   return count
 }
+
+/** Revokes the passkeys that are bound to a domain, and removes their codes. Returns how many there were. */
+export async function revokeAllFor(db: Db, rpId: string): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
+where rp_id = $1 and revoked_at is null`,
+    values: [rpId],
+  })
+  return count
+}
