@@ -19,6 +19,8 @@ it('takes a short word as the environment, and shows it in capitals', () => {
   expect(read('EU-West 2')).toBe('EU-WEST 2')
   expect(read('A')).toBe('A')
   expect(readConsoleSettings({}).environment).toBeUndefined()
+  // As docker-compose.yml gives it, if nobody chose a word.
+  expect(read('')).toBeUndefined()
   for (const wrong of ['seventeen letters', ' TEST', 'TEST ', 'TEST\n', '<b>', 'ＰＲＯＤ', 'PRODUCTION!'])
     expect(() => read(wrong), JSON.stringify(wrong)).toThrow('TOKENMILL_ENVIRONMENT: must be a word of at most 16')
 })
