@@ -14,7 +14,7 @@ COPY cli cli
 COPY src src
 COPY producers producers
 COPY workers workers
-RUN install -d -o node -g node -m 0700 /data /keys /logins
+RUN install -d -o node -g node -m 0700 /data /keys /logins /console
 ENV NODE_ENV=production TOKENMILL_DATA_DIR=/data
 USER node
 ENTRYPOINT ["node", "bin/tokenmill.mjs"]

@@ -9,6 +9,7 @@ import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
 import { actOnFailed } from './act/failed.ts'
 import { recordExport } from './act/list-export.ts'
+import { addPasskey, removePasskey } from './act/passkeys.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import type { Deps } from './deps.ts'
 import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
@@ -19,6 +20,8 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.cancel': actOnBatch,
   'failed.retry': actOnFailed,
   'failed.discard': actOnFailed,
+  'passkey.add': addPasskey,
+  'passkey.remove': removePasskey,
 }
 
 export const act: Handler<Act> & Retells = {

@@ -32,10 +32,8 @@ async function ensure(session: Session, purpose: logins.LoginPurpose, options: O
   if (config.databaseUrl === undefined)
     throw new ConfigError('DATABASE_URL: must be set; the embedded PostgreSQL has one user for all roles')
   const { store } = await openCommandStore(session)
-  const known = await installation.find(store)
-  if (!known)
-    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
-  const login = await logins.find(store, purpose, known.installationId)
+  const { installationId } = await installation.get(store)
+  const login = await logins.find(store, purpose, installationId)
   const path = resolve(options.out)
   const told = { login: login.name, file: path }
   if (!options.rotate && (await isUpToDate(session, login, path))) return print(terminal, options, told, 'up to date')

@@ -1,13 +1,16 @@
 // Opens what a command needs and closes it in reverse order: settings, the database (the operator's or the embedded
 // one), the store, the keys, the queues. What the command does is decided elsewhere.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Tls } from '../../producers/http/listen.ts'
 import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
 import { Fault } from '../../src/errors.ts'
+import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import { type Lifetime, onSignal, openLifetime } from '../../src/lifetime.ts'
 import { describeError, type Logger, openLog } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openPostgres, openRedis } from '../../src/queue/open.ts'
+import * as logins from '../../src/store/access/logins.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { openQueuePool } from '../../src/store/queue-pool.ts'
@@ -20,6 +23,8 @@ import { EXIT } from '../exit.ts'
 import { say, type Terminal } from '../terminal.ts'
 import { findKeks, KekAway } from './kek.ts'
 import { ringSource, unopenedTo } from './key-ring.ts'
+import { readSystemKey } from './system-clients.ts'
+import { readTls } from './tls.ts'
 import { upgrade } from './upgrade.ts'
 
 /** How long workers may take to finish the jobs in flight; after that their supervisor kills them. */
@@ -171,9 +176,7 @@ async function awaitKeys(session: Session, opened: OpenedStore): Promise<OpenedK
  * key.
  */
 async function openKeys({ config, log }: Session, { store, database }: OpenedStore): Promise<OpenedKeys> {
-  const known = await installation.find(store)
-  if (!known)
-    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
+  const known = await installation.get(store)
   const keks = await findKeks(config, database.embedded, known)
   const ring = await openLiveRing(keks, ringSource(store), unopenedTo(log))
   return { installationId: known.installationId, keks, ring }
@@ -199,4 +202,62 @@ export async function openQueues(session: Session, database: Database | undefine
   const queues = await openPostgres(pool, options)
   lifetime.onClose('queues', () => queues.close())
   return queues
+}
+
+/** Opens the queues as `openQueues` does. Throws `ConfigError` if they belong to another installation. */
+export async function openOwnQueues(
+  session: Session,
+  { database, installationId }: { database: Database; installationId: string },
+  workers: number,
+): Promise<Queues> {
+  const queues = await openQueues(session, database, workers)
+  if ((await queues.claimInstallation(installationId)) !== installationId)
+    throw new ConfigError(
+      'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
+    )
+  return queues
+}
+
+/** An HTTP role that works with a database role of its own and holds no key-encryption key. */
+export interface KeylessRole {
+  name: 'gateway' | 'console'
+  /** The most connections to the store. */
+  connectionsMax: number
+  /** The time limit of each statement, in ms. */
+  statementMsMax: number
+}
+
+export interface OpenedKeyless extends OpenedStore {
+  installationId: string
+  signingKey: SigningKey
+  tls: Tls | undefined
+}
+
+/**
+ * Opens what such a role begins with: its certificate, its signing key, and the store as its database role. It warns of a
+ * database user who can read sealed cards. Throws `ConfigError` if the certificate, the key's file, or the schema isn't
+ * what this release needs.
+ */
+export async function openKeyless(session: Session, role: KeylessRole): Promise<OpenedKeyless> {
+  const { config, log, lifetime } = session
+  const { name, connectionsMax, statementMsMax } = role
+  const database = await openDatabase(session)
+  if (database.embedded) await upgrade({ config, database, tell: tellOf(session) })
+  const tls = await readTls(config.tls)
+  const signingKey = await readSystemKey(config.dataDir, name)
+  const store = openStore(database.url, {
+    log,
+    connectionsMax,
+    role: `tokenmill_${name}`,
+    statementMsMax,
+    application: `tokenmill ${name}`,
+  })
+  lifetime.onClose('store', () => store.close())
+  await assertSchema(store)
+  if (!database.embedded && (await logins.seesCards(store)))
+    log.warn(
+      `the database user of this ${name} can read sealed cards; \`tokenmill schema login ${name}\` makes one that can not`,
+    )
+  const { installationId } = await installation.get(store)
+  return { database, store, installationId, signingKey, tls }
 }

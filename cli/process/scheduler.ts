@@ -12,6 +12,7 @@ import { openOwnOps, portOf } from '../../src/ops.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import * as installation from '../../src/store/installation.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
@@ -53,8 +54,7 @@ export async function startSchedule(
 ): Promise<void> {
   const signingKey = await readSystemKey(config.dataDir, 'scheduler')
   const own = await clients.find(opened.store, 'scheduler')
-  if (!own)
-    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
+  if (!own) throw new ConfigError(installation.INCOMPLETE)
   const schedule = openSchedule({
     ...opened,
     signingKey,

@@ -1,6 +1,5 @@
 // The entry of a worker process, forked by its supervisor: opens the vault and the queues, then works.
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from '../../src/config.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
@@ -18,7 +17,7 @@ import { findAuditPlace } from '../open/audit-place.ts'
 import { watchSigning } from '../open/installation-key.ts'
 import { watchKeks } from '../open/kek-watch.ts'
 import { followKeys } from '../open/key-ring.ts'
-import { openQueues, openSession, openVault, type Session } from '../open/open.ts'
+import { openOwnQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { findSystemKey } from '../open/system-clients.ts'
 import { openTracing } from '../open/tracing.ts'
 import { processTerminal } from '../terminal.ts'
@@ -86,13 +85,7 @@ export async function openWorker(
   const vault = await openVault(session, STORE_CONNECTIONS[worker.role])
   const sealed = config.schemeFile === undefined ? SEALED : SEALED_FOR_PROVIDERS
   await followKeys({ ring: vault.ring, log, lifetime }, sealed, followMs)
-  const queues = await openQueues(session, vault.database, kindsOf(worker.role).length + OWN_RESULTS)
-  const claimed = await queues.claimInstallation(vault.installationId)
-  if (claimed !== vault.installationId) {
-    throw new ConfigError(
-      'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
-    )
-  }
+  const queues = await openOwnQueues(session, vault, kindsOf(worker.role).length + OWN_RESULTS)
   const signing = await watchSigning(session, vault)
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
   const provedKeks = worker.cell ? () => [] : await watchKeks(vault, openKekMetrics(registry), session, watchMs)

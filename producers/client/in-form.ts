@@ -33,6 +33,10 @@ export async function formByFeature(feature: Feature, deps: FileRunDeps): Promis
  * form: the refused one took no effect. So a run that is wrong about the form finds the right one, for example while
  * the queue still holds a job of an earlier run in the other form. If the second chunk is also refused as one of
  * another form, the first refusal is returned.
+ *
+ * A chunk that was on the queue twice may be done by one worker, and its repeat be refused by an older worker that doesn't
+ * know the form. Then the chunk in the other form is refused as a repeat of other content, and the chunk is sent once more in
+ * the first form: a worker that knows it answers from the receipt.
  */
 export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Promise<Result>): Promise<Result> {
   const first = form.now
@@ -40,21 +44,29 @@ export async function sendInForm(form: RecordForm, send: (form: BlockForm) => Pr
   const other = first === 'rows' ? 'columns' : 'rows'
   const again = !form.isFixed && isOfOtherForm(result) ? await send(other) : undefined
   form.isSettled = true
-  if (!again || isOfOtherForm(again)) return result
-  form.now = other
-  return again
+  if (!again) return result
+  if (!isOfOtherForm(again)) {
+    form.now = other
+    return again
+  }
+  if (!isOfOlderWorker(result) || !isRepeat(again)) return result
+  const third = await send(first)
+  return isOfOtherForm(third) ? result : third
 }
 
-/**
- * Whether the refusal may be due to the form: the chunk was done in the other form, the batch has the other form, or a
- * worker of an older release counted the lines or doesn't know the member `columns`.
- */
-function isOfOtherForm({ error }: Result): boolean {
-  const code = (field: string) => error?.details?.[field]?.code
-  return (
-    code('body.jti') === 'jti_reused' ||
-    code('body.request.batch_id') === 'batch_layout' ||
-    code('body.request.block') === 'block_records' ||
-    code('body.columns') === 'field_unknown'
-  )
+const codeOf = ({ error }: Result, field: string) => error?.details?.[field]?.code
+
+/** Whether a receipt has other content than the chunk: it was done in the other form, or is another chunk. */
+function isRepeat(result: Result): boolean {
+  return codeOf(result, 'body.jti') === 'jti_reused'
+}
+
+/** Whether a worker of an older release refused the chunk: it counted the lines, or doesn't know the member `columns`. */
+function isOfOlderWorker(result: Result): boolean {
+  return codeOf(result, 'body.request.block') === 'block_records' || codeOf(result, 'body.columns') === 'field_unknown'
+}
+
+/** Whether the refusal may be due to the form: the chunk was done in the other form, or the batch has the other form. */
+function isOfOtherForm(result: Result): boolean {
+  return isRepeat(result) || isOfOlderWorker(result) || codeOf(result, 'body.request.batch_id') === 'batch_layout'
 }

@@ -11,6 +11,8 @@ import type { Site } from './site.ts'
 export interface ConsoleDeps {
   /** The installation's name, which every page shows. */
   name: string
+  /** The word beside it, in capitals: which of several installations this is. */
+  environment?: string | undefined
   installationId: string
   /** The store is the embedded PostgreSQL: `start` prints a link that signs in, and its sessions act without a touch. */
   isEmbedded: boolean

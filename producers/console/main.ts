@@ -29,7 +29,7 @@ import { type Site, siteOf } from './site.ts'
 
 export interface Opened {
   config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort'>
-  settings: Pick<ConsoleSettings, 'port' | 'origin'>
+  settings: Pick<ConsoleSettings, 'port' | 'origin' | 'environment'>
   installationId: string
   isEmbedded: boolean
   log: Logger
@@ -62,7 +62,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
   let site = siteOf(settings.origin ?? `http://localhost:${settings.port}`)
   if (await signingIn.areAllElsewhere(store, site.rpId))
     throw new ConfigError(
-      `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or invite people anew`,
+      `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or end them with \`tokenmill person rp-changed\``,
     )
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const sender = openSender({ queues, signingKey, trusted, audience: config.audience, clock, log })
@@ -70,6 +70,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
   await sender.ready
   const deps: ConsoleDeps = {
     name: config.audience,
+    environment: settings.environment ?? (opened.isEmbedded ? 'LOCAL' : undefined),
     installationId: opened.installationId,
     isEmbedded: opened.isEmbedded,
     site: () => site,

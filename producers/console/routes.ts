@@ -11,6 +11,7 @@ import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
 import { assetRoutes } from './server/assets.ts'
+import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
 import { welcomeRoutes } from './session/welcome.ts'
@@ -20,6 +21,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   signInRoutes,
   welcomeRoutes,
   sessionRoutes,
+  passkeyRoutes,
   listRoutes,
   batchRoutes,
   refusedRoutes,

@@ -9,6 +9,10 @@ const Environment = z.object({
     .string()
     .regex(/^(postgres(ql)?:\/\/|\s*\w+\s*=)/, 'must start with postgres:// or postgresql://')
     .optional(),
+  TOKENMILL_ENVIRONMENT: z
+    .string()
+    .regex(/^[A-Za-z0-9](?:[A-Za-z0-9 _-]{0,14}[A-Za-z0-9])?$/, 'must be a word of at most 16 letters and digits')
+    .optional(),
 })
 
 export interface ConsoleSettings {
@@ -17,6 +21,8 @@ export interface ConsoleSettings {
   origin: string | undefined
   /** A secret. Unset: `DATABASE_URL`. */
   databaseUrl: string | undefined
+  /** The word in the bar of every page, for example `PRODUCTION`. Unset: none, or `LOCAL` on the embedded engine. */
+  environment?: string | undefined
 }
 
 /** Throws `ConfigError` that names the first bad setting. */
@@ -26,5 +32,6 @@ export function readConsoleSettings(env: NodeJS.ProcessEnv): ConsoleSettings {
     port: e.TOKENMILL_CONSOLE_PORT,
     origin: e.TOKENMILL_CONSOLE_ORIGIN,
     databaseUrl: e.TOKENMILL_CONSOLE_DATABASE_URL,
+    environment: e.TOKENMILL_ENVIRONMENT?.toUpperCase(),
   }
 }

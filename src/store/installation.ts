@@ -1,5 +1,6 @@
 // The row of the installation that owns this store: its name, the key-encryption key (KEK) that wraps its keys, and
 // whether some process makes reports.
+import { ConfigError } from '../config.ts'
 import type { Db } from './pool.ts'
 
 interface Installation {
@@ -15,6 +16,16 @@ export async function find(db: Db): Promise<Installation | undefined> {
   })
   const row = rows[0]
   return row && { installationId: row.installation_id, kekId: row.kek_id, createdAt: row.created_at }
+}
+
+/** What a database says whose schema is there and whose rows aren't. */
+export const INCOMPLETE = 'DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`'
+
+/** The row. Throws `ConfigError` if there is none yet. */
+export async function get(db: Db): Promise<Installation> {
+  const known = await find(db)
+  if (!known) throw new ConfigError(INCOMPLETE)
+  return known
 }
 
 /** Inserts the row. False if there is one, which stays as it is. */

@@ -9,9 +9,7 @@ import { portOf } from '../../src/ops.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-/** The roles of docker-compose.yml; the console isn't among them. */
-const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
-const ALL_ROLES = [...ROLES, 'console'] as const
+const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers', 'console'] as const
 
 describe('docker-compose.yml', () => {
   const compose = read('docker-compose.yml')
@@ -24,7 +22,17 @@ describe('docker-compose.yml', () => {
 
   it('lets no service write to its own root or hold a capability that it doesn’t need', () => {
     expect([...services.keys()].sort()).toEqual(
-      [...ROLES, 'gateway-login', 'grafana', 'postgres', 'prometheus', 'redis', 'upgrade', 'worker-login'].sort(),
+      [
+        ...ROLES,
+        'console-login',
+        'gateway-login',
+        'grafana',
+        'postgres',
+        'prometheus',
+        'redis',
+        'upgrade',
+        'worker-login',
+      ].sort(),
     )
     for (const [name, text] of services) expect(text, name).toMatch(/<<: \*(hardened|tokenmill|working|with-kek)\n/)
     expect(compose).toMatch(/&hardened\n {2}read_only: true\n {2}cap_drop: \[ALL\]\n/)
@@ -36,12 +44,21 @@ describe('docker-compose.yml', () => {
     expect(holders).toEqual(['upgrade', 'workers', 'three-ds'])
   })
 
+  it('gives the console its own files only, and everybody the same origin', () => {
+    const text = services.get('console') ?? ''
+    expect([...text.matchAll(/- ([a-z]+:\/\S+)/g)].map(([, volume]) => volume)).toEqual(['console:/console:ro'])
+    expect(text).toContain('secrets: [queue.env]\n')
+    expect(text).not.toMatch(/kek|store\.env|logins/)
+    expect(compose.match(/TOKENMILL_CONSOLE_ORIGIN/g)).toHaveLength(1)
+    expect(/x-tokenmill:[\s\S]*?\n\n/.exec(compose)?.[0]).toContain('TOKENMILL_CONSOLE_ORIGIN')
+  })
+
   it('asks for health at the ports that roles have', () => {
-    for (const role of ['workers', 'scheduler'] as const)
+    for (const role of ['workers', 'scheduler', 'console'] as const)
       expect(services.get(role)).toContain(`http://127.0.0.1:${portOf(role, undefined)}/readyz`)
     const targets = ROLES.map(role => `"${role}:${portOf(role, undefined)}"`).join(', ')
     expect(read('ops/compose/prometheus.yml')).toContain(`targets: [${targets}]`)
-    for (const role of ALL_ROLES)
+    for (const role of ROLES)
       expect(read('ops/prometheus/prometheus.yml')).toContain(`127.0.0.1:${portOf(role, undefined)} # ${role}\n`)
   })
 })
@@ -80,8 +97,19 @@ describe('make-secrets.sh', () => {
   })
 })
 
+describe('nginx.conf', () => {
+  const conf = read('ops/proxy/nginx.conf')
+
+  it('holds nothing back of the console’s live path, and passes on the host that the browser named', () => {
+    const site = conf.slice(conf.indexOf('server_name console.example.com'))
+    expect(site).toContain('proxy_set_header Host $host;')
+    expect(/location \/live \{[\s\S]*?\}/.exec(site)?.[0]).toContain('proxy_buffering off;')
+    expect(conf.match(/\{/g)?.length).toBe(conf.match(/\}/g)?.length)
+  })
+})
+
 describe('the units of systemd', () => {
-  it.each(ALL_ROLES)('start %s, and don’t start it again with a wrong setting', role => {
+  it.each(ROLES)('start %s, and don’t start it again with a wrong setting', role => {
     const unit = read(`ops/systemd/tokenmill-${role}.service`)
     expect(unit).toContain(`ExecStart=/usr/bin/node bin/tokenmill.mjs ${role}\n`)
     expect(unit).toContain('RestartPreventExitStatus=64 78\n')

@@ -81,9 +81,12 @@ async function addPerson(
   return undefined
 }
 
-/** The invite names the person, so the console can give its passkey to nobody else. */
+/**
+ * The invite names the person, so the console can give its passkey to nobody else. A passkey that is added at the same moment is
+ * revoked with the others: the invite may be there because one of them was stolen.
+ */
 async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Refusal | undefined> {
-  const person = personId === invite.personId ? await persons.hold(db, personId) : undefined
+  const person = personId === invite.personId ? await persons.lock(db, personId) : undefined
   if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.person_id')
   await credentials.revokeAllOf(db, personId)
   return undefined

@@ -3,7 +3,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { perform } from '../../../src/acts/act.ts'
-import { ConfigError } from '../../../src/config.ts'
 import * as installation from '../../../src/store/installation.ts'
 import { readKekFile } from '../../../src/vault/kek/file.ts'
 import { joinShares, splitKey } from '../../../src/vault/shares/key-shares.ts'
@@ -29,7 +28,7 @@ export function backup(terminal: Terminal, options: Options): Promise<void> {
   return withSession(terminal, async session => {
     await makeFolder(options.out)
     const { store, database } = await openCommandStore(session)
-    const { kekId, path } = await findKekFile(session, database.embedded, await installation.find(store))
+    const { kekId, path } = await findKekFile(session, database.embedded, await installation.get(store))
     const deed = { action: 'kek.backup', subject: kekId }
     const by = await byOf(deed, options, store)
     const shares = await splitKey(await readKekFile(path), { threshold, of })
@@ -63,10 +62,8 @@ async function makeFolder(path: string): Promise<void> {
 async function findKekFile(
   { config }: Session,
   embedded: boolean,
-  known: { kekId: string } | undefined,
+  known: { kekId: string },
 ): Promise<{ kekId: string; path: string }> {
-  if (!known)
-    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
   const { current } = await findKeks(config, embedded, known)
   const path = await findKekPath(config, embedded, current.id)
   if (path === undefined)

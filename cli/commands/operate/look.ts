@@ -1,7 +1,6 @@
 // Opens the servers that `status` and `doctor` check, each at its first use, whether or not others answer. No schema is
 // upgraded or refused, and a server that hangs doesn't hold up the command.
 import type { Check } from '../../../producers/operate/check.ts'
-import { ConfigError } from '../../../src/config.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
@@ -45,8 +44,7 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
   const queues = once(() => openQueues(session, database))
   const openKeys = async () => {
     const db = await store()
-    const known = await installation.find(db)
-    if (!known) throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete')
+    const known = await installation.get(db)
     const keks = await findKeks(session.config, database.embedded, known).catch(throwAway)
     const ring = await openKeyRing(keks, await dataKeys.findAll(db))
     await openInstallationKey(db, openPrivateHalves(ring, keks))

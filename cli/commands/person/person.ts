@@ -1,14 +1,18 @@
-// `tokenmill person`: invites people to the console, lists them and revokes them. The acts are in src/acts/person.ts.
+// `tokenmill person`: invites people to the console, lists them and revokes them. The acts are in src/acts/person.ts and
+// src/acts/former-domain.ts.
+import { FORGET_DOMAIN, type ForgetRefusal, forgetDomain } from '../../../src/acts/former-domain.ts'
 import { isPasskeyLive, isPersonLive } from '../../../src/acts/grants.ts'
 import {
   INVITE,
   type InviteRefusal,
   invitePerson,
+  type NewPerson,
   REVOKE,
   type RevokeRefusal,
   revokePerson,
 } from '../../../src/acts/person.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { ConfigError } from '../../../src/config.ts'
 import * as credentials from '../../../src/store/person/credentials.ts'
 import type { Person, PersonRole } from '../../../src/store/person/persons.ts'
 import * as persons from '../../../src/store/person/persons.ts'
@@ -16,7 +20,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { readRelyingParty } from '../../../src/vault/passkey/relying-party.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
-import { openVault, withSession } from '../../open/open.ts'
+import { type OpenedVault, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { moment, print, say, type Terminal, table } from '../../terminal.ts'
 
@@ -42,22 +46,83 @@ interface InviteOptions extends ActOptions {
 
 export function invite(terminal: Terminal, name: string, { roles, entity, ...options }: InviteOptions): Promise<void> {
   return withSession(terminal, async session => {
-    const { origin, rpId } = readRelyingParty(terminal.env)
     const vault = await openVault(session)
-    const by = await byOf({ action: INVITE, subject: name }, options, vault.store, vault.ring)
     const entities = entity ? [...new Set(entity)] : null
-    const ended = await invitePerson({ ...vault, rpId }, { name, roles, entities }, by, systemClock())
-    if ('refused' in ended) throw new Stop(NOT_INVITED[ended.refused])
-    const { inviteId, secret, expiresAt, personId } = ended.done
-    const link = `${origin}/welcome#${secret}`
-    print(
-      terminal,
-      options,
-      { invite_id: inviteId, name, roles, entities, person_id: personId, link, expires_at: moment(expiresAt) },
-      link,
-    )
-    say(terminal, `It is shown this once, works once, and ends at ${moment(expiresAt)}. Hand it to ${name} alone.`)
+    showLink(terminal, options, await makeLink(terminal, vault, { name, roles, entities }, options))
   })
+}
+
+/** A new link for somebody who is known here: the passkey that it ends in replaces all others. */
+export function link(terminal: Terminal, word: string, options: ActOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const vault = await openVault(session)
+    const { name, roles, entities, revokedAt } = await findPerson(vault.store, word)
+    if (revokedAt !== null) throw new Stop('This person was revoked; `tokenmill person invite` makes a new one.')
+    showLink(terminal, options, await makeLink(terminal, vault, { name, roles, entities }, options))
+  })
+}
+
+interface DomainOptions extends ActOptions {
+  from: string
+}
+
+/** Prints a link for every administrator who has no passkey any more, and names the other people. */
+export function rpChanged(terminal: Terminal, { from, ...options }: DomainOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    // Its default would be another domain than that of the console's host, whose passkeys then would go.
+    if (!terminal.env['TOKENMILL_CONSOLE_ORIGIN'])
+      throw new ConfigError('TOKENMILL_CONSOLE_ORIGIN: must be set to the new origin on this host')
+    const { rpId } = readRelyingParty(terminal.env)
+    const vault = await openVault(session)
+    const by = await byOf({ action: FORGET_DOMAIN, subject: from }, options, vault.store, vault.ring)
+    const ended = await forgetDomain({ ...vault, rpId }, from, by)
+    if ('refused' in ended) throw new Stop(notForgotten(ended.refused, from, rpId))
+    const { passkeys, locked } = ended.done
+    const admins = locked.filter(({ roles }) => roles.includes('ADMIN'))
+    const links: Linked[] = []
+    for (const admin of admins) links.push(await makeLink(terminal, vault, admin, options))
+    const others = locked.filter(person => !admins.includes(person)).map(({ name }) => name)
+    const lines = links.map(({ name, expires_at: until, link: url }) => `${name}   until ${until}   ${url}`)
+    print(terminal, options, { passkeys, domain: rpId, links, others }, lines.join('\n'))
+    const told = others.length > 0 ? ` Each of these needs a new one by \`person link\`: ${others.join(', ')}.` : ''
+    say(terminal, `${passkeys} passkeys for ${from} are revoked. A link is shown this once, and works once.${told}`)
+  })
+}
+
+const notForgotten = (refusal: ForgetRefusal, from: string, rpId: string) =>
+  refusal === 'current'
+    ? `${rpId} is the domain of the console now, by TOKENMILL_CONSOLE_ORIGIN: set the new origin on this host first.`
+    : `No live passkey is bound to ${from}; nothing was changed.`
+
+interface Linked {
+  invite_id: string
+  name: string
+  roles: PersonRole[]
+  entities: string[] | null
+  person_id: string | null
+  link: string
+  expires_at: string
+}
+
+async function makeLink(
+  terminal: Pick<Terminal, 'env'>,
+  vault: OpenedVault,
+  { name, roles, entities }: NewPerson,
+  options: OperatorOptions,
+): Promise<Linked> {
+  const { origin, rpId } = readRelyingParty(terminal.env)
+  const by = await byOf({ action: INVITE, subject: name }, options, vault.store, vault.ring)
+  const ended = await invitePerson({ ...vault, rpId }, { name, roles, entities }, by, systemClock())
+  if ('refused' in ended) throw new Stop(NOT_INVITED[ended.refused])
+  const { inviteId, secret, expiresAt, personId } = ended.done
+  const url = `${origin}/welcome#${secret}`
+  const whose = { invite_id: inviteId, name, roles, entities, person_id: personId }
+  return { ...whose, link: url, expires_at: moment(expiresAt) }
+}
+
+function showLink(terminal: Terminal, options: JsonOption, linked: Linked): void {
+  print(terminal, options, linked, linked.link)
+  say(terminal, `It is shown this once, works once, and ends at ${linked.expires_at}. Hand it to ${linked.name} alone.`)
 }
 
 export function list(terminal: Terminal, options: JsonOption): Promise<void> {

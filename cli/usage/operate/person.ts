@@ -20,6 +20,18 @@ export function person(family: Command, terminal: Terminal): void {
       collect(readUuid),
     )
   withActor(invite).action(async (name, options) => (await load()).invite(terminal, name, options))
+  const link = addCommand(
+    family,
+    'link <person>',
+    'prints a new link, once, for a person who lost all passkeys: the new one replaces them',
+  )
+  withActor(link).action(async (word, options) => (await load()).link(terminal, word, options))
+  const rpChanged = addCommand(
+    family,
+    'rp-changed',
+    'after a change of the console’s domain: revokes the passkeys of the former one, and prints links for administrators',
+  ).requiredOption('--from <domain>', 'the former domain, such as console.example.com')
+  withActor(rpChanged).action(async options => (await load()).rpChanged(terminal, options))
   addCommand(family, 'list', 'lists people, their roles and passkeys').action(async options =>
     (await load()).list(terminal, options),
   )

@@ -1,9 +1,7 @@
 // Sends acts to a worker and waits for its answers, which come on a results queue of this process. It decides nothing: the
 // worker checks the person, the proof and the act, whatever was checked here before.
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
-import { resultsQueue } from '../../../src/job/catalogue.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -12,8 +10,9 @@ import type { Logger } from '../../../src/log.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { Verdict } from '../../../src/store/console/pending-acts.ts'
 import { signAsk } from '../../envelope.ts'
-import { type Operation, openOperation } from '../../http/operation.ts'
-import { openInbox, type TrustedKeys } from '../../results.ts'
+import type { Operation } from '../../http/operation.ts'
+import { openOwnMailbox } from '../../http/own-mailbox.ts'
+import type { TrustedKeys } from '../../results.ts'
 
 /** Sends the act until it expires, and waits a little longer. Resolves with what became of it, as far as it is known. */
 export type SendAct = (act: Act) => Promise<Verdict>
@@ -36,7 +35,6 @@ export interface SenderDeps {
 }
 
 const DELIVERIES = 10
-const CLOSE_MS = 5_000
 /** An act with less left isn't sent. */
 const LEAST_MS = 1_000
 /** How long after its end an act is waited for, in ms: a worker that began it in time answers, and any worker says that it is too late. */
@@ -48,29 +46,14 @@ const NOT_SENT: Verdict = {
 }
 
 export function openSender({ queues, signingKey, trusted, audience, clock, log }: SenderDeps): Sender {
-  // Each process has its own results queue.
-  const replyTo = `c${randomUUID().replaceAll('-', '').slice(0, 24)}`
   const waiting = new Map<string, Operation>()
-  const givenUp = new AbortController()
-  let away = false
-  queues.on('away', () => {
-    away = true
-  })
-  queues.on('back', () => {
-    away = false
-  })
-  const mailbox = { clientId: signingKey.clientId, replyTo, ...trusted }
-  const inbox = openInbox(
-    queues,
-    mailbox,
-    async delivery => {
-      if (delivery.type === 'result') waiting.get(delivery.receipt_id)?.resolve(delivery)
-      return 'taken'
-    },
-    { concurrency: DELIVERIES, log },
+  const { clientId } = signingKey
+  const mailbox = openOwnMailbox(
+    { queues, clientId, trusted, clock, log },
+    { letter: 'c', concurrency: DELIVERIES, receive: result => waiting.get(result.receipt_id)?.resolve(result) },
   )
   return {
-    ready: inbox.ready,
+    ready: mailbox.ready,
     async send(act) {
       const now = clock()
       const deadline = act.expires_at * 1000
@@ -79,12 +62,16 @@ export function openSender({ queues, signingKey, trusted, audience, clock, log }
       const userId = act.person_id
       // An act is for the whole installation; the worker finds the entity of its subject in the store.
       const identity = { userId, entityId: NO_ENTITY, roles: [], audience, signingKey, names: 'numeric' as const }
-      const options = { jti: act.nonce, expiresInMs: Math.ceil((deadline - now) / 1000) * 1000, replyTo }
+      const options = {
+        jti: act.nonce,
+        expiresInMs: Math.ceil((deadline - now) / 1000) * 1000,
+        replyTo: mailbox.replyTo,
+      }
       const signed = await signAsk(identity, { kind, request: { ...act } }, options, now)
       assert(!isRefusal(signed), 'an envelope of ours has its form')
-      const receiptId = receiptIdOf(signingKey.clientId, act.nonce)
+      const receiptId = receiptIdOf(clientId, act.nonce)
       const job = { kind, receiptId, signed, inSets: false, endsExpired: true, deadline: deadline + AFTER_MS } as const
-      const operation = openOperation(job, { queues, clock, isAway: () => away, givenUp: givenUp.signal })
+      const operation = mailbox.send(job)
       waiting.set(receiptId, operation)
       try {
         const result = await operation.answer
@@ -95,12 +82,7 @@ export function openSender({ queues, signingKey, trusted, audience, clock, log }
         waiting.delete(receiptId)
       }
     },
-    async close() {
-      givenUp.abort()
-      await inbox.close(CLOSE_MS)
-      // If this fails, the scheduler removes the queue later.
-      if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
-    },
+    close: () => mailbox.close(),
   }
 }
 

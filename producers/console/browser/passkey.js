@@ -25,22 +25,59 @@ async function prove() {
   const link = secret === undefined ? {} : { lookup: text(await derive('tokenmill link lookup')) }
   const asked = { ...Object.fromEntries(new FormData(form)), ...link }
   delete asked.proof
-  const answer = await fetch(form.dataset.begin, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(asked),
-  })
-  const begun = await answer.json()
-  if (!answer.ok) throw new Refused(begun.text)
-  const proof = begun.get ? await assertion(begun.get) : begun.create ? await enrolment(begun.create) : link
+  const begun = await post(form.dataset.begin, asked)
+  const proof = (await proofOf(begun)) ?? link
   form.elements.proof.value = JSON.stringify(proof)
   if (begun.nonce !== undefined) form.elements.nonce.value = begun.nonce
   say('Sending.')
   form.submit()
 }
 
-async function assertion(asked) {
-  say('Use your passkey.')
+async function post(to, asked) {
+  const answer = await fetch(to, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(asked),
+  })
+  const said = await answer.json()
+  if (!answer.ok) throw new Refused(said.text)
+  return said
+}
+
+/** Undefined: the link itself is the proof. */
+async function proofOf({ nonce, get, create }) {
+  if (get) return assertion(get, 'Use your passkey.')
+  if (!create) return undefined
+  return form.dataset.touch === undefined ? enrolment(create) : addition(nonce, create)
+}
+
+/** A new passkey, and the touch of one that the person has, which covers the new one. */
+async function addition(nonce, asked) {
+  say('Make the new passkey.')
+  const { rawId, response } = await creation(asked)
+  const { attestationObject, clientDataJSON } = response
+  const made = {
+    credential_id: text(rawId),
+    client_data_json: text(clientDataJSON),
+    attestation_object: text(attestationObject),
+  }
+  const { get } = await post(form.dataset.touch, { nonce, made })
+  return assertion(get, 'Now use a passkey that you have already, to confirm the new one.')
+}
+
+function creation(asked) {
+  return navigator.credentials.create({
+    publicKey: {
+      ...asked,
+      challenge: bytes(asked.challenge),
+      user: { ...asked.user, id: bytes(asked.user.id) },
+      excludeCredentials: asked.excludeCredentials.map(known => ({ type: 'public-key', id: bytes(known) })),
+    },
+  })
+}
+
+async function assertion(asked, words) {
+  say(words)
   const { rawId, response } = await navigator.credentials.get({
     publicKey: {
       ...asked,
@@ -61,9 +98,7 @@ async function enrolment(asked) {
   // Before the touch: a browser without Ed25519 would leave a passkey that opens nothing.
   const key = await inviteKey()
   say('Use your passkey.')
-  const { rawId, response } = await navigator.credentials.create({
-    publicKey: { ...asked, challenge: bytes(asked.challenge), user: { ...asked.user, id: bytes(asked.user.id) } },
-  })
+  const { rawId, response } = await creation(asked)
   const { attestationObject, clientDataJSON } = response
   const hashes = [await hashOf(attestationObject), await hashOf(clientDataJSON)]
   const signed = utf8(['tokenmill person.enrol', asked.challenge, ...hashes].join('\n'))

@@ -26,9 +26,12 @@ const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] =
 ]
 
 const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
+const COPY = html`<script type="module" src="/copy.js"></script>`
 const AGAIN = html`<meta http-equiv="refresh" content="2">`
 
-export function framed({ name, isEmbedded }: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, page: Page): Html {
+type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
+
+export function framed({ name, environment }: Framed, page: Page): Html {
   const { title, session, at, usesPasskey = false, isWaiting = false, content } = page
   const entry = ({ at: own, to, text }: (typeof RAIL)[number]) =>
     own === at
@@ -49,15 +52,24 @@ ${when(isWaiting, AGAIN)}
 <a class="skip" href="#content">Skip to the content</a>
 <header class="bar">
 <a class="name" href="/">${name}</a>
-${when(isEmbedded, html`<span class="environment">LOCAL</span>`)}
+${environmentWord(environment)}
 ${session ? personIn(session) : undefined}
 </header>
 ${session ? html`<nav class="rail" aria-label="Pages"><ul>${RAIL.map(entry)}</ul></nav>` : undefined}
 <main id="content" tabindex="-1">${content}</main>
 ${when(usesPasskey, SCRIPT)}
+${when(session !== null, COPY)}
 </body>
 </html>
 `
+}
+
+/** One word alone has a colour, so that nobody takes it for another. */
+function environmentWord(environment: string | undefined): Html | undefined {
+  if (environment === undefined) return undefined
+  return environment === 'PRODUCTION'
+    ? html`<strong class="environment production">${environment}</strong>`
+    : html`<span class="environment">${environment}</span>`
 }
 
 function personIn({ name }: Pick<LiveSession, 'name'>): Html {
@@ -66,19 +78,14 @@ function personIn({ name }: Pick<LiveSession, 'name'>): Html {
 }
 
 /** What a page that shows nothing says: why, in one sentence. */
-export function refusedPage(
-  deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
-  text: string,
-  session: Page['session'] = null,
-  title = 'Refused',
-): Html {
+export function refusedPage(deps: Framed, text: string, session: Page['session'] = null, title = 'Refused'): Html {
   const back = session ? html`<p><a href="/batches">All batches</a></p>` : html`<p><a href="/sign-in">Sign in</a></p>`
   return framed(deps, { title, session, content: html`<h1>${title}</h1><p>${text}</p>${back}` })
 }
 
 /** A page that shows nothing, or for the module passkey.js its text. */
 export function refuse(
-  deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
+  deps: Framed,
   { headers, session }: Pick<FastifyRequest, 'headers' | 'session'>,
   reply: FastifyReply,
   { status, text, title }: { status: number; text: string; title?: string },
@@ -88,7 +95,7 @@ export function refuse(
 }
 
 /** The same answer for what doesn't exist and for what isn't the person's. */
-export function missingPage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, session: Page['session']): Html {
+export function missingPage(deps: Framed, session: Page['session']): Html {
   return refusedPage(deps, 'There is no such page, or it is not yours to see.', session, 'Not found')
 }
 

@@ -18,6 +18,7 @@ export function sessionRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const session = sessionOf(request)
     const listed = await sessions.listOf(store, session.personId)
     const content = html`<h1>Your sessions</h1>
+<p><a href="/passkeys">Your passkeys</a></p>
 <p>A session ends after 15 minutes without a request, and after 8 hours in any case.</p>
 <table class="sessions"><thead><tr><th scope="col">From</th><th scope="col">Signed in (UTC)</th><th scope="col">Last request (UTC)</th><th scope="col">End</th></tr></thead>
 <tbody>${listed.map(one => sessionRow(one, one.sessionHash.equals(session.sessionHash)))}</tbody></table>

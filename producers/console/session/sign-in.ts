@@ -78,7 +78,7 @@ async function personOf(
 }
 
 function signInPage(
-  deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
+  deps: Pick<ConsoleDeps, 'name' | 'environment' | 'isEmbedded'>,
   to: string,
   { wrong, notice }: { wrong?: string; notice?: string | undefined },
 ): Html {

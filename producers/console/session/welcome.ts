@@ -18,15 +18,13 @@ import { type Html, html, path } from '../html.ts'
 import { framed, missingPage, refusedPage, sendPage } from '../server/page.ts'
 import { openAttempts } from './attempts.ts'
 import { beginSession } from './begin-session.ts'
+import { creationOf } from './creation.ts'
 import { readProof } from './proof.ts'
-import { TOO_MANY, TOUCH_MS } from './sign-in.ts'
+import { TOO_MANY } from './sign-in.ts'
 
 const Lookup = z.object({ lookup: z.string().length(43) })
 const Form = z.object({ proof: z.string().max(32_000), nonce: z.string().max(64) })
 const USELESS = 'This link does not work any more: it was used, or it is too old. Ask for a new one.'
-
-/** COSE's numbers of the algorithms that workers verify: Ed25519, ES256, RS256. */
-const ALGORITHMS = [-8, -7, -257]
 
 export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const { store } = deps
@@ -87,39 +85,26 @@ function wrongWith(verdict: pendingActs.Verdict): string | undefined {
 
 /** What the browser needs for a new passkey. The challenge is the act that a worker will check. */
 async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: signingIn.OpenInvite): Promise<object> {
-  const { rpId } = deps.site()
   const intended = { act: 'person.enrol', subject: inviteId, parameters: {}, seen: null, reason: null } as const
   const request = await beginAct(
     deps,
     { ...intended, person_id: personId ?? randomUUID() },
     { sessionHash: null, batchNo: null },
   )
-  const user = {
-    id: Buffer.from(request.person_id.replaceAll('-', ''), 'hex').toString('base64url'),
-    name,
-    displayName: name,
-  }
+  const challenge = challengeOf(request, deps.installationId)
   return {
     nonce: request.nonce,
-    create: {
-      challenge: challengeOf(request, deps.installationId).toString('base64url'),
-      rp: { id: rpId, name: `tokenmill ${deps.name}` },
-      user,
-      pubKeyCredParams: ALGORITHMS.map(alg => ({ type: 'public-key', alg })),
-      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
-      attestation: 'none',
-      timeout: TOUCH_MS,
-    },
+    create: creationOf(deps, { personId: request.person_id, name, challenge, known: [] }),
   }
 }
 
-function waitingPage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>): Html {
+function waitingPage(deps: Pick<ConsoleDeps, 'name' | 'environment'>): Html {
   const content = html`<h1>Welcome</h1>
 <p role="status">No worker has answered yet. This page asks again by itself.</p>`
   return framed(deps, { title: 'Welcome', session: null, isWaiting: true, content })
 }
 
-function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, wrong?: string): Html {
+function welcomePage(deps: Pick<ConsoleDeps, 'name' | 'environment'>, wrong?: string): Html {
   const content = html`<h1>Welcome</h1>
 ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert">${wrong}</p>`}
 <p>This link lets you into the console of <strong>${deps.name}</strong>. An invite ends with a passkey: your device keeps it, and you prove with it who you are and what you decide. The link works once.</p>

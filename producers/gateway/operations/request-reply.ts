@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal, type Refusal, refuse, toFault } from '../../../src/errors.ts'
 import { refusesSets } from '../../../src/job/answer/result-set.ts'
-import { type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
+import type { Kind } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
@@ -16,9 +16,10 @@ import type { Logger } from '../../../src/log.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { type Span, within } from '../../../src/trace/tracer.ts'
-import { type Operation, openOperation } from '../../http/operation.ts'
+import type { Operation } from '../../http/operation.ts'
+import { openOwnMailbox } from '../../http/own-mailbox.ts'
 import type { LiveFeatures } from '../../live-features.ts'
-import { type Delivery, openInbox, type TrustedKeys } from '../../results.ts'
+import type { TrustedKeys } from '../../results.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import { openSign, type Sign } from './sign.ts'
@@ -81,7 +82,6 @@ export interface RequestReplyDeps {
 }
 
 const DELIVERIES = 50
-const CLOSE_MS = 5_000
 
 /** The operation in progress for one receipt, in this process. */
 interface Entry {
@@ -93,31 +93,19 @@ interface Entry {
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const { queues, store, signingKey, trusted, settings, clock, metrics, log, features } = deps
   const { timeoutMs, inFlightMax, audience } = settings
-  // Each process has its own results queue.
-  const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
   const entries = new Map<string, Entry>()
-  const givenUp = new AbortController()
-  let away = false
-  queues.on('away', () => {
-    away = true
-  })
-  queues.on('back', () => {
-    away = false
-  })
-
+  const mailbox = openOwnMailbox(
+    { queues, clientId: signingKey.clientId, trusted, clock, log },
+    { letter: 'g', concurrency: DELIVERIES, receive },
+  )
+  const { replyTo } = mailbox
   const sign = openSign({ audience, signingKey, replyTo, clock, features })
   const reversals = openTimeoutReversals({ queues, store, clock, log, sign })
 
-  async function receive(delivery: Delivery): Promise<'taken'> {
-    if (delivery.type === 'result') {
-      reversals.resolve(delivery)
-      entries.get(delivery.receipt_id)?.operation?.resolve(delivery)
-    }
-    // Only this process reads this queue, so a result for which nobody waits is dropped.
-    return 'taken'
+  function receive(result: Result): void {
+    reversals.resolve(result)
+    entries.get(result.receipt_id)?.operation?.resolve(result)
   }
-  const mailbox = { clientId: signingKey.clientId, replyTo, ...trusted }
-  const inbox = openInbox(queues, mailbox, receive, { concurrency: DELIVERIES, log })
 
   async function run(caller: Caller, asked: Request, entry: Entry): Promise<End> {
     const { kind, receiptId } = asked
@@ -138,8 +126,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     const { kind, request, jti, receiptId } = asked
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span, inSets })
     if (isRefusal(signed)) return signed
-    const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
-    entry.operation = openOperation({ kind, receiptId, signed, inSets, deadline }, operationDeps)
+    entry.operation = mailbox.send({ kind, receiptId, signed, inSets, deadline })
     return entry.operation
   }
   async function runIn(span: Span | undefined, caller: Caller, asked: Request, entry: Entry): Promise<End> {
@@ -169,9 +156,9 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
 
   return {
     sign,
-    ready: inbox.ready,
+    ready: mailbox.ready,
     inFlight: () => entries.size + reversals.pending(),
-    giveUp: () => givenUp.abort(),
+    giveUp: mailbox.giveUp,
     async ask(caller, kind, request, { idempotencyKey } = {}) {
       const jti = idempotencyKey ?? randomUUID()
       const receiptId = receiptIdOf(caller.client.clientId, jti)
@@ -180,19 +167,14 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       if (known?.requestDigest === requestDigest) return known.end
       if (known || reversals.isOtherRequest(receiptId, requestDigest))
         return { end: 'refused', refusal: refuse('jti_reused', 'body.jti') }
-      if (givenUp.signal.aborted || entries.size + reversals.pending() >= inFlightMax) return { end: 'busy' }
+      if (mailbox.isGivenUp() || entries.size + reversals.pending() >= inFlightMax) return { end: 'busy' }
       const entry: Entry = { requestDigest, end: Promise.resolve({ end: 'busy' }) }
       entries.set(receiptId, entry)
       entry.end = run(caller, { kind, request, jti, receiptId }, entry).finally(() => entries.delete(receiptId))
       return entry.end
     },
-    async close() {
-      givenUp.abort()
-      await inbox.close(CLOSE_MS)
-      await reversals.close()
-      // If this fails, the scheduler removes the queue later.
-      if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
-    },
+    // The answers of reversals are named to go to the queue, so these are handed over before it is removed.
+    close: () => mailbox.close(reversals.close),
   }
 }
 

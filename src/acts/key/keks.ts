@@ -14,7 +14,6 @@ import { captureHalfName, type PrivateHalves, signingHalfName } from '../../vaul
 import { type ActResult, type By, perform } from '../act.ts'
 import type { UseConfirmation } from '../confirmation.ts'
 
-const INCOMPLETE = 'the upgrade of the database is incomplete; run `tokenmill schema upgrade`'
 const DAY_MS = 86_400_000
 const HALVES = 200
 
@@ -119,7 +118,7 @@ export async function turnKek(
     for (const { from, ...key } of anew)
       if (!(await dataKeys.rewrap(db, key, from))) throw new LostRace(`the key ${key.purpose} changed`)
     // Without its row nothing would keep the former key from being forgotten while backups need it.
-    if (!(await keks.retire(db, former))) throw new ConfigError(`DATABASE_URL: ${INCOMPLETE}`)
+    if (!(await keks.retire(db, former))) throw new ConfigError(installation.INCOMPLETE)
     const isKnown = await keks.activate(db, to.id)
     if (!isKnown || (await countOthers(db, to.id)) > 0) throw new LostRace('keys were added')
     const detail = { former, data_keys: anew.length, ...confirmed.detail }

@@ -7,7 +7,7 @@ import { text, uuid } from '../envelope/text.ts'
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
-  ...(['person.enrol', 'list.exported'] as const),
+  ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
 ] as const
 export type ActName = (typeof ACTS)[number]
 
@@ -97,6 +97,10 @@ export type FailedParameters = z.infer<typeof FailedParameters>
 /** The subject of an act on many copies: the name of their queue. */
 export const failedSubject = ({ kind }: { kind: string }) => `failed-${kind}`
 
+/** A new passkey, as its authenticator made it for `creationChallengeOf` the request. */
+export const NewPasskeyParameters = Enrolment.omit({ signature: true })
+/** A passkey of the person. */
+export const PasskeyParameters = z.strictObject({ credential_id: credentialId() })
 const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
@@ -105,15 +109,17 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'failed.discard': FailedParameters,
   'person.enrol': z.strictObject({}),
   'list.exported': ExportParameters,
+  'passkey.add': NewPasskeyParameters,
+  'passkey.remove': PasskeyParameters,
 }
-/** Nobody has seen an invite, and a list has no state. */
-const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported'])
+/** Acts on what has no state that anybody saw: an invite, a list, or one's own passkeys. */
+const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported', 'passkey.add', 'passkey.remove'])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
   /**
-   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for
-   * `list.exported` see there.
+   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys
+   * the id of the person, who is the one who acts; for `list.exported` see there.
    */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),

@@ -50,6 +50,22 @@ where nonce = $1 and session_hash is not distinct from $2 and sent_at is null an
   return rows[0]
 }
 
+/** Adds the new passkey to a `passkey.add` that waits for its touch: once, and only in the session that began it. */
+export async function addPasskey(
+  db: Db,
+  nonce: string,
+  sessionHash: Buffer,
+  made: Record<string, string>,
+): Promise<Pick<PendingAct, 'request'> | undefined> {
+  const { rows } = await db.query<Pick<PendingAct, 'request'>>({
+    text: `update tokenmill.pending_act set request = jsonb_set(request, '{parameters}', $3::jsonb)
+where nonce = $1 and session_hash = $2 and sent_at is null and expires_at > now()
+  and request->>'act' = 'passkey.add' and request->'parameters' = '{}'::jsonb returning request`,
+    values: [nonce, sessionHash, JSON.stringify(made)],
+  })
+  return rows[0]
+}
+
 export async function setVerdict(db: Db, nonce: string, verdict: Verdict): Promise<void> {
   await db.query({
     text: 'update tokenmill.pending_act set verdict = $2 where nonce = $1 and sent_at is not null',

@@ -98,6 +98,15 @@ export async function revokeAllOf(db: Db, personId: string): Promise<void> {
   })
 }
 
+/** Ends all sessions of a person but this one. */
+export async function revokeOthersOf(db: Db, personId: string, sessionHash: Buffer): Promise<void> {
+  await db.query({
+    text: `update tokenmill.session set revoked_at = now()
+where person_id = $1 and session_hash <> $2 and revoked_at is null`,
+    values: [personId, sessionHash],
+  })
+}
+
 /** Removes sessions that are over. */
 export async function removeOver(db: Db): Promise<void> {
   await db.query({ text: 'delete from tokenmill.session where expires_at < now()' })

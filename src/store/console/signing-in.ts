@@ -34,6 +34,23 @@ where person_id = $1 and revoked_at is null order by created_at limit 50`,
   return rows.map(row => row.id)
 }
 
+export interface OwnKey {
+  credentialId: string
+  rpId: string
+  /** ms since the epoch. */
+  createdAt: number
+}
+
+/** A person's live passkeys, oldest first. */
+export async function listOwnKeys(db: Db, personId: string): Promise<OwnKey[]> {
+  const { rows } = await db.query<OwnKey>({
+    text: `select credential_id as "credentialId", rp_id as "rpId", created_at as "createdAt" from tokenmill.person_credential
+where person_id = $1 and revoked_at is null order by created_at, credential_id limit 50`,
+    values: [personId],
+  })
+  return rows
+}
+
 export interface OpenInvite {
   inviteId: string
   name: string

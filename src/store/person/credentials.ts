@@ -89,12 +89,31 @@ where credential_id = $1 and revoked_at is null and ($4::bytea is null or mac = 
   return count === 1
 }
 
+/** Revokes a passkey, and removes its code. The caller has locked the row. */
+export async function revoke(db: Db, credentialId: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
+where credential_id = $1 and revoked_at is null`,
+    values: [credentialId],
+  })
+}
+
 /** Revokes the passkeys of a person, and removes their codes. Returns how many there were. */
 export async function revokeAllOf(db: Db, personId: string): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
 where person_id = $1 and revoked_at is null`,
     values: [personId],
+  })
+  return count
+}
+
+/** Revokes the passkeys that are bound to a domain, and removes their codes. Returns how many there were. */
+export async function revokeAllFor(db: Db, rpId: string): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
+where rp_id = $1 and revoked_at is null`,
+    values: [rpId],
   })
   return count
 }

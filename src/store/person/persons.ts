@@ -41,6 +41,15 @@ export async function hold(db: Db, personId: string): Promise<Person | undefined
   return rows[0]
 }
 
+/** As `hold`; no act of the person is done meanwhile, and those that had begun are done. */
+export async function lock(db: Db, personId: string): Promise<Person | undefined> {
+  const { rows } = await db.query<Person>({
+    text: `select ${COLUMNS} from tokenmill.person where person_id = $1 for no key update`,
+    values: [personId],
+  })
+  return rows[0]
+}
+
 /** Oldest first, revoked ones included. */
 export async function list(db: Db): Promise<Person[]> {
   const { rows } = await db.query<Person>({

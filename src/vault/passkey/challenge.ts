@@ -14,3 +14,11 @@ export function challengeOf(request: Omit<Act, 'proof'> & { proof?: unknown }, i
     .update(canonical({ ...signed, installation: installationId }))
     .digest()
 }
+
+/**
+ * The challenge for which the new passkey of `passkey.add` is made: that of the request without its parameters, which hold the
+ * new passkey. So a passkey is made for one request of one person, and the touch of another passkey covers both. 32 bytes.
+ */
+export function creationChallengeOf(request: Omit<Act, 'proof'> & { proof?: unknown }, installationId: string): Buffer {
+  return challengeOf({ ...request, parameters: {} }, installationId)
+}

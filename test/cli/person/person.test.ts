@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openVault, withSession } from '../../../cli/open/open.ts'
 import { grantPasskey, grantPerson } from '../../../src/acts/grants.ts'
+import { areAllElsewhere } from '../../../src/store/console/signing-in.ts'
 import * as credentials from '../../../src/store/person/credentials.ts'
 import * as persons from '../../../src/store/person/persons.ts'
 import { hashOfLookup, lookupOf } from '../../../src/vault/passkey/invite-key.ts'
@@ -105,18 +106,89 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect(gone.json()).toEqual({ person_id: personId, revoked: true, passkeys: 1 })
   })
 
+  it('link gives a known person a new link with the same rights, and nobody else', async () => {
+    const personId = await addAdmin('Lena', { roles: ['OPERATOR'], entities: [ENTITY] })
+    const first = await bench.cli(['person', 'link', 'Lena', '--json'])
+    expect(first.json()).toMatchObject({ name: 'Lena', roles: ['OPERATOR'], entities: [ENTITY], person_id: personId })
+    const second = await bench.cli(['person', 'link', personId, '--reason', 'lost the phone'])
+    expect(second.stdout).toMatch(/^http:\/\/localhost:8090\/welcome#[A-Za-z0-9_-]{43}\n$/)
+    const open = await bench.rows<{ id: string }>(
+      `select invite_id as id from tokenmill.invite where person_id = $1 and used_at is null`,
+      { values: [personId] },
+    )
+    expect(open).toHaveLength(1)
+    expect(open[0]?.id).not.toBe(first.json()['invite_id'])
+    expect((await bench.cli(['person', 'link', 'Nobody'])).status).toBe(1)
+    expect((await bench.cli(['person', 'revoke', 'Lena'])).status).toBe(0)
+    const gone = await bench.cli(['person', 'link', personId])
+    expect([gone.status, gone.stderr]).toEqual([1, expect.stringContaining('was revoked')])
+  })
+
+  it('rp-changed revokes the passkeys of the former domain, and prints links for the administrators', async () => {
+    const ada = await addAdmin('Anna')
+    const olga = await addAdmin('Olga', { roles: ['OPERATOR'] })
+    const moved = await addAdmin('Mona', { rpId: 'new.example.com' })
+    const words = (from: string) => ['person', 'rp-changed', '--from', from, '--json']
+    const env = { TOKENMILL_CONSOLE_ORIGIN: 'https://new.example.com' }
+    const liveOf = async () =>
+      (
+        await bench.rows<{ id: string }>(
+          `select person_id as id from tokenmill.person_credential where revoked_at is null and mac is not null`,
+        )
+      ).map(({ id }) => id)
+    const before = await liveOf()
+    // On a host without the setting it would be the console's own domain that goes.
+    expect((await bench.cli(words(RP_ID))).status).toBe(78)
+    expect((await bench.cli(words('new.example.com'), { env })).stderr).toContain('is the domain of the console now')
+    expect((await bench.cli(words('typo.example.com'), { env })).stderr).toContain('No live passkey is bound')
+    expect(await liveOf()).toEqual(before)
+    const said = await bench.cli(words(RP_ID), { env })
+    expect(said.status, said.stderr).toBe(0)
+    expect(said.json()).toMatchObject({
+      ...{ passkeys: 2, domain: 'new.example.com', others: ['Olga'] },
+      links: [{ name: 'Anna', person_id: ada, link: expect.stringMatching(/^https:\/\/new\.example\.com\/welcome#/) }],
+    })
+    expect(await liveOf()).toEqual([moved])
+    const [row] = await bench.rows<{ detail: object }>(
+      `select detail from tokenmill.audit where action = 'passkey.forget-domain' and subject = $1 and outcome = 'done'`,
+      { values: [RP_ID] },
+    )
+    expect(row?.detail).toMatchObject({ passkeys: 2, domain: 'new.example.com', locked: 2 })
+    expect(olga).not.toBe(ada)
+  })
+
+  it('rp-changed lets a console begin that found passkeys of another domain only', async () => {
+    await bench.rows(`update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null`)
+    await addAdmin('Only')
+    const elsewhere = () =>
+      withSession({ ...process, env: bench.env }, async session =>
+        areAllElsewhere((await openVault(session)).store, 'new.example.com'),
+      )
+    expect(await elsewhere()).toBe(true)
+    const env = { TOKENMILL_CONSOLE_ORIGIN: 'https://new.example.com' }
+    const said = await bench.cli(['person', 'rp-changed', '--from', RP_ID], { env })
+    expect(said.stdout).toMatch(/^Only {3}until \S+ {3}https:\/\/new\.example\.com\/welcome#\S{43}$/m)
+    expect(await elsewhere()).toBe(false)
+  })
+
+  interface Added {
+    roles?: persons.PersonRole[]
+    entities?: string[] | null
+    rpId?: string
+  }
+
   /** As a worker makes one of an invite. */
-  const addAdmin = (name: string) =>
+  const addAdmin = (name: string, { roles = ['ADMIN'], entities = null, rpId = RP_ID }: Added = {}) =>
     withSession({ ...process, env: bench.env }, async session => {
       const { store, ring } = await openVault(session)
-      const person = { personId: randomUUID(), name, roles: ['ADMIN' as const], entities: null, isLocal: false }
-      const { credentialId, publicJwk } = openAuthenticator({ origin: `https://${RP_ID}`, rpId: RP_ID })
+      const person = { personId: randomUUID(), name, roles, entities, isLocal: false }
+      const { credentialId, publicJwk } = openAuthenticator({ origin: `https://${rpId}`, rpId })
       const passkey = {
         credentialId,
         personId: person.personId,
         publicJwk,
         alg: 'ES256' as const,
-        rpId: RP_ID,
+        rpId,
         signCount: 0,
       }
       await persons.insert(store, person)

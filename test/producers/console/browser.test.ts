@@ -285,6 +285,42 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
     expect(await page.evaluate('window.pwned')).toBeUndefined()
   })
 
+  it('copies an id as a whole, by keyboard, and says so', async () => {
+    const batchId = `2026-11-23-${'x'.repeat(40)}-end`
+    const no = await bundle.addBatch({ batchId })
+    const { page, context } = ada
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: bundle.origin })
+    await page.goto(`${bundle.origin}/batches/${no}`)
+    expect(await page.textContent('h1')).not.toContain('Copy')
+    const button = page.getByRole('button', { name: `Copy ${batchId}` }).first()
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await page.locator('.copy-said', { hasText: 'Copied' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(batchId)
+    // In a list the button shows only in the row that has the focus.
+    await page.goto(`${bundle.origin}/batches`)
+    const inRow = page.getByRole('row').filter({ hasText: '-end' }).locator('button.copy').first()
+    expect(await inRow.isVisible()).toBe(false)
+    await page.getByRole('link', { name: /-end$/ }).first().focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.locator('.copy-said', { hasText: 'Copied' }).waitFor()
+    await context.clearPermissions()
+  })
+
+  it('shows no button that copies without scripts', async () => {
+    const no = await bundle.addBatch()
+    const context = await browser.newContext({ javaScriptEnabled: false })
+    await context.addCookies(
+      (await ada.context.cookies()).map(({ name, value }) => ({ name, value, url: bundle.origin })),
+    )
+    const page = await context.newPage()
+    await page.goto(`${bundle.origin}/batches/${no}`)
+    expect(await page.locator('code.id').count()).toBeGreaterThan(0)
+    expect(await page.locator('button.copy').count()).toBe(0)
+    await context.close()
+  })
+
   it('scrolls sideways on no screen, light or dark', async () => {
     const no = await bundle.addBatch({ batchId: 'x'.repeat(64), rowsDone: 900_000_000, extentRows: 1_234_567_890 })
     await bundle.rows(
@@ -299,8 +335,8 @@ from generate_series(0, 60) as n`,
     const { page } = ada
     for (const width of [1_440, 960, 768, 375]) {
       await page.setViewportSize({ width, height: 800 })
-      const own = ['/batches', `/batches/${no}`, `/batches/${no}/refused`, `/batches/${no}/cancel`, '/sessions']
-      for (const path of [...own, ...failed]) {
+      const own = ['/batches', `/batches/${no}`, `/batches/${no}/refused`, `/batches/${no}/cancel`]
+      for (const path of [...own, ...failed, '/sessions', '/passkeys', '/passkeys/add']) {
         await page.goto(`${bundle.origin}${path}`)
         expect(await sideways(page), `${path} at ${width}`).toBe(0)
       }
@@ -333,6 +369,66 @@ from generate_series(0, 60) as n`,
       page.getByRole('button', { name: 'These batches as CSV' }).click(),
     ])
     expect(download.suggestedFilename()).toBe('batches.csv')
+  })
+
+  it('adds a passkey by a touch of another one, and removes one by a touch of another one', async () => {
+    const nora = await enrolled('nora', ['VIEWER'])
+    const { page, cdp, authenticatorId: first } = nora
+    const options = {
+      protocol: 'ctap2',
+      transport: 'usb',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    } as const
+    const { authenticatorId: second } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options })
+    /** Lets the person touch one of the two. */
+    const hold = async (authenticatorId: string, enabled: boolean) =>
+      cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled })
+    const use = async (one: string) => {
+      await hold(one === first ? second : first, false)
+      await hold(one, true)
+    }
+    await use(second)
+    await page.goto(`${bundle.origin}/sessions`)
+    await page.getByRole('link', { name: 'Your passkeys' }).click()
+    expect(await page.textContent('main')).toContain('the last one stays')
+    await page.getByRole('link', { name: 'Add a passkey…' }).click()
+    // The new passkey is made by the second one, and confirmed by the first.
+    await page.route('**/passkeys/add/touch', async route => {
+      await use(first)
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('The new passkey signs you in from now on.').waitFor()
+    await page.locator('.up a').click()
+    expect(await page.getByRole('link', { name: 'Remove…' }).count()).toBe(2)
+    expect(await sideways(page)).toBe(0)
+    // Another session of the person, who may be somebody else by now.
+    await bundle.rows(
+      `insert into tokenmill.session (session_hash, person_id, expires_at, address)
+select sha256('elsewhere'), person_id, now() + interval '1 hour', '::1' from tokenmill.person where name = 'nora'`,
+    )
+    const sessionsOf = () =>
+      bundle.rows(
+        `select 1 from tokenmill.session join tokenmill.person using (person_id)
+where name = 'nora' and session.revoked_at is null`,
+      )
+    expect(await sessionsOf()).toHaveLength(2)
+    await page.goto(`${bundle.origin}/passkeys`)
+    // The oldest stands first: it is removed by a touch of the new one.
+    await page.getByRole('link', { name: 'Remove…' }).first().click()
+    await use(second)
+    await page.getByRole('button', { name: 'Remove this passkey' }).click()
+    await page.getByText('The passkey is of no use now.').waitFor()
+    expect(await sessionsOf()).toHaveLength(1)
+    await signIn(nora)
+    await use(first)
+    await page.goto(`${bundle.origin}/sign-in`)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('This passkey does not sign you in here').waitFor()
+    await nora.context.close()
   })
 
   it('ends a session where its person signs out', async () => {

@@ -63,6 +63,8 @@ describe('a person of one entity', () => {
       '/',
       '/batches',
       '/sessions',
+      '/passkeys',
+      '/passkeys/add',
       '/sign-in',
       '/welcome',
       '/acts/nonce',

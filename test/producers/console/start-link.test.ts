@@ -38,6 +38,17 @@ describeChromium('the link of `start`', () => {
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/batches')
+    expect(await page.textContent('.environment')).toBe('LOCAL')
+    // The link is no passkey, so it adds none.
+    for (const path of ['/passkeys', '/passkeys/add']) {
+      await page.goto(`${served.site.origin}${path}`)
+      expect(await page.textContent('main')).toContain('which is no passkey')
+    }
+    const begun = await page.evaluate(
+      `fetch('/passkeys/add/begin', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }).then(answer => answer.status)`,
+    )
+    expect(begun).toBe(403)
+    await page.goto(`${served.site.origin}/batches`)
     expect(sent.some(text => text.includes('lookup'))).toBe(true)
     expect(sent.join()).not.toContain(link.slice(link.indexOf('#') + 1))
     await page.goto(link)

@@ -249,6 +249,28 @@ describe('a chunk', () => {
     expect((await send({ now: 'columns', isSettled: false }, { columns: other })).sent).toEqual(['columns'])
   })
 
+  it('is sent in the first form again, if an older worker refused it and the other form tells that it was done', async () => {
+    const good = answered()
+    const reused = answered('body.jti', 'jti_reused')
+    const inTurn = async (...answers: Result[]) => {
+      const sent: string[] = []
+      const form: RecordForm = { now: 'columns', isSettled: false }
+      const result = await sendInForm(form, async word => answers[sent.push(word) - 1] as Result)
+      return { result, sent, form }
+    }
+    for (const older of [answered('body.columns', 'field_unknown'), answered('body.request.block', 'block_records')]) {
+      expect(await inTurn(older, reused, good)).toEqual({
+        ...{ result: good, sent: ['columns', 'rows', 'columns'], form: { now: 'columns', isSettled: true } },
+      })
+      // The older worker had it again: what it says is true of the fleet.
+      const late = answered('body.columns', 'field_unknown')
+      expect(await inTurn(older, reused, late)).toMatchObject({
+        ...{ result: older, sent: ['columns', 'rows', 'columns'], form: { now: 'columns', isSettled: true } },
+      })
+    }
+    expect(await inTurn(reused, reused, good)).toMatchObject({ result: reused, sent: ['columns', 'rows'] })
+  })
+
   it('is of a form that its options allow', async () => {
     const deps = { features: ALL } as unknown as FileRunDeps
     const form = (more: Partial<MigrateOptions>) =>
