@@ -4,6 +4,7 @@ import type { Clock } from '../../src/clock.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { SendAct } from './acts/send.ts'
+import type { Live } from './live/live.ts'
 import type { ConsoleMetrics } from './metrics.ts'
 import type { Site } from './site.ts'
 
@@ -18,6 +19,8 @@ export interface ConsoleDeps {
   /** Uses the database role `tokenmill_console`. */
   store: Store
   sendAct: SendAct
+  /** Streams of pages that stay live. */
+  live: Live
   clock: Clock
   metrics: ConsoleMetrics
   log: Logger

@@ -5,6 +5,7 @@ import type { ConsoleRoutes } from './app.ts'
 import { batchActRoutes } from './batches/act.ts'
 import { batchRoutes } from './batches/batch.ts'
 import { listRoutes } from './batches/list.ts'
+import { nowRoutes } from './now/now.ts'
 import { assetRoutes } from './server/assets.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
@@ -15,6 +16,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   signInRoutes,
   welcomeRoutes,
   sessionRoutes,
+  nowRoutes,
   listRoutes,
   batchRoutes,
   batchActRoutes,

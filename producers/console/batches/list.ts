@@ -14,7 +14,6 @@ import { stateMark } from './state-mark.ts'
 const LISTED = 50
 
 export function listRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
-  app.get('/', async (_request, reply) => reply.redirect('/batches', 303))
   app.get<{ Querystring: { before?: string } }>('/batches', async (request, reply) => {
     const { store, clock } = deps
     const session = sessionOf(request)

@@ -54,7 +54,7 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-const PAGES = /^\/(batches(\/\d{1,15}(\/(pause|resume|cancel))?)?|sessions)$/
+const PAGES = /^\/(now|batches(\/\d{1,15}(\/(pause|resume|cancel))?)?|sessions)$/
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {
