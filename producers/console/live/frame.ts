@@ -2,6 +2,8 @@
 import { type Html, html, type Path } from '../html.ts'
 import type { LiveTexts } from './texts.ts'
 
+const SCRIPT = html`<script type="module" src="/live.js"></script>`
+
 /**
  * `stream`: the path of the stream. `again`: the page's own path for asking anew, whose requests don't keep the session alive.
  * Without scripts the page asks for itself every 10 s.
@@ -16,7 +18,7 @@ ${content}
 <p class="news" role="status"><span data-news="">As of ${at} UTC.</span> <a href="${again}" data-changed="" hidden="">The page has changed: show it anew</a></p>
 <noscript><meta http-equiv="refresh" content="${`10; url=${again.text}`}"></noscript>
 </div>
-<script type="module" src="/live.js"></script>`
+${SCRIPT}`
 }
 
 /** `12:03:11`, in UTC. */

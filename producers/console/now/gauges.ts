@@ -109,9 +109,9 @@ function card(part: LivePart, gauge: Gauge): Html {
   return html`<section class="gauge" aria-labelledby="${`${id}-name`}" id="${id}">
 <h2 id="${`${id}-name`}">${name}</h2>
 <p class="big" id="${`${id}-value`}" data-tone="${part.attribute(`${id}-value`, 'data-tone', toneOf(gauge))}">${part.figure(`${id}-now`, value === undefined ? unknownSince(at) : shown(value))}</p>
-<p class="moment">${part.text(`${id}-at`, value === undefined ? 'not known' : `at ${timeOf(at ?? 0)}`)}${limit === '' ? undefined : html`<span class="limit">alarm above ${shown(threshold ?? 0)}</span>`}</p>
+<p class="moment">${part.text(`${id}-at`, value === undefined ? '' : `at ${timeOf(at ?? 0)}`)}${limit === '' ? undefined : html`<span class="limit">alarm above ${shown(threshold ?? 0)}</span>`}</p>
 <svg class="line" viewBox="0 0 240 48" preserveAspectRatio="none" role="img" aria-labelledby="${`${id}-title`}"><title id="${`${id}-title`}">${`${about}. Over 60 minutes: `}${part.text(`${id}-range`, range)}${limit}.</title>${alarm}<path id="${`${id}-line`}" d="${part.attribute(`${id}-line`, 'd', drawn.d)}"></path></svg>
-<details><summary>60 minutes as a table</summary>${minuteTable(gauge)}</details>
+<details><summary>As a table</summary>${minuteTable(gauge)}</details>
 </section>`
 }
 

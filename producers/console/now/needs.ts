@@ -68,7 +68,7 @@ function needsOfWhole({ now, pulse }: Facts, { processes, checks }: Whole): Need
   const isSeen = pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs
   const told = isSeen ? checks.filter(({ state }) => state !== 'well') : []
   return [
-    ...(isSeen ? [] : [schedulerNeed({ now, pulse }, processes)]),
+    ...schedulerNeed({ now, pulse }, { processes, isSeen }),
     ...told.map(({ name, state, says, next, since }) => ({
       id: name.replaceAll(' ', '-'),
       tone: TONES[state === 'well' ? 'unknown' : state],
@@ -78,14 +78,18 @@ function needsOfWhole({ now, pulse }: Facts, { processes, checks }: Whole): Need
   ]
 }
 
-function schedulerNeed({ now, pulse }: Pick<Facts, 'now' | 'pulse'>, processes: Whole['processes']): Need {
+function schedulerNeed(
+  { now, pulse }: Pick<Facts, 'now' | 'pulse'>,
+  { processes, isSeen }: Pick<Whole, 'processes'> & { isSeen: boolean },
+): Need[] {
   const { watchedMs } = pulse
   const lives = processes.some(({ role, silentMs }) => role === 'scheduler' && silentMs <= DEAD_MS)
+  if (isSeen && lives) return []
   const says = lives
     ? 'no scheduler has looked since, so most of this page is not known'
     : 'no scheduler lives: nobody looks whether all is well, and no schedule runs'
   const since = watchedMs === null ? undefined : now - watchedMs
-  return { id: 'scheduler', tone: lives ? 'unknown' : 'bad', what: 'scheduler', says, since, to: HOSTS, next: START }
+  return [{ id: 'scheduler', tone: lives ? 'unknown' : 'bad', what: 'scheduler', says, since, to: HOSTS, next: START }]
 }
 
 const HOSTS = path`/now#hosts`

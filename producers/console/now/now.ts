@@ -74,7 +74,7 @@ const GLYPHS = { bad: '⚠', warn: '⚠', unknown: '?' } as const
 function needLine(part: LivePart, { id, tone, what, says, since, to, next }: Need): Html {
   const own = `need-${id}`
   part.fixed(next)
-  return html`<li data-need="${tone}"><span class="glyph" aria-hidden="true">${GLYPHS[tone]}</span><span><a href="${to}">${what}</a>${since === undefined ? undefined : html` <span class="since">since ${part.text(`${own}-since`, timeOf(since))}</span>`}: ${part.text(`${own}-says`, says)}. <span class="next">${withCommands(next)}</span></span></li>`
+  return html`<li data-need="${tone}"><span class="glyph" aria-hidden="true">${GLYPHS[tone]}</span><span><a href="${to}">${what}</a>${since === undefined ? undefined : html` <span class="since">since ${part.text(`${own}-since`, timeOf(since))}</span>`}: ${part.text(`${own}-says`, says)}. <span class="next">Next: ${withCommands(next)}</span></span></li>`
 }
 
 /** Text in which commands stand between backticks. */

@@ -25,7 +25,7 @@ export function openBatches(part: LivePart, { batches, areMore }: Pick<Facts, 'b
 }
 
 function batchRow(part: LivePart, batch: ShownBatch): Html {
-  const { batchNo, batchId, clientName, state, rowsDone, extentRows, speed } = batch
+  const { batchNo, batchId, state, rowsDone, extentRows, speed } = batch
   const own = `batch-${batchNo}`
   part.fixed(`${own} ${state} ${extentRows === null}`)
   const bar =
@@ -36,7 +36,7 @@ function batchRow(part: LivePart, batch: ShownBatch): Html {
   const about = speed !== undefined && speed > 0 && left > 0 ? `about ${duration(left / speed)}` : '–'
   const all = extentRows === null ? html` rows` : html` of ${part.text(`${own}-all`, count(extentRows))}`
   return html`<tr>
-<td class="main"><a href="${path`/batches/${batchNo}`}">${id(batchId)}</a>${clientName === null ? undefined : html` <span class="muted client">${clientName}</span>`}</td>
+<td class="main"><a href="${path`/batches/${batchNo}`}">${id(batchId)}</a></td>
 <td class="mark">${stateMark(state)}</td>
 <td class="done"><span class="count">${part.figure(`${own}-rows`, count(rowsDone), 'short')}${all}</span>${bar}</td>
 <td class="figure rate">${part.figure(`${own}-rate`, speed === undefined ? '–' : count(speed), 'short')}</td>
