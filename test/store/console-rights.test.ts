@@ -48,7 +48,8 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
     const read = await columnsFor('SELECT')
     const tables = ['audit', 'batch', 'client', 'cluster', 'installation', 'invite', 'kysely_migration', 'person']
     const others = ['person_credential', 'process', 'receipt', 'signing_key']
-    expect([...new Set(read.map(({ table }) => table))]).toEqual([...tables, ...others, ...OWN].sort())
+    const now = ['watch_check', 'watch_minute', 'watch_queue', 'work_minute']
+    expect([...new Set(read.map(({ table }) => table))]).toEqual([...tables, ...others, ...now, ...OWN].sort())
     expect(read.filter(({ column }) => SECRET.test(column))).toEqual([])
   })
 

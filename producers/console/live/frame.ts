@@ -15,7 +15,7 @@ export function liveFrame(
 ): Html {
   return html`<div class="live" data-live="${stream.text}" data-again="${again.text}" data-shape="${shape}" data-at="${at}">
 ${content}
-<p class="news" role="status"><span data-news="">As of ${at} UTC.</span> <a href="${again}" data-changed="" hidden="">The page has changed: show it anew</a></p>
+<p class="news"><span data-news="">As of ${at} UTC.</span> <a href="${again}" data-changed="" hidden="">The page has changed: show it anew</a></p>
 <noscript><meta http-equiv="refresh" content="${`10; url=${again.text}`}"></noscript>
 </div>
 ${SCRIPT}`

@@ -44,7 +44,7 @@ export function contentOf(facts: Facts): { content: Html; texts: LiveTexts } {
   const needs = needsOf(facts)
   const { text, tone } = sentenceOf(needs, now)
   const isHeard = pulse.heardMs !== null && pulse.heardMs <= HEARD_MS
-  const top = html`<h1 class="sentence" id="sentence" data-tone="${part.attribute('sentence', 'data-tone', tone)}">${part.figure('sentence-text', text)}</h1>
+  const top = html`<h1 class="sentence" id="sentence" aria-live="polite" data-tone="${part.attribute('sentence', 'data-tone', tone)}">${part.figure('sentence-text', text)}</h1>
 ${needs.length === 0 ? undefined : needList(part, needs)}`
   const content = whole
     ? html`${top}

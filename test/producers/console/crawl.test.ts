@@ -58,6 +58,8 @@ describe('a person of one entity', () => {
     const { cookie } = limited
     const paths = [
       '/',
+      '/now',
+      '/now/again',
       '/batches',
       '/sessions',
       '/sign-in',

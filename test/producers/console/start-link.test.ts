@@ -37,7 +37,7 @@ describeChromium('the link of `start`', () => {
     page.on('request', request => sent.push(request.postData() ?? ''))
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.waitForURL('**/batches')
+    await page.waitForURL('**/now')
     expect(sent.some(text => text.includes('lookup'))).toBe(true)
     expect(sent.join()).not.toContain(link.slice(link.indexOf('#') + 1))
     await page.goto(link)
