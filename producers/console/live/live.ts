@@ -20,6 +20,8 @@ export const LIVE = {
   newsMs: 10_000,
   streamsOfSessionMax: 4,
   streamsMax: 500,
+  /** A reader who takes no news this often in a row is given up. */
+  skippedMax: 30,
   /** How many views are read at once: pages need connections to the store, too. */
   readersMax: 3,
 } as const
@@ -46,6 +48,8 @@ interface Stream {
   view: LiveView
   /** What its browser has. */
   sent: LiveTexts | undefined
+  /** How often in a row it was passed over. */
+  skipped: number
 }
 
 export interface LiveDeps {
@@ -74,6 +78,7 @@ export function openLive(deps: LiveDeps): Live {
       const [first] = ofKey
       const read = first && (await readView(first.view, deps))
       if (read) for (const stream of ofKey) send(stream, read)
+      for (const stream of ofKey) if (stream.skipped > LIVE.skippedMax) end(stream)
     })
   }
   /** One turn at a time; the next one begins `everyMs` after the last began, or when that has ended. */
@@ -103,13 +108,14 @@ export function openLive(deps: LiveDeps): Live {
           .send('Too many live pages are open.\n')
       // It holds next to nothing, so that a reader who is slow is seen to be.
       const output = new PassThrough({ readableHighWaterMark: 1, writableHighWaterMark: 1 })
-      const stream: Stream = { output, session, view, sent: undefined }
+      const stream: Stream = { output, session, view, sent: undefined, skipped: 0 }
       streams.add(stream)
       output.on('close', () => streams.delete(stream))
       output.on('error', () => streams.delete(stream))
       output.write('retry: 2000\n\n')
       const read = await readView(view, deps)
       if (read && streams.has(stream)) send(stream, read)
+      if (request.raw.socket.destroyed) end(stream)
       next(LIVE.everyMs)
       return reply
         .headers({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
@@ -156,9 +162,13 @@ async function dropOver(
 /** Sends what has changed for this stream's browser. A reader who hasn't taken the last news is passed over. */
 function send(stream: Stream, read: LiveTexts): void {
   const { output, sent } = stream
-  if (output.writableLength > 0 && sent) return
+  if (output.writableLength > 0 && sent) {
+    stream.skipped += 1
+    return
+  }
   output.write(messageOf(sent, read))
   stream.sent = read
+  stream.skipped = 0
 }
 
 /** Most streams of a view have the same before and after, so their message is made once. */
