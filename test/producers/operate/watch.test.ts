@@ -8,6 +8,7 @@ import { openStore, type Store } from '../../../src/store/pool.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { asWorker } from '../../support/workers.ts'
+import { writeBatch } from '../../support/write-batch.ts'
 
 describeStore('the scheduler', engine => {
   let installation: Installation
@@ -59,5 +60,29 @@ describeStore('the scheduler', engine => {
     await look({ ...sources, queues: { ...installation.queues, ping: away, depth: away, oldestMs: away } })
     expect(await rows(seen)).toEqual(before)
     expect(await rows(`select state from tokenmill.watch_check where name = 'queues'`)).toEqual([{ state: 'critical' }])
+  })
+
+  it('is told by workers what they did: each row of a chunk, and each single job, also of their last moment', async () => {
+    const workers = await installation.openWorkers()
+    const client = await installation.connect()
+    const { scope: token_scope } = installation
+    const card = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030 }
+    await client.call('token-create', { token_scope, ...(await client.encryptCard(card)) })
+    await client.call('token-lifecycle', { id: 't00000000000000000000000000', action: 'SUSPEND' })
+    const cards = ['5555555555554444', '5105105105105100', '4242424242424241'].map(number => ({
+      ...{ card_number: number, expiry_month: 12, expiry_year: 2030 },
+    }))
+    const outcomes = await writeBatch(client, installation, cards)
+    await workers.close()
+    const told = await rows<{ kind: string; done: number; refused: number; waited: number }>(
+      `select w.kind, sum(w.done)::integer as done, sum(w.refused)::integer as refused, sum((select sum(n) from unnest(w.waits) as n))::integer as waited
+from tokenmill.process as p, jsonb_to_recordset(p.work) as w(kind text, done bigint, refused bigint, waits bigint[]) group by 1 order by 1`,
+    )
+    const rejected = outcomes.filter(outcome => outcome === 'REJECTED').length
+    expect(told).toEqual([
+      { kind: 'token-batch', done: 3 - rejected, refused: rejected, waited: 1 },
+      { kind: 'token-create', done: 1, refused: 0, waited: 1 },
+      { kind: 'token-lifecycle', done: 0, refused: 1, waited: 1 },
+    ])
   })
 })
