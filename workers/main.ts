@@ -1,6 +1,8 @@
 // One worker process: workers for its kinds, the sweep of the outbox, the watch of the clock. Bulk kinds and
 // interactive kinds never share a process. It forks only cells, for jobs whose worker vanished, and processes that make
 // reports.
+
+import { randomUUID } from 'node:crypto'
 import { doFailedActs } from '../src/acts/failed-acts.ts'
 import type { AuditPlace } from '../src/audit/place.ts'
 import { systemClock } from '../src/clock.ts'
@@ -18,6 +20,7 @@ import type { MetricsRegistry } from '../src/metrics.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'
 import { startBeat } from '../src/store/access/beat.ts'
+import * as processes from '../src/store/access/processes.ts'
 import { openCaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
@@ -127,6 +130,10 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const { role, kinds } = options.worker
   const deps = await openDeps(opened, options)
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.signing))
+  const processId = randomUUID()
+  const work = () => deps.metrics.minuteWork.told()
+  // The heartbeat ends before the last jobs do.
+  lifetime.onClose('work', () => processes.tellWork(store, processId, work()))
   const workers = takeJobs(options, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const onReports = workers.find(worker => worker.queue === 'report')
@@ -176,7 +183,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const keys = () => [...deps.ring.names(), ...opened.provedKeks(), ...opened.signing().names]
   lifetime.onClose(
     'beat',
-    await startBeat(deps, { role, kinds, features: FEATURES, keys, workMs, everyMs: options.beatMs }),
+    await startBeat(deps, { role, kinds, features: FEATURES, keys, workMs, work, everyMs: options.beatMs, processId }),
   )
   await tellBegin(deps, config.audience, opened.signing)
   return health

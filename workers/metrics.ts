@@ -6,6 +6,7 @@ import { DROPS } from '../src/job/envelope/envelope.ts'
 import { OUTCOMES } from '../src/job/outcome.ts'
 import { type MetricsRegistry, SECONDS } from '../src/metrics.ts'
 import { GRANT_KINDS } from '../src/vault/ring/grants.ts'
+import { openMinuteWork } from './process/minute-work.ts'
 import { openRecentAttempts } from './process/recent-attempts.ts'
 
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
@@ -71,6 +72,7 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
       what: ['state', 'data', 'orphan', 'unknown', 'missing'],
     }),
     recentAttempts: openRecentAttempts(),
+    minuteWork: openMinuteWork(),
     clockSkew: gauge('clock_skew_seconds', 'The clock of this host minus the clock of the store.'),
   }
 }

@@ -1,5 +1,6 @@
 // Runs the scheduler: the schedule with its signing key and the keys that verify results, housekeeping, and the metrics
 // of what waits in the installation. `tokenmill schedule` changes the schedules.
+import { startWatch } from '../../producers/operate/watch.ts'
 import type { ScheduleDeps } from '../../producers/schedule/deps.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
 import { openSchedule } from '../../producers/schedule/open.ts'
@@ -9,6 +10,7 @@ import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
+import { readRedisInfo } from '../../src/queue/redis-info.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
@@ -45,6 +47,9 @@ export async function startScheduler(session: Session): Promise<void> {
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
   await startSchedule(session, { ...deps, metrics: openScheduleMetrics(registry) })
+  const { redisUrls, scheduleLateMs } = config
+  const redis = redisUrls && (() => readRedisInfo(redisUrls))
+  lifetime.onClose('watch', startWatch({ ...deps, redis, scheduleLateMs }))
   log.info({ opsPort: ops.port }, 'scheduling')
 }
 

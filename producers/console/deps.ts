@@ -5,6 +5,7 @@ import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { SendAct } from './acts/send.ts'
+import type { Live } from './live/live.ts'
 import type { ConsoleMetrics } from './metrics.ts'
 import type { Site } from './site.ts'
 
@@ -23,6 +24,8 @@ export interface ConsoleDeps {
   sendAct: SendAct
   /** Pages read the failed set from them. */
   queues: Queues
+  /** Streams of pages that stay live. */
+  live: Live
   clock: Clock
   metrics: ConsoleMetrics
   log: Logger

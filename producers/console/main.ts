@@ -21,6 +21,7 @@ import { listen, type Tls } from '../http/listen.ts'
 import { openStoredKeys } from '../stored-keys.ts'
 import { openSender } from './acts/send.ts'
 import type { ConsoleDeps } from './deps.ts'
+import { openLive } from './live/live.ts'
 import { openConsoleMetrics } from './metrics.ts'
 import { ROUTES } from './routes.ts'
 import { openServer } from './server/server.ts'
@@ -68,6 +69,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
   const sender = openSender({ queues, signingKey, trusted, audience: config.audience, clock, log })
   lifetime.onClose('acts', sender.close)
   await sender.ready
+  const live = openLive({ store, isEmbedded: opened.isEmbedded, clock, log })
   const deps: ConsoleDeps = {
     name: config.audience,
     environment: settings.environment ?? (opened.isEmbedded ? 'LOCAL' : undefined),
@@ -77,6 +79,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     store,
     sendAct: sender.send,
     queues,
+    live,
     clock,
     metrics: openConsoleMetrics(registry),
     log,
@@ -94,6 +97,8 @@ export async function openConsole(opened: Opened): Promise<Console> {
   const app = await openServer(deps, ROUTES, site.isSecure ? tls : undefined)
   const place = { host: config.httpHost, port: settings.port, setting: 'TOKENMILL_CONSOLE_PORT' }
   const port = await listen(app, place, { lifetime, log })
+  // A stream would keep the server from ending.
+  lifetime.onClose('live pages', live.close)
   // The real number of port 0 is known only now.
   if (settings.origin === undefined) site = siteOf(`http://localhost:${port}`)
   return { port, opsPort: ops.port, site }

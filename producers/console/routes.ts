@@ -10,6 +10,7 @@ import { refusedRoutes } from './batches/refused.ts'
 import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
+import { nowRoutes } from './now/now.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
@@ -22,6 +23,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   welcomeRoutes,
   sessionRoutes,
   passkeyRoutes,
+  nowRoutes,
   listRoutes,
   batchRoutes,
   refusedRoutes,

@@ -20,6 +20,8 @@ import * as references from './reference/source-references.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
 import * as beforeImages from './token/before-images.ts'
 import * as guesses from './token/guesses.ts'
+import * as watched from './watch/watched.ts'
+import * as workMinutes from './watch/work-minutes.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
@@ -49,6 +51,8 @@ interface Swept {
   actNonces: number
   batchSamples: number
   failedActs: number
+  /** Rows of what was done in a minute, and minutes of how the installation was. */
+  minutes: number
   events: number
   untoldEvents: number
 }
@@ -81,6 +85,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     actNonces: await actNonces.eraseOld(store, now - HOUR_MS),
     batchSamples: await inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page)),
     failedActs: await failedActs.eraseOld(store, now - 2 * DAY_MS),
+    minutes: await eraseMinutes(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }
@@ -102,6 +107,10 @@ async function inPages(erase: (page: number) => Promise<number>): Promise<number
 async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
   const untoldEvents = await outbox.eraseUntoldEvents(store, before)
   return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }
+}
+
+async function eraseMinutes(db: Db, before: number): Promise<number> {
+  return (await workMinutes.eraseOld(db, before)) + (await watched.eraseOld(db, before))
 }
 
 /** Erases intents older than receipts are kept, and provisionings that have ended. */

@@ -58,6 +58,7 @@ export const MIGRATIONS = [
   '0062-receipt-keys',
   '0065-people',
   '0066-console',
+  '0067-work-minute',
   '0068-batch-samples',
   '0070-failed-acts',
 ] as const

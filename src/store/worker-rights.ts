@@ -97,6 +97,11 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   threeds_jwt: ALL,
   token: ALL,
   transaction: 'select, insert',
+  // The scheduler says here how the installation is.
+  watch_check: ALL,
+  watch_minute: ALL,
+  watch_queue: ALL,
+  work_minute: ALL,
 }
 
 /**

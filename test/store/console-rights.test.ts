@@ -59,7 +59,8 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
       'person',
     ]
     const others = ['person_credential', 'process', 'receipt', 'signing_key']
-    expect([...new Set(read.map(({ table }) => table))]).toEqual([...tables, ...others, ...OWN].sort())
+    const now = ['watch_check', 'watch_minute', 'watch_queue', 'work_minute']
+    expect([...new Set(read.map(({ table }) => table))]).toEqual([...tables, ...others, ...now, ...OWN].sort())
     expect(read.filter(({ column }) => SECRET.test(column))).toEqual([])
   })
 

@@ -1,7 +1,7 @@
 // The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
 // Nothing is decided here.
 import { assert, isRefusal, REASONS } from '../../src/errors.ts'
-import { CATALOGUE, type KindEntry } from '../../src/job/catalogue.ts'
+import { CATALOGUE, type Kind, type KindEntry } from '../../src/job/catalogue.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -63,7 +63,7 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
   }
   const { row } = written.receipt
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: row.status })
-  if (!isRefusal(answer) && isChunk(answer)) noteChunk(answer, deps)
+  if (!isRefusal(answer) && isChunk(answer)) noteChunk(work.claims.kind, answer, deps)
   await deps.announcer.publish(written.receipt.message ?? messageOf(work, answer, written.receipt), deps)
   if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
   return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
@@ -158,7 +158,8 @@ async function writeReceipt(
   return { row, ...written }
 }
 
-function noteChunk({ recordKind: kind, counts, batchNo }: ChunkAnswer, { metrics, progress }: Deps): void {
+function noteChunk(queue: Kind, { recordKind: kind, counts, batchNo }: ChunkAnswer, { metrics, progress }: Deps): void {
+  metrics.minuteWork.noteRows(queue, counts)
   if (batchNo !== null) progress.note(batchNo)
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }

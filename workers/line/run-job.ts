@@ -200,6 +200,7 @@ export async function giveUp(
       }
       await moveToFailed(deps.queues, kind, job, copy)
       deps.metrics.jobs.inc({ kind, outcome: 'FAULT' })
+      deps.metrics.minuteWork.noteEnd(kind, 'FAULT')
       const said = { kind, ...namesInLog(work), attempt: job.attempt, fault: fault.code }
       deps.log.error(said, 'job failed for good')
       return { failed: true, code: fault.code }
@@ -257,10 +258,17 @@ function report(
   metrics.jobs.inc({ kind, outcome })
   metrics.attemptSeconds.observe({ kind }, seconds)
   if (known) metrics.recentAttempts.note(known.kind, seconds * 1000)
-  if (known) metrics.waitSeconds.observe({ kind }, Math.max(0, clock() / 1000 - seconds - known.work.acceptedAt / 1000))
+  if (known) noteWait(known, outcome, Math.max(0, clock() / 1000 - seconds - known.work.acceptedAt / 1000), metrics)
   const level = outcome === 'DROPPED' ? 'debug' : known && CATALOGUE[known.kind].bulk ? 'debug' : 'info'
   log[level](
     { kind, ...(known ? namesInLog(known.work) : {}), outcome, attempt: job.attempt, ms: Math.round(seconds * 1000) },
     'attempt',
   )
+}
+
+/** `seconds`: from the making of the job to the start of the attempt. */
+function noteWait({ kind }: Identified, outcome: string, seconds: number, metrics: Deps['metrics']): void {
+  metrics.waitSeconds.observe({ kind }, seconds)
+  metrics.minuteWork.noteWait(kind, seconds * 1000)
+  metrics.minuteWork.noteEnd(kind, outcome)
 }

@@ -28,7 +28,6 @@ const LISTED = 50
 const CLIENTS = 200
 
 export function listRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
-  app.get('/', async (_request, reply) => reply.redirect('/batches', 303))
   app.get('/batches', async (request, reply) => {
     const { store, clock } = deps
     const session = sessionOf(request)

@@ -11,7 +11,7 @@ export interface Page {
   /** Null: nobody has signed in. */
   session: Pick<LiveSession, 'name' | 'isLocal'> | null
   /** The entry of the rail that the page belongs to. */
-  at?: 'batches' | 'failed' | 'sessions'
+  at?: 'now' | 'batches' | 'failed' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
   /** The page asks for itself again after two seconds. */
@@ -20,6 +20,7 @@ export interface Page {
 }
 
 const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] = [
+  { at: 'now', to: path`/now`, text: 'Now' },
   { at: 'batches', to: path`/batches`, text: 'Batches' },
   { at: 'failed', to: path`/failed`, text: 'Failed' },
   { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },

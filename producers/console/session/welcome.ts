@@ -63,7 +63,7 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
       const personId = deps.isEmbedded ? await challenges.useStartLink(store, lookupHash) : undefined
       if (personId === undefined) return refused(USELESS)
       await beginSession(deps, request, reply, { personId, isLocal: true })
-      return reply.redirect('/batches', 303)
+      return reply.redirect('/now', 303)
     }
     const proof = readProof(form?.proof, Enrolment)
     const pending = form && proof && (await pendingActs.take(store, form.nonce, null))

@@ -7,6 +7,7 @@ import { every } from '../../recurring.ts'
 import { readVersion } from '../../version.ts'
 import { countConnectionsMax } from '../connection/connection.ts'
 import type { Db } from '../pool.ts'
+import type { WorkMinute } from '../watch/work-minutes.ts'
 import * as processes from './processes.ts'
 
 export const BEAT = {
@@ -26,17 +27,21 @@ interface Beating
   keys?: () => readonly string[]
   /** As `NewProcess.workMs`. */
   workMs?: () => number | null
+  /** As `NewProcess.work`. */
+  work?: () => readonly WorkMinute[]
   everyMs?: number | undefined
+  processId?: string
 }
 
 /** Writes the first heartbeat before it resolves. Resolves to a function that ends the heartbeat. */
 export async function startBeat(
   { store, log }: { store: Db; log: Logger },
-  { role, kinds = [], features = [], keys = () => [], workMs = () => null, everyMs = BEAT.everyMs }: Beating,
+  { role, kinds = [], features = [], keys = () => [], workMs = () => null, ...more }: Beating,
 ): Promise<() => Promise<void>> {
-  const known = { processId: randomUUID(), role, host: hostname(), version: readVersion(), kinds, features }
+  const { work = () => [], everyMs = BEAT.everyMs, processId = randomUUID() } = more
+  const known = { processId, role, host: hostname(), version: readVersion(), kinds, features }
   const own = { ...known, connections: countConnectionsMax() }
-  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs() })
+  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs(), work: work() })
   await see()
   const stop = every(everyMs, see, { log })
   return async () => {

@@ -2,6 +2,7 @@
 // understand, so that a sender uses no feature that a worker would refuse. A killed process leaves its row behind;
 // readers decide how old a row may be.
 import type { Db } from '../pool.ts'
+import { WORK_MINUTES, type WorkMinute } from '../watch/work-minutes.ts'
 
 export const WORKER_ROLES = ['interactive', 'bulk'] as const
 export type ProcessRole = (typeof WORKER_ROLES)[number] | 'scheduler' | 'gateway' | 'three-ds' | 'console'
@@ -22,9 +23,11 @@ export interface NewProcess {
   keys: readonly string[]
   /** How long its recent interactive jobs on cards took, 99th percentile in ms; null after too few. */
   workMs?: number | null
+  /** What it did in its last minutes, if it is a worker. */
+  work?: readonly WorkMinute[]
 }
 
-export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'workMs'> {
+export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'workMs' | 'work'> {
   /** ms since the epoch. */
   startedAt: number
   /** The time since its last heartbeat, by the store's clock. */
@@ -39,7 +42,7 @@ const COLUMNS = `process_id, role, host, version, kinds, connections, started_at
 
 /** Writes a heartbeat of this process. */
 export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
-  const { kinds, features, connections, keys, workMs = null } = more
+  const { kinds, features, connections, keys, workMs = null, work = [] } = more
   if (kinds.length === 0 && keys.length > 0 && role === 'gateway') {
     await db.query({
       name: 'process-see-keys',
@@ -61,10 +64,18 @@ on conflict (process_id) do update set seen_at = now()`,
   }
   await db.query({
     name: 'process-see-vault',
-    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features, keys, work_ms)
-values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::text[], $9)
-on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, work_ms = excluded.work_ms`,
-    values: [processId, role, host, version, connections, kinds, features, keys, workMs],
+    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features, keys, work_ms, work)
+values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::text[], $9, $10::jsonb)
+on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, work_ms = excluded.work_ms, work = excluded.work`,
+    values: [processId, role, host, version, connections, kinds, features, keys, workMs, JSON.stringify(work)],
+  })
+}
+
+/** Writes what a worker did, when its last jobs have ended. */
+export async function tellWork(db: Db, processId: string, work: readonly WorkMinute[]): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.process set work = $2::jsonb where process_id = $1',
+    values: [processId, JSON.stringify(work)],
   })
 }
 
@@ -73,13 +84,13 @@ export async function leave(db: Db, processId: string): Promise<void> {
   await db.query({ text: 'update tokenmill.process set ended_at = now() where process_id = $1', values: [processId] })
 }
 
-/** Removes rows of processes that ended or were silent for `ms`; returns how many. */
+/** Removes rows of processes that were silent for `ms`, and of those that ended some time ago; returns how many. */
 export async function removeSilent(db: Db, ms: number): Promise<number> {
   const { count } = await db.query({
     name: 'processes-remove',
     text: `delete from tokenmill.process
-where ended_at is not null or seen_at < now() - make_interval(secs => $1 / 1000.0)`,
-    values: [ms],
+where ended_at < now() - make_interval(secs => $2 / 1000.0) or seen_at < now() - make_interval(secs => $1 / 1000.0)`,
+    values: [ms, WORK_MINUTES.endedMs],
   })
   return count
 }

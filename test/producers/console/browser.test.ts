@@ -75,7 +75,7 @@ describeChromium('the console', () => {
   async function signIn({ page }: Seat): Promise<void> {
     await page.goto(`${bundle.origin}/sign-in`)
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.waitForURL('**/batches')
+    await page.waitForURL('**/now')
   }
   /** A person who came by an invite and signed in with the passkey that it ended in. */
   async function enrolled(name: string, roles: PersonRole[], entities: string[] | null = null): Promise<Seat> {

@@ -61,6 +61,8 @@ describe('a person of one entity', () => {
     const { cookie } = limited
     const paths = [
       '/',
+      '/now',
+      '/now/again',
       '/batches',
       '/sessions',
       '/passkeys',

@@ -67,6 +67,8 @@ describe('a request', () => {
     const before = await state()
     const paths = [
       '/',
+      '/now',
+      '/now/again',
       '/batches',
       `/batches/${batchNo}`,
       '/sessions',

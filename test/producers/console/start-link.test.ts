@@ -37,7 +37,7 @@ describeChromium('the link of `start`', () => {
     page.on('request', request => sent.push(request.postData() ?? ''))
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.waitForURL('**/batches')
+    await page.waitForURL('**/now')
     expect(await page.textContent('.environment')).toBe('LOCAL')
     // The link is no passkey, so it adds none.
     for (const path of ['/passkeys', '/passkeys/add']) {

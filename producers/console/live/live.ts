@@ -1,0 +1,193 @@
+// Keeps pages live: a stream of server-sent events for each page that is watched. What pages show is read once every two
+// seconds for all streams of one view, and only while somebody watches.
+//
+// A page becomes live in three steps (now/now.ts is an example):
+// 1. its markup comes of a `LivePart` (texts.ts), within `liveFrame`, which also loads `browser/live.js`;
+// 2. a route of its own, with `UNCOUNTED`, calls `deps.live.open(request, reply, view)`;
+// 3. the view's key names the page and the sight (`batch-42 all`), because all streams of a key get the same texts.
+import { PassThrough } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../../src/clock.ts'
+import { assert } from '../../../src/errors.ts'
+import { describeError, type Logger } from '../../../src/log.ts'
+import * as sessions from '../../../src/store/console/sessions.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import { changesOf, type LiveTexts, type Texts } from './texts.ts'
+
+export const LIVE = {
+  everyMs: 2_000,
+  /** After this time without news a page says `unknown`; `browser/live.js` has the same number. */
+  newsMs: 10_000,
+  streamsOfSessionMax: 4,
+  streamsMax: 500,
+  /** A reader who takes no news this often in a row is given up. */
+  skippedMax: 30,
+  /** How many views are read at once: pages need connections to the store, too. */
+  readersMax: 3,
+} as const
+
+export interface LiveView {
+  /** Names the page and whose sight it is for. */
+  key: string
+  /** Reads what the page shows now. A rejection is logged; the streams then get no news, and say so. */
+  read(): Promise<LiveTexts>
+}
+
+export interface Live {
+  /** Answers with a stream of the view. The request needs a session. */
+  open(request: FastifyRequest, reply: FastifyReply, view: LiveView): Promise<FastifyReply>
+  /** How many streams are open. */
+  streams(): number
+  /** Ends all streams; further ones are refused. */
+  close(): Promise<void>
+}
+
+interface Stream {
+  output: PassThrough
+  session: sessions.LiveSession
+  view: LiveView
+  /** What its browser has. */
+  sent: LiveTexts | undefined
+  /** How often in a row it was passed over. */
+  skipped: number
+}
+
+export interface LiveDeps {
+  store: Store
+  isEmbedded: boolean
+  clock: Clock
+  log: Logger
+}
+
+export function openLive(deps: LiveDeps): Live {
+  const streams = new Set<Stream>()
+  let timer: NodeJS.Timeout | undefined
+  let turning: Promise<void> | undefined
+  let isClosed = false
+
+  const end = (stream: Stream) => {
+    streams.delete(stream)
+    // A reader who takes nothing would keep his connection.
+    if (stream.output.writableLength > 0) stream.output.destroy()
+    else stream.output.end()
+  }
+  const turn = async () => {
+    await dropOver(deps, streams, end)
+    const byKey = Map.groupBy(streams, ({ view }) => view.key)
+    await eachOf([...byKey.values()], LIVE.readersMax, async ofKey => {
+      const [first] = ofKey
+      const read = first && (await readView(first.view, deps))
+      if (read) for (const stream of ofKey) send(stream, read)
+      for (const stream of ofKey) if (stream.skipped > LIVE.skippedMax) end(stream)
+    })
+  }
+  /** One turn at a time; the next one begins `everyMs` after the last began, or when that has ended. */
+  const next = (ms: number) => {
+    if (isClosed || timer || streams.size === 0) return
+    timer = setTimeout(() => {
+      const began = performance.now()
+      turning = turn()
+        .catch(error => deps.log.warn({ error: describeError(error) }, 'the live pages have no news'))
+        .finally(() => {
+          timer = undefined
+          turning = undefined
+          next(Math.max(0, LIVE.everyMs - (performance.now() - began)))
+        })
+    }, ms)
+  }
+
+  return {
+    async open(request, reply, view) {
+      const { session } = request
+      assert(session, 'a live page has a session')
+      const own = [...streams].filter(one => one.session.sessionHash.equals(session.sessionHash))
+      if (own.length >= LIVE.streamsOfSessionMax || streams.size >= LIVE.streamsMax || isClosed)
+        return reply
+          .code(isClosed ? 503 : 429)
+          .type('text/plain; charset=utf-8')
+          .send('Too many live pages are open.\n')
+      // It holds next to nothing, so that a reader who is slow is seen to be.
+      const output = new PassThrough({ readableHighWaterMark: 1, writableHighWaterMark: 1 })
+      const stream: Stream = { output, session, view, sent: undefined, skipped: 0 }
+      streams.add(stream)
+      output.on('close', () => streams.delete(stream))
+      output.on('error', () => streams.delete(stream))
+      output.write('retry: 2000\n\n')
+      const read = await readView(view, deps)
+      if (read && streams.has(stream)) send(stream, read)
+      if (request.raw.socket.destroyed) end(stream)
+      next(LIVE.everyMs)
+      return reply
+        .headers({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
+        .send(output)
+    },
+    streams: () => streams.size,
+    async close() {
+      isClosed = true
+      clearTimeout(timer)
+      for (const stream of streams) end(stream)
+      await turning
+    },
+  }
+}
+
+async function readView(view: LiveView, { log }: Pick<LiveDeps, 'log'>): Promise<LiveTexts | undefined> {
+  return view.read().catch(error => {
+    log.warn({ error: describeError(error) }, 'a live page could not be read')
+    return undefined
+  })
+}
+
+/** Ends the streams of sessions that are over, and of people who see something else now. */
+async function dropOver(
+  { store, isEmbedded }: Pick<LiveDeps, 'store' | 'isEmbedded'>,
+  streams: ReadonlySet<Stream>,
+  end: (stream: Stream) => void,
+): Promise<void> {
+  const hashes = new Map([...streams].map(({ session }) => [session.sessionHash.toString('hex'), session.sessionHash]))
+  if (hashes.size === 0) return
+  const live = await sessions.listLive(store, [...hashes.values()])
+  const sees = new Map(
+    live
+      .filter(({ isLocal }) => !isLocal || isEmbedded)
+      .map(({ sessionHash, entities }) => [sessionHash.toString('hex'), JSON.stringify(entities)]),
+  )
+  for (const stream of streams) {
+    const { sessionHash, entities } = stream.session
+    if (hashes.has(sessionHash.toString('hex')) && sees.get(sessionHash.toString('hex')) !== JSON.stringify(entities))
+      end(stream)
+  }
+}
+
+/** Sends what has changed for this stream's browser. A reader who hasn't taken the last news is passed over. */
+function send(stream: Stream, read: LiveTexts): void {
+  const { output, sent } = stream
+  if (output.writableLength > 0 && sent) {
+    stream.skipped += 1
+    return
+  }
+  output.write(messageOf(sent, read))
+  stream.sent = read
+  stream.skipped = 0
+}
+
+/** Most streams of a view have the same before and after, so their message is made once. */
+const messages = new WeakMap<LiveTexts, { before: LiveTexts | undefined; message: string }>()
+
+function messageOf(before: LiveTexts | undefined, after: LiveTexts): string {
+  const known = messages.get(after)
+  if (known && known.before === before) return known.message
+  const texts: Texts = changesOf(before?.texts, after.texts)
+  const message = `data: ${JSON.stringify({ at: after.at, shape: after.shape, texts })}\n\n`
+  messages.set(after, { before, message })
+  return message
+}
+
+/** Calls `work` for each item, at most `most` at a time. */
+async function eachOf<T>(items: readonly T[], most: number, work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const one = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: most }, one))
+}

@@ -1,0 +1,144 @@
+// What needs somebody, worst first, and the sentence with which the page begins. What can't be seen is unknown, never well. The
+// thresholds are those of `tokenmill status`: the scheduler makes its checks and writes them to the store.
+import { KINDS } from '../../../src/job/catalogue.ts'
+import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
+import { word } from '../figures.ts'
+import { type Path, path } from '../html.ts'
+import { timeOf } from '../live/frame.ts'
+import { LIVE } from '../live/live.ts'
+import type { Facts, ShownBatch, Whole } from './facts.ts'
+
+export type Tone = 'well' | 'warn' | 'unknown' | 'bad'
+
+export interface Need {
+  /** Names it among the needs of a page; a part of an element's id. */
+  id: string
+  tone: Exclude<Tone, 'well'>
+  /** What it is about, in a word or two. */
+  what: string
+  says: string
+  /** ms since the epoch; undefined: nobody saw when it began. */
+  since: number | undefined
+  to: Path
+  /** What to do, with commands between backticks. */
+  next: string
+}
+
+/** A worker that was silent for longer isn't counted on: its heartbeat comes every 5 s. In ms. */
+export const HEARD_MS = 8_000
+
+const TONES = { warning: 'warn', unknown: 'unknown', critical: 'bad' } as const
+const WORST: readonly Tone[] = ['bad', 'warn', 'unknown', 'well']
+/** Where the page shows more of a check. */
+const PLACES: Readonly<Record<string, Path>> = {
+  batches: path`/batches`,
+  'failed jobs': path`/failed`,
+  workers: path`/now#hosts`,
+  processes: path`/now#hosts`,
+  backlog: path`/now#kinds`,
+  outbox: path`/now#outbox`,
+}
+const ELSEWHERE = path`/now`
+const START = 'start it: `tokenmill scheduler`'
+
+export function needsOf(facts: Facts): Need[] {
+  const found = facts.whole ? needsOfWhole(facts, facts.whole) : needsOfBatches(facts)
+  return found.sort((a, b) => WORST.indexOf(a.tone) - WORST.indexOf(b.tone))
+}
+
+export interface Sentence {
+  text: string
+  tone: Tone
+}
+
+export function sentenceOf(needs: readonly Need[], now: number): Sentence {
+  const some = needs.filter(({ tone }) => tone !== 'unknown').length
+  const unseen = needs.length - some
+  const tone = needs[0]?.tone ?? 'well'
+  if (some > 0) {
+    const needing = some === 1 ? '1 thing needs you' : `${some} things need you`
+    return { tone, text: unseen > 0 ? `${needing}, and something can’t be seen` : needing }
+  }
+  if (unseen === 0) return { tone, text: 'Well' }
+  const since = Math.min(...needs.map(need => need.since ?? now))
+  return { tone, text: `Unknown since ${timeOf(since)}` }
+}
+
+function needsOfWhole({ now, pulse }: Facts, { processes, checks }: Whole): Need[] {
+  const isSeen = pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs
+  const told = isSeen ? checks.filter(({ state }) => state !== 'well') : []
+  return [
+    ...schedulerNeed({ now, pulse }, { processes, isSeen }),
+    ...told.map(({ name, state, says, next, since }) => ({
+      id: name.replaceAll(' ', '-'),
+      tone: TONES[state === 'well' ? 'unknown' : state],
+      ...{ what: name, says, since, to: PLACES[name] ?? ELSEWHERE, next: next ?? '`tokenmill status`' },
+    })),
+    ...(told.some(({ name }) => name === 'workers') ? [] : workersNeed(now, processes)),
+  ]
+}
+
+function schedulerNeed(
+  { now, pulse }: Pick<Facts, 'now' | 'pulse'>,
+  { processes, isSeen }: Pick<Whole, 'processes'> & { isSeen: boolean },
+): Need[] {
+  const { watchedMs } = pulse
+  const lives = processes.some(({ role, silentMs }) => role === 'scheduler' && silentMs <= DEAD_MS)
+  if (isSeen && lives) return []
+  const says = lives
+    ? 'no scheduler has looked since, so most of this page is not known'
+    : 'no scheduler lives: nobody looks whether all is well, and no schedule runs'
+  const since = watchedMs === null ? undefined : now - watchedMs
+  return [{ id: 'scheduler', tone: lives ? 'unknown' : 'bad', what: 'scheduler', says, since, to: HOSTS, next: START }]
+}
+
+const HOSTS = path`/now#hosts`
+
+/** Kinds whose workers fell silent, before `status` takes them for dead. */
+function workersNeed(now: number, processes: Whole['processes']): Need[] {
+  const workers = processes.filter(({ kinds }) => kinds.length > 0)
+  const alive = workers.filter(({ silentMs }) => silentMs <= DEAD_MS)
+  const heard = new Set(alive.filter(({ silentMs }) => silentMs <= HEARD_MS).flatMap(({ kinds }) => kinds))
+  const silent = KINDS.filter(kind => !heard.has(kind) && alive.some(({ kinds }) => kinds.includes(kind)))
+  const about = {
+    id: 'workers',
+    what: 'workers',
+    to: HOSTS,
+    next: 'look at their host; `tokenmill workers` starts them',
+  }
+  const lastMs = Math.min(...workers.map(({ silentMs }) => silentMs))
+  const since = workers.length === 0 ? undefined : now - lastMs
+  if (alive.length === 0) return [{ ...about, tone: 'bad', says: 'no worker process lives', since }]
+  if (silent.length === 0) return []
+  const says = `nobody who works ${silent.join(', ')} was heard`
+  const ofSilent = alive.filter(({ kinds }) => silent.some(kind => kinds.includes(kind)))
+  return [{ ...about, tone: 'unknown', says, since: now - Math.min(...ofSilent.map(({ silentMs }) => silentMs)) }]
+}
+
+/** What a person of some entities is told: their batches, and whether it is seen at all that these go on. */
+function needsOfBatches({ now, pulse, batches }: Facts): Need[] {
+  const { watchedMs, heardMs, areServersOut } = pulse
+  const stalled = batches.filter(({ state }) => state === 'STALLED').map(stalledNeed)
+  const isSeen = watchedMs !== null && watchedMs <= LIVE.newsMs && heardMs !== null && heardMs <= HEARD_MS
+  if (isSeen && !areServersOut) return stalled
+  const ages = [watchedMs, heardMs].filter(ms => ms !== null && ms > HEARD_MS)
+  const unseen: Need = {
+    ...{ id: 'unseen', tone: 'unknown', what: 'batches', to: path`/batches` },
+    says: 'whether your batches go on is not known: a part of tokenmill does not answer',
+    since: ages.length === 0 ? undefined : now - Math.max(...ages.map(ms => ms ?? 0)),
+    next: 'ask those who run tokenmill',
+  }
+  return [...stalled, unseen]
+}
+
+function stalledNeed({ batchNo, batchId, clientId, activeAt }: ShownBatch): Need {
+  return {
+    id: `batch-${batchNo}`,
+    ...{ tone: 'warn', what: batchId, says: 'it has rows left, and no chunk of it was answered for a minute' },
+    ...{
+      since: activeAt,
+      to: path`/batches/${batchNo}`,
+      next: `\`tokenmill batch show ${word(batchId)} --client ${word(clientId)}\``,
+    },
+  }
+}

@@ -1,0 +1,118 @@
+// The page Now in a real browser: it stays live, says `unknown` when no news comes, and fits its screen. Any violation of the
+// content security policy fails the test.
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { KINDS } from '../../../../src/job/catalogue.ts'
+import * as processes from '../../../../src/store/access/processes.ts'
+import * as watched from '../../../../src/store/watch/watched.ts'
+import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
+import { until } from '../../../support/until.ts'
+import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
+
+describeChromium('the page Now', () => {
+  let bundle: ConsoleBundle
+  let browser: Browser
+  let cookie: string
+  let batchNo: number
+  const complaints: string[] = []
+  const at = { host: 'one', version: '1.0.0', connections: 1, keys: [], features: [] }
+  const ids = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'] as const
+
+  beforeAll(async () => {
+    ;[bundle, browser] = await Promise.all([openConsoleBundle(), openBrowser()])
+    cookie = (await bundle.addPerson('ada')).cookie
+    batchNo = await bundle.addBatch({ batchId: 'x'.repeat(64), rowsDone: 10, extentRows: 1_234_567_890 })
+    for (let n = 0; n < 5; n++) await bundle.addBatch({ rowsDone: 1_000, extentRows: 5_000 })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await bundle?.close()
+  })
+  afterEach(() => expect(complaints.splice(0)).toEqual([]))
+
+  /** As workers and a scheduler would say. */
+  async function beat(): Promise<void> {
+    const { store } = bundle.installation.vault
+    await processes.see(store, { ...at, processId: ids[0], role: 'bulk', kinds: KINDS })
+    await processes.see(store, { ...at, processId: ids[1], role: 'scheduler', kinds: [] })
+    await watched.writeChecks(store, [{ name: 'store', state: 'well', says: 'x', next: null }])
+    await watched.writeQueues(
+      store,
+      KINDS.map(kind => ({ kind, waiting: 0, active: 0, delayed: 0, oldestMs: null, failed: 0 })),
+    )
+    await watched.writeMinute(store, { outboxMs: 0, queued: { interactiveMs: 0, failed: 0 } })
+  }
+  async function open(
+    prepare?: (page: Page) => Promise<void>,
+    more: { javaScriptEnabled?: boolean } = {},
+  ): Promise<Page> {
+    await beat()
+    const context = await browser.newContext({ viewport: { width: 1_440, height: 900 }, ...more })
+    const [name = '', value = ''] = cookie.split('=')
+    await context.addCookies([{ name, value, url: bundle.origin }])
+    const page = await context.newPage()
+    page.setDefaultTimeout(8_000)
+    page.on('console', message => {
+      if (message.type() === 'error' && !/net::ERR_FAILED/.test(message.text())) complaints.push(message.text())
+    })
+    page.on('pageerror', error => complaints.push(error.message))
+    await prepare?.(page)
+    await page.goto(`${bundle.origin}/now`)
+    return page
+  }
+
+  const shows = (place: Locator, text: RegExp) =>
+    until(async () => text.test((await place.textContent()) ?? ''), { ms: 8_000, what: `${text}` })
+
+  it('puts in what has changed, and is asked for anew when there is something new to list', async () => {
+    const page = await open(page => page.clock.install())
+    expect(await page.textContent('h1')).toBe('Well')
+    await page.getByText('As of').waitFor()
+    const rows = page.locator(`#batch-${batchNo}-rows`)
+    await bundle.rows('update tokenmill.batch set rows_done = 4321 where batch_no = $1', [batchNo])
+    await shows(rows, /^4,321$/)
+    expect(await page.locator(`#batch-${batchNo}-bar`).getAttribute('value')).toBe('4321')
+    // Not while the person is in the middle of something.
+    await page.locator('summary').first().click()
+    await bundle.rows('update tokenmill.batch set paused_at = now() where batch_no = $1', [batchNo])
+    await page.getByText('The page has changed').waitFor()
+    await page.clock.fastForward(6_000)
+    expect(await rows.textContent()).toBe('4,321')
+    await page.locator('summary').first().click()
+    await Promise.all([page.waitForEvent('load'), page.evaluate('document.activeElement.blur()')])
+    await page.locator('.state.warn').waitFor()
+    expect(new URL(page.url()).pathname).toBe('/now')
+    await page.context().close()
+  })
+
+  it('says unknown after 10 s without news, and all as before when news comes', async () => {
+    const page = await open(async page => {
+      await page.clock.install()
+      await page.route('**/now/live', route => route.abort())
+    })
+    expect(await page.textContent('h1')).toBe('Well')
+    await page.clock.fastForward(11_000)
+    await shows(page.locator('h1'), /^unknown since \d\d:\d\d:\d\d$/)
+    expect(await page.locator('[data-tone="well"]').count()).toBe(0)
+    expect(await page.locator('#failed-now').textContent()).toMatch(/^unknown since/)
+    expect(await page.locator('#kind-act-waiting').textContent()).toBe('?')
+    await beat()
+    await page.unroute('**/now/live')
+    await shows(page.locator('h1'), /^Well$/)
+    expect(await page.locator('#failed-now').textContent()).toBe('0')
+    await page.context().close()
+  })
+
+  it('fits a screen of 1440 × 900, scrolls sideways on none, and is read without scripts', async () => {
+    const page = await open(undefined, { javaScriptEnabled: false })
+    const box = async () =>
+      page.locator('html').evaluate(html => [html.scrollHeight, html.scrollWidth - html.clientWidth])
+    expect(await box()).toEqual([900, 0])
+    for (const width of [1_440, 768, 375]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect((await box())[1], `${width}`).toBe(0)
+    }
+    expect(await page.locator('noscript meta').count()).toBe(1)
+    await page.context().close()
+  })
+})

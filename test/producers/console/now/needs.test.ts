@@ -1,0 +1,118 @@
+// The sentence with which the page Now begins: what needs somebody, and never "Well" of what isn't seen.
+import { describe, expect, it } from 'vitest'
+import type { Facts, Whole } from '../../../../producers/console/now/facts.ts'
+import { needsOf, sentenceOf } from '../../../../producers/console/now/needs.ts'
+import { KINDS } from '../../../../src/job/catalogue.ts'
+
+const NOW = Date.UTC(2026, 10, 23, 12, 3, 20)
+const process = (role: string, silentMs: number, kinds: string[] = []) => ({
+  ...{ host: 'one', version: '1.0.0', role, silentMs, kinds },
+})
+const interactive = KINDS.filter(kind => kind !== 'token-batch')
+const living = [
+  process('interactive', 1_000, interactive),
+  process('bulk', 900, ['token-batch']),
+  process('scheduler', 100),
+]
+const noted = (name: string, state: 'well' | 'warning' | 'unknown' | 'critical', says = 'x') => ({
+  ...{ name, state, says, next: null, since: NOW - 60_000 },
+})
+const whole = (more: Partial<Whole> = {}): Whole => ({
+  ...{ processes: living, checks: [noted('store', 'well')], queues: [], recent: [], waits: [], rows: [], minutes: [] },
+  ...more,
+})
+const facts = (more: Partial<Facts> = {}): Facts => ({
+  now: NOW,
+  pulse: { watchedMs: 3_000, heardMs: 900, areServersOut: false, isWhole: true },
+  ...{ whole: whole(), batches: [], areMore: false },
+  ...more,
+})
+const told = (one: Facts) => {
+  const needs = needsOf(one)
+  return { ...sentenceOf(needs, one.now), of: needs.map(({ what, tone }) => `${what} ${tone}`) }
+}
+
+describe('a person who sees everything is told', () => {
+  it('that all is well, if the scheduler looked and every worker was heard', () => {
+    expect(told(facts())).toEqual({ text: 'Well', tone: 'well', of: [] })
+  })
+
+  it('what needs somebody, worst first', () => {
+    const checks = [noted('failed jobs', 'warning'), noted('outbox', 'critical'), noted('clock', 'unknown')]
+    expect(told(facts({ whole: whole({ checks }) }))).toEqual({
+      ...{ text: '2 things need you, and something can’t be seen', tone: 'bad' },
+      of: ['outbox bad', 'failed jobs warn', 'clock unknown'],
+    })
+  })
+
+  it('that nothing is known, when the scheduler has not looked for 10 s; what it said before counts no more', () => {
+    const pulse = { watchedMs: 10_001, heardMs: 900, areServersOut: false, isWhole: true }
+    const checks = [noted('outbox', 'critical')]
+    expect(told(facts({ pulse, whole: whole({ checks }) }))).toEqual({
+      ...{ text: 'Unknown since 12:03:09', tone: 'unknown', of: ['scheduler unknown'] },
+    })
+  })
+
+  it('that no scheduler lives: at once if it was ended, and after 30 s if it died', () => {
+    const ended = whole({ processes: living.slice(0, 2) })
+    const died = whole({ processes: [...living.slice(0, 2), process('scheduler', 30_001)] })
+    for (const one of [ended, died]) expect(told(facts({ whole: one }))).toMatchObject({ of: ['scheduler bad'] })
+  })
+
+  it('that kinds are not known whose workers were not heard for 8 s, until these count as dead', () => {
+    const silent = (ms: number) => whole({ processes: [process('interactive', ms, interactive), ...living.slice(1)] })
+    expect(told(facts({ whole: silent(8_000) })).text).toBe('Well')
+    const [need] = needsOf(facts({ whole: silent(8_001) }))
+    expect(need).toMatchObject({ tone: 'unknown', says: expect.stringMatching(/token-create, .* was heard$/) })
+    expect(need?.says).not.toContain('token-batch')
+  })
+
+  it('that no worker lives, even while the scheduler’s last look says nothing of it', () => {
+    const none = whole({ processes: [process('interactive', 31_000, interactive), process('scheduler', 1)] })
+    expect(told(facts({ whole: none }))).toMatchObject({ tone: 'bad', of: ['workers bad'] })
+    const said = { ...none, checks: [noted('workers', 'critical')] }
+    expect(told(facts({ whole: said })).of).toEqual(['workers bad'])
+  })
+})
+
+describe('a person who sees some entities is told', () => {
+  const batch = (state: 'STALLED' | 'RUNNING', batchNo = 1) => ({
+    ...{
+      batchNo,
+      batchId: `b ${batchNo}`,
+      clientId: 'c',
+      createdAt: 0,
+      extentRows: 10,
+      rowsDone: 1,
+      state,
+      speed: undefined,
+    },
+    ...{
+      extentChunks: 2,
+      limitChunks: null,
+      chunksDone: 1,
+      pausedAt: null,
+      cancelledAt: null,
+      finishedAt: null,
+      activeAt: 0,
+    },
+  })
+  const limited = (more: Partial<Facts> = {}) => facts({ whole: undefined, batches: [batch('RUNNING')], ...more })
+
+  it('about their batches alone', () => {
+    expect(told(limited()).text).toBe('Well')
+    const needs = needsOf(limited({ batches: [batch('STALLED', 7), batch('RUNNING')] }))
+    expect(needs).toMatchObject([{ what: 'b 7', tone: 'warn', next: "`tokenmill batch show 'b 7' --client c`" }])
+  })
+
+  it.each([
+    ['nobody looked', { watchedMs: 10_001 }],
+    ['nobody ever looked', { watchedMs: null }],
+    ['no worker was heard', { heardMs: 8_001 }],
+    ['no worker is there', { heardMs: null }],
+    ['a server is away', { areServersOut: true }],
+  ])('that it is not known whether these go on, if %s', (_, more) => {
+    const pulse = { watchedMs: 1, heardMs: 1, areServersOut: false, isWhole: false, ...more }
+    expect(told(limited({ pulse }))).toMatchObject({ tone: 'unknown', of: ['batches unknown'] })
+  })
+})
