@@ -58,6 +58,7 @@ export const MIGRATIONS = [
   '0062-receipt-keys',
   '0065-people',
   '0066-console',
+  '0069-explain-in-the-console',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */
