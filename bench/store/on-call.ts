@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { explain } from '../../producers/operate/explain.ts'
+import { wholeReader } from '../../producers/operate/whole-reader.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
@@ -124,7 +125,8 @@ interface Asked {
 
 function questions({ queues }: Installation, clients: readonly string[], now: number): Asked[] {
   const clientOf = (n: number) => clients[n % clients.length] ?? ''
-  const explained = async (store: Store, what: string) => (await explain({ what }, { store, queues, now })).jobs.length
+  const explained = async (store: Store, what: string) =>
+    (await explain({ what }, { reader: wholeReader({ store, queues, now }), queues, now })).jobs.length
   return [
     { name: 'explain RECEIPT', ask: (store, n) => explained(store, receiptId(clientOf(n), `asked-${n}`)) },
     { name: 'explain JTI', ask: (store, n) => explained(store, `asked-${n}`) },

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { type Explanation, explain, type Question } from '../../../producers/operate/explain.ts'
+import { type WholeSources, wholeReader } from '../../../producers/operate/whole-reader.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { resultsQueue } from '../../../src/job/catalogue.ts'
 import { moveToFailed } from '../../../src/queue/failed.ts'
@@ -28,7 +29,9 @@ describeEngines('explain', engine => {
   afterAll(() => installation?.close())
 
   const ask = (what: string, more: Partial<Question> = {}): Promise<Explanation> =>
-    explain({ what, ...more }, { store: installation.vault.store, queues: installation.queues, now: Date.now() })
+    explainWith({ what, ...more }, { store: installation.vault.store, queues: installation.queues, now: Date.now() })
+  const explainWith = (question: Question, sources: WholeSources) =>
+    explain(question, { ...sources, reader: wholeReader(sources) })
 
   /** Sends a batch of two chunks: a card, a row that is no card and another card; then one card. */
   async function sendBatch(): Promise<string> {
