@@ -2,6 +2,7 @@
 // key-encryption key, and none of API keys, of cards or of network tokens.
 import type { Clock } from '../../src/clock.ts'
 import type { Logger } from '../../src/log.ts'
+import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { SendAct } from './acts/send.ts'
 import type { ConsoleMetrics } from './metrics.ts'
@@ -18,6 +19,8 @@ export interface ConsoleDeps {
   /** Uses the database role `tokenmill_console`. */
   store: Store
   sendAct: SendAct
+  /** Pages read them; the only jobs that the console adds are acts. */
+  queues: Queues
   clock: Clock
   metrics: ConsoleMetrics
   log: Logger

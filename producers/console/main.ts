@@ -75,6 +75,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     site: () => site,
     store,
     sendAct: sender.send,
+    queues,
     clock,
     metrics: openConsoleMetrics(registry),
     log,

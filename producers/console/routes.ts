@@ -5,6 +5,9 @@ import type { ConsoleRoutes } from './app.ts'
 import { batchActRoutes } from './batches/act.ts'
 import { batchRoutes } from './batches/batch.ts'
 import { listRoutes } from './batches/list.ts'
+import { jobRoutes } from './explain/job.ts'
+import { searchRoutes } from './explain/search.ts'
+import { tokenRoutes } from './explain/token.ts'
 import { assetRoutes } from './server/assets.ts'
 import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
@@ -19,4 +22,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   batchRoutes,
   batchActRoutes,
   verdictRoutes,
+  searchRoutes,
+  jobRoutes,
+  tokenRoutes,
 ]

@@ -13,7 +13,8 @@ import { isUnread } from './unread-results.ts'
 
 export interface Sources {
   reader: JobReader
-  queues: Queues
+  /** Undefined: they don't answer, and where a job is now isn't known. */
+  queues: Queues | undefined
   /** ms since the epoch. */
   now: number
   /**
@@ -48,6 +49,7 @@ export async function whichAreStored(names: readonly JobName[], { reader }: Sour
 
 /** Those of the names that are in a queue. */
 export async function whichAreQueued(names: readonly JobName[], { queues }: Sources): Promise<JobName[]> {
+  if (!queues) return []
   const queued = await Promise.all(
     names.map(async name => {
       const id = name.client.isWhole ? idOf(name) : undefined
@@ -95,10 +97,11 @@ async function findPlace(
   receipt: ReadReceipt | undefined,
   sources: Sources,
 ): Promise<Pick<JobFacts, 'queued' | 'failed' | 'failed_set_is_cut'>> {
-  if (id === undefined) return {}
-  const queued = await findQueued(sources.queues, receipt ? [receipt.kind] : KINDS, id)
+  const { queues, until } = sources
+  if (id === undefined || !queues) return {}
+  const queued = await findQueued(queues, receipt ? [receipt.kind] : KINDS, id)
   if (queued) return { queued }
-  return receipt ? {} : findFailed(id, sources)
+  return receipt ? {} : findFailed(id, queues, until)
 }
 
 async function decidedBy(receipt: ReadReceipt, reader: JobReader): Promise<Partial<JobFacts>> {
@@ -142,12 +145,13 @@ const FOUND = { found: 'unread', missing: 'read', unknown: 'published' } as cons
 
 async function announced(row: ReadAnnouncement, { queues, until }: Sources): Promise<Announced> {
   const { says } = row
+  const isThere = row.state === 'NEW' || !queues ? 'unknown' : await isUnread(row, queues, until)
   return {
     revision: row.revision,
     at: timeOf(row.createdAt),
     queue: resultsQueue(row.clientId, row.replyTo),
     ...(row.replyTo === null ? {} : { reply_to: row.replyTo }),
-    state: row.state === 'NEW' ? 'waiting' : FOUND[await isUnread(row, queues, until)],
+    state: row.state === 'NEW' ? 'waiting' : FOUND[isThere],
     ...(says ? { says: { code: says.code, reasons: says.reasons } } : {}),
   }
 }
@@ -164,7 +168,8 @@ async function findQueued(queues: Queues, kinds: readonly Kind[], id: string): P
 
 async function findFailed(
   id: string,
-  { queues, until = Number.POSITIVE_INFINITY }: Sources,
+  queues: Queues,
+  until = Number.POSITIVE_INFINITY,
 ): Promise<Pick<JobFacts, 'failed' | 'failed_set_is_cut'>> {
   for (const kind of KINDS) {
     for await (const copy of failedCopies(queues, kind)) {

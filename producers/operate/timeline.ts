@@ -95,7 +95,7 @@ const ANSWERS = {
   read: { title: 'Answer delivered', text: 'It was put on its queue and has left it:', tone: 'plain' },
   published: {
     title: 'Answer published',
-    text: 'It was put on its queue. Whether it was read is not known: too much is on the queue to look through.',
+    text: 'It was put on its queue. Whether it was read is not known: the queue was not searched to its end.',
     tone: 'plain',
   },
 } as const satisfies Record<Announced['state'], Pick<Step, 'title' | 'text' | 'tone'>>

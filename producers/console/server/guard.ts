@@ -54,7 +54,8 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-const PAGES = /^\/(batches(\/\d{1,15}(\/(pause|resume|cancel))?)?|sessions)$/
+const PAGES =
+  /^\/(batches(\/\d{1,15}(\/(pause|resume|cancel))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|sessions)$/
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {

@@ -11,7 +11,7 @@ export interface Page {
   /** Null: nobody has signed in. */
   session: Pick<LiveSession, 'name' | 'isLocal'> | null
   /** The entry of the rail that the page belongs to. */
-  at?: 'batches' | 'sessions'
+  at?: 'batches' | 'explain' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
   /** The page asks for itself again after two seconds. */
@@ -21,10 +21,13 @@ export interface Page {
 
 const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] = [
   { at: 'batches', to: path`/batches`, text: 'Batches' },
+  { at: 'explain', to: path`/explain`, text: 'Explain' },
   { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },
 ]
 
 const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
+/** It is posted: what people look for stands in no address. */
+const SEARCH = html`<form class="search" method="post" action="/search" role="search"><input name="what" aria-label="Explain a job, token or batch" placeholder="jti, reference, token, batch…" maxlength="300" autocomplete="off" spellcheck="false" required><button class="quiet" type="submit">Explain</button></form>`
 const AGAIN = html`<meta http-equiv="refresh" content="2">`
 
 export function framed({ name, isEmbedded }: Pick<ConsoleDeps, 'name' | 'isEmbedded'>, page: Page): Html {
@@ -49,6 +52,7 @@ ${when(isWaiting, AGAIN)}
 <header class="bar">
 <a class="name" href="/">${name}</a>
 ${when(isEmbedded, html`<span class="environment">LOCAL</span>`)}
+${session ? SEARCH : undefined}
 ${session ? personIn(session) : undefined}
 </header>
 ${session ? html`<nav class="rail" aria-label="Pages"><ul>${RAIL.map(entry)}</ul></nav>` : undefined}
