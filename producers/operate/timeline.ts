@@ -9,15 +9,18 @@ export function timelineOf(facts: PlainFacts): Step[] {
     ...(operation ? [accepted(operation)] : []),
     ...calls.map(called),
     ...(decided ? [decidedStep(decided, facts.attempts ?? 1)] : []),
-    ...told.map(answered),
+    ...told.map(one => answered(one, decided?.at)),
     ...(failed ? [failedStep(failed)] : []),
-  ].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
-  const at = dated.findIndex(({ what }) => what === 'decided') + 1
+  ].sort((a, b) => compare(a.order ?? a.at, b.order ?? b.at))
+  const steps: Step[] = dated.map(({ order: _, ...step }) => step)
+  const at = steps.findIndex(({ what }) => what === 'decided') + 1
   const reversed = decided?.reversal ? [reversedStep(decided.reversal)] : []
-  return [...dated.slice(0, at), ...reversed, ...dated.slice(at), ...(queued ? [queuedStep(queued)] : [])]
+  return [...steps.slice(0, at), ...reversed, ...steps.slice(at), ...(queued ? [queuedStep(queued)] : [])]
 }
 
-type Dated = Step & { at: string }
+type Dated = Step & { at: string; order?: string }
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 function sent({ client, signed_by, kind }: PlainFacts, at: string): Dated {
   const who = signed_by === undefined ? client.name : `${signed_by}, for ${client.name}`
@@ -100,12 +103,17 @@ const ANSWERS = {
   },
 } as const satisfies Record<Announced['state'], Pick<Step, 'title' | 'text' | 'tone'>>
 
-function answered({ at, revision, queue, state, says }: Announced): Dated {
+/**
+ * The clocks of worker and store differ, and the store counts from the beginning of the transaction: the answer that tells a
+ * decision stands behind it.
+ */
+function answered({ at, revision, queue, state, says }: Announced, decidedAt: string | undefined): Dated {
+  const order = says === undefined && decidedAt !== undefined && at < decidedAt ? decidedAt : at
   const { title, text, tone } = ANSWERS[state]
   const reasons = says && says.reasons.length > 0 ? `: ${reasonsText(says.reasons)}` : says ? '.' : ''
   const said = says ? ` It says ${says.code}${reasons} There is no receipt for it.` : ''
   const where = state === 'published' ? ` (${queue})` : ` ${queue}.`
-  return { at, what: 'answered', title, text: `${text}${where}${said} Revision ${revision}.`, tone }
+  return { at, what: 'answered', title, text: `${text}${where}${said} Revision ${revision}.`, tone, order }
 }
 
 function failedStep({ at, code, attempts }: NonNullable<PlainFacts['failed']>): Dated {

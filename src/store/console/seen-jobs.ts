@@ -18,9 +18,10 @@ const RECEIPT = `r.receipt_id as "receiptId", r.entity_id as "entityId", r.clien
 r.reply_to as "replyTo", r.reference, r.status, r.code, r.outcome, r.refusal, r.token_id as "tokenId", r.batch_no as "batchNo", r.chunk,
 r.counts, r.revision, r.reversal, r.attempt, r.accepted_at as "acceptedAt", r.completed_at as "completedAt"`
 
+// Not `exists`, which PostgreSQL may answer by reading all batches of the entities.
 /** Whether the receipt `r` is seen by people for the entities $1; null: all. */
-export const SEEN_RECEIPT = `($1::uuid[] is null or case when r.batch_no is null then r.entity_id = any($1) else exists (
-  select from tokenmill.batch as b where b.batch_no = r.batch_no and b.entity_id = any($1)) end)`
+const SEEN_RECEIPT = `($1::uuid[] is null or case when r.batch_no is null then r.entity_id
+  else (select b.entity_id from tokenmill.batch as b where b.batch_no = r.batch_no) end = any($1))`
 
 const HAS_SEEN_RECEIPT = `exists (select from tokenmill.receipt_key as k
   join tokenmill.receipt as r on r.receipt_id = k.receipt_id and r.day = k.day where k.receipt_id = $2 and ${SEEN_RECEIPT})`

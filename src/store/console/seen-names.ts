@@ -3,7 +3,6 @@
 import type { TokenRow } from '../../token/token.ts'
 import type { BatchLife } from '../batch/batch-state.ts'
 import type { Db } from '../pool.ts'
-import { SEEN_RECEIPT } from './seen-jobs.ts'
 import { entitiesOf, type Sight } from './sight.ts'
 
 /** How many jobs of one name are looked at: at most so many, those of the newest weeks first. */
@@ -14,11 +13,11 @@ const WEEKS = 160
 /** Jobs without a batch whose column `column` is $2. Each week is one partition, of which the others are not read. */
 const findBy = (column: 'reference' | 'token_id', type: 'text' | 'uuid') => `select r.receipt_id as "receiptId" from (
   select found.* from generate_series(-1, ${WEEKS}) as week cross join lateral (
-    select receipt_id, entity_id, batch_no, completed_at from tokenmill.receipt
+    select receipt_id, entity_id, completed_at from tokenmill.receipt
     where ${column} = $2::${type} and batch_no is null and day >= date_trunc('week', current_date)::date - 7 * week
       and day < date_trunc('week', current_date)::date - 7 * week + 7 limit ${LOOKED_MAX}) as found
   limit ${LOOKED_MAX}
-) as r where ${SEEN_RECEIPT} order by r.completed_at desc limit $3`
+) as r where $1::uuid[] is null or r.entity_id = any($1) order by r.completed_at desc limit $3`
 
 /** Ids of receipts of single jobs with this reference, newest first. */
 export async function findByReference(sight: Sight, db: Db, reference: string, limit: number): Promise<string[]> {

@@ -44,6 +44,7 @@ async function answers(cookie: string, no: number): Promise<string[]> {
   const form = { seen: 'RUNNING', reason: 'why', nonce: 'n', proof: '' }
   const calls = [
     bundle.call('GET', `/batches/${no}`, { cookie }),
+    bundle.call('GET', `/explain/batches/${no}`, { cookie }),
     ...ACTS.flatMap(act => [
       bundle.call('GET', `/batches/${no}/${act}`, { cookie }),
       bundle.call('POST', `/batches/${no}/${act}`, { cookie, form }),
@@ -63,6 +64,9 @@ describe('a person of one entity', () => {
       '/sign-in',
       '/welcome',
       '/acts/nonce',
+      '/explain',
+      '/explain/jobs/nothing',
+      '/explain/tokens/nothing',
       '/nowhere',
       `/batches?before=${NONE}`,
     ]

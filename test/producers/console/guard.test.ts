@@ -71,6 +71,9 @@ describe('a request', () => {
       '/welcome',
       '/sign-out',
       '/sessions/end-all',
+      '/explain',
+      `/explain/batches/${batchNo}`,
+      '/search',
     ]
     for (const path of [...paths, ...['pause', 'resume', 'cancel'].map(act => `/batches/${batchNo}/${act}`)])
       await bundle.call('GET', path, { cookie })
