@@ -75,7 +75,10 @@ function decidedStep(decided: NonNullable<PlainFacts['decided']>, attempts: numb
   const title = status === 'FAILED' ? `Refused: ${code}` : `Decided: ${outcome ?? code}`
   const what = chunk === undefined ? '' : `It is chunk ${chunk} of a batch.`
   const why = reasons.length > 0 ? reasonsText(reasons) : ''
-  const kept = 'The receipt was written with the effect, in one transaction.'
+  const kept =
+    status === 'FAILED'
+      ? 'The refusal is kept in the receipt: a repeat under the same jti gets the same answer.'
+      : 'The receipt was written with the effect, in one transaction.'
   const text = [why, what, many, kept].filter(one => one !== '').join(' ')
   return { at, what: 'decided', title, text, tone: status === 'FAILED' ? 'warn' : 'plain' }
 }

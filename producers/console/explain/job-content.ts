@@ -1,4 +1,6 @@
 // How a job is shown: first what to do, then the timeline, then the facts. Senders' texts are shown by `shown`.
+
+import { parseReuseToken } from '../../../src/token/token.ts'
 import type { JobFacts, Step } from '../../operate/job-facts.ts'
 import type { ReadReceipt } from '../../operate/job-reader.ts'
 import { command, count, id, moment } from '../figures.ts'
@@ -10,6 +12,8 @@ export interface Explained {
   facts: JobFacts
   /** Jobs with the same reference or jti, newest first. */
   others: readonly ReadReceipt[]
+  /** Of a chunk: the number of its batch. */
+  batchNo: number | null
   /** The queues answered. */
   sawQueues: boolean
 }
@@ -20,7 +24,7 @@ interface Options {
   now: number
 }
 
-export function jobContent({ facts, others, sawQueues }: Explained, { showsReference, now }: Options): Html {
+export function jobContent({ facts, others, batchNo, sawQueues }: Explained, { showsReference, now }: Options): Html {
   const { receipt_id: receiptId, kind, timeline } = facts
   return html`<p class="up"><a href="/explain">Explain</a></p>
 <h1>${kind ?? 'Job'} ${standing(facts)}</h1>
@@ -28,7 +32,7 @@ ${sawQueues ? undefined : html`<p class="effect"><strong>The queues don’t answ
 <section><h2>What to do</h2>${nextList(facts, sawQueues)}</section>
 <section><h2>What happened</h2>
 ${timeline.length === 0 ? html`<p class="empty">Nothing was written down yet.</p>` : html`<ol class="timeline">${timeline.map(stepItem)}</ol>`}</section>
-<section><h2>Facts</h2>${factList(facts, showsReference, now)}</section>
+<section><h2>Facts</h2>${factList(facts, { showsReference, now, batchNo })}</section>
 ${others.length === 0 ? undefined : otherJobs(others)}
 <p class="same">The same on the command line: ${command('tokenmill', 'explain', receiptId)}</p>`
 }
@@ -51,8 +55,10 @@ function standing({ decided, failed, queued, operation, told }: JobFacts): Html 
   return operation?.state === 'QUEUED' ? mark('plain', 'WAITING') : mark('warn', 'UNKNOWN')
 }
 
-function nextList({ next, decided, failed, queued }: JobFacts, sawQueues: boolean): Html {
-  if (next.length > 0) return html`<ul class="next">${next.map(step => html`<li>${shown(step)}</li>`)}</ul>`
+function nextList({ next, decided, failed, queued, timeline }: JobFacts, sawQueues: boolean): Html {
+  const isWell = decided !== undefined && timeline.every(({ tone }) => tone === 'plain')
+  const calm = isWell ? html`<p>Nothing has to be done.</p>` : undefined
+  if (next.length > 0) return html`${calm}<ul class="next">${next.map(step => html`<li>${shown(step)}</li>`)}</ul>`
   if (decided) return html`<p>Nothing: the job is decided.</p>`
   if (!failed && !queued && sawQueues)
     return html`<p>The job is in no queue, and nothing was decided: the sender may submit it again under the same jti.</p>`
@@ -70,7 +76,7 @@ function precise(at: string): Html {
   return html`<time datetime="${at}">${at.replace('T', ' ').replace('Z', '')}</time>`
 }
 
-function factList(facts: JobFacts, showsReference: boolean, now: number): Html {
+function factList(facts: JobFacts, { showsReference, now, batchNo }: Options & Pick<Explained, 'batchNo'>): Html {
   const { client, jti, reference, signed_by: signedBy, attempts, decided, receipt_id: receiptId } = facts
   const hidden = html`<span class="muted">shown to operators and administrators</span>`
   const known: [string, Value][] = [
@@ -81,13 +87,19 @@ function factList(facts: JobFacts, showsReference: boolean, now: number): Html {
     ['Receipt', decided ? id(receiptId) : html`none: nothing was decided; it would be ${id(receiptId)}`],
     ['Answer', decided && `${decided.code}${decided.outcome === undefined ? '' : ` ${decided.outcome}`}`],
     ['Attempts', attempts === undefined ? undefined : count(attempts)],
-    ['Token', decided?.token === undefined ? undefined : id(decided.token)],
+    ['Token', decided?.token === undefined ? undefined : tokenLink(decided.token)],
     ['Chunk', decided?.chunk === undefined ? undefined : count(decided.chunk)],
+    ['Batch', batchNo === null ? undefined : html`<a href="${path`/batches/${batchNo}`}">its batch</a>`],
     ['Copy in the failed set', facts.failed && id(facts.failed.id)],
     ['Read', html`${moment(now)} UTC`],
   ]
   const rows = known.filter(([, value]) => value !== undefined)
   return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+function tokenLink(token: string): Html {
+  const tokenId = parseReuseToken(token)
+  return tokenId === undefined ? id(token) : html`<a href="${path`/explain/tokens/${tokenId}`}">${id(token)}</a>`
 }
 
 function otherJobs(others: readonly ReadReceipt[]): Html {

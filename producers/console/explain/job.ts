@@ -66,7 +66,9 @@ async function explainedBy(
   const sources: Sources = { reader, queues, now, until: performance.now() + LOOK_MS }
   const name = await nameOf(asked, sources)
   const facts = name && (await factsOf(name, sources))
-  return facts && { facts, others: await othersOf(facts, sources), sawQueues: queues !== undefined }
+  if (!facts) return undefined
+  const batchNo = name.receipt?.batchNo ?? null
+  return { facts, others: await othersOf(facts, sources), batchNo, sawQueues: queues !== undefined }
 }
 
 /** Who sent the job with this receipt: its receipt, its operation or an answer to it says so, or the job in its queue. */
