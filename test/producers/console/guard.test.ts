@@ -1,4 +1,5 @@
 // What every request of the console meets, whatever its route: host, origin, session, and the headers of the answer.
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleBundle, openConsoleBundle, type Person } from './bundle.ts'
 
@@ -45,6 +46,9 @@ describe('a request', () => {
   it('without a session leads to the sign-in, and from there to the page that was asked for', async () => {
     const page = await bundle.call('GET', `/batches/${batchNo}`)
     expect(page).toMatchObject({ status: 303, headers: { location: `/sign-in?to=%2Fbatches%2F${batchNo}` } })
+    const job = `/explain/jobs/${randomUUID()}?job=j_${'a'.repeat(43)}`
+    const asked = await bundle.call('GET', job)
+    expect(asked.headers['location']).toBe(`/sign-in?to=${encodeURIComponent(job)}`)
     for (const to of ['//evil.example', 'https://evil.example', '/\\evil.example', '/batches/1?x=javascript:'])
       expect((await bundle.call('GET', `/sign-in?to=${encodeURIComponent(to)}`)).text).toContain('name="to" value="/"')
     expect((await bundle.call('POST', `/batches/${batchNo}/pause`, { form: { seen: 'RUNNING' } })).status).toBe(401)
