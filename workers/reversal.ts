@@ -87,6 +87,9 @@ async function cancel(
   deps: Deps,
 ): Promise<ReversalStatus> {
   await receipts.insertCancelled(db, {
+    // The gateway names the entity of the request that it gave up; workers, which compensate for a job that has failed, may
+    // name another one of the client.
+    entityId: claims.iss === 'gateway' ? claims.entity_id : null,
     ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti: claims.jti },
     ...{ requestDigest: Buffer.alloc(0), digestVersion: 1, envelopeDigest: Buffer.from(envelope, 'base64url') },
     ...{ replyTo: null, reference: null, status: 'CANCELLED', code: 500, outcome: null, refusal: null, tokenId: null },

@@ -1,13 +1,16 @@
-// `node bin/launch.mjs bench/store/on-call.ts [--receipts 10000000] [--batches 100000]`: how long the look-ups of `explain`
-// and `batch list` take in a store of that size. The goal is under 50 ms each, without the start of the process. Every
+// `node bin/launch.mjs bench/store/on-call.ts [--receipts 10000000] [--batches 100000]`: how long the look-ups of `explain`,
+// of the console's page Explain and of `batch list` take in a store of that size. The goal is under 50 ms each, without the start of the process. Every
 // look-up runs on a new connection, as in a command, and again on the same connection. On a busy machine the times mean
 // little, because a new connection first reads the catalogue entries of all partitions.
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { explain } from '../../producers/operate/explain.ts'
+import { readerOf } from '../../producers/console/explain/reader.ts'
+import { explain, findJobs } from '../../producers/operate/explain.ts'
+import { wholeReader } from '../../producers/operate/whole-reader.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
+import { sightOf } from '../../src/store/console/sight.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { partitionStatements } from '../../src/store/schema.ts'
 import type { Installation } from '../../test/support/installation.ts'
@@ -124,11 +127,19 @@ interface Asked {
 
 function questions({ queues }: Installation, clients: readonly string[], now: number): Asked[] {
   const clientOf = (n: number) => clients[n % clients.length] ?? ''
-  const explained = async (store: Store, what: string) => (await explain({ what }, { store, queues, now })).jobs.length
+  const explained = async (store: Store, what: string) =>
+    (await explain({ what }, { reader: wholeReader({ store, queues, now }), queues, now })).jobs.length
+  const sourcesOf = (store: Store) => ({ reader: readerOf(sightOf(null), { store, queues, now }), queues, now })
+  const searched = async (store: Store, what: string) => (await findJobs({ what }, sourcesOf(store))).jobs.length
+  const shown = async (store: Store, what: string) => (await explain({ what }, sourcesOf(store))).jobs.length
   return [
     { name: 'explain RECEIPT', ask: (store, n) => explained(store, receiptId(clientOf(n), `asked-${n}`)) },
     { name: 'explain JTI', ask: (store, n) => explained(store, `asked-${n}`) },
     { name: 'explain REFERENCE', ask: (store, n) => explained(store, `asked for ${n}`) },
+    { name: 'console: search JTI', ask: (store, n) => searched(store, `asked-${n}`) },
+    { name: 'console: search REFERENCE', ask: (store, n) => searched(store, `asked for ${n}`) },
+    { name: 'console: search nothing', ask: (store, n) => searched(store, `nobody ${n}`) },
+    { name: 'console: one job', ask: (store, n) => shown(store, receiptId(clientOf(n), `asked-${n}`)) },
     { name: 'batch list', ask: async store => (await batchList.list(store, { limit: 50 })).length },
     {
       name: 'batch list --client',

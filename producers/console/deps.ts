@@ -22,7 +22,7 @@ export interface ConsoleDeps {
   /** Uses the database role `tokenmill_console`. */
   store: Store
   sendAct: SendAct
-  /** Pages read the failed set from them. */
+  /** Pages read them; the only jobs that the console adds are acts. */
   queues: Queues
   /** Streams of pages that stay live. */
   live: Live

@@ -7,6 +7,9 @@ import { batchRoutes } from './batches/batch.ts'
 import { csvRoutes } from './batches/csv.ts'
 import { listRoutes } from './batches/list.ts'
 import { refusedRoutes } from './batches/refused.ts'
+import { jobRoutes } from './explain/job.ts'
+import { searchRoutes } from './explain/search.ts'
+import { tokenRoutes } from './explain/token.ts'
 import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
@@ -33,4 +36,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   failedCopyRoutes,
   ...failedActRoutes,
   verdictRoutes,
+  searchRoutes,
+  jobRoutes,
+  tokenRoutes,
 ]

@@ -23,6 +23,8 @@ export interface RecordFacts {
   token?: string
 }
 
+export type BatchName = Pick<Batch, 'batchNo' | 'batchId'>
+
 export interface FoundRecord {
   facts: RecordFacts
   receipt: receipts.Receipt
@@ -32,7 +34,7 @@ export interface FoundRecord {
 const CHUNKS_MAX = 20
 
 /** Finds the record at a line; undefined if no answered chunk has it. */
-export async function findLine(db: Db, batch: Batch, line: number): Promise<FoundRecord | undefined> {
+export async function findLine(db: Db, batch: BatchName, line: number): Promise<FoundRecord | undefined> {
   let low = 0
   let high = (await search.lastChunk(db, batch.batchNo)) ?? -1
   let found: search.ChunkOfLine | undefined
@@ -49,7 +51,7 @@ export async function findLine(db: Db, batch: Batch, line: number): Promise<Foun
 }
 
 /** Finds the record with a reference; undefined if no answered chunk has it. */
-export async function findReference(db: Db, batch: Batch, reference: string): Promise<FoundRecord | undefined> {
+export async function findReference(db: Db, batch: BatchName, reference: string): Promise<FoundRecord | undefined> {
   for (const receiptId of await search.findChunksWith(db, batch.batchNo, reference, CHUNKS_MAX)) {
     const receipt = await receipts.find(db, receiptId)
     const found = receipt && (await recordOf(db, batch, receipt, record => record.reference === reference))
@@ -60,7 +62,7 @@ export async function findReference(db: Db, batch: Batch, reference: string): Pr
 
 async function recordOf(
   db: Db,
-  batch: Batch,
+  batch: BatchName,
   receipt: receipts.Receipt,
   isWanted: (record: { line: number; reference: string | undefined }) => boolean,
 ): Promise<FoundRecord | undefined> {

@@ -1,11 +1,18 @@
 // Lists the failed set for the person on call: the copies by kind, fault, client and time, who sent them, and whether
 // they can be sent again. The result holds no card data and no envelope.
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
+import type { Queues } from '../../src/queue/engine.ts'
 import { senderOf, type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { Sources } from './job-facts.ts'
+
+export interface FailedSources {
+  store: Db
+  queues: Queues
+  /** ms since the epoch. */
+  now: number
+}
 
 /** All given members must match. */
 export interface FailedFilter {
@@ -44,7 +51,7 @@ export interface FoundFailed {
   nameless: number
 }
 
-export async function findFailed(filter: FailedFilter, sources: Sources): Promise<FoundFailed> {
+export async function findFailed(filter: FailedFilter, sources: FailedSources): Promise<FoundFailed> {
   const clientOf = clientsBy(sources.store)
   const found: FailedFacts[] = []
   let nameless = 0

@@ -39,7 +39,13 @@ export interface Deed {
 export type ActResult<Done, Word extends string> = { done: Done } | { refused: Word }
 
 /** What an act decided. `detail` goes into its audit row, beside actor and reason. */
-export type Decided<Done, Word extends string> = { done: Done; detail: Record<string, unknown> } | { refused: Word }
+export type Decided<Done, Word extends string> = (
+  | { done: Done; detail: Record<string, unknown> }
+  | { refused: Word }
+) & {
+  /** Whose object the act is about, if it is an entity's. */
+  entityId?: string | null
+}
 
 /**
  * Runs `decide` in a transaction and writes the audit row. An act that is refused or fails leaves a row, too. Two sorts
@@ -52,11 +58,13 @@ export async function perform<Done, Word extends string>(
   by: By,
   decide: (db: Db) => Promise<Decided<Done, Word>>,
 ): Promise<ActResult<Done, Word>> {
+  let whose: string | null | undefined
   const result = await store
     .transaction(async (db): Promise<ActResult<Done, Word>> => {
       const decided = await decide(db)
-      if ('refused' in decided) return decided
-      await audits.insert(db, auditOf(deed, by, decided.detail))
+      whose = decided.entityId
+      if ('refused' in decided) return { refused: decided.refused }
+      await audits.insert(db, { ...auditOf(deed, by, decided.detail), entityId: whose })
       return { done: decided.done }
     })
     .catch(async error => {
@@ -64,7 +72,7 @@ export async function perform<Done, Word extends string>(
       throw error
     })
   const isOperator = (by.actor.kind !== 'client' || by.actor.proof !== undefined) && !by.isAutomatic
-  if ('refused' in result && isOperator) await recordRefusal(store, deed, by, result.refused)
+  if ('refused' in result && isOperator) await recordRefusal(store, deed, by, { why: result.refused, entityId: whose })
   return result
 }
 
@@ -80,10 +88,11 @@ export async function performIn<Done, Word extends string>(
 ): Promise<ActResult<Done, Word> & { auditId: number }> {
   const decided = await decide()
   if ('refused' in decided) {
-    const { refused } = decided
-    return { refused, auditId: await recordRefusal(db, deed, by, refused) }
+    const { refused, entityId } = decided
+    return { refused, auditId: await recordRefusal(db, deed, by, { why: refused, entityId }) }
   }
-  return { done: decided.done, auditId: await audits.insert(db, auditOf(deed, by, decided.detail)) }
+  const { done, detail, entityId } = decided
+  return { done, auditId: await audits.insert(db, { ...auditOf(deed, by, detail), entityId }) }
 }
 
 /** Records acts of one action on many subjects, in the transaction that decided them; returns the id of each one's audit row. */
@@ -97,8 +106,13 @@ export function recordAll(
 }
 
 /** Records that a rule refused the act: `why`, a word. Returns the id of the audit row. */
-export function recordRefusal(db: Db, deed: Deed, by: By, why: string): Promise<number> {
-  return audits.insert(db, { ...auditOf(deed, by, { why }), outcome: 'refused' })
+export function recordRefusal(
+  db: Db,
+  deed: Deed,
+  by: By,
+  { why, entityId }: { why: string; entityId?: string | null | undefined },
+): Promise<number> {
+  return audits.insert(db, { ...auditOf(deed, by, { why }), outcome: 'refused', entityId })
 }
 
 function auditOf(

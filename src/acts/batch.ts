@@ -29,11 +29,12 @@ export function cancelBatch(
 
 /** Cancels a batch whose row the caller has locked, so that the caller can cancel more in the same transaction. */
 export async function cancelLocked(db: Db, row: Batch): Promise<Decided<Cancelled, BatchRefusal>> {
+  const { entityId } = row
   const refused = ended(row)
-  if (refused) return { refused }
+  if (refused) return { refused, entityId }
   const batch = await batches.cancel(db, row.batchNo)
   const rowsLeft = rowsLeftOf(row)
-  return { done: { batch, rowsLeft }, detail: { client_id: batch.clientId, rows_left: rowsLeft ?? null } }
+  return { done: { batch, rowsLeft }, detail: { client_id: batch.clientId, rows_left: rowsLeft ?? null }, entityId }
 }
 
 /**
@@ -47,9 +48,10 @@ export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResul
 }
 
 async function pauseLocked(db: Db, row: Batch): Promise<Decided<Batch, BatchRefusal>> {
+  const { entityId } = row
   const refused = ended(row) ?? (row.pausedAt === null ? undefined : 'paused')
-  if (refused) return { refused }
-  return { done: await batches.pause(db, row.batchNo), detail: { client_id: row.clientId } }
+  if (refused) return { refused, entityId }
+  return { done: await batches.pause(db, row.batchNo), detail: { client_id: row.clientId }, entityId }
 }
 
 /**
@@ -65,8 +67,9 @@ export function resumeBatch(store: Store, batch: Batch, by: By, now: number): Pr
 async function resumeLocked(db: Db, row: Batch, now: number): Promise<Decided<Batch, BatchRefusal>> {
   const isAtLimit = row.pausedAt === null && stateOf(row, now) === 'PAUSED'
   const refused = ended(row) ?? (row.pausedAt !== null ? undefined : isAtLimit ? 'at_limit' : 'not_paused')
-  if (refused) return { refused }
-  return { done: await batches.resume(db, row.batchNo), detail: { client_id: row.clientId } }
+  const { entityId } = row
+  if (refused) return { refused, entityId }
+  return { done: await batches.resume(db, row.batchNo), detail: { client_id: row.clientId }, entityId }
 }
 
 /** An act on a batch for a caller that has begun the transaction. */

@@ -60,6 +60,7 @@ export const MIGRATIONS = [
   '0066-console',
   '0067-work-minute',
   '0068-batch-samples',
+  '0069-explain-in-the-console',
   '0070-failed-acts',
 ] as const
 

@@ -9,7 +9,7 @@ const ALL = 'select, insert, update, delete'
 export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   // Retention removes old ones.
   act_nonce: 'select, insert, update (audit_id), delete',
-  audit: 'select, insert (actor, action, subject, detail, host, outcome)',
+  audit: 'select, insert (actor, action, subject, detail, host, outcome, entity_id)',
   audit_chain: 'select, update',
   authentication: ALL,
   batch: 'select, insert, update',

@@ -49,6 +49,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
   const receipt: receipts.Receipt = {
     ...{
       receiptId: id,
+      entityId: null,
       clientId: 'c',
       iss: 'c',
       kind: 'token-create',

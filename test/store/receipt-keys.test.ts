@@ -32,7 +32,8 @@ afterEach(async () => {
 
 function receiptOf(receiptId: string, more: Partial<Receipt> = {}): Receipt {
   return {
-    ...{ receiptId, clientId: 'c', iss: 'c', kind: 'token-create', jti: receiptId, requestDigest: randomBytes(32) },
+    ...{ receiptId, entityId: null, clientId: 'c', iss: 'c', kind: 'token-create', jti: receiptId },
+    requestDigest: randomBytes(32),
     ...{ digestVersion: 1, envelopeDigest: randomBytes(32), replyTo: null, reference: null, status: 'SUCCEEDED' },
     ...{ code: 200, outcome: 'CREATED', refusal: null, tokenId: randomUUID(), batchNo: null, chunk: null },
     ...{ counts: null, reasons: null, outcomes: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1 },

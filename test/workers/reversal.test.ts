@@ -2,12 +2,13 @@
 // other job has built on it.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
+import { receiptId } from '../../src/job/envelope/ids.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { openDesk, send } from '../security/forge.ts'
 import { describeOnRedis } from '../support/engines.ts'
-import { type Installation, openInstallation } from '../support/installation.ts'
+import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { openSystemDesk, type Sent, type SystemDesk } from '../support/system-requests.ts'
 import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
@@ -156,6 +157,12 @@ describeOnRedis('a reversal', engine => {
     const index = nextCard()
     const signed = desk.sign('token-create', await cardOf(index))
     expect(await desk.reverse(signed)).toBe('COMPLETED')
+    // The gateway names the entity of the request that it gave up.
+    const { rows } = await installation.vault.store.query({
+      text: `select status, entity_id as entity from tokenmill.receipt where receipt_id = $1`,
+      values: [receiptId(client.clientId, signed.jti)],
+    })
+    expect(rows).toEqual([{ status: 'CANCELLED', entity: ENTITY }])
     await signed.post()
     expect(await desk.answer(signed)).toMatchObject({
       kind: 'token-create',

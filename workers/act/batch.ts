@@ -22,8 +22,8 @@ export const actOnBatch: DoAct = async (db, { person, actor }, { request }, { cl
   const { act, subject, parameters, seen, reason } = request
   const by = { actor, reason: reason ?? undefined }
   const deed = { action: act, subject }
-  const refused = async (word: Reason, field: string): Promise<Refusal> => {
-    await recordRefusal(db, deed, by, word)
+  const refused = async (word: Reason, field: string, entityId?: string | null): Promise<Refusal> => {
+    await recordRefusal(db, deed, by, { why: word, entityId })
     return refuse(word, `body.${field}`)
   }
   if (!isBatchAct(act) || !ROLES[act].some(role => person.roles.includes(role))) return refused('act_forbidden', 'act')
@@ -32,7 +32,7 @@ export const actOnBatch: DoAct = async (db, { person, actor }, { request }, { cl
   if (!batch || !mayMeet(person, batch)) return refused('batch_not_found', 'subject')
   const { lock, decide }: BatchAct = BATCH_ACTS[act]
   const row = await lock(db, batch.batchNo)
-  if (seen !== seenOf(row)) return refused('changed_meanwhile', 'seen')
+  if (seen !== seenOf(row)) return refused('changed_meanwhile', 'seen', row.entityId)
   const ended = await performIn(db, deed, by, () => decide(db, row, clock()))
   return 'refused' in ended ? refuse('act_state', 'body.act') : ended
 }

@@ -38,7 +38,7 @@ export const actOnFailed: DoAct = async (db, { person, actor }, { request }, dep
   const by = { actor, reason: reason ?? undefined }
   const deed = { action: act, subject }
   const refused = async (word: Reason, field: string): Promise<Refusal> => {
-    await recordRefusal(db, deed, by, word)
+    await recordRefusal(db, deed, by, { why: word })
     return refuse(word, `body.${field}`)
   }
   if (!isFailedAction(act) || !ROLES[act].some(role => person.roles.includes(role)))

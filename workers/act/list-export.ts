@@ -21,11 +21,13 @@ export async function recordExport(
   const repeated = await useNonce(db, request, receiptId)
   if (repeated) return repeated
   const parameters = ExportParameters.parse(request.parameters)
+  let entityId: string | null = null
   if (parameters.list === 'refused') {
     const batch = await batches.find(db, parameters.client_id, subject)
     if (!batch || !mayMeet(person, batch)) return refuse('batch_not_found', 'body.subject')
+    entityId = batch.entityId
   } else if (subject !== parameters.list) return refuse('field_value', 'body.subject')
   const by = { actor: { kind: 'person', id: person.personId, unproved: true } as const, reason: undefined }
   const deed = { action: 'list.exported', subject }
-  return performIn(db, deed, by, async () => ({ done: undefined, detail: parameters }))
+  return performIn(db, deed, by, async () => ({ done: undefined, detail: parameters, entityId }))
 }

@@ -56,7 +56,7 @@ const deedOf = ({ act, subject }: Act) => ({ action: act, subject })
 
 function wrongly(db: Db, request: Act, actor: Actor): (word: Reason, field: string) => Promise<Refusal> {
   return async (word, field) => {
-    await recordRefusal(db, deedOf(request), { actor, reason: undefined }, word)
+    await recordRefusal(db, deedOf(request), { actor, reason: undefined }, { why: word })
     return refuse(word, `body.${field}`)
   }
 }

@@ -235,6 +235,7 @@ function receiptOf({ work, digest, decision, previous }: Decided, answer: JobAns
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const base: Receipt = {
     receiptId,
+    entityId: claims.entity_id,
     clientId: client.clientId,
     iss: claims.iss,
     kind: claims.kind,

@@ -123,7 +123,7 @@ async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Pro
   const { jti, reference } = (await withoutOwnCard(work, deps)).claims
   const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
   return {
-    ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti },
+    ...{ receiptId, entityId: claims.entity_id, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti },
     ...{ requestDigest: digest.hash, digestVersion: digest.keyVersion },
     ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: reference ?? null, status: 'FAILED' },
     ...{ code: REASONS[refusal.reason].code, outcome: null, refusal: fieldsOf(refusal), tokenId: null, batchNo: null },

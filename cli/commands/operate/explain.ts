@@ -2,6 +2,7 @@
 // references, which are personal data, but never card data.
 import { type Explanation, explain } from '../../../producers/operate/explain.ts'
 import type { Announced, JobFacts, ReasonFacts } from '../../../producers/operate/job-facts.ts'
+import { wholeReader } from '../../../producers/operate/whole-reader.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
@@ -18,7 +19,8 @@ export function explainTo(terminal: Terminal, what: string, line: string | undef
     const queues = await openQueues(session, database)
     const client = options.client === undefined ? undefined : await findClient(store, options.client)
     const question = line === undefined ? { what, client } : { what: line, batch: what, client }
-    const explanation = await explain(question, { store, queues, now: Date.now() })
+    const sources = { store, queues, now: Date.now() }
+    const explanation = await explain(question, { ...sources, reader: wholeReader(sources) })
     if (explanation.as === 'nothing') {
       print(terminal, options, explanation, '')
       throw new Stop(explanation.notes.join(' '))
@@ -52,7 +54,7 @@ function recordText(record: NonNullable<Explanation['record']>): string {
 function jobText(job: JobFacts): string {
   const { decided, queued, failed } = job
   const lines = facts({
-    job: `${job.kind ?? queued?.queue ?? failed?.kind ?? 'unknown kind'}, jti ${job.jti}`,
+    job: `${job.kind ?? queued?.queue ?? failed?.kind ?? 'unknown kind'}, jti ${job.jti ?? 'not known'}`,
     client: `${job.client.name} (${job.client.id})`,
     'signed by': job.signed_by,
     reference: job.reference,
@@ -91,6 +93,7 @@ const PLACES = {
   waiting: 'it waits in the outbox for',
   unread: 'it lies unread in',
   read: 'it was read from',
+  published: 'it was put on',
 } as const
 
 function toldText({ at, revision, queue, state, says }: Announced): string {

@@ -1,7 +1,11 @@
 // `tokenmill failed list` and `failed show`: the jobs of every kind that failed for good. Neither their envelopes nor card
 // data are ever printed.
-import { type FailedFacts, type FailedFilter, findFailed } from '../../../producers/operate/failed-set.ts'
-import type { Sources } from '../../../producers/operate/job-facts.ts'
+import {
+  type FailedFacts,
+  type FailedFilter,
+  type FailedSources,
+  findFailed,
+} from '../../../producers/operate/failed-set.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { FAULTS } from '../../../src/errors.ts'
 import { isKind, KINDS } from '../../../src/job/catalogue.ts'
@@ -22,7 +26,7 @@ export interface FilterOptions {
   until?: number
 }
 
-export interface OpenedSet extends Sources {
+export interface OpenedSet extends FailedSources {
   store: Store
   queues: Queues
 }

@@ -11,7 +11,7 @@ export interface Page {
   /** Null: nobody has signed in. */
   session: Pick<LiveSession, 'name' | 'isLocal'> | null
   /** The entry of the rail that the page belongs to. */
-  at?: 'now' | 'batches' | 'failed' | 'sessions'
+  at?: 'now' | 'batches' | 'explain' | 'failed' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
   /** The page asks for itself again after two seconds. */
@@ -22,12 +22,15 @@ export interface Page {
 const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] = [
   { at: 'now', to: path`/now`, text: 'Now' },
   { at: 'batches', to: path`/batches`, text: 'Batches' },
+  { at: 'explain', to: path`/explain`, text: 'Explain' },
   { at: 'failed', to: path`/failed`, text: 'Failed' },
   { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },
 ]
 
 const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
 const COPY = html`<script type="module" src="/copy.js"></script>`
+/** It is posted: what people look for stands in no address. */
+const SEARCH = html`<form class="search" method="post" action="/search" role="search"><input name="what" aria-label="Explain a job, token or batch" placeholder="jti, reference, token, batch…" maxlength="300" autocomplete="off" spellcheck="false" required><button class="quiet" type="submit">Explain</button></form>`
 const AGAIN = html`<meta http-equiv="refresh" content="2">`
 
 type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
@@ -54,6 +57,7 @@ ${when(isWaiting, AGAIN)}
 <header class="bar">
 <a class="name" href="/">${name}</a>
 ${environmentWord(environment)}
+${session ? SEARCH : undefined}
 ${session ? personIn(session) : undefined}
 </header>
 ${session ? html`<nav class="rail" aria-label="Pages"><ul>${RAIL.map(entry)}</ul></nav>` : undefined}

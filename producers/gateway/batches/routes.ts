@@ -136,17 +136,21 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     const may = roles.includes('TOKEN_READ') || hasRoles({ roles }, rolesOf(found))
     return may ? found : declineFor('role_missing', 'params')
   }
-  async function cancel({ intakeNo, clientId, batchId, dryRun }: intake.Intake, { userId }: Caller): Promise<void> {
+  async function cancel(
+    { intakeNo, clientId, batchId, entityId, dryRun }: intake.Intake,
+    { userId }: Caller,
+  ): Promise<void> {
     const by = { actor: { kind: 'client', id: clientId } as const, reason: undefined }
     await perform(store, { action: 'batch.cancel', subject: batchId }, by, async db => {
       const batch = dryRun ? undefined : await batches.find(db, clientId, batchId)
       const decided = batch
         ? await cancelLocked(db, await batches.lock(db, batch.batchNo))
-        : { done: undefined, detail: {} }
+        : { done: undefined, detail: {}, entityId }
       if ('refused' in decided && decided.refused !== 'cancelled') return decided
       if (!(await intake.cancel(db, intakeNo))) return { refused: 'finished' }
       await chunks.end(db, intakeNo, 'CANCELLED')
-      return { done: undefined, detail: { client_id: clientId, user_id: userId } }
+      const detail = { client_id: clientId, user_id: userId }
+      return { done: undefined, detail, entityId: decided.entityId ?? null }
     })
   }
 }

@@ -17,6 +17,8 @@ export interface Audit {
   subject: string
   /** Further facts; never a secret. */
   detail?: Record<string, unknown>
+  /** Whose object it is. It stands in `detail`, too, which the row's hash covers. */
+  entityId?: string | null | undefined
   /** Default: `done`. */
   outcome?: AuditOutcome
   /**
@@ -35,10 +37,12 @@ export const RECORD = 'insert into tokenmill.audit (actor, action, subject)'
  */
 export async function insert(db: Db, { outcome = 'done', isAutomatic = false, ...audit }: Audit): Promise<number> {
   if (outcome === 'done' && !isAutomatic) await auditChain.assertNearby(db, audit.action)
+  const { entityId = null } = audit
+  const detail = { ...audit.detail, ...(entityId === null ? {} : { entity_id: entityId }) }
   const { rows } = await db.query<{ audit_id: number }>({
-    text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome)
-values ($1, $2, $3, $4::jsonb, $5, $6) returning audit_id`,
-    values: [audit.actor, audit.action, audit.subject, JSON.stringify(audit.detail ?? {}), hostname(), outcome],
+    text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome, entity_id)
+values ($1, $2, $3, $4::jsonb, $5, $6, $7) returning audit_id`,
+    values: [audit.actor, audit.action, audit.subject, JSON.stringify(detail), hostname(), outcome, entityId],
   })
   return rows[0]?.audit_id ?? 0
 }

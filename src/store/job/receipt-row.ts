@@ -7,6 +7,8 @@ import type { Column } from '../columns.ts'
 
 export interface Receipt {
   receiptId: string
+  /** Of the verified envelope; null in rows of earlier releases, and of a job that was cancelled unseen. */
+  entityId: string | null
   clientId: string
   iss: string
   kind: Kind
@@ -45,13 +47,14 @@ export interface StoredReceipt extends Receipt {
   day: string
 }
 
-export const COLUMNS = `receipt_id, day, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
+export const COLUMNS = `receipt_id, day, entity_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
 outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
 completed_at`
 
 export interface Row {
   receipt_id: string
   day: string
+  entity_id: string | null
   client_id: string
   iss: string
   kind: Kind
@@ -83,6 +86,7 @@ export function receiptOf(row: Row): StoredReceipt {
   return {
     receiptId: row.receipt_id,
     day: row.day,
+    entityId: row.entity_id,
     clientId: row.client_id,
     iss: row.iss,
     kind: row.kind,
@@ -125,6 +129,7 @@ export function reasonsText({ reasons }: Receipt): string | null {
 
 export const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('receipt_id', 'uuid', r => r.receiptId, true),
+  column('entity_id', 'uuid', r => r.entityId, true),
   column('client_id', 'text', r => r.clientId),
   column('iss', 'text', r => r.iss),
   column('kind', 'text', r => r.kind),

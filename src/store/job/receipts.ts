@@ -188,8 +188,8 @@ const INSERT_CANCELLED = `with claimed as (
   ${receiptKeys.claimOf('(select $1::uuid as receipt_id) as given')}
 )
 insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest,
-  status, code, failed_records, attempt, accepted_at, completed_at, reversal)
-select current_date, revision, receipt_id, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11, $12 from claimed`
+  status, code, failed_records, attempt, accepted_at, completed_at, reversal, entity_id)
+select current_date, revision, receipt_id, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11, $12, $13 from claimed`
 
 /**
  * Writes a receipt without an outcome for a job that hasn't begun, so that it never will. The job's kind isn't known;
@@ -210,6 +210,7 @@ export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
     new Date(receipt.acceptedAt),
     new Date(receipt.completedAt),
     receipt.reversal,
+    receipt.entityId,
   ]
   const isWritten = async () => (await db.query({ text: INSERT_CANCELLED, values })).count === 1
   if (await isWritten()) return

@@ -27,6 +27,8 @@ interface Row {
   reversal: SchemeIntent['reversal']
 }
 
+/** A chunk may have one for each of its records. */
+const LISTED_MAX = 100
 const COLUMNS = 'intent_id, receipt_id, token_id, provision_id, action, state, refusal, reversal'
 
 function intentOf(row: Row): SchemeIntent {
@@ -49,6 +51,21 @@ export async function findByIds(db: Db, intentIds: readonly string[]): Promise<S
     values: [plains(intentIds)],
   })
   return rows.map(intentOf)
+}
+
+/** What one job asked of providers, oldest first; with the moments of the record and of its last change (ms). */
+export async function listOf(
+  db: Db,
+  receiptId: string,
+): Promise<
+  (Pick<SchemeIntent, 'action' | 'state' | 'refusal' | 'reversal'> & { createdAt: number; updatedAt: number })[]
+> {
+  const { rows } = await db.query<Row & { createdAt: number; updatedAt: number }>({
+    text: `select action, state, refusal, reversal, created_at as "createdAt", updated_at as "updatedAt"
+from tokenmill.scheme_intent where receipt_id = $1 order by created_at, intent_id limit ${LISTED_MAX}`,
+    values: [receiptId],
+  })
+  return rows
 }
 
 /** The intents of the jobs with these receipts. */

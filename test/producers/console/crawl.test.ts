@@ -47,6 +47,7 @@ async function answers(cookie: string, no: number): Promise<string[]> {
     bundle.call('GET', `/batches/${no}/refused`, { cookie }),
     bundle.call('GET', `/batches/${no}/refused?after=0-1`, { cookie }),
     bundle.call('POST', `/batches/${no}/refused/csv`, { cookie }),
+    bundle.call('GET', `/explain/batches/${no}`, { cookie }),
     ...ACTS.flatMap(act => [
       bundle.call('GET', `/batches/${no}/${act}`, { cookie }),
       bundle.call('POST', `/batches/${no}/${act}`, { cookie, form }),
@@ -70,6 +71,9 @@ describe('a person of one entity', () => {
       '/sign-in',
       '/welcome',
       '/acts/nonce',
+      '/explain',
+      '/explain/jobs/nothing',
+      '/explain/tokens/nothing',
       '/nowhere',
       '/batches?order=newest',
       '/batches?state=open',

@@ -1,4 +1,5 @@
 // What every request of the console meets, whatever its route: host, origin, session, and the headers of the answer.
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleBundle, openConsoleBundle, type Person } from './bundle.ts'
 
@@ -48,6 +49,9 @@ describe('a request', () => {
     const failed = `/failed/report/f_${'A'.repeat(43)}/retry`
     for (const path of ['/failed', failed])
       expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
+    const job = `/explain/jobs/${randomUUID()}?job=j_${'a'.repeat(43)}`
+    const asked = await bundle.call('GET', job)
+    expect(asked.headers['location']).toBe(`/sign-in?to=${encodeURIComponent(job)}`)
     for (const to of ['//evil.example', 'https://evil.example', '/\\evil.example', '/batches/1?x=javascript:'])
       expect((await bundle.call('GET', `/sign-in?to=${encodeURIComponent(to)}`)).text).toContain('name="to" value="/"')
     expect((await bundle.call('POST', `/batches/${batchNo}/pause`, { form: { seen: 'RUNNING' } })).status).toBe(401)
@@ -80,6 +84,9 @@ describe('a request', () => {
       '/sign-out',
       '/sessions/end-all',
       ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', '/failed/all/discard?kind=report'],
+      '/explain',
+      `/explain/batches/${batchNo}`,
+      '/search',
     ]
     for (const path of [...paths, ...['pause', 'resume', 'cancel'].map(act => `/batches/${batchNo}/${act}`)])
       await bundle.call('GET', path, { cookie })

@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { type Explanation, explain, type Question } from '../../../producers/operate/explain.ts'
+import { type WholeSources, wholeReader } from '../../../producers/operate/whole-reader.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { resultsQueue } from '../../../src/job/catalogue.ts'
 import { moveToFailed } from '../../../src/queue/failed.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { describeEngines } from '../../support/engines.ts'
-import { type Installation, openInstallation } from '../../support/installation.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import type { OpenedWorkers } from '../../support/workers.ts'
 
@@ -28,7 +29,9 @@ describeEngines('explain', engine => {
   afterAll(() => installation?.close())
 
   const ask = (what: string, more: Partial<Question> = {}): Promise<Explanation> =>
-    explain({ what, ...more }, { store: installation.vault.store, queues: installation.queues, now: Date.now() })
+    explainWith({ what, ...more }, { store: installation.vault.store, queues: installation.queues, now: Date.now() })
+  const explainWith = (question: Question, sources: WholeSources) =>
+    explain(question, { ...sources, reader: wholeReader(sources) })
 
   /** Sends a batch of two chunks: a card, a row that is no card and another card; then one card. */
   async function sendBatch(): Promise<string> {
@@ -101,6 +104,13 @@ describeEngines('explain', engine => {
     expect(await ask('9', { batch: batchId })).toMatchObject({ record: { chunk: 1, line: 9, outcome: 'CREATED' } })
     expect(await ask('order-5', { batch: batchId })).toMatchObject({ record: { line: 5, outcome: 'CREATED' } })
     expect(await ask('order-9')).toMatchObject({ as: 'line', record: { batch: batchId, line: 9 } })
+  })
+
+  it('leaves a receipt of the entity that the envelope claims', async () => {
+    const { rows } = await installation.vault.store.query<{ entity: string | null; kinds: number }>({
+      text: 'select entity_id as entity, count(distinct kind) as kinds from tokenmill.receipt group by 1',
+    })
+    expect(rows).toEqual([{ entity: ENTITY, kinds: 2 }])
   })
 
   it('says that a line has no answer yet, and how far it looked for a name that nobody used', async () => {

@@ -117,6 +117,20 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
     expect(await stateNow(batch)).toBe('CANCELLED')
   })
 
+  it('leaves a row of the batch’s entity, which only a changed detail can move', async () => {
+    const batch = await bench.batch(ENTITY)
+    await bench.ask(bench.touch(operator, await bench.about(operator, 'batch.pause', batch)))
+    const [row] = await rows(
+      `select audit_id as "auditId", entity_id as entity, detail->>'entity_id' as told from tokenmill.audit
+where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
+      batch.batchId,
+    )
+    expect(row).toMatchObject({ entity: batch.entityId, told: batch.entityId })
+    expect(batch.entityId).toBe(ENTITY)
+    const moved = rows(`update tokenmill.audit set entity_id = $2 where audit_id = $1`, row?.['auditId'], OTHER)
+    await expect(moved).rejects.toThrow()
+  })
+
   it('on a batch of another entity is answered as one on a batch that is not there', async () => {
     const member = await bench.join('Enno', ['OPERATOR', 'ADMIN'], [ENTITY])
     const pause = async (batch: Batch, odd = {}) =>

@@ -32,7 +32,14 @@ export function token(over: Partial<StoredToken> = {}): StoredToken {
 
 export function receipt(over: Partial<Receipt> = {}): Receipt {
   return {
-    ...{ receiptId: randomUUID(), clientId: 'c', iss: 'c', kind: 'token-create', jti: 'a "quoted", \\ name' },
+    ...{
+      receiptId: randomUUID(),
+      entityId: null,
+      clientId: 'c',
+      iss: 'c',
+      kind: 'token-create',
+      jti: 'a "quoted", \\ name',
+    },
     ...{
       requestDigest: randomBytes(32),
       digestVersion: 1,
