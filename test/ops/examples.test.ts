@@ -103,7 +103,7 @@ describe('nginx.conf', () => {
   it('holds nothing back of the console’s live path, and passes on the host that the browser named', () => {
     const site = conf.slice(conf.indexOf('server_name console.example.com'))
     expect(site).toContain('proxy_set_header Host $host;')
-    expect(/location \/live \{[\s\S]*?\}/.exec(site)?.[0]).toContain('proxy_buffering off;')
+    expect(/location \/now\/live \{[\s\S]*?\}/.exec(site)?.[0]).toContain('proxy_buffering off;')
     expect(conf.match(/\{/g)?.length).toBe(conf.match(/\}/g)?.length)
   })
 })

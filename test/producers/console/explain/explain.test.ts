@@ -2,16 +2,16 @@
 // else's answers as what isn't there.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../../../producers/client.ts'
-import { jobContent } from '../../../producers/console/explain/job-content.ts'
-import { explain } from '../../../producers/operate/explain.ts'
-import { wholeReader } from '../../../producers/operate/whole-reader.ts'
-import { receiptId } from '../../../src/job/envelope/ids.ts'
-import { moveToFailed } from '../../../src/queue/failed.ts'
-import { parseReuseToken } from '../../../src/token/token.ts'
-import { ENTITY } from '../../support/installation.ts'
-import { until } from '../../support/until.ts'
-import { type Answer, type ConsoleBundle, openConsoleBundle, type Person, THEIRS } from './bundle.ts'
+import type { Client } from '../../../../producers/client.ts'
+import { jobContent } from '../../../../producers/console/explain/job-content.ts'
+import { explain } from '../../../../producers/operate/explain.ts'
+import { wholeReader } from '../../../../producers/operate/whole-reader.ts'
+import { receiptId } from '../../../../src/job/envelope/ids.ts'
+import { moveToFailed } from '../../../../src/queue/failed.ts'
+import { parseReuseToken } from '../../../../src/token/token.ts'
+import { ENTITY } from '../../../support/installation.ts'
+import { until } from '../../../support/until.ts'
+import { type Answer, type ConsoleBundle, openConsoleBundle, type Person, THEIRS } from '../bundle.ts'
 
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardholderName: 'ANNA MEYER' }
 /** A reference that a sender may choose: 16 digits that pass Luhn, of no network. */

@@ -1,9 +1,9 @@
 // How often somebody may fail to sign in: an address that many people share, behind a proxy, locks none of them out.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { invitePerson } from '../../../src/acts/person.ts'
-import { lookupOf } from '../../../src/vault/passkey/invite-key.ts'
-import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
+import { invitePerson } from '../../../../src/acts/person.ts'
+import { lookupOf } from '../../../../src/vault/passkey/invite-key.ts'
+import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
 
 let bundle: ConsoleBundle
 beforeAll(async () => {

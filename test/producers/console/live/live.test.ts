@@ -1,8 +1,8 @@
 // The streams of live pages: only what has changed is sent, to whom it is for, as long as the session lives.
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { until } from '../../support/until.ts'
-import { type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from './bundle.ts'
+import { until } from '../../../support/until.ts'
+import { type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from '../bundle.ts'
 
 interface Message {
   at: string

@@ -2,9 +2,9 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { LIVE, openLive } from '../../../producers/console/live/live.ts'
-import { openLog } from '../../../src/log.ts'
-import type { Store } from '../../../src/store/pool.ts'
+import { LIVE, openLive } from '../../../../producers/console/live/live.ts'
+import { openLog } from '../../../../src/log.ts'
+import type { Store } from '../../../../src/store/pool.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Client } from '../../../producers/client.ts'
-import { describeChromium, openBrowser } from '../../examples/chromium.ts'
-import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
+import type { Client } from '../../../../producers/client.ts'
+import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
+import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
 
 const HOSTILE = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 

@@ -1,9 +1,9 @@
 // An act is sent once, so whatever fails around it leads to its page.
 import { expect, it } from 'vitest'
-import type { Unproved } from '../../../producers/console/acts/request.ts'
-import { settleAct } from '../../../producers/console/acts/settle.ts'
-import { openLog } from '../../../src/log.ts'
-import type { Store } from '../../../src/store/pool.ts'
+import type { Unproved } from '../../../../producers/console/acts/request.ts'
+import { settleAct } from '../../../../producers/console/acts/settle.ts'
+import { openLog } from '../../../../src/log.ts'
+import type { Store } from '../../../../src/store/pool.ts'
 
 const away = { query: () => Promise.reject(new Error('away')) } as unknown as Store
 const log = openLog('silent')

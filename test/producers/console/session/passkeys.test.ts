@@ -2,7 +2,7 @@
 // browser.test.ts adds and removes a passkey with real touches.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Answer, type ConsoleBundle, openConsoleBundle, type Person } from './bundle.ts'
+import { type Answer, type ConsoleBundle, openConsoleBundle, type Person } from '../bundle.ts'
 
 const MADE = { credential_id: 'bmV3', client_data_json: 'e30', attestation_object: 'oA' }
 const handleOf = (credentialId: string) => createHash('sha256').update(credentialId).digest('hex').slice(0, 16)
