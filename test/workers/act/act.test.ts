@@ -174,7 +174,7 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
     const [row] = await rows('select actor, subject, detail from tokenmill.audit order by audit_id desc limit 1')
     expect(row).toEqual({
       ...{ actor: `person:${member.personId}`, subject: ours.batchId },
-      detail: { list: 'refused', client_id: ours.clientId, unproved: true },
+      detail: { list: 'refused', client_id: ours.clientId, entity_id: ENTITY, unproved: true },
     })
     expect(await bench.send({ ...(await about(ours)), subject: 'batches', parameters: { list: 'batches' } })).toBe(
       'DONE',
