@@ -55,6 +55,9 @@ const TLS = { TOKENMILL_TLS_CERT: '/tls/cert.pem', TOKENMILL_TLS_KEY: '/tls/key.
 const textOf = (config: Config) =>
   JSON.stringify(config, (_, value: unknown) => (value instanceof Map ? [...value] : value))
 
+/** By command: options whose default has changed since. A batch that was begun before keeps its chunks all the same. */
+const CHANGED: Partial<Record<string, readonly string[]>> = { migrate: ['--chunk <n>', '--in-flight <n>'] }
+
 describe('what release 0.3.0 documents', () => {
   it.each(Object.entries(SETTINGS))('is read: %s=%s', (name, value) => {
     expect(textOf(readConfig({ [name]: value }))).not.toBe(textOf(readConfig({})))
@@ -71,6 +74,7 @@ describe('what release 0.3.0 documents', () => {
       const [, flags = '', value] = /^(.*?)(?:[^ ]*>)?(?: \(default: (.*)\))?$/.exec(option) ?? []
       const at = help.indexOf(` ${flags}`)
       if (at < 0) return true
+      if (CHANGED[command]?.some(name => option.startsWith(`${name} `))) return false
       return value !== undefined && !help.slice(at).includes(`default: ${value}`)
     })
     expect(gone).toEqual([])

@@ -293,7 +293,7 @@ describeStore('records of a chunk that name owners', engine => {
     expect(sent.filter(name => /reference|hold|touch|name-receipt/.test(name))).toEqual([])
     const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
     expect(batch?.layout).toEqual({
-      ...{ record_kind: 'token-create', token_scope: onFile.scope, chunk_records: 500 },
+      ...{ record_kind: 'token-create', token_scope: onFile.scope, chunk_records: 1_000 },
       ...{ on_conflict: 'keep', on_expired: 'import' },
     })
     const [first, second] = world.resultOf(job.receiptId)?.records ?? []
