@@ -15,7 +15,8 @@ import { backdate, EXPIRY, openScheduleFor, runsOf } from './bundle.ts'
 
 const PAGE = 4
 const PASSED = 10
-const today = dateOf(Date.now())
+/** The last day whose sweep is due: that is at 00:15. */
+const today = dateOf(Date.now() - 15 * 60_000)
 
 describeOnRedis('a token whose date has passed', engine => {
   let installation: Installation
@@ -92,8 +93,7 @@ describeOnRedis('a token whose date has passed', engine => {
       },
       { what: 'the end of the sweep' },
     )
-    // In the first quarter of an hour of a day its own sweep isn't due yet.
-    const businessDate = dayAfter(dateOf(Date.now() - 15 * 60_000), -1)
+    const businessDate = dayAfter(today, -1)
     expect(run).toMatchObject({ state: 'SUCCEEDED', tokens: PASSED, businessDate, reason: null })
     expect(await Promise.all(expired.map(standing))).toEqual(expired.map(() => 'SUSPENDED EXPIRED'))
     expect(await Promise.all([lastsToday, without, deleted].map(standing))).toEqual([
