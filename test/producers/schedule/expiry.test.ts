@@ -15,8 +15,9 @@ import { backdate, EXPIRY, openScheduleFor, runsOf } from './bundle.ts'
 
 const PAGE = 4
 const PASSED = 10
-/** The last day whose sweep is due: that is at 00:15. */
-const today = dateOf(Date.now() - 15 * 60_000)
+const today = dateOf(Date.now())
+/** The last day whose sweep is due, at 00:15: until then the day before. */
+const swept = dateOf(Date.now() - 15 * 60_000)
 
 describeOnRedis('a token whose date has passed', engine => {
   let installation: Installation
@@ -33,9 +34,9 @@ describeOnRedis('a token whose date has passed', engine => {
     for (let n = 0; n < PASSED + 3; n++) ids.push(await create(n))
     ;[lastsToday = '', without = '', deleted = ''] = ids.splice(PASSED)
     expired.push(...ids)
-    for (const [index, id] of expired.entries()) await setDate(id, dayAfter(today, -1 - (index % 3)))
+    for (const [index, id] of expired.entries()) await setDate(id, dayAfter(swept, -1 - (index % 3)))
     await setDate(lastsToday, today)
-    await setDate(deleted, dayAfter(today, -1))
+    await setDate(deleted, dayAfter(swept, -1))
     await client.call('token-lifecycle', { id: deleted, action: 'DELETE' })
     await workers.close()
   })
@@ -93,7 +94,7 @@ describeOnRedis('a token whose date has passed', engine => {
       },
       { what: 'the end of the sweep' },
     )
-    const businessDate = dayAfter(today, -1)
+    const businessDate = dayAfter(swept, -1)
     expect(run).toMatchObject({ state: 'SUCCEEDED', tokens: PASSED, businessDate, reason: null })
     expect(await Promise.all(expired.map(standing))).toEqual(expired.map(() => 'SUSPENDED EXPIRED'))
     expect(await Promise.all([lastsToday, without, deleted].map(standing))).toEqual([
