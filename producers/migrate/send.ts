@@ -124,9 +124,9 @@ export async function sendChunks(
   const sendAgain = async (chunk: RowChunk) => {
     return rowsOf(chunk, await sendWatched(chunk), plan)
   }
-  /** While the form of the batch isn't known, one chunk is in flight: its answer shows the form. */
+  /** While the form or the chunk size of the batch isn't known, one chunk is in flight: its answer shows them. */
   const inFlightNow = () => {
-    if (!plan.form.isSettled) return 1
+    if (!plan.form.isSettled || (plan.mayHaveEarlierSize && output.nextChunk === skipped)) return 1
     return output.nextChunk === skipped ? inFlightFirst : inFlight
   }
   const sendNext = async (chunk: RowChunk) => {

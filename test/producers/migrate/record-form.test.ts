@@ -10,6 +10,7 @@ import { recordFormOf } from '../../../producers/migrate/chunk/record-form.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { migrate } from '../../../producers/migrate/run.ts'
 import { writeSample } from '../../../producers/migrate/sample.ts'
+import { FEATURES } from '../../../src/job/envelope/features.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import { blockFormOf } from '../../../src/vault/block.ts'
@@ -31,12 +32,15 @@ const OPTIONS: Omit<MigrateOptions, 'file'> = {
 }
 const NOBODY = async () => []
 const ALL = async () => ['columns']
+const EVERY = async () => FEATURES
 
 describeStore('the form of a batch', engine => {
   let installation: Installation
   let other: Awaited<ReturnType<Installation['addClient']>>
   /** The forms in which each chunk was sent, chunk after chunk. */
   let forms: string[] = []
+  /** The blocks that the last run sent. */
+  const blocks = new Set<string>()
   let files = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
@@ -146,6 +150,17 @@ describeStore('the form of a batch', engine => {
     expect(lost.summary.counts).toEqual(begun.summary.counts)
     const { options } = JSON.parse(await readFile(lost.summary.manifest, 'utf8'))
     expect(options).toMatchObject({ chunk_records: 500 })
+    // Where the form is fixed, too, one chunk is in flight until it is answered: a late refusal of another one would be taken
+    // for the answer of a smaller chunk of the same number.
+    const timed = await timedSample()
+    const sourceTime = { column: 'given' }
+    await run(timed, EVERY, { chunk: 500, sourceTime, onConflict: 'newest' })
+    await rm(`${timed}.results.csv`)
+    await rm(`${timed}.manifest.json`)
+    const ended = await run(timed, EVERY, { chunk: undefined, sourceTime, onConflict: 'newest' })
+    expect(ended.summary).toMatchObject({ complete: true, rows: 3_000 })
+    // The first chunk in the larger size, and six.
+    expect(blocks.size).toBe(7)
     // A size that somebody says is used, and the refusal names it.
     await rm(`${file}.results.csv`)
     await rm(`${file}.manifest.json`)
@@ -174,6 +189,14 @@ describeStore('the form of a batch', engine => {
     expect(forms).toEqual(['rows', 'columns'])
   })
 
+  /** Cards with the time at which they were given. */
+  async function timedSample(): Promise<string> {
+    const file = await sample(3_000)
+    const [header = '', ...lines] = (await readFile(file, 'utf8')).trimEnd().split('\n')
+    await writeFile(file, [`${header},given`, ...lines.map(line => `${line},2026-01-02T03:04:05Z`)].join('\n'))
+    return file
+  }
+
   async function sample(rows: number): Promise<string> {
     files += 1
     const file = join(installation.dataDir, `form-${files}.csv`)
@@ -188,6 +211,7 @@ describeStore('the form of a batch', engine => {
     stop = new AbortController(),
   ) {
     forms = []
+    blocks.clear()
     const { credentials, scope } = installation
     const deps: FileRunDeps = {
       ...{ queues: watched(installation.queues), credentials, clock: Date.now, log: silent, features },
@@ -205,6 +229,7 @@ describeStore('the form of a batch', engine => {
       add(queue, job) {
         const { block = '' } = job.data as { block?: string }
         const form = blockFormOf(block) ?? 'none'
+        blocks.add(block)
         // A job that the queue still has is put there again.
         if (!sent.has(`${job.id} ${form}`)) forms.push(form)
         sent.add(`${job.id} ${form}`)
