@@ -79,7 +79,8 @@ export function setExtent(store: Store, batchNo: number, extent: KnownExtent): P
 
 /** Sets after how many chunks the sender stops. `null`: the sender will send all of them. */
 export async function setLimit(db: Db, batchNo: number, limitChunks: number | null): Promise<Batch> {
-  return change(db, batchNo, 'limit_chunks = $2', [limitChunks])
+  const sampledAt = 'case when chunks_done >= limit_chunks then null else sampled_at end'
+  return change(db, batchNo, `limit_chunks = $2, sampled_at = ${sampledAt}`, [limitChunks])
 }
 
 /** Makes the batch one of no entity, for good: its chunks are of several. */
@@ -185,8 +186,9 @@ sampled_at = case when $8 or ${SAMPLE_IS_DUE} then clock_timestamp() else sample
 }
 
 /**
- * There are new sums, and the least time between two points of a chart has passed, or the batch stops at its sender's limit. The
- * update that writes the sums checks it; most sums cost nothing more.
+ * There are new sums, and the least time between two points of a chart has passed, or the batch stops at its sender's limit, or
+ * goes on after that or after a stall: then `sampled_at` is null. The update that writes the sums checks it; most sums cost
+ * nothing more.
  */
 const SAMPLE_IS_DUE = `(rows_done <> $3 and
   coalesce(sampled_at + make_interval(secs => sample_s) <= clock_timestamp() or $2 >= limit_chunks, sampled_at is null))`
@@ -207,7 +209,7 @@ export function noteStall(store: Store, batchNo: number, now: number): Promise<b
   return store.transaction(async db => {
     const row = await lock(db, batchNo)
     if (!isUntoldStall(row, now)) return false
-    const set = 'stalls = stalls + 1, stalled_at = greatest(now(), active_at), sampled_at = clock_timestamp()'
+    const set = 'stalls = stalls + 1, stalled_at = greatest(now(), active_at), sampled_at = null'
     const written = await change(db, batchNo, set)
     await sample(db, written, 'STALLED', row.activeAt + BATCH_LIFE.stalledMs)
     await tell(db, stalledEvent(written))

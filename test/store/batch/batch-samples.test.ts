@@ -90,9 +90,15 @@ values (gen_random_uuid(), current_date, $3, $3, 'transaction-batch', $4, '', ''
     const stalledAt = Date.now() + BATCH_LIFE.stalledMs
     expect(await batches.noteStall(store, no, stalledAt)).toBe(true)
     expect(await batches.noteStall(store, no, stalledAt)).toBe(false)
-    await rows('update tokenmill.batch set limit_chunks = 2 where batch_no = $1', [no])
     await work(no, 1)
-    expect((await pointsOf(no)).slice(2)).toEqual(['3 1 PAUSED', '3 1 RUNNING', '3 1 STALLED', '6 2 PAUSED'])
+    await batches.setLimit(store, no, 3)
+    await work(no, 2)
+    await batches.setLimit(store, no, null)
+    await work(no, 3)
+    expect((await pointsOf(no)).slice(2)).toEqual([
+      ...['3 1 PAUSED', '3 1 RUNNING', '3 1 STALLED', '6 2 RUNNING'],
+      ...['9 3 PAUSED', '12 4 RUNNING'],
+    ])
   })
 
   it('are halved when there are too many, and then come half as often; no change of the state is lost', async () => {
