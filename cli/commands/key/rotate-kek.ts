@@ -6,6 +6,7 @@ import { type Config, ConfigError } from '../../../src/config.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as keks from '../../../src/store/access/keks.ts'
 import * as processes from '../../../src/store/access/processes.ts'
+import * as installation from '../../../src/store/installation.ts'
 import { type Db, LostRace, type Store } from '../../../src/store/pool.ts'
 import type { HostKeks } from '../../../src/vault/kek/host.ts'
 import { shownUri } from '../../../src/vault/kek/openers.ts'
@@ -77,7 +78,11 @@ async function turn(
   const by = (action: string) => byOf({ action, subject: to.id }, options, store, ring)
   const deed = { action: 'kek.rotate', subject: to.id }
   const second = secondOperatorOf(vault, deed, await by(deed.action))
-  if (!(await second.isConfirmed())) return second.ask(terminal, options)
+  if (!(await second.isConfirmed())) {
+    // Another run may have used the confirmation since this one began.
+    if ((await installation.get(store)).kekId === to.id) return undefined
+    return second.ask(terminal, options)
+  }
   const announced = (await keks.findProbes(store)).find(({ kekId }) => kekId === to.id)
   if (announced) await prove(to, announced.probe)
   else await announceKek(store, { kekId: to.id, probe: await makeProbe(to) }, await by('kek.add'))
