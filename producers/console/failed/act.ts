@@ -95,6 +95,8 @@ const MANY: ActSubject = {
     if (!isFailedAct(act) || kind === undefined || upTo === undefined) return undefined
     if (!(Number.isInteger(n) && n >= 1 && n <= FAILED_MOST)) return undefined
     if (clientId !== undefined && (await clientsOf(deps, session)(clientId)) === undefined) return undefined
+    // The page of the act has a moment here; a span would end at another one than the person saw.
+    if (filter.since !== undefined && readMoment(filter.since) === undefined) return undefined
     const since = sinceOf(filter, 0)
     const parameters = {
       kind,

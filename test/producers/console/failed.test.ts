@@ -215,7 +215,7 @@ describe('an act', () => {
         filter: { code: 'files_away', since: expect.any(Number) },
       },
     })
-    for (const wrong of [{ count: '0' }, { count: '1001' }, { up_to: 'x' }, { kind: 'x' }]) {
+    for (const wrong of [{ count: '0' }, { count: '1001' }, { up_to: 'x' }, { kind: 'x' }, { since: '1h' }]) {
       const answer = await bundle.call('POST', '/failed/all/retry/begin', {
         cookie: ada.cookie,
         json: { ...json, ...wrong },
