@@ -4,7 +4,7 @@
 import type { Queues } from '../queue/engine.ts'
 import type { RetryRefusal } from '../queue/failed/copy.ts'
 import type { SelectedCopy } from '../queue/failed/selection.ts'
-import { failedDiscard, failedRetry } from '../queue/failed.ts'
+import { failedDiscard, failedFind, failedRetry } from '../queue/failed.ts'
 import * as audits from '../store/access/audits.ts'
 import type { DueFailedAct, FailedAction } from '../store/person/failed-acts.ts'
 import * as failedActs from '../store/person/failed-acts.ts'
@@ -50,21 +50,26 @@ interface Doing {
 /** How long a copy is tried whose job a worker still has, in ms, and the pause between. */
 const IN_WORK = { ms: 60_000, againMs: 2_000 }
 
-/** Does what is recorded and due, until nothing is. Throws if the queues are away: then it is due again later. */
+/** So many at most are done in one turn: a worker that stops waits for the end of its turn. */
+const TURN = 100
+
+/** Does what is recorded and due, a turn of it. Throws if the queues are away: then it is due again later. */
 export async function doFailedActs(doing: Doing, now: () => number): Promise<void> {
-  for (;;) {
+  for (let n = 0; n < TURN; n += 1) {
     const due = await failedActs.begin(doing.store)
     if (!due) return
     await doOne(due, doing, now())
   }
 }
 
-async function doOne(due: DueFailedAct, { store, queues }: Doing, now: number): Promise<void> {
-  const said = await attempt(due, queues)
+async function doOne(due: DueFailedAct, doing: Doing, now: number): Promise<void> {
+  const { store } = doing
+  const said = await attempt(due, doing)
   if (said === 'in_work' && now - due.begunAt < IN_WORK.ms)
     return failedActs.postpone(store, due.actNo, IN_WORK.againMs)
-  // A worker that died in an earlier try has done it, unless somebody else did the same meanwhile.
-  const outcome = said === 'gone' && due.tries > 1 ? 'done' : said
+  // A worker that died in an earlier try has done it, unless another act took the copy meanwhile.
+  const isByEarlier = said === 'gone' && due.tries > 1 && !(await failedActs.isTaken(store, due))
+  const outcome = isByEarlier ? 'done' : said
   await store.transaction(async db => {
     const isFirst = await failedActs.end(db, due.actNo, outcome)
     if (!isFirst || outcome === 'done') return
@@ -75,7 +80,17 @@ async function doOne(due: DueFailedAct, { store, queues }: Doing, now: number): 
   })
 }
 
-async function attempt({ action, kind, copyId }: DueFailedAct, queues: Queues): Promise<'done' | RetryRefusal> {
+async function attempt(
+  { actNo, action, kind, copyId }: DueFailedAct,
+  { store, queues }: Doing,
+): Promise<'done' | RetryRefusal> {
+  try {
+    if (!(await failedFind(queues, kind, copyId))) return 'gone'
+  } catch (error) {
+    // Nothing was done, so a later try must not take this one for the one that did it.
+    await failedActs.uncount(store, actNo)
+    throw error
+  }
   if (action === 'failed.discard') return (await failedDiscard(queues, kind, copyId)) ? 'done' : 'gone'
   const refused = await failedRetry(queues, kind, copyId)
   return refused === 'emptied' ? 'card_data_removed' : (refused ?? 'done')

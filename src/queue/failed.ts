@@ -38,6 +38,8 @@ export interface FailedJob extends FailedCopy {
 const COPIES_MAX = 10_000
 const AGE_MS_MAX = 7 * 24 * 3_600_000
 const PAGE = 20
+/** Of copies that hold a block, which may be megabytes. */
+const BLOCK_PAGE = 2
 
 const queueOf = (kind: string) => `failed-${kind}`
 /**
@@ -82,27 +84,49 @@ export async function failedList(queues: Queues, kind: string, start = 0, end = 
   return jobs.flatMap(job => failedJobOf(job) ?? [])
 }
 
+/** A copy and how many older ones there were when it was read. */
+export interface PlacedCopy {
+  copy: FailedJob
+  older: number
+}
+
 /**
  * Yields each copy once, newest first. Copies hold whole jobs, so only one page is in memory. Going from the newest
  * backwards skips no copy when older ones are removed meanwhile. `before`: leaves out those that failed at this moment or
- * later, in ms since the epoch; copies are in about the order in which the jobs failed.
+ * later, in ms since the epoch; copies are in about the order in which the jobs failed. `oldest`: leaves out all but so
+ * many of the oldest.
  */
+export async function* failedPlaces(
+  queues: Queues,
+  kind: string,
+  { before, oldest = Number.POSITIVE_INFINITY }: { before?: number | undefined; oldest?: number | undefined } = {},
+): AsyncGenerator<PlacedCopy> {
+  const seen = new Set<string>()
+  const waiting = Math.min(oldest, (await queues.depth(queueOf(kind))).waiting)
+  const count = before === undefined ? waiting : await countBefore(queues, kind, { waiting, before })
+  // How large copies are is known once some were read.
+  let size = BLOCK_PAGE
+  for (let end = count - 1; end >= 0; ) {
+    const start = Math.max(0, end - size + 1)
+    const jobs = await queues.list(queueOf(kind), ['waiting'], start, end)
+    const page = jobs.map((job, i) => ({ copy: failedJobOf(job), older: start + i }))
+    size = page.some(({ copy }) => copy?.block !== undefined) ? BLOCK_PAGE : PAGE
+    end = start - 1
+    for (const { copy, older } of page.reverse()) {
+      if (!copy || seen.has(copy.id)) continue
+      seen.add(copy.id)
+      yield { copy, older }
+    }
+  }
+}
+
+/** The copies of `failedPlaces`. */
 export async function* failedCopies(
   queues: Queues,
   kind: string,
-  { before }: { before?: number | undefined } = {},
+  bounds: { before?: number | undefined } = {},
 ): AsyncGenerator<FailedJob> {
-  const seen = new Set<string>()
-  const { waiting } = await queues.depth(queueOf(kind))
-  const count = before === undefined ? waiting : await countBefore(queues, kind, { waiting, before })
-  for (let end = count - 1; end >= 0; end -= PAGE) {
-    const page = await failedList(queues, kind, Math.max(0, end - PAGE + 1), end)
-    for (const job of page.reverse()) {
-      if (seen.has(job.id)) continue
-      seen.add(job.id)
-      yield job
-    }
-  }
+  for await (const { copy } of failedPlaces(queues, kind, bounds)) yield copy
 }
 
 /** How many of the oldest copies failed before a moment, found by halving. */

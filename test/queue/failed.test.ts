@@ -141,6 +141,26 @@ describeEngines('failed jobs', engine => {
     expect(await failedList(queues, 'f-pages')).toHaveLength(37)
   })
 
+  it('are read few at a time where they hold blocks', async () => {
+    const { queues } = opened
+    const blocks = 12
+    for (let i = 0; i < 30; i += 1) {
+      const { block, ...copy } = copyOf('f-blocks', `j_${i}`)
+      const whole = i < 30 - blocks ? copy : { ...copy, block: block ?? '' }
+      await moveToFailed(queues, 'f-blocks', { id: `j_${i}`, enqueuedAt: 1 }, whole)
+    }
+    const sizes: number[] = []
+    const list: Queues['list'] = async (...asked) => {
+      const jobs = await queues.list(...asked)
+      sizes.push(jobs.length)
+      return jobs
+    }
+    const seen: string[] = []
+    for await (const { jobId } of failedCopies({ ...queues, list }, 'f-blocks')) seen.push(jobId)
+    expect(seen).toEqual(Array.from({ length: 30 }, (_, i) => `j_${29 - i}`))
+    expect(sizes).toEqual([2, 2, 2, 2, 2, 2, 2, 16])
+  })
+
   it('lose their card data when they are old enough, oldest first, each once', async () => {
     const { queues } = opened
     await fill('f-scrub', 45)

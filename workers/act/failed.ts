@@ -28,8 +28,8 @@ const ROLES: Record<FailedAction, readonly PersonRole[]> = {
   'failed.retry': ['OPERATOR', 'ADMIN'],
   'failed.discard': ['ADMIN'],
 }
-/** A worker looks for longer than the console did before it showed the act. */
-const LOOK_MS = 20_000
+/** As long as the console before it shows the act: meanwhile the transaction holds its locks and a connection. */
+const LOOK_MS = 5_000
 
 const isFailedAction = (name: string): name is FailedAction => Object.hasOwn(ROLES, name)
 

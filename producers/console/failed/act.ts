@@ -3,7 +3,7 @@ import { FAILED_MOST, failedSubject } from '../../../src/job/system/act.ts'
 import type { WhyNot } from '../../../src/queue/failed/copy.ts'
 import { digestOf, type SelectedCopy, SKEW_MS, selectCopies } from '../../../src/queue/failed/selection.ts'
 import { actRoutes } from '../acts/act-routes.ts'
-import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
+import { type ActSubject, type Asking, mayDo, type ShownAct } from '../acts/subject.ts'
 import { command, count, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { FAILED_ACTS, type FailedActName, isFailedAct } from './acts.ts'
@@ -11,10 +11,13 @@ import { copyOf } from './copy.ts'
 import { type Filter, fixed, listPath, optionsOf, readFilter, readMoment, sinceOf, writeMoment } from './filter.ts'
 import { clientOf, copyFilterOf, copyPath } from './list.ts'
 import { clientsOf, type ListedCopy } from './set.ts'
+import { openTurns } from './turns.ts'
 import { faultText, jobs, notDone, reasonText } from './words.ts'
 
 /** How long the page of an act counts at most, in ms. */
 const COUNT_MS = 5_000
+/** Of a person who opens the pages of two acts, both are counted. */
+const inTurn = openTurns({ most: 4, mostOfOne: 2 })
 
 const ONE: ActSubject = {
   route: '/failed/:kind/:id/:act',
@@ -78,10 +81,14 @@ const MANY: ActSubject = {
     // Jobs that failed just now may still be on their way here, and would change the number.
     const upTo = now - SKEW_MS
     const { kind } = filter
-    const selected = await selectCopies(
-      deps.queues,
-      { ...copyFilterOf(filter, now), kind, upTo },
-      { seen: clientsOf(deps, session), now, most: FAILED_MOST, lookMs: COUNT_MS },
+    // Nobody else gets the page, so nothing is counted for them.
+    if (!mayDo(FAILED_ACTS[act], session)) return shownMany({ filter, act, upTo, now }, [])
+    const selected = await inTurn(session.personId, () =>
+      selectCopies(
+        deps.queues,
+        { ...copyFilterOf(filter, now), kind, upTo },
+        { seen: clientsOf(deps, session), now, most: FAILED_MOST, lookMs: COUNT_MS },
+      ),
     )
     return shownMany({ filter, act, upTo, now }, selected)
   },
@@ -95,6 +102,8 @@ const MANY: ActSubject = {
     if (!isFailedAct(act) || kind === undefined || upTo === undefined) return undefined
     if (!(Number.isInteger(n) && n >= 1 && n <= FAILED_MOST)) return undefined
     if (clientId !== undefined && (await clientsOf(deps, session)(clientId)) === undefined) return undefined
+    // The page of the act has a moment here; a span would end at another one than the person saw.
+    if (filter.since !== undefined && readMoment(filter.since) === undefined) return undefined
     const since = sinceOf(filter, 0)
     const parameters = {
       kind,
@@ -117,7 +126,11 @@ interface Many {
   now: number
 }
 
-function shownMany({ filter, act, upTo, now }: Many, selected: readonly SelectedCopy[] | undefined): ShownAct {
+/** What was counted; undefined: too much to count. `busy`: nothing was. */
+type Counted = readonly SelectedCopy[] | 'busy' | undefined
+
+function shownMany({ filter, act, upTo, now }: Many, counted: Counted): ShownAct {
+  const selected = counted === 'busy' ? undefined : counted
   const { kind = '', code, clientId, since } = filter
   const able = selected?.filter(({ whyNot }) => act === 'discard' || whyNot === undefined) ?? []
   const set = { kind, ...(code && { code }), ...(clientId && { client: clientId }), ...(since && { since }) }
@@ -129,7 +142,7 @@ function shownMany({ filter, act, upTo, now }: Many, selected: readonly Selected
     shown: html`${described(filter, upTo)}${selected && stays(selected, act)}`,
     counted: what,
     effect: able.length === 0 ? undefined : `${EFFECTS[act](what)} Jobs that fail later are not touched.`,
-    instead: insteadOf(selected),
+    instead: insteadOf(counted),
     seen: digestOf(selected ?? []),
     fields: { ...set, count: String(selected?.length ?? 0), up_to: writeMoment(upTo) },
     command: command(
@@ -166,7 +179,8 @@ function stays(selected: readonly SelectedCopy[], act: FailedActName): Html | un
 <ul>${words.map(word => html`<li>${notDone(n(word), word)}</li>`)}</ul>`
 }
 
-function insteadOf(selected: readonly SelectedCopy[] | undefined): string {
+function insteadOf(selected: Counted): string {
+  if (selected === 'busy') return 'Other failed jobs are being counted. Wait a moment, then load this page again.'
   if (selected === undefined)
     return `There are more than ${jobs(FAILED_MOST)}, or more than can be counted here. One act is about ${count(FAILED_MOST)} at most: choose a fault, a client or a shorter time, or use the command.`
   if (selected.length === 0) return 'No such job failed up to this moment. Those of the last seconds are counted soon.'

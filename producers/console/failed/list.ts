@@ -9,42 +9,50 @@ import type { ConsoleDeps } from '../deps.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
-import { framed, sendPage, when } from '../server/page.ts'
+import { framed, refuse, sendPage, when } from '../server/page.ts'
 import { FAILED_ACTS, type FailedActName } from './acts.ts'
-import {
-  allPath,
-  type Filter,
-  filterForm,
-  isFiltered,
-  listPath,
-  optionsOf,
-  readFilter,
-  readMoment,
-  sinceOf,
-  writeMoment,
-} from './filter.ts'
-import { type ListedCopy, type Looked, look, type Place } from './set.ts'
+import { allPath, type Filter, filterForm, isFiltered, listPath, optionsOf, readFilter, sinceOf } from './filter.ts'
+import { readFrom, writeFrom } from './place.ts'
+import { type ListedCopy, type Looked, look } from './set.ts'
+import { openTurns } from './turns.ts'
 import { faultText, sendable } from './words.ts'
 
 const LISTED = 50
 /** How many clients the filter offers. */
 const CLIENTS = 200
+/** Pages in a minute, for one person. */
+const PAGES = 60
+const MINUTE_MS = 60_000
+/** A page takes about 150 ms, so the last one that waits gets its turn after three seconds. */
+const TURNS = { most: 20, mostOfOne: 3 }
+const BUSY = 'Failed jobs are being looked for too often. Wait a minute, then try again.'
 
 export function failedListRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  const inTurn = openTurns(TURNS)
+  const limit = app.createRateLimit({
+    max: PAGES,
+    timeWindow: MINUTE_MS,
+    keyGenerator: request => sessionOf(request).personId,
+  })
+
   app.get<{ Querystring: Record<string, unknown> }>('/failed', async (request, reply) => {
     const session = sessionOf(request)
+    const counted = await limit(request)
+    if (!counted.isAllowed && counted.isExceeded) return refuse(deps, request, reply, { status: 429, text: BUSY })
     const filter = readFilter(request.query)
-    const before = readPlace(request.query['before'])
+    const from = readFrom(request.query['before'])
     const now = deps.clock()
     const [looked, clients] = await Promise.all([
-      look(deps, session, copyFilterOf(filter, now), { before, limit: LISTED }),
+      inTurn(session.personId, () => look(deps, session, copyFilterOf(filter, now), { from, limit: LISTED })),
       seenClients.list(sightOf(session.entities), deps.store, { limit: CLIENTS }),
     ])
+    if (looked === 'busy') return refuse(deps, request, reply, { status: 429, text: BUSY })
     const content = html`<h1>Failed</h1>
 <p>Jobs that failed for good. Their senders were answered 500. A copy of each waits here for seven days.</p>
 ${filterForm(filter, clients)}
-${looked.listed.length === 0 ? emptyList(filter, looked, before !== undefined) : html`${actLinks(filter, session)}${table(looked.listed)}`}
-<p class="pages">${pages(filter, looked, before !== undefined)}</p>
+${when(looked.listed.length > 0 || looked.next !== undefined, actLinks(filter, session))}
+${looked.listed.length === 0 ? emptyList(filter, looked, from !== undefined) : table(looked.listed)}
+<p class="pages">${pages(filter, looked, from !== undefined)}</p>
 <p class="same">The same on the command line: ${command('tokenmill', 'failed', 'list', ...optionsOf(filter, now))}</p>`
     return sendPage(reply, 200, framed(deps, { title: 'Failed', session, at: 'failed', content }))
   })
@@ -55,19 +63,12 @@ export function copyFilterOf(filter: Filter, now: number): CopyFilter & Pick<Fil
   return { kind, code, clientId, since: sinceOf(filter, now) }
 }
 
-/** `first`, or the moment and the id of the last copy of the page before. */
-function readPlace(before: unknown): Place | undefined {
-  const [, moment = '', id = ''] = /^([0-9a-z]+)\.(f_[\w-]{43})?$/.exec(typeof before === 'string' ? before : '') ?? []
-  const failedAt = readMoment(moment)
-  return failedAt === undefined ? undefined : { failedAt, id }
-}
-
 function pages(filter: Filter, { next, lookedTo }: Looked, isLater: boolean): Html {
-  const to = next && listPath(filter, `${writeMoment(next.failedAt)}.${next.id}`)
+  const to = next && listPath(filter, writeFrom(next))
   return html`${when(isLater, html`<a href="${listPath(filter)}">Newest</a> `)}${
     lookedTo === undefined
       ? undefined
-      : html`Older ones than ${moment(lookedTo)} were not looked at, because that takes long. `
+      : html`Those that failed before about ${moment(lookedTo)} were not looked at yet, because that takes long. `
   }${to && html`<a href="${to}">${lookedTo === undefined ? 'Older' : 'Look further'}</a>`}`
 }
 

@@ -3,11 +3,12 @@
 import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
 import { ownerOf, senderOf, type WhyNot, whyNot } from '../../../src/queue/failed/copy.ts'
 import { type ClientSeen, type CopyFilter, matches, remembering, SKEW_MS } from '../../../src/queue/failed/selection.ts'
-import { type FailedJob, failedCopies, failedFind } from '../../../src/queue/failed.ts'
+import { type FailedJob, failedFind, failedPlaces, type PlacedCopy } from '../../../src/queue/failed.ts'
 import * as seenClients from '../../../src/store/console/seen-clients.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import type { From, Place } from './place.ts'
 
 type SetDeps = Pick<ConsoleDeps, 'store' | 'queues' | 'clock'>
 
@@ -29,14 +30,11 @@ export interface ListedCopy {
   whyNot: WhyNot | undefined
 }
 
-/** A place in the order of the list: newest first, by ids where the moment is the same. */
-export type Place = Pick<ListedCopy, 'failedAt' | 'id'>
-
 export interface Looked {
   listed: ListedCopy[]
   /** Where the next page begins; undefined: there is none. */
-  next: Place | undefined
-  /** It took too long to look at all: how far back it looked, ms since the epoch. */
+  next: From | undefined
+  /** It took too long to look at all: about how far back it looked, ms since the epoch. */
   lookedTo: number | undefined
 }
 
@@ -49,41 +47,49 @@ export function clientsOf(
   return remembering(find, { seesAll: entities === null })
 }
 
-/** After this time, in ms, and after this many copies it says how far it looked. */
-const LOOK = { ms: 150, least: 200 } as const
+/**
+ * It ends a page after this time, in ms, though not before so many copies were looked at; and where so many were found
+ * within seconds that their order isn't known yet.
+ */
+const LOOK = { ms: 150, least: 20, most: 200 } as const
 
-/** One page of the failed set, newest first. */
+/**
+ * One page of the failed set, newest first. A page that took too long lists all that it found, whatever `limit` says: copies that
+ * failed in the same seconds may then be on the next page.
+ */
 export async function look(
   deps: SetDeps,
   session: Pick<LiveSession, 'entities'>,
   filter: CopyFilter & { kind: Kind | undefined },
-  { before, limit, bound = LOOK }: { before?: Place | undefined; limit: number; bound?: { ms: number; least: number } },
+  { from, limit, bound = LOOK }: { from?: From | undefined; limit: number; bound?: Record<keyof typeof LOOK, number> },
 ): Promise<Looked> {
   const seen = clientsOf(deps, session)
-  const heads = await openHeads(deps, filter.kind, before)
   const until = performance.now() + bound.ms
+  const heads = await openHeads(deps, filter.kind, from)
   const found: ListedCopy[] = []
   for (let looked = 0; ; looked += 1) {
     const newest = newestOf(heads)
-    if (newest?.copy === undefined) break
-    const { copy, kind } = newest
+    if (newest?.at === undefined) break
+    const { kind } = newest
+    const { copy } = newest.at
     if (filter.since !== undefined && copy.failedAt < filter.since - SKEW_MS) break
     // No copy that is still to come failed later than this.
     const latest = copy.failedAt + SKEW_MS
     if (found.length > limit && found.filter(({ failedAt }) => failedAt >= latest).length > limit) break
-    const isLong = looked >= bound.least && performance.now() > until
-    if (isLong && (before === undefined || latest < before.failedAt)) {
-      const listed = sorted(found).filter(({ failedAt }) => failedAt >= latest)
-      return { listed, next: { failedAt: latest, id: '' }, lookedTo: latest }
+    if (found.length >= bound.most || (looked >= bound.least && performance.now() > until)) {
+      await close(heads)
+      const unread = heads.map(({ at }) => (at ? at.older + 1 : 0))
+      return { listed: sorted(found), next: { place: from?.place, unread }, lookedTo: copy.failedAt }
     }
     const listed = await listedOf(copy, kind, { filter, seen, now: deps.clock() })
-    if (listed && (before === undefined || compare(before, listed) < 0)) found.push(listed)
+    if (listed && (from?.place === undefined || compare(from.place, listed) < 0)) found.push(listed)
     await advance(newest)
   }
-  await Promise.all(heads.map(({ copies }) => copies.return(undefined)))
+  await close(heads)
   const listed = sorted(found)
   const shown = listed.slice(0, limit)
-  return { listed: shown, next: listed.length > limit ? shown.at(-1) : undefined, lookedTo: undefined }
+  const next = listed.length > limit ? { place: shown.at(-1), unread: from?.unread } : undefined
+  return { listed: shown, next, lookedTo: undefined }
 }
 
 /** One copy, if it is the person's to see. */
@@ -98,31 +104,38 @@ export async function findCopy(
 
 interface Head {
   kind: Kind
-  copies: AsyncGenerator<FailedJob>
+  copies: AsyncGenerator<PlacedCopy>
   /** Undefined: there are no more of this kind. */
-  copy: FailedJob | undefined
+  at: PlacedCopy | undefined
 }
 
-function openHeads({ queues }: SetDeps, kind: Kind | undefined, before: Place | undefined): Promise<Head[]> {
+function openHeads({ queues }: SetDeps, kind: Kind | undefined, from: From | undefined): Promise<Head[]> {
   const kinds = kind === undefined ? KINDS : [kind]
+  const before = from?.place && from.place.failedAt + SKEW_MS
+  // Of an address that was made for other kinds.
+  const unread = from?.unread?.length === kinds.length ? from.unread : undefined
   return Promise.all(
-    kinds.map(async one => {
-      const copies = failedCopies(queues, one, { before: before && before.failedAt + SKEW_MS })
-      const head: Head = { kind: one, copies, copy: undefined }
+    kinds.map(async (one, i) => {
+      const copies = failedPlaces(queues, one, { before, oldest: unread?.[i] })
+      const head: Head = { kind: one, copies, at: undefined }
       await advance(head)
       return head
     }),
   )
 }
 
+function close(heads: readonly Head[]): Promise<unknown> {
+  return Promise.all(heads.map(({ copies }) => copies.return(undefined)))
+}
+
 async function advance(head: Head): Promise<void> {
   const { done, value } = await head.copies.next()
-  head.copy = done ? undefined : value
+  head.at = done ? undefined : value
 }
 
 function newestOf(heads: readonly Head[]): Head | undefined {
   return heads.reduce<Head | undefined>(
-    (newest, head) => ((head.copy?.failedAt ?? -1) > (newest?.copy?.failedAt ?? -1) ? head : newest),
+    (newest, head) => ((head.at?.copy.failedAt ?? -1) > (newest?.at?.copy.failedAt ?? -1) ? head : newest),
     undefined,
   )
 }

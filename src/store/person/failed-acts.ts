@@ -19,7 +19,7 @@ export interface DueFailedAct {
   auditId: number
   /** The person who acts, as the audit names it. */
   actor: string
-  /** Which try this is, from 1: after the first, an earlier one may have done it before it died. */
+  /** Which try this is, from 1; those that couldn't reach the queue aren't counted. An earlier one may have done it before it died. */
   tries: number
   /** ms since the epoch. */
   begunAt: number
@@ -68,6 +68,26 @@ export async function postpone(db: Db, actNo: number, ms: number): Promise<void>
   })
 }
 
+/** The try that just began did nothing, because the queue didn't answer. It is due when its lease has run out. */
+export async function uncount(db: Db, actNo: number): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.failed_act set tries = greatest(tries - 1, 0) where act_no = $1 and outcome is null',
+    values: [actNo],
+  })
+}
+
+/** Whether another act was done to the same copy. */
+export async function isTaken(
+  db: Db,
+  { actNo, kind, copyId }: Pick<DueFailedAct, 'actNo' | 'kind' | 'copyId'>,
+): Promise<boolean> {
+  const { rows } = await db.query({
+    text: `select from tokenmill.failed_act where kind = $1 and copy_id = $2 and act_no <> $3 and outcome = 'done' limit 1`,
+    values: [kind, copyId, actNo],
+  })
+  return rows.length > 0
+}
+
 /** False if it has ended already. */
 export async function end(db: Db, actNo: number, outcome: string): Promise<boolean> {
   const { count } = await db.query({
@@ -78,10 +98,10 @@ export async function end(db: Db, actNo: number, outcome: string): Promise<boole
   return count === 1
 }
 
-/** Erases what began before this moment (ms since the epoch); returns how many. */
+/** Erases what has ended and began before this moment (ms since the epoch); returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.failed_act where begun_at < $1',
+    text: 'delete from tokenmill.failed_act where begun_at < $1 and outcome is not null',
     values: [new Date(before)],
   })
   return count

@@ -1,7 +1,6 @@
 // The pages of failed jobs: what they list and in which order, whose they are, and the acts on them up to the passkey. What a worker
 // does with an act is in test/workers/act/failed.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { look } from '../../../producers/console/failed/set.ts'
 import { digestOf } from '../../../src/queue/failed/selection.ts'
 import { failedDiscard, failedList } from '../../../src/queue/failed.ts'
 import { ENTITY } from '../../support/installation.ts'
@@ -74,7 +73,7 @@ describe('the list', () => {
       expect(text).toContain(words)
   })
 
-  it('pages without leaving one out, and says how far it looked where that takes long', async () => {
+  it('pages without leaving one out', async () => {
     const now = Date.now()
     const made: string[] = []
     // Several fail at the same moment.
@@ -88,22 +87,6 @@ describe('the list', () => {
     }
     expect(pages.map(ids => ids.length)).toEqual([50, 50, 20])
     expect(pages.flat().sort()).toEqual(made.sort())
-    const { store } = bundle.installation.vault
-    const deps = { store, queues: queues(), clock: Date.now }
-    const found: string[] = []
-    let before: { failedAt: number; id: string } | undefined
-    for (let times = 0; times < 1_000; times += 1) {
-      const looked = await look(
-        deps,
-        { entities: null },
-        { kind: KIND },
-        { before, limit: 50, bound: { ms: -1, least: 0 } },
-      )
-      found.push(...looked.listed.map(({ id }) => id))
-      if (!looked.next) break
-      before = looked.next
-    }
-    expect(found.toSorted()).toEqual(made.toSorted())
   })
 
   it('holds hostile texts as texts, and no card number', async () => {
@@ -215,7 +198,7 @@ describe('an act', () => {
         filter: { code: 'files_away', since: expect.any(Number) },
       },
     })
-    for (const wrong of [{ count: '0' }, { count: '1001' }, { up_to: 'x' }, { kind: 'x' }]) {
+    for (const wrong of [{ count: '0' }, { count: '1001' }, { up_to: 'x' }, { kind: 'x' }, { since: '1h' }]) {
       const answer = await bundle.call('POST', '/failed/all/retry/begin', {
         cookie: ada.cookie,
         json: { ...json, ...wrong },
