@@ -1,11 +1,11 @@
 // The pages of failed jobs: what they list and in which order, whose they are, and the acts on them up to the passkey. What a worker
 // does with an act is in test/workers/act/failed.test.ts.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { digestOf } from '../../../src/queue/failed/selection.ts'
-import { failedDiscard, failedList } from '../../../src/queue/failed.ts'
-import { ENTITY } from '../../support/installation.ts'
-import { type Failing, failCopy, KIND } from '../../workers/act/failed-copies.ts'
-import { type Answer, type ConsoleBundle, openConsoleBundle, type Person, THEIRS } from './bundle.ts'
+import { digestOf } from '../../../../src/queue/failed/selection.ts'
+import { failedDiscard, failedList } from '../../../../src/queue/failed.ts'
+import { ENTITY } from '../../../support/installation.ts'
+import { type Failing, failCopy, KIND } from '../../../workers/act/failed-copies.ts'
+import { type Answer, type ConsoleBundle, openConsoleBundle, type Person, THEIRS } from '../bundle.ts'
 
 /** An id that no copy has. */
 const NONE = `f_${'A'.repeat(43)}`

@@ -2,12 +2,12 @@
 // process looks once at a time.
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { From } from '../../../producers/console/failed/place.ts'
-import { look } from '../../../producers/console/failed/set.ts'
-import { openTurns } from '../../../producers/console/failed/turns.ts'
-import { failedDiscard, failedList } from '../../../src/queue/failed.ts'
-import { failCopy, KIND } from '../../workers/act/failed-copies.ts'
-import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
+import type { From } from '../../../../producers/console/failed/place.ts'
+import { look } from '../../../../producers/console/failed/set.ts'
+import { openTurns } from '../../../../producers/console/failed/turns.ts'
+import { failedDiscard, failedList } from '../../../../src/queue/failed.ts'
+import { failCopy, KIND } from '../../../workers/act/failed-copies.ts'
+import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
 
 const KINDS = [KIND, undefined] as const
 
