@@ -4,6 +4,7 @@ import { isRefusal, type Refusal } from '../src/errors.ts'
 import type { Act, ActName } from '../src/job/system/act.ts'
 import * as audits from '../src/store/access/audits.ts'
 import * as actNonces from '../src/store/person/act-nonces.ts'
+import * as persons from '../src/store/person/persons.ts'
 import type { Db } from '../src/store/pool.ts'
 import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
@@ -46,6 +47,8 @@ async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: 
     return isRefusal(ended) ? recorded(db, request, ended) : ended
   }
   if (name === 'list.exported') return recordExport(db, work, deps)
+  // Nobody adds a passkey of a former domain while those are revoked; afterwards its touch is one of a revoked passkey.
+  if (name === 'passkey.add') await persons.holdOffLockAll(db)
   const proved = await prove(db, work, deps)
   return isRefusal(proved) ? recorded(db, request, proved) : DO[name](db, proved, work, deps)
 }
