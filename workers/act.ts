@@ -42,11 +42,10 @@ export const act: Handler<Act> & Retells = {
 async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: number } | Refusal> {
   const { request } = work
   const { act: name } = request
-  if (name === 'person.enrol') {
-    const ended = await enrol(db, work, deps)
+  if (name === 'person.enrol' || name === 'list.exported') {
+    const ended = await (name === 'person.enrol' ? enrol : recordExport)(db, work, deps)
     return isRefusal(ended) ? recorded(db, request, ended) : ended
   }
-  if (name === 'list.exported') return recordExport(db, work, deps)
   // Nobody adds a passkey of a former domain while those are revoked; afterwards its touch is one of a revoked passkey.
   if (name === 'passkey.add') await persons.holdOffLockAll(db)
   const proved = await prove(db, work, deps)
