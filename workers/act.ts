@@ -4,6 +4,7 @@ import { isRefusal, type Refusal } from '../src/errors.ts'
 import type { Act, ActName } from '../src/job/system/act.ts'
 import * as audits from '../src/store/access/audits.ts'
 import * as actNonces from '../src/store/person/act-nonces.ts'
+import * as persons from '../src/store/person/persons.ts'
 import type { Db } from '../src/store/pool.ts'
 import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
@@ -41,11 +42,12 @@ export const act: Handler<Act> & Retells = {
 async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: number } | Refusal> {
   const { request } = work
   const { act: name } = request
-  if (name === 'person.enrol') {
-    const ended = await enrol(db, work, deps)
+  if (name === 'person.enrol' || name === 'list.exported') {
+    const ended = await (name === 'person.enrol' ? enrol : recordExport)(db, work, deps)
     return isRefusal(ended) ? recorded(db, request, ended) : ended
   }
-  if (name === 'list.exported') return recordExport(db, work, deps)
+  // Nobody adds a passkey of a former domain while those are revoked; afterwards its touch is one of a revoked passkey.
+  if (name === 'passkey.add') await persons.holdOffLockAll(db)
   const proved = await prove(db, work, deps)
   return isRefusal(proved) ? recorded(db, request, proved) : DO[name](db, proved, work, deps)
 }

@@ -33,7 +33,7 @@ const REFUSED = [
     'references.compare',
     'references.export',
   ],
-  ...['report.download', 'signing-key.add', 'signing-key.announce', 'signing-key.begin'],
+  ...['list.exported', 'report.download', 'signing-key.add', 'signing-key.announce', 'signing-key.begin'],
   ...['signing-key.cancel', 'threeds-contract.add', 'threeds-contract.key-revoke', 'threeds-contract.key-rotate'],
 ]
 const NEVER = [
@@ -61,7 +61,6 @@ const NEVER = [
   ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry', 'grants.begin'],
   // Restoring a key isn't refused: the place of the audit may be lost, too.
   ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
-  'list.exported',
   ...['person.enrol', 'person.invite', 'person.local', 'person.prove', 'person.revoke'],
   ...['passkey.forget-domain'],
   ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],

@@ -3,6 +3,7 @@
 import { performIn } from '../../src/acts/act.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { type Act, ExportParameters } from '../../src/job/system/act.ts'
+import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
@@ -27,6 +28,7 @@ export async function recordExport(
     if (!batch || !mayMeet(person, batch)) return refuse('batch_not_found', 'body.subject')
     entityId = batch.entityId
   } else if (subject !== parameters.list) return refuse('field_value', 'body.subject')
+  if ((await auditChain.tooLongAway(db)) !== undefined) return refuse('audit_away', 'body.act')
   const by = { actor: { kind: 'person', id: person.personId, unproved: true } as const, reason: undefined }
   const deed = { action: 'list.exported', subject }
   return performIn(db, deed, by, async () => ({ done: undefined, detail: parameters, entityId }))

@@ -66,7 +66,7 @@ interface DomainOptions extends ActOptions {
   from: string
 }
 
-/** Prints a link for every administrator who has no passkey any more, and names the other people. */
+/** Prints a link for every administrator who has no passkey any more, and names the people for whom there is none. */
 export function rpChanged(terminal: Terminal, { from, ...options }: DomainOptions): Promise<void> {
   return withSession(terminal, async session => {
     // Its default would be another domain than that of the console's host, whose passkeys then would go.
@@ -78,21 +78,45 @@ export function rpChanged(terminal: Terminal, { from, ...options }: DomainOption
     const ended = await forgetDomain({ ...vault, rpId }, from, by)
     if ('refused' in ended) throw new Stop(notForgotten(ended.refused, from, rpId))
     const { passkeys, locked } = ended.done
+    say(terminal, `${passkeys} passkeys for ${from} are revoked. A link is shown this once, and works once.`)
     const admins = locked.filter(({ roles }) => roles.includes('ADMIN'))
-    const links: Linked[] = []
-    for (const admin of admins) links.push(await makeLink(terminal, vault, admin, options))
-    const others = locked.filter(person => !admins.includes(person)).map(({ name }) => name)
-    const lines = links.map(({ name, expires_at: until, link: url }) => `${name}   until ${until}   ${url}`)
-    print(terminal, options, { passkeys, domain: rpId, links, others }, lines.join('\n'))
-    const told = others.length > 0 ? ` Each of these needs a new one by \`person link\`: ${others.join(', ')}.` : ''
-    say(terminal, `${passkeys} passkeys for ${from} are revoked. A link is shown this once, and works once.${told}`)
+    const { links, failure } = await makeLinks(terminal, vault, admins, options)
+    const linked = new Set(links.map(({ person_id: id }) => id))
+    const others = locked.filter(({ personId }) => !linked.has(personId)).map(({ name }) => name)
+    print(terminal, options, { passkeys, domain: rpId, links, others }, '')
+    if (others.length > 0) say(terminal, `Each of these needs a link by \`person link NAME\`: ${others.join(', ')}.`)
+    if (failure !== undefined) throw failure
   })
+}
+
+/**
+ * Makes links for people who have no passkey any more. Each is printed as soon as it is made, because nothing shows it again; with
+ * `--json` the caller prints them. `failure`: why the first of those that failed did.
+ */
+async function makeLinks(
+  terminal: Terminal,
+  vault: OpenedVault,
+  people: readonly Person[],
+  options: ActOptions,
+): Promise<{ links: Linked[]; failure?: unknown }> {
+  const links: Linked[] = []
+  let failure: unknown
+  for (const person of people)
+    try {
+      const made = await makeLink(terminal, vault, person, options)
+      links.push(made)
+      const { name, expires_at: until, link: url } = made
+      if (!options.json) print(terminal, options, made, `${name}   until ${until}   ${url}`)
+    } catch (error) {
+      failure ??= error
+    }
+  return { links, failure }
 }
 
 const notForgotten = (refusal: ForgetRefusal, from: string, rpId: string) =>
   refusal === 'current'
     ? `${rpId} is the domain of the console now, by TOKENMILL_CONSOLE_ORIGIN: set the new origin on this host first.`
-    : `No live passkey is bound to ${from}; nothing was changed.`
+    : `No live passkey is bound to ${from}; nothing was changed. \`person link NAME\` makes a link for a person who has no passkey.`
 
 interface Linked {
   invite_id: string

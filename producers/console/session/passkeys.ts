@@ -107,9 +107,12 @@ async function settle(deps: ConsoleDeps, session: sessions.LiveSession, body: un
   const pending = form && proof && (await pendingActs.take(deps.store, form.nonce, session.sessionHash))
   if (!pending || !proof) return undefined
   const verdict = await settleAct(deps, pending.request as Unproved, proof)
-  // Whoever has the passkey that is gone may have signed in with it.
-  if (pending.request['act'] === 'passkey.remove' && verdict?.done !== false)
-    await sessions.revokeOthersOf(deps.store, session.personId, session.sessionHash)
+  if (pending.request['act'] === 'passkey.remove') {
+    // Sessions of the passkey that is gone are over by themselves, so this one goes on with the passkey that was touched.
+    if (verdict?.done === true) await sessions.bind(deps.store, session.sessionHash, proof.credential_id)
+    // Those of an earlier release have no passkey.
+    if (verdict?.done !== false) await sessions.revokeOthersOf(deps.store, session.personId, session.sessionHash)
+  }
   return pending.nonce
 }
 

@@ -44,8 +44,8 @@ export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const form = Form.safeParse(request.body).data
     const proof = readProof(form?.proof, Assertion)
     const to = destinationOf(form?.to)
-    const personId = proof && (await personOf(proof, deps))
-    if (personId === undefined) {
+    const key = proof && (await keyOf(proof, deps))
+    if (!key) {
       if (await attempts.isTooManyFailed(request, proof?.credential_id)) {
         metrics.signIns.inc({ outcome: 'too_many' })
         return sendPage(reply, 429, signInPage(deps, to, { wrong: TOO_MANY }))
@@ -55,16 +55,16 @@ export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
       return sendPage(reply, 403, signInPage(deps, to, { wrong }))
     }
     metrics.signIns.inc({ outcome: 'signed_in' })
-    await beginSession(deps, request, reply, { personId, isLocal: false })
+    await beginSession(deps, request, reply, { ...key, isLocal: false })
     return reply.redirect(to, 303)
   })
 }
 
-/** Whose passkey made the proof. The challenge is used up by the attempt, whatever its end. */
-async function personOf(
+/** The passkey that made the proof. The challenge is used up by the attempt, whatever its end. */
+async function keyOf(
   proof: z.infer<typeof Assertion>,
   { store, site, log }: ConsoleDeps,
-): Promise<string | undefined> {
+): Promise<Pick<signingIn.SignInKey, 'personId' | 'credentialId'> | undefined> {
   const clientData = readProof(Buffer.from(proof.client_data_json, 'base64url').toString(), ClientData)
   const challenge = Buffer.from(clientData?.challenge ?? '', 'base64url')
   if (!(await challenges.useSignIn(store, challenge))) return undefined
@@ -72,7 +72,7 @@ async function personOf(
   if (!key) return undefined
   const { origin, rpId } = site()
   const verified = verifyAssertion(proof, { ...key, challenge, origin, rpId })
-  if (typeof verified === 'object') return key.personId
+  if (typeof verified === 'object') return key
   log.warn({ person: key.personId, reason: verified }, 'a passkey was refused')
   return undefined
 }

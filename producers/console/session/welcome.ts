@@ -62,7 +62,7 @@ export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
       const lookupHash = hashOfLookup(readProof(form.proof, Lookup)?.lookup ?? '')
       const personId = deps.isEmbedded ? await challenges.useStartLink(store, lookupHash) : undefined
       if (personId === undefined) return refused(USELESS)
-      await beginSession(deps, request, reply, { personId, isLocal: true })
+      await beginSession(deps, request, reply, { personId, credentialId: null, isLocal: true })
       return reply.redirect('/now', 303)
     }
     const proof = readProof(form?.proof, Enrolment)

@@ -127,17 +127,22 @@ export async function want(db: Db): Promise<void> {
 
 /** Acts on keys, and exports: they are refused if the place of the audit has been away for too long. */
 const NEEDS_OUTSIDE =
-  /^(data-key|private-half|kek(?!\.restore$)|capture-key|signing-key|role-key|client\.key|client\.api-key|threeds-contract|manifest\.key|references|report\.download)\b/
+  /^(data-key|private-half|kek(?!\.restore$)|capture-key|signing-key|role-key|client\.key|client\.api-key|threeds-contract|manifest\.key|references|report\.download|list\.exported)\b/
 
 export function needsOutside(action: string): boolean {
   return NEEDS_OUTSIDE.test(action)
 }
 
+/** How long the outside place has been away, in ms, if that is too long for such an act. */
+export async function tooLongAway(db: Db): Promise<number | undefined> {
+  const { awayMs } = await find(db)
+  return awayMs === null || awayMs < AWAY_MS_MAX ? undefined : awayMs
+}
+
 /** Throws `ConfigError` for such an act while the outside place has been away for too long. */
 export async function assertNearby(db: Db, action: string): Promise<void> {
-  if (!needsOutside(action)) return
-  const { awayMs } = await find(db)
-  if (awayMs === null || awayMs < AWAY_MS_MAX) return
+  const awayMs = needsOutside(action) ? await tooLongAway(db) : undefined
+  if (awayMs === undefined) return
   throw new ConfigError(
     `AUDIT_URL: the place of the audit has taken no rows for ${Math.floor(awayMs / 60_000)} minutes; acts on keys and exports are refused until it does (tokenmill doctor)`,
   )

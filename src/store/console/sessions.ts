@@ -1,5 +1,5 @@
 // The sessions of people who signed in to the console. The cookie's value is never stored, only its hash. A session of a
-// revoked person is over at once, because each request reads the person with it.
+// revoked person or passkey is over at once, because each request reads both with it.
 import type { Db } from '../pool.ts'
 
 export const SESSION = {
@@ -13,6 +13,8 @@ export interface NewSession {
   /** SHA-256 of the cookie's value. */
   sessionHash: Buffer
   personId: string
+  /** The passkey that signed in. Null: the link of `start`. */
+  credentialId: string | null
   address: string
   isLocal: boolean
 }
@@ -32,13 +34,23 @@ export interface LiveSession {
 }
 
 /** Why a session is over, and what it takes: the same words in every statement. $1 is the session's hash. */
-const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at > now() - interval '${SESSION.idleMs} ms'`
+const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at > now() - interval '${SESSION.idleMs} ms'
+  and (s.credential_id is null or exists (select from tokenmill.person_credential as k
+    where k.credential_id = s.credential_id and k.person_id = s.person_id and k.revoked_at is null))`
 
 export async function insert(db: Db, session: NewSession): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.session (session_hash, person_id, expires_at, address, is_local)
-values ($1, $2, now() + interval '${SESSION.lastsMs} ms', $3, $4)`,
-    values: [session.sessionHash, session.personId, session.address, session.isLocal],
+    text: `insert into tokenmill.session (session_hash, person_id, credential_id, expires_at, address, is_local)
+values ($1, $2, $3, now() + interval '${SESSION.lastsMs} ms', $4, $5)`,
+    values: [session.sessionHash, session.personId, session.credentialId, session.address, session.isLocal],
+  })
+}
+
+/** Binds a session to another passkey of its person, who has touched it in this session. */
+export async function bind(db: Db, sessionHash: Buffer, credentialId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.session set credential_id = $2 where session_hash = $1 and revoked_at is null',
+    values: [sessionHash, credentialId],
   })
 }
 

@@ -9,8 +9,8 @@ alter table tokenmill.audit add constraint audit_entity_is_that_of_its_detail
   check (entity_id is null or (detail->>'entity_id') is not distinct from entity_id::text) not valid;
 grant insert (entity_id) on tokenmill.audit to tokenmill_gateway;
 
--- What the console shows of one job. It reads references, which the sender chose, and no column of a card: of a token its id
--- and state.
+-- What the console shows of one job. It reads references, which the sender chose and which may be personal data, and no column of
+-- a card.
 grant select (receipt_id, entity_id, client_id, iss, kind, jti, reply_to, reference, status, code, outcome, refusal, token_id,
   revision, reversal, attempt, accepted_at) on tokenmill.receipt to tokenmill_console;
 grant select (receipt_id, day) on tokenmill.receipt_key to tokenmill_console;

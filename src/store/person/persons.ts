@@ -66,7 +66,7 @@ export async function lockAll(db: Db): Promise<Person[]> {
 
 /**
  * Holds off `lockAll` until the transaction ends, and waits for one that runs. Whoever locks an invite calls it first, as those
- * who lock all people lock invites after them.
+ * who lock all people lock invites after them. The same for whoever adds a passkey: it calls this before it locks a row.
  */
 export async function holdOffLockAll(db: Db): Promise<void> {
   await db.query({ text: 'lock table tokenmill.person in row exclusive mode' })

@@ -171,6 +171,31 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect(await elsewhere()).toBe(false)
   })
 
+  it('rp-changed prints the links that it could make, and says for whom there is none', async () => {
+    const env = { TOKENMILL_CONSOLE_ORIGIN: 'https://new.example.com' }
+    const move = async (more: string[] = []) => {
+      for (const name of ['Bela', 'Cleo', 'Dora']) await addAdmin(`${name}${more.length}`)
+      return bench.cli(['person', 'rp-changed', '--from', RP_ID, ...more], { env })
+    }
+    await bench.rows(`create function no_cleo() returns trigger language plpgsql as $$
+begin if new.name like 'Cleo%' then raise exception 'no'; end if; return new; end $$;
+create trigger no_cleo before insert on tokenmill.invite for each row execute function no_cleo()`)
+    const said = await move()
+    expect(said.status).not.toBe(0)
+    for (const name of ['Bela0', 'Dora0']) expect(said.stdout).toMatch(new RegExp(`^${name} .*/welcome#`, 'm'))
+    expect(said.stdout).not.toContain('Cleo')
+    expect(said.stderr).toMatch(/passkeys for .* are revoked/)
+    expect(said.stderr).toMatch(/`person link NAME`: .*Cleo0/)
+    const json = await move(['--json'])
+    expect(json.status).not.toBe(0)
+    const told = json.json() as { links: { name: string }[]; others: string[] }
+    expect(told.links.map(({ name }) => name)).toEqual(expect.arrayContaining(['Bela1', 'Dora1']))
+    expect(told.others).toContain('Cleo1')
+    await bench.rows('drop trigger no_cleo on tokenmill.invite')
+    const again = await bench.cli(['person', 'rp-changed', '--from', RP_ID], { env })
+    expect(again.stderr).toContain('`person link NAME`')
+  })
+
   interface Added {
     roles?: persons.PersonRole[]
     entities?: string[] | null

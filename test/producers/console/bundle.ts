@@ -92,7 +92,7 @@ export async function openConsoleBundle(settings: Record<string, string> = {}): 
         entities,
       ])
       const { value, hash } = makeCookie()
-      await sessions.insert(store, { sessionHash: hash, personId, address: '127.0.0.1', isLocal })
+      await sessions.insert(store, { sessionHash: hash, personId, credentialId: null, address: '127.0.0.1', isLocal })
       return { personId, cookie: `tokenmill-console=${value}`, sessionHash: hash }
     },
     async addBatch({

@@ -22,6 +22,7 @@ import { type Oddity, openAuthenticator } from '../../vault/passkey/authenticato
 import { type ActBench, type Member, openActBench, SITE } from './bench.ts'
 
 const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+const NOBODY = '00000000-0000-4000-8000-000000000000'
 const CARD = '4111111111111111'
 
 describeStore('an act of a person', engine => {
@@ -180,14 +181,19 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
       'DONE',
     )
     const count = async () => (await rows(`select from tokenmill.audit where action = 'list.exported'`)).length
+    const refusals = () =>
+      rows(
+        `select actor, subject, detail->>'why' as why from tokenmill.audit
+where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list.exported' order by audit_id`,
+      )
     const before = await count()
     const touched = bench.touch(member, { ...(await about(ours)) })
     const tries: [Act, string][] = [
       [refused, 'act_repeated'],
       [await about(others), 'batch_not_found'],
-      [await about(ours, { person_id: randomUUID() }), 'person_unknown'],
-      [await about(ours, { expires_at: Math.floor(Date.now() / 1000) + 3_600 }), 'act_expired'],
+      [await about(ours, { person_id: NOBODY }), 'person_unknown'],
       [{ ...(await about(ours)), parameters: { list: 'batches' } }, 'field_value'],
+      [await about(ours, { expires_at: Math.floor(Date.now() / 1000) + 3_600 }), 'act_expired'],
       [{ ...(await about(ours)), parameters: { list: 'cards' } }, 'field_value'],
       [{ ...(await about(ours)), proof: touched.proof }, 'field_value'],
       [
@@ -198,6 +204,40 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
     for (const [request, said] of tries) expect([request, await bench.send(request)]).toEqual([request, said])
     expect(await count()).toBe(before)
     expect(await stateNow(ours)).toBe('RUNNING')
+    // Nobody has proved them, so the rows hold nothing else of what the console sent.
+    const [repeated, hidden, unknown, odd] = ['act_repeated', 'batch_not_found', 'person_unknown', 'field_value']
+    const told = { actor: 'client:console', subject: member.personId }
+    expect(await refusals()).toEqual([
+      ...[repeated, hidden].map(why => ({ ...told, why })),
+      { ...told, subject: NOBODY, why: unknown },
+      { ...told, why: odd },
+    ])
+  })
+
+  it('by which a list is taken is refused while the place of the audit is away', async () => {
+    const member = await bench.join('Lara', ['VIEWER'])
+    const { store, ring, installationId } = installation.vault
+    const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded: false } } as never
+    const taken = async (minutes: number) => {
+      const request = {
+        ...bench.on(member, { act: 'list.exported', subject: 'batches', parameters: { list: 'batches' }, seen: null }),
+        ...{ reason: null, proof: null },
+      }
+      const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
+      if (!('save' in decision)) throw new Error('it decides in its transaction')
+      // A worker of this test clears the mark, because no place is set here.
+      return store.transaction(async db => {
+        const away = (since: string) => db.query({ text: `update tokenmill.audit_chain set away_since = ${since}` })
+        await away(`now() - interval '${minutes} minutes'`)
+        const ended = await decision.save(db)
+        await away('null')
+        return ended
+      })
+    }
+    expect(await taken(14)).toMatchObject({ outcome: 'DONE' })
+    expect(await taken(16)).toMatchObject({ refused: true, reason: 'audit_away' })
+    const [row] = await rows('select action, outcome, detail from tokenmill.audit order by audit_id desc limit 1')
+    expect(row).toMatchObject({ action: 'person.prove', outcome: 'refused', detail: { why: 'audit_away' } })
   })
 
   it('whose reason could hold a card number is refused, and the number is nowhere', async () => {

@@ -2,6 +2,7 @@
 // console's key and the console can put no other passkey in its place.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { forgetDomain } from '../../../src/acts/former-domain.ts'
 import { ensureLocalPerson } from '../../../src/acts/person.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import type { Act } from '../../../src/job/system/act.ts'
@@ -192,5 +193,33 @@ from tokenmill.audit where action = 'passkey.remove' and subject = $1 and outcom
     })
     expect(await used).toBe('DONE')
     expect(await liveOf(member)).toEqual([renewed.credentialId])
+  })
+
+  it('that is added while those of its domain are revoked is revoked, too', async () => {
+    const member = await bench.join('Moved', ['VIEWER'])
+    const { vault } = installation
+    const deps = {
+      ...{ ring: vault.ring, clock: Date.now },
+      console: { ...SITE, installationId: vault.installationId, isEmbedded: false },
+    } as never
+    const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+    const begin = async () => {
+      const request = bench.touch(member, made(member, openAuthenticator(SITE)))
+      const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
+      if (!('save' in decision)) throw new Error('it decides in its transaction')
+      return decision
+    }
+    const [early, late] = [await begin(), await begin()]
+    const waits = () => until(async () => (await rows('select from pg_locks where not granted')).length > 0)
+    let moved: ReturnType<typeof forgetDomain> | undefined
+    await vault.store.transaction(async db => {
+      expect(isRefusal(await early.save(db))).toBe(false)
+      moved = forgetDomain({ ...vault, rpId: 'new.example.com' }, SITE.rpId, by)
+      await waits()
+    })
+    expect(await moved).toMatchObject({ done: {} })
+    expect(await liveOf(member)).toEqual([])
+    // Its touch is one of a passkey that is gone by then.
+    expect(await vault.store.transaction(db => late.save(db))).toMatchObject({ refused: {} })
   })
 })

@@ -2,6 +2,8 @@
 // browser.test.ts adds and removes a passkey with real touches.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeCookie } from '../../../../producers/console/session/cookie.ts'
+import * as sessions from '../../../../src/store/console/sessions.ts'
 import { type Answer, type ConsoleBundle, openConsoleBundle, type Person } from '../bundle.ts'
 
 const MADE = { credential_id: 'bmV3', client_data_json: 'e30', attestation_object: 'oA' }
@@ -90,4 +92,29 @@ it('sends nothing without a touch', async () => {
   for (const path of ['/passkeys/add', `/passkeys/${handleOf('ada-1')}/remove`])
     expect((await bundle.call('POST', path, { cookie: ada.cookie, form })).status).toBe(403)
   expect((await get(ada, `/passkeys/acts/${nonce}`)).status).toBe(404)
+})
+
+it('ends the sessions that a passkey began as soon as it is revoked, and no others', async () => {
+  const { store } = bundle.installation.vault
+  const eva = await bundle.addPerson('eva')
+  await give(eva, 'eva-1')
+  await give(eva, 'eva-2')
+  const signedInWith = async (credentialId: string): Promise<Person> => {
+    const { value, hash } = makeCookie()
+    const { personId } = eva
+    await sessions.insert(store, { sessionHash: hash, personId, credentialId, address: '127.0.0.1', isLocal: false })
+    return { personId, cookie: `tokenmill-console=${value}`, sessionHash: hash }
+  }
+  const [first, second] = [await signedInWith('eva-1'), await signedInWith('eva-2')]
+  const hashes = [eva, first, second].map(({ sessionHash }) => sessionHash)
+  const live = async () => (await sessions.listLive(store, hashes)).length
+  expect([await live(), (await get(second, '/sessions')).status]).toEqual([3, 200])
+  await bundle.rows(`update tokenmill.person_credential set revoked_at = now() where credential_id = 'eva-2'`)
+  expect((await get(second, '/sessions')).status).toBe(303)
+  // Whoever had proved the passkey just before it was revoked.
+  expect((await get(await signedInWith('eva-2'), '/sessions')).status).toBe(303)
+  const listed = await get(first, '/sessions')
+  expect([listed.status, listed.text.match(/<tr><td>/g)?.length, await live()]).toEqual([200, 2, 2])
+  // A session of a release that didn't write the passkey.
+  expect((await get(eva, '/sessions')).status).toBe(200)
 })
