@@ -53,6 +53,15 @@ describeStore('the scheduler', engine => {
     ])
   })
 
+  it('forgets the queue of a kind that this release does not have', async () => {
+    await rows(
+      `insert into tokenmill.watch_queue (kind, waiting, active, delayed, failed) values ('of-old', 0, 0, 0, 0)`,
+    )
+    await look(sources)
+    const kept = await rows<{ kind: string }>('select kind from tokenmill.watch_queue order by kind')
+    expect(kept.map(({ kind }) => kind)).toEqual(KINDS.toSorted())
+  })
+
   it('leaves what it saw of the queues as it was while these do not answer', async () => {
     const seen = 'select kind, waiting, seen_at from tokenmill.watch_queue order by kind'
     const before = await rows(seen)
