@@ -42,7 +42,7 @@ export function contentOf(facts: Facts): { content: Html; texts: LiveTexts } {
   const part = openLivePart()
   const { now, pulse, whole } = facts
   const needs = needsOf(facts)
-  const { text, tone } = sentenceOf(needs, now)
+  const { text, tone } = sentenceOf(needs)
   const isHeard = pulse.heardMs !== null && pulse.heardMs <= HEARD_MS
   const top = html`<h1 class="sentence" id="sentence" aria-live="polite" data-tone="${part.attribute('sentence', 'data-tone', tone)}">${part.figure('sentence-text', text)}</h1>
 ${needs.length === 0 ? undefined : needList(part, needs)}`

@@ -4,6 +4,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { look, WATCHED_CHECKS, type WatchSources } from '../../../producers/operate/watch.ts'
 import { FAILED_QUEUE, KINDS } from '../../../src/job/catalogue.ts'
 import { openLog } from '../../../src/log.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import { findPulse } from '../../../src/store/console/seen-now.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -60,6 +63,26 @@ describeStore('the scheduler', engine => {
     await look(sources)
     const kept = await rows<{ kind: string }>('select kind from tokenmill.watch_queue order by kind')
     expect(kept.map(({ kind }) => kind)).toEqual(KINDS.toSorted())
+  })
+
+  it('hears the workers that take batches apart from the others, and nobody where nobody is', async () => {
+    const at = { host: 'one', version: '1.0.0', connections: 1, keys: [], features: [] }
+    const [bulk, others] = [randomUUID(), randomUUID()]
+    await processes.see(store, { ...at, processId: bulk, role: 'bulk', kinds: ['token-batch'] })
+    await processes.see(store, { ...at, processId: others, role: 'interactive', kinds: ['token-create'] })
+    await store.query({
+      text: `update tokenmill.process set seen_at = now() - interval '9 seconds' where process_id = $1`,
+      values: [bulk],
+    })
+    for (const entities of [null, [randomUUID()]]) {
+      const { heardMs, batchesHeardMs } = await findPulse(sightOf(entities), installation.vault.store)
+      expect(heardMs).toBeLessThan(8_000)
+      expect(batchesHeardMs).toBeGreaterThan(8_000)
+    }
+    await rows('delete from tokenmill.process')
+    await rows('delete from tokenmill.watch_check')
+    const none = { watchedMs: null, heardMs: null, batchesHeardMs: null, areServersOut: false }
+    expect(await findPulse(sightOf(null), installation.vault.store)).toEqual({ ...none, isWhole: true })
   })
 
   it('leaves what it saw of the queues as it was while these do not answer', async () => {
