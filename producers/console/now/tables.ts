@@ -113,8 +113,13 @@ function hostRow(ofRole: Whole['processes']): HostRow {
 }
 
 function hostLine(part: LivePart, { host, role, versions, processes, silentMs }: HostRow, now: number): Html {
-  const own = `host-${host}-${role}`.replace(/[^\w-]/g, '_')
+  const own = `host-${idOf(`${host} ${role}`)}`
   const tone: Tone = (['well', 'unknown', 'bad'] as const)[tier(silentMs)] ?? 'bad'
   const heard = `${timeOf(now - silentMs)}${tone === 'bad' ? ', silent since' : ''}`
   return html`<tr id="${own}" data-tone="${part.attribute(own, 'data-tone', tone)}"><td class="main">${host}</td><td class="role">${role}</td><td class="figure count">${count(processes)}</td><td class="version">${versions}</td><td class="figure beat">${part.figure(`${own}-beat`, heard, 'short')}</td></tr>`
 }
+/** Differs for different texts: every character but letters, digits and hyphens is written by its number. */
+function idOf(text: string): string {
+  return text.replace(/[^A-Za-z0-9-]/g, sign => `_${sign.charCodeAt(0).toString(16)}_`)
+}
+
