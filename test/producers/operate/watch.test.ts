@@ -1,7 +1,8 @@
 // What the scheduler writes of the installation, with the rights of its own database user.
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { look, WATCHED_CHECKS, type WatchSources } from '../../../producers/operate/watch.ts'
+import { openLook, WATCHED_CHECKS, type WatchSources } from '../../../producers/operate/watch.ts'
 import { FAILED_QUEUE, KINDS } from '../../../src/job/catalogue.ts'
 import { openLog } from '../../../src/log.ts'
 import * as processes from '../../../src/store/access/processes.ts'
@@ -27,6 +28,7 @@ describeStore('the scheduler', engine => {
     await store?.close()
     await installation?.close()
   })
+  const look = (given: WatchSources) => openLook(given)()
   const rows = async <R>(text: string) => (await store.query<R>({ text })).rows
 
   it('writes each check that it may make, the queue of each kind, and the minute', async () => {
@@ -83,6 +85,26 @@ describeStore('the scheduler', engine => {
     await rows('delete from tokenmill.watch_check')
     const none = { watchedMs: null, heardMs: null, batchesHeardMs: null, areServersOut: false }
     expect(await findPulse(sightOf(null), installation.vault.store)).toEqual({ ...none, isWhole: true })
+  })
+
+  it('counts unpublished results once a look, and no more often than 20 times as long as it took', async () => {
+    let [counted, slowMs] = [0, 0]
+    const counting = {
+      ...store,
+      query: async (statement: Parameters<Store['query']>[0]) => {
+        if (/min\(created_at\) as oldest from tokenmill.outbox/.test(statement.text)) {
+          counted += 1
+          await setTimeout(slowMs)
+        }
+        return store.query(statement)
+      },
+    } as Store
+    await look({ ...sources, store: counting })
+    expect(counted).toBe(1)
+    slowMs = 500
+    const lookAgain = openLook({ ...sources, store: counting })
+    for (let n = 0; n < 3; n++) await lookAgain()
+    expect(counted).toBe(2)
   })
 
   it('leaves what it saw of the queues as it was while these do not answer', async () => {
