@@ -37,7 +37,7 @@ function batchRow(part: LivePart, batch: ShownBatch): Html {
   const all = extentRows === null ? html` rows` : html` of ${part.text(`${own}-all`, count(extentRows))}`
   return html`<tr>
 <td class="main"><a href="${path`/batches/${batchNo}`}">${id(batchId)}</a></td>
-<td class="mark">${stateMark(state)}</td>
+<td class="mark" id="${`${own}-state`}" data-state="${part.attribute(`${own}-state`, 'data-state', state)}">${stateMark(state)}</td>
 <td class="done"><span class="count">${part.figure(`${own}-rows`, count(rowsDone), 'short')}${all}</span>${bar}</td>
 <td class="figure rate">${part.figure(`${own}-rate`, speed === undefined ? '–' : count(speed), 'short')}</td>
 <td class="figure eta">${part.figure(`${own}-eta`, about, 'short')}</td>
