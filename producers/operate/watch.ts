@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/pool.ts'
 import * as watched from '../../src/store/watch/watched.ts'
 import * as workMinutes from '../../src/store/watch/work-minutes.ts'
 import { askAll, type Question } from './check.ts'
+import type { WorkSources } from './checks/work.ts'
 import { CHECKS, PATIENCE, type StatusSources } from './status.ts'
 
 export interface WatchSources {
@@ -26,6 +27,12 @@ export interface WatchSources {
 export const WATCH_MS = 3_000
 /** How long the memory of Redis is taken as it was, in ms. */
 const MEMORY_MS = 30_000
+/**
+ * The more rows wait, the longer it takes to count them. So an answer is taken as it was for 20 times as long as it took; for
+ * this long at most, in ms. The oldest unpublished result is known by its moment, so an answer that is old names too great an
+ * age, never one too small. Counts are shown with the moment of the look: with the next look they are within 10 s.
+ */
+const REST = { share: 20, unpublishedMs: 30_000, depthMs: 6_000 } as const
 /** Of this host alone, or with a key that a scheduler has not. The page sees for itself whether a scheduler looks. */
 const NOT_HERE = ['schema', 'vault keys', 'certificate', 'disk', 'scheduler']
 
@@ -34,9 +41,8 @@ export const WATCHED_CHECKS: readonly Question<StatusSources>[] = CHECKS.filter(
 /** Looks until the returned function is called. */
 export function startWatch(sources: WatchSources & { log: Logger }): () => Promise<void> {
   const redis = sources.redis && kept(MEMORY_MS, sources.redis)
-  const looks = { ...sources, redis }
   const stops = [
-    every(WATCH_MS, () => look(looks), { ...sources, atOnce: true }),
+    every(WATCH_MS, openLook({ ...sources, redis }), { ...sources, atOnce: true }),
     every(WATCH_MS, () => workMinutes.fold(sources.store), { ...sources, atOnce: true }),
   ]
   return async () => {
@@ -44,11 +50,30 @@ export function startWatch(sources: WatchSources & { log: Logger }): () => Promi
   }
 }
 
+/** What is expensive to ask. */
+interface Asks {
+  queues: Queues
+  unpublished: NonNullable<WorkSources['unpublished']>
+}
+
+/** Returns a function that looks once. It isn't called while a look is under way. */
+export function openLook(sources: WatchSources): () => Promise<void> {
+  const { store, queues } = sources
+  const asks = {
+    // Redis knows the depth of a queue without counting.
+    queues: queues.engine === 'redis' ? queues : restedDepths(queues),
+    unpublished: rested(REST.unpublishedMs, () => outbox.pendingAnswers(store)),
+  }
+  return () => look(sources, { queues: measuredOnce(asks.queues), unpublished: askedOnce(asks.unpublished) })
+}
+
 /** Looks once. What the queue server doesn't answer is left as it was, and gets old. */
-export async function look({ store, queues, redis, scheduleLateMs, clock }: WatchSources): Promise<void> {
-  const measured = measuredOnce(queues)
+async function look(
+  { store, redis, scheduleLateMs, clock }: WatchSources,
+  { queues: measured, unpublished }: Asks,
+): Promise<void> {
   const sources: StatusSources = {
-    ...{ store: async () => store, queues: async () => measured, redis, now: clock(), scheduleLateMs },
+    ...{ store: async () => store, queues: async () => measured, redis, now: clock(), scheduleLateMs, unpublished },
     ...{ tls: undefined, reportsUrl: undefined },
     openKeys: () => Promise.reject(new Error('the scheduler has no key')),
   }
@@ -62,7 +87,7 @@ export async function look({ store, queues, redis, scheduleLateMs, clock }: Watc
   // A queue server that is away would be awaited for seconds.
   const depths = isAway ? undefined : await measuring
   if (depths) await watched.writeQueues(store, depths)
-  const [first] = await outbox.pendingAnswers(store)
+  const [first] = await unpublished()
   const outboxMs = first ? Math.max(0, clock() - first.oldest) : 0
   await watched.writeMinute(store, { outboxMs, queued: depths && totalsOf(depths) })
 }
@@ -96,6 +121,44 @@ function measuredOnce(queues: Queues): Queues {
     ...queues,
     depth: queue => once(depths, queue, queues.depth),
     oldestMs: queue => once(ages, queue, queues.oldestMs),
+  }
+}
+
+function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined
+  return () => {
+    answer ??= ask()
+    return answer
+  }
+}
+
+function restedDepths(queues: Queues): Queues {
+  const asks = new Map<string, () => ReturnType<Queues['depth']>>()
+  return {
+    ...queues,
+    depth: queue => {
+      const ask = asks.get(queue) ?? rested(REST.depthMs, () => queues.depth(queue))
+      asks.set(queue, ask)
+      return ask()
+    },
+  }
+}
+
+/** The answer of `ask`, kept for 20 times as long as it took, and `mostMs` at most. A failure is kept, too. */
+function rested<T>(mostMs: number, ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined
+  let restUntil = 0
+  return () => {
+    if (answer && performance.now() < restUntil) return answer
+    const began = performance.now()
+    const rest = () => {
+      const ended = performance.now()
+      restUntil = ended + Math.min(mostMs, (ended - began) * REST.share)
+    }
+    restUntil = Number.POSITIVE_INFINITY
+    answer = ask()
+    answer.then(rest, rest)
+    return answer
   }
 }
 

@@ -5,7 +5,7 @@ const root = document.querySelector('[data-live]')
 const news = root.querySelector('[data-news]')
 /** As in live.ts: LIVE.newsMs, and LIVE_ATTRIBUTES of texts.ts. */
 const NEWS_MS = 10_000
-const ATTRIBUTES = ['value', 'max', 'd', 'y1', 'y2', 'data-tone', 'datetime']
+const ATTRIBUTES = ['value', 'max', 'd', 'y1', 'y2', 'data-tone', 'data-state', 'datetime']
 /** A page whose lists change all the time is asked for anew this often at most, in ms. */
 const AGAIN_MS = 5_000
 
@@ -20,6 +20,8 @@ if (location.pathname === root.dataset.again && root.dataset.live !== undefined)
   history.replaceState(null, '', root.dataset.again.replace(/\/again$/, ''))
 
 const stream = new EventSource(root.dataset.live)
+// The first message of a connection holds every text.
+stream.addEventListener('open', () => texts.clear())
 stream.addEventListener('message', ({ data }) => hear(JSON.parse(data)))
 setInterval(look, 500)
 // Timers sleep while a page is hidden, and so does a computer.
@@ -28,6 +30,7 @@ for (const event of ['visibilitychange', 'pageshow', 'focus']) addEventListener(
 function hear(message) {
   heardAt = Date.now()
   at = message.at
+  for (const key of message.gone ?? []) texts.delete(key)
   for (const [key, text] of Object.entries(message.texts)) texts.set(key, text)
   // After a silence every text was written over.
   for (const [key, text] of isSilent ? texts : Object.entries(message.texts)) put(key, text)
@@ -43,11 +46,20 @@ function put(key, text) {
   if (element === null || !root.contains(element)) return
   if (attribute === undefined) {
     if (element.textContent !== text) element.textContent = text
-  } else if (ATTRIBUTES.includes(attribute)) element.setAttribute(attribute, text)
+  } else if (attribute === 'data-state') mark(element, text)
+  else if (ATTRIBUTES.includes(attribute)) element.setAttribute(attribute, text)
 }
 
-/** Asks for the page anew, unless the person is in the middle of something. */
+/** Puts the word of another state in place of the mark, whose glyph is of the state before. */
+function mark(element, state) {
+  if (element.dataset.state === state) return
+  element.dataset.state = state
+  element.textContent = state
+}
+
+/** Asks for the page anew, unless the person is in the middle of something. What the page then lists no more isn't known. */
 function change() {
+  forget(key => !texts.has(key))
   const isBusy = root.querySelector('details[open]') !== null || root.contains(document.activeElement)
   root.querySelector('[data-changed]').hidden = !isBusy
   if (!isBusy && Date.now() - openedAt > AGAIN_MS) location.replace(root.dataset.again)
@@ -58,11 +70,24 @@ function look() {
   if (isSilent || Math.abs(Date.now() - heardAt) < NEWS_MS) return
   isSilent = true
   root.dataset.silent = ''
-  for (const element of root.querySelectorAll('[data-figure]'))
-    element.textContent = element.dataset.figure === 'short' ? '?' : `unknown since ${at}`
-  for (const element of root.querySelectorAll('[data-tone]')) element.dataset.tone = 'unknown'
+  forget(() => true)
   news.textContent =
     stream.readyState === EventSource.CLOSED
       ? `Unknown since ${at} UTC: this page gets no news any more. Reload it.`
       : `Unknown since ${at} UTC: the console gets no news, or does not answer.`
+}
+
+/** Writes over the figures, tones and states whose keys are chosen. */
+function forget(isChosen) {
+  for (const element of root.querySelectorAll('[data-figure]'))
+    if (isChosen(element.id)) put(element.id, unknownOf(element))
+  for (const element of root.querySelectorAll('[data-tone]'))
+    if (isChosen(`${element.id}@data-tone`)) element.dataset.tone = 'unknown'
+  for (const element of root.querySelectorAll('[data-state]'))
+    if (isChosen(`${element.id}@data-state`)) mark(element, '?')
+}
+
+function unknownOf(element) {
+  if (element.dataset.figure === 'short') return '?'
+  return /^unknown since /.test(element.textContent) ? element.textContent : `unknown since ${at}`
 }

@@ -51,18 +51,30 @@ export async function sendCsv(
     const text = `Nothing was exported: the audit must say first who takes a list, and ${why}. tokenmill status says more.`
     return sendPage(reply, 503, refusedPage(deps, text, session, 'Not exported'))
   }
+  const body: Readable = Readable.from(
+    linesOf(list, deps, () => body.destroyed),
+    { objectMode: false },
+  )
   return reply
     .type('text/csv; charset=utf-8; header=present')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(Readable.from(linesOf(list, deps), { objectMode: false }))
+    .send(body)
 }
 
-/** RFC 4180. If there are more rows than may be, the last line says so. A list that breaks off ends the connection. */
-async function* linesOf({ head, pages }: CsvList, { log }: Pick<ConsoleDeps, 'log'>): AsyncGenerator<string> {
+/**
+ * RFC 4180. If there are more rows than may be, the last line says so. A list that breaks off ends the connection. Pages may
+ * have no rows for long, so after each it is asked whether the browser has left.
+ */
+async function* linesOf(
+  { head, pages }: CsvList,
+  { log }: Pick<ConsoleDeps, 'log'>,
+  hasLeft: () => boolean,
+): AsyncGenerator<string> {
   yield `${head.join(',')}\r\n`
   let sent = 0
   try {
     for await (const page of pages()) {
+      if (hasLeft()) return
       const taken = page.slice(0, CSV_ROWS_MAX - sent)
       sent += taken.length
       if (taken.length > 0) yield taken.map(row => `${row.map(textOf).join(',')}\r\n`).join('')

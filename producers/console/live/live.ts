@@ -178,7 +178,9 @@ function messageOf(before: LiveTexts | undefined, after: LiveTexts): string {
   const known = messages.get(after)
   if (known && known.before === before) return known.message
   const texts: Texts = changesOf(before?.texts, after.texts)
-  const message = `data: ${JSON.stringify({ at: after.at, shape: after.shape, texts })}\n\n`
+  const gone = before ? Object.keys(before.texts).filter(key => !(key in after.texts)) : []
+  const { at, shape } = after
+  const message = `data: ${JSON.stringify({ at, shape, texts, ...(gone.length > 0 ? { gone } : {}) })}\n\n`
   messages.set(after, { before, message })
   return message
 }

@@ -3,8 +3,11 @@
 import { createHash } from 'node:crypto'
 import { type Html, html } from '../html.ts'
 
-/** What `browser/live.js` may set besides texts. None of them runs anything or leads anywhere. */
-export const LIVE_ATTRIBUTES = ['value', 'max', 'd', 'y1', 'y2', 'data-tone', 'datetime'] as const
+/**
+ * What `browser/live.js` may set besides texts. None of them runs anything or leads anywhere. Where `data-state` changes, its word
+ * is also written in place of the mark in the element, whose glyph is of the state before.
+ */
+export const LIVE_ATTRIBUTES = ['value', 'max', 'd', 'y1', 'y2', 'data-tone', 'data-state', 'datetime'] as const
 export type LiveAttribute = (typeof LIVE_ATTRIBUTES)[number]
 
 /** By `id` for the text of an element, by `id@attribute` for an attribute of it. */

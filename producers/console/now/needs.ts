@@ -51,7 +51,8 @@ export interface Sentence {
   tone: Tone
 }
 
-export function sentenceOf(needs: readonly Need[], now: number): Sentence {
+/** The sentence names a moment only if somebody saw when something began. */
+export function sentenceOf(needs: readonly Need[]): Sentence {
   const some = needs.filter(({ tone }) => tone !== 'unknown').length
   const unseen = needs.length - some
   const tone = needs[0]?.tone ?? 'well'
@@ -60,8 +61,8 @@ export function sentenceOf(needs: readonly Need[], now: number): Sentence {
     return { tone, text: unseen > 0 ? `${needing}, and something can’t be seen` : needing }
   }
   if (unseen === 0) return { tone, text: 'Well' }
-  const since = Math.min(...needs.map(need => need.since ?? now))
-  return { tone, text: `Unknown since ${timeOf(since)}` }
+  const moments = needs.flatMap(({ since }) => since ?? [])
+  return { tone, text: moments.length === 0 ? 'Unknown' : `Unknown since ${timeOf(Math.min(...moments))}` }
 }
 
 function needsOfWhole({ now, pulse }: Facts, { processes, checks }: Whole): Need[] {
@@ -117,11 +118,11 @@ function workersNeed(now: number, processes: Whole['processes']): Need[] {
 
 /** What a person of some entities is told: their batches, and whether it is seen at all that these go on. */
 function needsOfBatches({ now, pulse, batches }: Facts): Need[] {
-  const { watchedMs, heardMs, areServersOut } = pulse
+  const { watchedMs, batchesHeardMs, areServersOut } = pulse
   const stalled = batches.filter(({ state }) => state === 'STALLED').map(stalledNeed)
-  const isSeen = watchedMs !== null && watchedMs <= LIVE.newsMs && heardMs !== null && heardMs <= HEARD_MS
+  const isSeen = watchedMs !== null && watchedMs <= LIVE.newsMs && batchesHeardMs !== null && batchesHeardMs <= HEARD_MS
   if (isSeen && !areServersOut) return stalled
-  const ages = [watchedMs, heardMs].filter(ms => ms !== null && ms > HEARD_MS)
+  const ages = [watchedMs, batchesHeardMs].filter(ms => ms !== null && ms > HEARD_MS)
   const unseen: Need = {
     ...{ id: 'unseen', tone: 'unknown', what: 'batches', to: path`/batches` },
     says: 'whether your batches go on is not known: a part of tokenmill does not answer',

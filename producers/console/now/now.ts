@@ -7,6 +7,7 @@ import type { ConsoleDeps } from '../deps.ts'
 import { command } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { liveFrame, timeOf } from '../live/frame.ts'
+import { LIVE } from '../live/live.ts'
 import { type LivePart, type LiveTexts, openLivePart } from '../live/texts.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage } from '../server/page.ts'
@@ -42,14 +43,17 @@ export function contentOf(facts: Facts): { content: Html; texts: LiveTexts } {
   const part = openLivePart()
   const { now, pulse, whole } = facts
   const needs = needsOf(facts)
-  const { text, tone } = sentenceOf(needs, now)
-  const isHeard = pulse.heardMs !== null && pulse.heardMs <= HEARD_MS
+  const { text, tone } = sentenceOf(needs)
+  const known = {
+    isHeard: pulse.heardMs !== null && pulse.heardMs <= HEARD_MS,
+    isWatched: pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs,
+  }
   const top = html`<h1 class="sentence" id="sentence" aria-live="polite" data-tone="${part.attribute('sentence', 'data-tone', tone)}">${part.figure('sentence-text', text)}</h1>
 ${needs.length === 0 ? undefined : needList(part, needs)}`
   const content = whole
     ? html`${top}
 ${gauges(part, { ...facts, whole })}
-<div class="columns"><div>${openBatches(part, facts)}${hosts(part, whole, now)}</div><div>${kinds(part, whole, isHeard)}</div></div>
+<div class="columns"><div>${openBatches(part, facts)}${hosts(part, whole, now)}</div><div>${kinds(part, whole, known)}</div></div>
 ${same('status')}`
     : html`${top}${openBatches(part, facts)}${same('batch', 'list', '--state', 'open')}`
   return { content, texts: part.texts(timeOf(now)) }

@@ -37,22 +37,29 @@ function batchRow(part: LivePart, batch: ShownBatch): Html {
   const all = extentRows === null ? html` rows` : html` of ${part.text(`${own}-all`, count(extentRows))}`
   return html`<tr>
 <td class="main"><a href="${path`/batches/${batchNo}`}">${id(batchId)}</a></td>
-<td class="mark">${stateMark(state)}</td>
+<td class="mark" id="${`${own}-state`}" data-state="${part.attribute(`${own}-state`, 'data-state', state)}">${stateMark(state)}</td>
 <td class="done"><span class="count">${part.figure(`${own}-rows`, count(rowsDone), 'short')}${all}</span>${bar}</td>
 <td class="figure rate">${part.figure(`${own}-rate`, speed === undefined ? '–' : count(speed), 'short')}</td>
 <td class="figure eta">${part.figure(`${own}-eta`, about, 'short')}</td>
 </tr>`
 }
 
-export function kinds(part: LivePart, whole: Whole, isHeard: boolean): Html {
-  return html`<section id="kinds"><h2>Kinds of job</h2><table class="kinds">
-<thead><tr><th scope="col">Kind</th><th scope="col" class="figure">Waiting</th><th scope="col" class="figure">In work</th><th scope="col" class="figure">Oldest</th><th scope="col" class="figure">Done a minute</th><th scope="col" class="figure">95 % began within</th></tr></thead>
-<tbody>${KINDS.map(kind => kindRow(part, kind, whole, isHeard))}</tbody></table></section>`
+/** Whether workers are heard, and whether the scheduler looks and sums up their minutes. */
+interface Known {
+  isHeard: boolean
+  isWatched: boolean
 }
 
-function kindRow(part: LivePart, kind: Kind, { queues, recent, waits }: Whole, isHeard: boolean): Html {
+export function kinds(part: LivePart, whole: Whole, known: Known): Html {
+  return html`<section id="kinds"><h2>Kinds of job</h2><table class="kinds">
+<thead><tr><th scope="col">Kind</th><th scope="col" class="figure">Waiting</th><th scope="col" class="figure">In work</th><th scope="col" class="figure">Oldest</th><th scope="col" class="figure">Done a minute</th><th scope="col" class="figure">95 % began within</th></tr></thead>
+<tbody>${KINDS.map(kind => kindRow(part, kind, whole, known))}</tbody></table></section>`
+}
+
+function kindRow(part: LivePart, kind: Kind, { queues, recent, waits }: Whole, { isHeard, isWatched }: Known): Html {
   const queue = queues.find(one => one.kind === kind && one.agoMs <= LIVE.newsMs)
   const done = recent.find(one => one.kind === kind)?.n ?? 0
+  const p95Ms = waits.find(one => one.kind === kind)?.p95Ms ?? null
   const cell = (name: string, text: string) => part.figure(`kind-${kind}-${name}`, text, 'short')
   const tone = part.attribute(`kind-${kind}`, 'data-tone', queue ? toneOf(kind, queue) : 'unknown')
   return html`<tr id="${`kind-${kind}`}" data-tone="${tone}"><th scope="row">${kind}</th>
@@ -60,7 +67,7 @@ function kindRow(part: LivePart, kind: Kind, { queues, recent, waits }: Whole, i
 <td class="figure active">${cell('active', queue ? count(queue.active) : UNKNOWN)}</td>
 <td class="figure oldest">${cell('oldest', queue ? waited(queue.oldestMs) : UNKNOWN)}</td>
 <td class="figure minute">${cell('done', isHeard ? count(done) : UNKNOWN)}</td>
-<td class="figure p95">${cell('p95', waited(waits.find(one => one.kind === kind)?.p95Ms ?? null))}</td></tr>`
+<td class="figure p95">${cell('p95', isHeard && isWatched ? waited(p95Ms) : UNKNOWN)}</td></tr>`
 }
 
 function toneOf(kind: Kind, { oldestMs }: Whole['queues'][number]): Tone {
@@ -112,8 +119,13 @@ function hostRow(ofRole: Whole['processes']): HostRow {
   return { host, role, versions, processes: ofRole.length, silentMs: Math.max(...ofRole.map(one => one.silentMs)) }
 }
 
+/** Differs for different texts: every character but letters, digits and hyphens is written by its number. */
+function idOf(text: string): string {
+  return text.replace(/[^A-Za-z0-9-]/g, sign => `_${sign.charCodeAt(0).toString(16)}_`)
+}
+
 function hostLine(part: LivePart, { host, role, versions, processes, silentMs }: HostRow, now: number): Html {
-  const own = `host-${host}-${role}`.replace(/[^\w-]/g, '_')
+  const own = `host-${idOf(`${host} ${role}`)}`
   const tone: Tone = (['well', 'unknown', 'bad'] as const)[tier(silentMs)] ?? 'bad'
   const heard = `${timeOf(now - silentMs)}${tone === 'bad' ? ', silent since' : ''}`
   return html`<tr id="${own}" data-tone="${part.attribute(own, 'data-tone', tone)}"><td class="main">${host}</td><td class="role">${role}</td><td class="figure count">${count(processes)}</td><td class="version">${versions}</td><td class="figure beat">${part.figure(`${own}-beat`, heard, 'short')}</td></tr>`

@@ -10,7 +10,9 @@ export const DEAD_MS = BEAT.deadMs
 /** A process that was silent for longer is late: it should have been heard twice. */
 export const LATE_MS = BEAT.lateMs
 
-const msSince = (moment: string) => `(greatest(0, extract(epoch from now() - ${moment})) * 1000)::bigint`
+/** Null if the moment is: `greatest` alone would pass over it and say 0. */
+const msSince = (moment: string) =>
+  `(case when ${moment} is not null then greatest(0, extract(epoch from now() - ${moment})) end * 1000)::bigint`
 const ALL = '$1::uuid[] is null'
 
 /** Whether what works is seen at all. Anybody may know; the details are for people who see everything. */
@@ -19,6 +21,8 @@ export interface Pulse {
   watchedMs: number | null
   /** The time since a worker was last heard, in ms; null: none is there. */
   heardMs: number | null
+  /** The same of a worker that takes batches. */
+  batchesHeardMs: number | null
   /** The scheduler found the store or the queue server away or full. */
   areServersOut: boolean
   /** False: the details are not for this person. */
@@ -30,11 +34,14 @@ export async function findPulse(sight: Sight, db: Db): Promise<Pulse> {
     name: 'seen-pulse',
     text: `select ${msSince('max(c.seen_at)')} as "watchedMs",
   coalesce(bool_or(c.name in ('store', 'queues') and c.state in ('critical', 'unknown')), false) as "areServersOut", ${ALL} as "isWhole",
-  (select ${msSince('max(p.seen_at)')} from tokenmill.process as p where p.kinds <> '{}' and p.ended_at is null) as "heardMs"
-from tokenmill.watch_check as c`,
+  p."heardMs", p."batchesHeardMs"
+from (select ${msSince('max(seen_at)')} as "heardMs",
+    ${msSince(`max(seen_at) filter (where 'token-batch' = any(kinds))`)} as "batchesHeardMs"
+  from tokenmill.process where kinds <> '{}' and ended_at is null) as p
+  left join tokenmill.watch_check as c on true group by p."heardMs", p."batchesHeardMs"`,
     values: [entitiesOf(sight)],
   })
-  return rows[0] ?? { watchedMs: null, heardMs: null, areServersOut: false, isWhole: false }
+  return rows[0] ?? { watchedMs: null, heardMs: null, batchesHeardMs: null, areServersOut: false, isWhole: false }
 }
 
 export interface SeenProcess {

@@ -42,12 +42,15 @@ on conflict (name) do update set state = excluded.state, says = excluded.says, n
   })
 }
 
+/** Writes the queue of each kind, and removes those of kinds that aren't given: another release had them. */
 export async function writeQueues(db: Db, queues: readonly WatchedQueue[]): Promise<void> {
   await db.query({
     name: 'watch-queues-write',
-    text: `insert into tokenmill.watch_queue (kind, waiting, active, delayed, oldest_ms, failed)
-select kind, waiting, active, delayed, "oldestMs", failed from jsonb_to_recordset($1::jsonb)
-  as g(kind text, waiting integer, active integer, delayed integer, "oldestMs" bigint, failed integer) order by kind
+    text: `with given as (select * from jsonb_to_recordset($1::jsonb)
+  as g(kind text, waiting integer, active integer, delayed integer, "oldestMs" bigint, failed integer)),
+gone as (delete from tokenmill.watch_queue where kind not in (select kind from given))
+insert into tokenmill.watch_queue (kind, waiting, active, delayed, oldest_ms, failed)
+select kind, waiting, active, delayed, "oldestMs", failed from given order by kind
 on conflict (kind) do update set waiting = excluded.waiting, active = excluded.active, delayed = excluded.delayed,
   oldest_ms = excluded.oldest_ms, failed = excluded.failed, seen_at = now()`,
     values: [JSON.stringify(queues)],

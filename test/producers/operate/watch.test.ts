@@ -1,9 +1,13 @@
 // What the scheduler writes of the installation, with the rights of its own database user.
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { look, WATCHED_CHECKS, type WatchSources } from '../../../producers/operate/watch.ts'
+import { openLook, WATCHED_CHECKS, type WatchSources } from '../../../producers/operate/watch.ts'
 import { FAILED_QUEUE, KINDS } from '../../../src/job/catalogue.ts'
 import { openLog } from '../../../src/log.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import { findPulse } from '../../../src/store/console/seen-now.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -24,6 +28,7 @@ describeStore('the scheduler', engine => {
     await store?.close()
     await installation?.close()
   })
+  const look = (given: WatchSources) => openLook(given)()
   const rows = async <R>(text: string) => (await store.query<R>({ text })).rows
 
   it('writes each check that it may make, the queue of each kind, and the minute', async () => {
@@ -51,6 +56,55 @@ describeStore('the scheduler', engine => {
     expect(await rows('select failed, outbox_ms::integer as outbox from tokenmill.watch_minute')).toEqual([
       { failed: 1, outbox: 0 },
     ])
+  })
+
+  it('forgets the queue of a kind that this release does not have', async () => {
+    await rows(
+      `insert into tokenmill.watch_queue (kind, waiting, active, delayed, failed) values ('of-old', 0, 0, 0, 0)`,
+    )
+    await look(sources)
+    const kept = await rows<{ kind: string }>('select kind from tokenmill.watch_queue order by kind')
+    expect(kept.map(({ kind }) => kind)).toEqual(KINDS.toSorted())
+  })
+
+  it('hears the workers that take batches apart from the others, and nobody where nobody is', async () => {
+    const at = { host: 'one', version: '1.0.0', connections: 1, keys: [], features: [] }
+    const [bulk, others] = [randomUUID(), randomUUID()]
+    await processes.see(store, { ...at, processId: bulk, role: 'bulk', kinds: ['token-batch'] })
+    await processes.see(store, { ...at, processId: others, role: 'interactive', kinds: ['token-create'] })
+    await store.query({
+      text: `update tokenmill.process set seen_at = now() - interval '9 seconds' where process_id = $1`,
+      values: [bulk],
+    })
+    for (const entities of [null, [randomUUID()]]) {
+      const { heardMs, batchesHeardMs } = await findPulse(sightOf(entities), installation.vault.store)
+      expect(heardMs).toBeLessThan(8_000)
+      expect(batchesHeardMs).toBeGreaterThan(8_000)
+    }
+    await rows('delete from tokenmill.process')
+    await rows('delete from tokenmill.watch_check')
+    const none = { watchedMs: null, heardMs: null, batchesHeardMs: null, areServersOut: false }
+    expect(await findPulse(sightOf(null), installation.vault.store)).toEqual({ ...none, isWhole: true })
+  })
+
+  it('counts unpublished results once a look, and no more often than 20 times as long as it took', async () => {
+    let [counted, slowMs] = [0, 0]
+    const counting = {
+      ...store,
+      query: async (statement: Parameters<Store['query']>[0]) => {
+        if (/min\(created_at\) as oldest from tokenmill.outbox/.test(statement.text)) {
+          counted += 1
+          await setTimeout(slowMs)
+        }
+        return store.query(statement)
+      },
+    } as Store
+    await look({ ...sources, store: counting })
+    expect(counted).toBe(1)
+    slowMs = 500
+    const lookAgain = openLook({ ...sources, store: counting })
+    for (let n = 0; n < 3; n++) await lookAgain()
+    expect(counted).toBe(2)
   })
 
   it('leaves what it saw of the queues as it was while these do not answer', async () => {

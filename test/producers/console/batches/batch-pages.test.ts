@@ -1,6 +1,8 @@
 // The pages of batches: a batch's figures are those of `batch show`, its chart draws what was noted, its refused rows are shown
 // without their references, and a list is sent as CSV after the audit says who takes it.
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedOf } from '../../../../producers/console/batches/counted.ts'
 import { FIRST, lookForRefused } from '../../../../producers/console/batches/refused.ts'
@@ -281,10 +283,28 @@ describe('a CSV', () => {
     expect(lines).toHaveLength(1 + CSV_ROWS_MAX + 2)
   })
 
+  it('is looked for no longer than its browser waits, though nothing is found', async () => {
+    const list = { name: 'x', subject: 'batches', parameters: { list: 'batches' as const }, head: ['a'] }
+    let [asked, leave] = [0, () => {}]
+    async function* pages() {
+      for (; asked < 1_000; asked += 1) {
+        if (asked === 3) leave()
+        yield []
+      }
+    }
+    const takes = (body: Readable) => {
+      leave = () => body.destroy()
+    }
+    await sending({ done: true, auditId: '1' }, { ...list, pages }, takes).catch(() => {})
+    await setImmediate()
+    expect(asked).toBe(3)
+  })
+
   /** What `sendCsv` answers if the worker says this. */
   async function sending(
     verdict: Awaited<ReturnType<Parameters<typeof sendCsv>[0]['sendAct']>>,
     list: Parameters<typeof sendCsv>[3],
+    takes: (body: Readable) => void = () => {},
   ) {
     let [status, text] = [200, '']
     const reply = {
@@ -295,6 +315,7 @@ describe('a CSV', () => {
       type: () => reply,
       header: () => reply,
       async send(body: string | AsyncIterable<Buffer>) {
+        if (body instanceof Readable) takes(body)
         for await (const part of typeof body === 'string' ? [body] : body) text += part
       },
     }

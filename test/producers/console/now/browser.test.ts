@@ -78,6 +78,16 @@ describeChromium('the page Now', () => {
     await page.getByText('The page has changed').waitFor()
     await page.clock.fastForward(6_000)
     expect(await rows.textContent()).toBe('4,321')
+    // What it still shows is as of now: another state is told in its word, and of what isn't listed any more nothing is known.
+    await shows(page.locator(`#batch-${batchNo}-state`), /^PAUSED$/)
+    const other = page.locator(`#batch-${batchNo + 1}-rows`)
+    expect(await other.textContent()).toBe('1,000')
+    await bundle.rows(
+      'update tokenmill.batch set chunks_done = 1, finished_at = now(), revision = 1 where batch_no = $1',
+      [batchNo + 1],
+    )
+    await shows(other, /^\?$/)
+    await shows(page.locator(`#batch-${batchNo + 1}-state`), /^\?$/)
     await page.locator('summary').first().click()
     await Promise.all([page.waitForEvent('load'), page.evaluate('document.activeElement.blur()')])
     await page.locator('.state.warn').waitFor()
@@ -96,6 +106,7 @@ describeChromium('the page Now', () => {
     expect(await page.locator('[data-tone="well"]').count()).toBe(0)
     expect(await page.locator('#failed-now').textContent()).toMatch(/^unknown since/)
     expect(await page.locator('#kind-act-waiting').textContent()).toBe('?')
+    expect(await page.locator('td.mark', { hasText: /[A-Z]/ }).count()).toBe(0)
     await beat()
     await page.unroute('**/now/live')
     await shows(page.locator('h1'), /^Well$/)

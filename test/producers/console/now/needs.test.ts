@@ -23,13 +23,13 @@ const whole = (more: Partial<Whole> = {}): Whole => ({
 })
 const facts = (more: Partial<Facts> = {}): Facts => ({
   now: NOW,
-  pulse: { watchedMs: 3_000, heardMs: 900, areServersOut: false, isWhole: true },
+  pulse: { watchedMs: 3_000, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true },
   ...{ whole: whole(), batches: [], areMore: false },
   ...more,
 })
 const told = (one: Facts) => {
   const needs = needsOf(one)
-  return { ...sentenceOf(needs, one.now), of: needs.map(({ what, tone }) => `${what} ${tone}`) }
+  return { ...sentenceOf(needs), of: needs.map(({ what, tone }) => `${what} ${tone}`) }
 }
 
 describe('a person who sees everything is told', () => {
@@ -46,7 +46,7 @@ describe('a person who sees everything is told', () => {
   })
 
   it('that nothing is known, when the scheduler has not looked for 10 s; what it said before counts no more', () => {
-    const pulse = { watchedMs: 10_001, heardMs: 900, areServersOut: false, isWhole: true }
+    const pulse = { watchedMs: 10_001, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true }
     const checks = [noted('outbox', 'critical')]
     expect(told(facts({ pulse, whole: whole({ checks }) }))).toEqual({
       ...{ text: 'Unknown since 12:03:09', tone: 'unknown', of: ['scheduler unknown'] },
@@ -106,13 +106,16 @@ describe('a person who sees some entities is told', () => {
   })
 
   it.each([
-    ['nobody looked', { watchedMs: 10_001 }],
-    ['nobody ever looked', { watchedMs: null }],
-    ['no worker was heard', { heardMs: 8_001 }],
-    ['no worker is there', { heardMs: null }],
-    ['a server is away', { areServersOut: true }],
-  ])('that it is not known whether these go on, if %s', (_, more) => {
-    const pulse = { watchedMs: 1, heardMs: 1, areServersOut: false, isWhole: false, ...more }
-    expect(told(limited({ pulse }))).toMatchObject({ tone: 'unknown', of: ['batches unknown'] })
+    ['nobody looked', { watchedMs: 10_001 }, 'Unknown since 12:03:09'],
+    ['nobody ever looked', { watchedMs: null }, 'Unknown'],
+    ['no worker that takes batches was heard', { batchesHeardMs: 8_001 }, 'Unknown since 12:03:11'],
+    ['no worker that takes batches is there', { batchesHeardMs: null }, 'Unknown'],
+    ['a server is away', { areServersOut: true }, 'Unknown'],
+  ])('that it is not known whether these go on, if %s', (_, more, text) => {
+    const pulse = { watchedMs: 1, heardMs: 1, batchesHeardMs: 1, areServersOut: false, isWhole: false, ...more }
+    const one = limited({ pulse })
+    expect(told(one)).toMatchObject({ tone: 'unknown', of: ['batches unknown'] })
+    // A moment that nobody saw isn't named.
+    expect(told(one).text).toBe(text)
   })
 })

@@ -1,4 +1,4 @@
-// Scheduler, workers, Redis and store are stopped in turn, each for real: within 10 s the page says "Well" no more.
+// Workers, Redis, scheduler and store are stopped in turn, each for real: within 10 s the page says "Well" no more.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openSession, type Session } from '../../../../cli/open/open.ts'
@@ -59,6 +59,11 @@ it.skipIf(!hasRedis)(
     for (const pid of pids) process.kill(pid, 'SIGCONT')
     await soWithin(areWell, 'the heartbeat of workers that go on')
 
+    await redis.kill9()
+    await soWithin(isNoneWell, 'the end of Well without Redis')
+    await redis.restart()
+    await until(areWell, { ms: 20_000, what: 'the look after Redis is back' })
+
     await scheduler.lifetime.close()
     await soWithin(isNoneWell, 'the end of Well without a scheduler')
     expect((await bundle.call('GET', '/now', { cookie: whole })).text).toContain('no scheduler lives')
@@ -68,7 +73,7 @@ it.skipIf(!hasRedis)(
       expect(await sentences()).toEqual([expect.stringMatching(/^50\d$/), expect.stringMatching(/^50\d$/)])
     })
   },
-  60_000,
+  90_000,
 )
 
 /** The store ends every connection, and takes none. */
