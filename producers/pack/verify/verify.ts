@@ -79,8 +79,8 @@ export async function verifyPack(path: string, keys: readonly VerifyKey[]): Prom
 }
 
 /**
- * Counts again only if all files are there: the results of each batch, the rows to leave out, and the decisions if the
- * pack has any.
+ * Counts again only if all files are there: the results of each batch, the rows to leave out, and the decisions of the
+ * pack if there are some.
  */
 async function countedAnew(path: string, pack: Pack): Promise<Verdict> {
   const batches = pack.batches.map(({ file, manifest }) => ({ path: besideManifest(path, file.name), manifest }))

@@ -118,7 +118,7 @@ from tokenmill.manifest_part where total_id = $1`,
   return { chunks, chunksDone, withoutExpiry, isSent }
 }
 
-/** The rows left out of the first part after `part` that has any; undefined if there is none. */
+/** The first part after `part` of which rows are left out, and these rows; undefined if there is no such part. */
 export async function leftOutAfter(
   db: Db,
   totalId: string,

@@ -16,10 +16,10 @@ import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { lookupOf } from '../../../src/vault/passkey/invite-key.ts'
 import { act } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
-import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { ENTITY, type Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import { type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
-import { type ActBench, type Member, openActBench, SITE } from './bench.ts'
+import { type ActBench, type Member, openActBench, openActInstallation, SITE } from './bench.ts'
 
 const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 const NOBODY = '00000000-0000-4000-8000-000000000000'
@@ -31,11 +31,7 @@ describeStore('an act of a person', engine => {
   let admin: Member
   let operator: Member
   beforeAll(async () => {
-    installation = await openInstallation(engine, {
-      TOKENMILL_CONSOLE_ORIGIN: SITE.origin,
-      TOKENMILL_LOG_LEVEL: 'silent',
-    })
-    await installation.openWorkers({ roles: ['interactive'] })
+    installation = await openActInstallation(engine)
     bench = await openActBench(installation)
     admin = await bench.join('Ada', ['ADMIN'])
     operator = await bench.join('Olaf', ['OPERATOR'])

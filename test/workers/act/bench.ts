@@ -13,7 +13,8 @@ import { seenOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import type { PersonRole } from '../../../src/store/person/persons.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
-import type { Installation } from '../../support/installation.ts'
+import type { Engine } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import { type Authenticator, type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
 import { signEnrolment } from './invite.ts'
@@ -59,6 +60,14 @@ export interface ActBench {
   batch(entityId?: string | null): Promise<Batch>
   find(batch: Batch): Promise<Batch>
   close(): Promise<void>
+}
+
+/** An installation whose workers take acts of people at `SITE`. */
+export async function openActInstallation(engine: Engine): Promise<Installation> {
+  const settings = { TOKENMILL_CONSOLE_ORIGIN: SITE.origin, TOKENMILL_LOG_LEVEL: 'silent' }
+  const installation = await openInstallation(engine, settings)
+  await installation.openWorkers({ roles: ['interactive'] })
+  return installation
 }
 
 export async function openActBench(installation: Installation): Promise<ActBench> {

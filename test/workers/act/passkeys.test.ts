@@ -9,20 +9,16 @@ import type { Act } from '../../../src/job/system/act.ts'
 import { challengeOf, creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { act } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
-import { type Installation, openInstallation } from '../../support/installation.ts'
+import type { Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import { type Authenticator, type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
-import { type ActBench, type Member, openActBench, SITE, type Unproved } from './bench.ts'
+import { type ActBench, type Member, openActBench, openActInstallation, SITE, type Unproved } from './bench.ts'
 
 describeStore('a passkey of one’s own', engine => {
   let installation: Installation
   let bench: ActBench
   beforeAll(async () => {
-    installation = await openInstallation(engine, {
-      TOKENMILL_CONSOLE_ORIGIN: SITE.origin,
-      TOKENMILL_LOG_LEVEL: 'silent',
-    })
-    await installation.openWorkers({ roles: ['interactive'] })
+    installation = await openActInstallation(engine)
     bench = await openActBench(installation)
   }, 90_000)
   afterAll(async () => {

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { invitePerson, revokePerson } from '../../../src/acts/person.ts'
 import * as invites from '../../../src/store/person/invites.ts'
 import { describeStore } from '../../support/engines.ts'
-import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { ENTITY, type Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import { openAuthenticator } from '../../vault/passkey/authenticator.ts'
-import { type ActBench, openActBench, SITE } from './bench.ts'
+import { type ActBench, openActBench, openActInstallation, SITE } from './bench.ts'
 
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
 const HOUR_MS = 3_600_000
@@ -16,11 +16,7 @@ describeStore('an administrator', engine => {
   let installation: Installation
   let bench: ActBench
   beforeAll(async () => {
-    installation = await openInstallation(engine, {
-      TOKENMILL_CONSOLE_ORIGIN: SITE.origin,
-      TOKENMILL_LOG_LEVEL: 'silent',
-    })
-    await installation.openWorkers({ roles: ['interactive'] })
+    installation = await openActInstallation(engine)
     bench = await openActBench(installation)
   }, 90_000)
   afterAll(async () => {
