@@ -156,6 +156,8 @@ export const REASONS = {
   invite_unknown: { code: 403, text: 'This invite is not known here, was used, or has expired.' },
   person_exists: { code: 400, text: 'There is a person of this name or id.' },
   passkey_same: { code: 400, text: 'A passkey is removed by the touch of another one.' },
+  identity_taken: { code: 400, text: 'This account is connected with a person already.' },
+  identity_unknown: { code: 400, text: 'This person is not connected with this account.' },
   passkey_exists: { code: 400, text: 'This passkey is in use.' },
   // A fault or defect, as the caller sees it.
   internal: { code: 500, text: 'Unexpected error; quote code and timestamp to support.' },

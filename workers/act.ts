@@ -9,6 +9,7 @@ import type { Db } from '../src/store/pool.ts'
 import { actOnBatch } from './act/batch.ts'
 import { enrol } from './act/enrol.ts'
 import { actOnFailed } from './act/failed.ts'
+import { actOnIdentity } from './act/identities.ts'
 import { recordExport } from './act/list-export.ts'
 import { addPasskey, removePasskey } from './act/passkeys.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
@@ -23,6 +24,8 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'failed.discard': actOnFailed,
   'passkey.add': addPasskey,
   'passkey.remove': removePasskey,
+  'identity.connect': actOnIdentity,
+  'identity.disconnect': actOnIdentity,
 }
 
 export const act: Handler<Act> & Retells = {

@@ -7,6 +7,7 @@ import * as clients from '../store/access/clients.ts'
 import * as scopes from '../store/access/scopes.ts'
 import * as signingKeys from '../store/access/signing-keys.ts'
 import * as credentials from '../store/person/credentials.ts'
+import * as identities from '../store/person/identities.ts'
 import * as invites from '../store/person/invites.ts'
 import * as persons from '../store/person/persons.ts'
 import type { Db } from '../store/pool.ts'
@@ -18,11 +19,11 @@ import {
   captureKeyText,
   clientKeyText,
   clientText,
-  type GrantKind,
+  type IdentityRow,
   type InviteRow,
+  identityText,
   inviteText,
   isGranted,
-  type MacOfRow,
   type PasskeyRow,
   type PersonRow,
   passkeyText,
@@ -32,18 +33,20 @@ import {
   scopeText,
   signingKeyText,
 } from '../vault/ring/grants.ts'
+import {
+  type Grant,
+  ofCaptureKey,
+  ofClient,
+  ofClientKey,
+  ofIdentity,
+  ofInvite,
+  ofPasskey,
+  ofPerson,
+  ofScope,
+  ofSigningKey,
+} from './grant-rows.ts'
 
 type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy'>
-
-interface Grant extends MacOfRow {
-  kind: GrantKind
-  /** A client's key: the client's id and the `kid`. */
-  id: string
-  text: string
-  isRevoked: boolean
-  /** `former`: only in place of this code. False if the row wasn't changed. */
-  save(db: Db, mac: Buffer, version: number, former?: Buffer): Promise<boolean>
-}
 
 /** Codes a client that was just written. `meant`: as it was to be written. */
 export async function grantClient(db: Db, ring: Ring, meant: ClientRow): Promise<void> {
@@ -88,6 +91,11 @@ export async function grantPasskey(db: Db, ring: Ring, meant: PasskeyRow): Promi
   await sealAsMeant(db, ring, passkey && ofPasskey(passkey), passkeyText(meant))
 }
 
+export async function grantIdentity(db: Db, ring: Ring, meant: IdentityRow): Promise<void> {
+  const identity = await identities.find(db, meant.identityId)
+  await sealAsMeant(db, ring, identity && ofIdentity(identity), identityText(meant))
+}
+
 export async function grantInvite(db: Db, ring: Ring, meant: InviteRow): Promise<void> {
   const invite = await invites.find(db, meant.inviteId)
   await sealAsMeant(db, ring, invite && ofInvite(invite), inviteText(meant))
@@ -128,6 +136,11 @@ export function isPersonLive(ring: Pick<Ring, 'grantMacBy'>, person: persons.Per
 /** Whether tokenmill wrote the passkey, which isn't revoked. */
 export function isPasskeyLive(ring: Pick<Ring, 'grantMacBy'>, passkey: credentials.Credential): boolean {
   return passkey.revokedAt === null && isGranted(ring, passkeyText(passkey), passkey)
+}
+
+/** Whether tokenmill wrote the identity, which isn't revoked. */
+export function isIdentityLive(ring: Pick<Ring, 'grantMacBy'>, identity: identities.Identity): boolean {
+  return identity.revokedAt === null && isGranted(ring, identityText(identity), identity)
 }
 
 /** Whether tokenmill wrote the invite, which wasn't used. `now`: ms since the epoch. */
@@ -200,6 +213,7 @@ async function all(db: Db): Promise<Grant[]> {
     ...(await signingKeys.findPublic(db)).map(ofSigningKey),
     ...(await persons.list(db)).map(ofPerson),
     ...(await credentials.list(db)).map(ofPasskey),
+    ...(await identities.list(db)).map(ofIdentity),
     ...(await invites.list(db)).map(ofInvite),
   ]
 }
@@ -208,82 +222,3 @@ async function seal(db: Db, ring: Ring, row: Grant): Promise<void> {
   const { mac, keyVersion } = ring.grantMac(row.text)
   await row.save(db, mac, keyVersion)
 }
-
-function ofClient(client: clients.Client): Grant {
-  const { clientId, revokedAt } = client
-  return {
-    ...{ kind: 'client', id: clientId, text: clientText(client), isRevoked: revokedAt !== null },
-    ...macOf(client),
-    save: (db, ...code) => clients.setMac(db, clientId, ...code),
-  }
-}
-
-function ofClientKey(key: clients.ClientKey): Grant {
-  const { clientId, kid, state } = key
-  return {
-    ...{ kind: 'client-key', id: `${clientId} ${kid}`, text: clientKeyText(key), isRevoked: state === 'REVOKED' },
-    ...macOf(key),
-    save: (db, ...code) => clients.setKeyMac(db, { clientId, kid }, ...code),
-  }
-}
-
-function ofCaptureKey(key: captureKeys.CaptureKeyInfo): Grant {
-  const { keyId, state } = key
-  return {
-    ...{
-      kind: 'capture-key',
-      id: captureKeys.captureKeyName(key),
-      text: captureKeyText(key),
-      isRevoked: state === 'DESTROYED',
-    },
-    ...macOf(key),
-    save: (db, ...code) => captureKeys.setMac(db, keyId, ...code),
-  }
-}
-
-function ofScope(scope: scopes.Scope): Grant {
-  const { tokenScope } = scope
-  return {
-    ...{ kind: 'scope', id: tokenScope, text: scopeText(scope), isRevoked: false },
-    ...macOf(scope),
-    save: (db, ...code) => scopes.setMac(db, tokenScope, ...code),
-  }
-}
-
-function ofSigningKey(key: signingKeys.PublicSigningKey): Grant {
-  const { kid } = key
-  return {
-    ...{ kind: 'signing-key', id: kid, text: signingKeyText(key), isRevoked: false },
-    ...macOf(key),
-    save: (db, ...code) => signingKeys.setMac(db, kid, ...code),
-  }
-}
-
-function ofPerson(person: persons.Person): Grant {
-  const { personId, revokedAt } = person
-  return {
-    ...{ kind: 'person', id: personId, text: personText(person), isRevoked: revokedAt !== null },
-    ...macOf(person),
-    save: (db, ...code) => persons.setMac(db, personId, ...code),
-  }
-}
-
-function ofPasskey(passkey: credentials.Credential): Grant {
-  const { credentialId, revokedAt } = passkey
-  return {
-    ...{ kind: 'passkey', id: credentialId, text: passkeyText(passkey), isRevoked: revokedAt !== null },
-    ...macOf(passkey),
-    save: (db, ...code) => credentials.setMac(db, credentialId, ...code),
-  }
-}
-
-function ofInvite(invite: invites.Invite): Grant {
-  const { inviteId, usedAt } = invite
-  return {
-    ...{ kind: 'invite', id: inviteId, text: inviteText(invite), isRevoked: usedAt !== null },
-    ...macOf(invite),
-    save: (db, ...code) => invites.setMac(db, inviteId, ...code),
-  }
-}
-
-const macOf = ({ mac, macVersion }: MacOfRow): MacOfRow => ({ mac, macVersion })

@@ -3,6 +3,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import * as audits from '../store/access/audits.ts'
 import * as credentials from '../store/person/credentials.ts'
+import type { Account } from '../store/person/identities.ts'
+import * as identities from '../store/person/identities.ts'
 import * as invites from '../store/person/invites.ts'
 import type { Person, PersonRole } from '../store/person/persons.ts'
 import * as persons from '../store/person/persons.ts'
@@ -36,6 +38,8 @@ export interface NewPerson {
   roles: PersonRole[]
   /** Null: all. */
   entities: string[] | null
+  /** The account at an OpenID provider that the person is connected with at the enrolment. */
+  account?: Account | undefined
 }
 
 export interface Invited {
@@ -48,8 +52,11 @@ export interface Invited {
   personId: string | null
 }
 
-/** `reserved`: the name of the local person. `other_rights`: the person exists with other roles or entities. `not_ours`: tokenmill didn't write the person's row. */
-export type InviteRefusal = 'reserved' | 'other_rights' | 'not_ours'
+/**
+ * `reserved`: the name of the local person. `other_rights`: the person exists with other roles or entities. `not_ours`:
+ * tokenmill didn't write the person's row. `identity_taken`: the account is another person's.
+ */
+export type InviteRefusal = 'reserved' | 'other_rights' | 'not_ours' | 'identity_taken'
 
 /**
  * Invites a person: a new one, or, if there is a live one of this name, that one to a new passkey. Earlier invites of the
@@ -67,20 +74,23 @@ export function invitePerson(
     const known = all.find(({ name, revokedAt }) => name === person.name && revokedAt === null)
     if (known && !isPersonLive(ring, known)) return { refused: 'not_ours' }
     if (known && !haveSameRights(known, person)) return { refused: 'other_rights' }
+    const { name, roles, entities, account } = person
+    const holder = account && (await identities.findLive(db, account))?.personId
+    if (holder !== undefined && holder !== known?.personId) return { refused: 'identity_taken' }
     const isFirst = (await listAdmins(db, { ring, rpId }, all)).length === 0
     const personId = known?.personId ?? null
     await invites.withdraw(db, { personId, name: person.name })
     const secret = randomBytes(32).toString('base64url')
     const invite = {
       ...{ inviteId: randomUUID(), lookupHash: hashOfLookup(lookupOf(secret)), publicKey: publicKeyOf(secret) },
-      ...person,
-      personId,
+      ...{ name, roles, entities, personId, issuer: account?.issuer ?? null, subject: account?.subject ?? null },
       ...{ invitedBy: `${by.actor.kind}:${by.actor.id}`, expiresAt: now + (isFirst ? FIRST_INVITE_MS : INVITE_MS) },
     }
     await invites.insert(db, invite)
     await grantInvite(db, ring, invite)
     const { inviteId, expiresAt } = invite
-    const detail = { invite_id: inviteId, roles: person.roles, entities: person.entities, person_id: personId }
+    const identity = account && { issuer: account.issuer, sub: account.subject }
+    const detail = { invite_id: inviteId, roles, entities, person_id: personId, ...identity }
     return { done: { inviteId, secret, expiresAt, personId }, detail }
   })
 }
@@ -94,14 +104,14 @@ function haveSameRights(known: Person, { roles, entities }: NewPerson): boolean 
 export type RevokeRefusal = 'revoked' | 'last_admin'
 
 /**
- * Revokes a person with all passkeys and open invites. `isLast`: also the last administrator, for instance one whose passkey
+ * Revokes a person with all passkeys, identities and open invites. `isLast`: also the last administrator, for instance one whose passkey
  * was stolen; without it a person whose revocation leaves no administrator who can act is kept.
  */
 export function revokePerson(
   { store, ring, rpId }: Site,
   { personId, isLast }: Pick<Person, 'personId'> & { isLast: boolean },
   by: By,
-): Promise<ActResult<{ passkeys: number }, RevokeRefusal>> {
+): Promise<ActResult<{ passkeys: number; identities: number }, RevokeRefusal>> {
   return perform(store, { action: REVOKE, subject: personId }, by, async db => {
     const all = await persons.lockAll(db)
     const person = all.find(known => known.personId === personId)
@@ -113,8 +123,10 @@ export function revokePerson(
     if (isLastAdmin && !isLast) return { refused: 'last_admin' }
     await persons.revoke(db, personId)
     const passkeys = await credentials.revokeAllOf(db, personId)
+    const accounts = await identities.revokeAllOf(db, personId)
     await invites.withdraw(db, { personId, name: person.name })
-    return { done: { passkeys }, detail: { name: person.name, passkeys, last_admin: isLastAdmin } }
+    const ended = { passkeys, identities: accounts }
+    return { done: ended, detail: { name: person.name, ...ended, last_admin: isLastAdmin } }
   })
 }
 

@@ -55,6 +55,8 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   manifest_part: 'select, insert, update',
   manifest_run: ALL,
   manifest_total: 'select, update, delete',
+  // The console's own.
+  openid_flow: '',
   operation: 'select',
   order: 'select, insert, update',
   outbox: ALL,
@@ -62,6 +64,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   invite: 'select, update (used_at, mac, mac_version)',
   person: 'select, insert, update (mac, mac_version)',
   person_credential: 'select, insert, update (sign_count, last_used_at, revoked_at, mac, mac_version)',
+  person_identity: 'select, insert, update (revoked_at, mac, mac_version)',
   // The console's own: it keeps sessions, challenges and acts that wait for a person.
   pending_act: '',
   process: ALL,

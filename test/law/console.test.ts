@@ -5,7 +5,9 @@ import { expectNone, isWithin, product, targetsOf } from './tree.ts'
 
 const ROOM = 'src/store/console'
 /** Statements on the console's own tables, and on who may sign in: a session, a challenge or a secret finds its row. */
-const OWN = ['sessions', 'challenges', 'pending-acts', 'signing-in'].map(name => `${ROOM}/${name}.ts`)
+const OWN = ['sessions', 'challenges', 'pending-acts', 'signing-in', 'openid-flows', 'own-identities'].map(
+  name => `${ROOM}/${name}.ts`,
+)
 /** What pages import besides: types, and pure functions. */
 const PURE = ['src/store/pool.ts', 'src/store/batch/batch-state.ts']
 

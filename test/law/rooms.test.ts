@@ -93,6 +93,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   bullmq: ['src/queue'],
   ioredis: ['src/queue'],
   jose: ['src/vault'],
+  'openid-client': ['producers/console/openid'],
   // Card data is opened in the vault; a whole file is decrypted, as a stream, by the producer that reads it.
   openpgp: ['src/vault', 'src/job', 'producers/rows/openpgp'],
   canonicalize: ['src/job'],

@@ -62,7 +62,7 @@ const NEVER = [
   // Restoring a key isn't refused: the place of the audit may be lost, too.
   ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
   ...['person.enrol', 'person.invite', 'person.local', 'person.prove', 'person.revoke'],
-  ...['passkey.forget-domain'],
+  ...['passkey.forget-domain', 'identity.connect', 'identity.disconnect'],
   ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
 ]
 const ACTION = /(?:\baction: |\bconst [A-Z_]+ = |onEndpoint\(\w+, )'([a-z-]+(?:\.[a-z-]+)+)'/g

@@ -5,7 +5,7 @@ import { openLog } from '../../src/log.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
-const OWN = ['challenge', 'pending_act', 'session']
+const OWN = ['challenge', 'openid_flow', 'pending_act', 'session']
 /** Columns that hold something of a card, of a key, of a secret or of a cardholder. */
 const SECRET =
   /sealed|fingerprint|wrapped|api_key|private|secret|holder|email|^bin$|last_four|reuse_token|jws|outcomes|body/
@@ -59,7 +59,7 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
       'kysely_migration',
       'person',
     ]
-    const others = ['person_credential', 'process', 'receipt', 'signing_key']
+    const others = ['person_credential', 'person_identity', 'process', 'receipt', 'signing_key']
     const now = ['watch_check', 'watch_minute', 'watch_queue', 'work_minute']
     const ofOneJob = ['operation', 'outbox', 'receipt_key', 'scheme_intent', 'scope', 'token']
     expect([...new Set(read.map(({ table }) => table))]).toEqual(

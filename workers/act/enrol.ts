@@ -1,11 +1,14 @@
-// `person.enrol`: makes a person of an invite, or gives one a new passkey in place of the former ones. The key in the
+// `person.enrol`: makes a person of an invite, or gives one a new passkey in place of the former ones, and the account that
+// the invite names. The key in the
 // invite's link and the new passkey are the proof; each refusal of the key has the same word.
 import { type Actor, performIn } from '../../src/acts/act.ts'
 import { grantPasskey, grantPerson, isInviteLive, isPersonLive } from '../../src/acts/grants.ts'
+import { bindIdentity } from '../../src/acts/identities.ts'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { canonical } from '../../src/job/envelope/digest.ts'
 import { type Act, type Enrolment, isEnrolment } from '../../src/job/system/act.ts'
 import * as credentials from '../../src/store/person/credentials.ts'
+import * as identities from '../../src/store/person/identities.ts'
 import type { Invite } from '../../src/store/person/invites.ts'
 import * as invites from '../../src/store/person/invites.ts'
 import * as persons from '../../src/store/person/persons.ts'
@@ -32,10 +35,15 @@ export async function enrol(
   const repeated = await useNonce(db, request, receiptId)
   if (repeated) return repeated
   if (await credentials.find(db, passkey.credentialId)) return refuse('passkey_exists', 'body.proof')
+  const account = accountOf(invite)
+  // Those of the person are revoked with the passkeys.
+  const holder = account && (await identities.findLive(db, account))?.personId
+  if (holder !== undefined && holder !== invite.personId) return refuse('identity_taken', 'body.subject')
   const refused =
     invite.personId === null ? await addPerson(db, invite, personId, deps) : await renew(db, invite, personId, deps)
   if (refused) return refused
   await addPasskey(db, passkey, personId, deps)
+  if (account) await bindIdentity(db, deps.ring, { ...account, personId })
   await invites.use(db, invite.inviteId)
   const actor: Actor = {
     kind: 'person',
@@ -44,7 +52,14 @@ export async function enrol(
     proof: canonical(request),
   }
   const { inviteId, name, roles, entities, invitedBy } = invite
-  const detail = { invite_id: inviteId, name, roles, entities, invited_by: invitedBy }
+  const detail = {
+    invite_id: inviteId,
+    name,
+    roles,
+    entities,
+    invited_by: invitedBy,
+    ...(account && { issuer: account.issuer, sub: account.subject }),
+  }
   const deed = { action: 'person.enrol', subject: personId }
   return performIn(db, deed, { actor, reason: undefined }, async () => ({ done: undefined, detail }))
 }
@@ -69,6 +84,10 @@ function readPasskey(request: Act, proof: Enrolment, { console }: Deps): NewPass
   return passkey.credentialId === proof.credential_id ? passkey : flawed('form')
 }
 
+function accountOf({ issuer, subject }: Invite): identities.Account | undefined {
+  return issuer === null || subject === null ? undefined : { issuer, subject }
+}
+
 async function addPerson(
   db: Db,
   { name, roles, entities }: Invite,
@@ -83,12 +102,14 @@ async function addPerson(
 
 /**
  * The invite names the person, so the console can give its passkey to nobody else. A passkey that is added at the same moment is
- * revoked with the others: the invite may be there because one of them was stolen.
+ * revoked with the others: the invite may be there because one of them was stolen. Whoever stole it could connect an account, so
+ * all accounts are disconnected, too.
  */
 async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Refusal | undefined> {
   const person = personId === invite.personId ? await persons.lock(db, personId) : undefined
   if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.person_id')
   await credentials.revokeAllOf(db, personId)
+  await identities.revokeAllOf(db, personId)
   return undefined
 }
 

@@ -1,7 +1,7 @@
 // `tokenmill person`: invites people to the console, lists them and revokes them. The acts are in src/acts/person.ts and
 // src/acts/former-domain.ts.
 import { FORGET_DOMAIN, type ForgetRefusal, forgetDomain } from '../../../src/acts/former-domain.ts'
-import { isPasskeyLive, isPersonLive } from '../../../src/acts/grants.ts'
+import { isIdentityLive, isPasskeyLive, isPersonLive } from '../../../src/acts/grants.ts'
 import {
   INVITE,
   type InviteRefusal,
@@ -14,6 +14,8 @@ import {
 import { systemClock } from '../../../src/clock.ts'
 import { ConfigError } from '../../../src/config.ts'
 import * as credentials from '../../../src/store/person/credentials.ts'
+import type { Account } from '../../../src/store/person/identities.ts'
+import * as identities from '../../../src/store/person/identities.ts'
 import type { Person, PersonRole } from '../../../src/store/person/persons.ts'
 import * as persons from '../../../src/store/person/persons.ts'
 import type { Db } from '../../../src/store/pool.ts'
@@ -32,6 +34,7 @@ const NOT_INVITED: Record<InviteRefusal, string> = {
     'A person of this name has other roles or entities. Give the same ones for a new passkey; for other ones revoke the person first.',
   not_ours:
     'The row of this person was not written by tokenmill, or was changed since: see `tokenmill doctor`. Revoke the person, then invite again.',
+  identity_taken: 'This account is connected with another person. `tokenmill person list --json` says with whom.',
 }
 
 const notRevoked = (refusal: RevokeRefusal, rpId: string) =>
@@ -42,14 +45,27 @@ const notRevoked = (refusal: RevokeRefusal, rpId: string) =>
 interface InviteOptions extends ActOptions {
   roles: PersonRole[]
   entity?: string[]
+  issuer?: string
+  subject?: string
 }
 
-export function invite(terminal: Terminal, name: string, { roles, entity, ...options }: InviteOptions): Promise<void> {
+export function invite(
+  terminal: Terminal,
+  name: string,
+  { roles, entity, issuer, subject, ...options }: InviteOptions,
+): Promise<void> {
   return withSession(terminal, async session => {
+    const account = accountOf(issuer, subject)
     const vault = await openVault(session)
     const entities = entity ? [...new Set(entity)] : null
-    showLink(terminal, options, await makeLink(terminal, vault, { name, roles, entities }, options))
+    showLink(terminal, options, await makeLink(terminal, vault, { name, roles, entities, account }, options))
   })
+}
+
+function accountOf(issuer: string | undefined, subject: string | undefined): Account | undefined {
+  if (issuer === undefined && subject === undefined) return undefined
+  if (issuer === undefined || subject === undefined) throw new Stop('--issuer and --subject are given together.')
+  return { issuer, subject }
 }
 
 /** A new link for somebody who is known here: the passkey that it ends in replaces all others. */
@@ -131,12 +147,12 @@ interface Linked {
 async function makeLink(
   terminal: Pick<Terminal, 'env'>,
   vault: OpenedVault,
-  { name, roles, entities }: NewPerson,
+  { name, roles, entities, account }: NewPerson,
   options: OperatorOptions,
 ): Promise<Linked> {
   const { origin, rpId } = readRelyingParty(terminal.env)
   const by = await byOf({ action: INVITE, subject: name }, options, vault.store, vault.ring)
-  const ended = await invitePerson({ ...vault, rpId }, { name, roles, entities }, by, systemClock())
+  const ended = await invitePerson({ ...vault, rpId }, { name, roles, entities, account }, by, systemClock())
   if ('refused' in ended) throw new Stop(NOT_INVITED[ended.refused])
   const { inviteId, secret, expiresAt, personId } = ended.done
   const url = `${origin}/welcome#${secret}`
@@ -153,6 +169,7 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
     const passkeys = (await credentials.list(store)).filter(passkey => isPasskeyLive(ring, passkey))
+    const accounts = (await identities.list(store)).filter(identity => isIdentityLive(ring, identity))
     const shown = (await persons.list(store)).map(person => {
       const own = passkeys.filter(({ personId }) => personId === person.personId)
       const used = own.flatMap(({ lastUsedAt }) => lastUsedAt ?? [])
@@ -163,6 +180,9 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
         roles: person.roles,
         entities: person.entities,
         passkeys: own.length,
+        identities: accounts
+          .filter(({ personId }) => personId === person.personId)
+          .map(({ issuer, subject, createdAt }) => ({ issuer, subject, connected_at: moment(createdAt) })),
         last_used_at: used.length === 0 ? null : moment(Math.max(...used)),
         created_at: moment(person.createdAt),
         revoked_at: person.revokedAt === null ? null : moment(person.revokedAt),
@@ -175,13 +195,14 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
       person.roles.join(','),
       person.entities === null ? 'all' : `${person.entities.length}`,
       `${person.passkeys}`,
+      `${person.identities.length}`,
       person.last_used_at ?? '-',
     ])
     print(
       terminal,
       options,
       shown,
-      table(['PERSON', 'NAME', 'STATE', 'ROLES', 'ENTITIES', 'PASSKEYS', 'LAST USED'], rows),
+      table(['PERSON', 'NAME', 'STATE', 'ROLES', 'ENTITIES', 'PASSKEYS', 'IDENTITIES', 'LAST USED'], rows),
     )
   })
 }
@@ -202,18 +223,18 @@ export function revoke(
     const by = await byOf({ action: REVOKE, subject: personId }, options, vault.store, vault.ring)
     const ended = await revokePerson({ ...vault, rpId }, { personId, isLast }, by)
     if ('refused' in ended) throw new Stop(notRevoked(ended.refused, rpId))
-    const { passkeys } = ended.done
+    const { passkeys, identities: accounts } = ended.done
     print(
       terminal,
       options,
-      { person_id: personId, revoked: true, passkeys },
-      `${name} is revoked, with ${passkeys} passkeys`,
+      { person_id: personId, revoked: true, passkeys, identities: accounts },
+      `${name} is revoked, with ${passkeys} passkeys and ${accounts} identities`,
     )
   })
 }
 
 /** By id, or by the name of a person who isn't revoked. */
-async function findPerson(db: Db, word: string): Promise<Person> {
+export async function findPerson(db: Db, word: string): Promise<Person> {
   const all = await persons.list(db)
   const found =
     all.find(({ personId }) => personId === word.toLowerCase()) ??

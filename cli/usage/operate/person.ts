@@ -1,6 +1,7 @@
 // Defines the arguments and options of `tokenmill person`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
 import { isPrintable } from '../../../src/job/envelope/text.ts'
+import { isIssuer, isSubject } from '../../../src/job/system/account.ts'
 import { PERSON_ROLES, type PersonRole } from '../../../src/store/person/persons.ts'
 import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { addCommand, collect, readUuid, withActor } from '../../command.ts'
@@ -9,6 +10,7 @@ import type { Terminal } from '../../terminal.ts'
 const NAME_LENGTH_MAX = 64
 
 const load = () => import('../../commands/person/person.ts')
+const loadIdentity = () => import('../../commands/person/identity.ts')
 
 export function person(family: Command, terminal: Terminal): void {
   const invite = addCommand(family, 'invite', 'prints a link, once, by which a person enrols a passkey for the console')
@@ -19,13 +21,24 @@ export function person(family: Command, terminal: Terminal): void {
       'an entity whose batches the person sees; may be repeated (default: all)',
       collect(readUuid),
     )
+  invite
+    .option('--issuer <url>', 'the OpenID provider of an account by which the person may sign in, too', readIssuer)
+    .option('--subject <text>', 'that account, as the claim `sub` of the provider’s ID tokens names it', readSubject)
   withActor(invite).action(async (name, options) => (await load()).invite(terminal, name, options))
   const link = addCommand(
     family,
     'link <person>',
-    'prints a new link, once, for a person who lost all passkeys: the new one replaces them',
+    'prints a new link, once, for a person who lost all passkeys: the new one replaces them, and accounts at a provider are disconnected',
   )
   withActor(link).action(async (word, options) => (await load()).link(terminal, word, options))
+  const disconnect = addCommand(
+    family,
+    'disconnect <person>',
+    'ends the sign-in of a person, by name or id, with an account at an OpenID provider',
+  )
+    .requiredOption('--issuer <url>', 'the provider', readIssuer)
+    .requiredOption('--subject <text>', 'the account; `person list --json` lists them', readSubject)
+  withActor(disconnect).action(async (word, options) => (await loadIdentity()).disconnect(terminal, word, options))
   const rpChanged = addCommand(
     family,
     'rp-changed',
@@ -38,7 +51,7 @@ export function person(family: Command, terminal: Terminal): void {
   const revoke = addCommand(
     family,
     'revoke <person>',
-    'revokes a person, by name or id, with all passkeys and invites',
+    'revokes a person, by name or id, with all passkeys, identities and invites',
   ).option(
     '--last',
     'also the last administrator who can act, such as one whose passkey was stolen; then invite another',
@@ -51,6 +64,16 @@ function readName(text: string): string {
   if (name.length === 0 || name.length > NAME_LENGTH_MAX || !isPrintable(name) || holdsPossiblePan(name))
     throw new InvalidArgumentError(`A name is 1 to ${NAME_LENGTH_MAX} printable characters, and no long number.`)
   return name
+}
+
+function readIssuer(text: string): string {
+  if (!isIssuer(text)) throw new InvalidArgumentError('An issuer is a URL without query, as the provider writes it.')
+  return text
+}
+
+function readSubject(text: string): string {
+  if (!isSubject(text)) throw new InvalidArgumentError('A subject is 1 to 255 printable ASCII characters.')
+  return text
 }
 
 function readRoles(text: string): PersonRole[] {

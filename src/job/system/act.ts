@@ -3,11 +3,13 @@
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
+import { AccountParameters } from './account.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
+  ...(['identity.connect', 'identity.disconnect'] as const),
 ] as const
 export type ActName = (typeof ACTS)[number]
 
@@ -111,15 +113,20 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'list.exported': ExportParameters,
   'passkey.add': NewPasskeyParameters,
   'passkey.remove': PasskeyParameters,
+  'identity.connect': AccountParameters,
+  'identity.disconnect': AccountParameters,
 }
-/** Acts on what has no state that anybody saw: an invite, a list, or one's own passkeys. */
-const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported', 'passkey.add', 'passkey.remove'])
+/** Acts on what has no state that anybody saw: an invite, a list, or one's own passkeys and accounts. */
+const UNSEEN: ReadonlySet<ActName> = new Set<ActName>([
+  ...(['person.enrol', 'list.exported', 'passkey.add', 'passkey.remove'] as const),
+  ...(['identity.connect', 'identity.disconnect'] as const),
+])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
   /**
-   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys
-   * the id of the person, who is the one who acts; for `list.exported` see there.
+   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys and
+   * accounts the id of the person, who is the one who acts; for `list.exported` see there.
    */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),

@@ -1,5 +1,5 @@
 // The sessions of people who signed in to the console. The cookie's value is never stored, only its hash. A session of a
-// revoked person or passkey is over at once, because each request reads both with it.
+// revoked person, passkey or identity is over at once, because each request reads them with it.
 import type { Db } from '../pool.ts'
 
 export const SESSION = {
@@ -13,8 +13,10 @@ export interface NewSession {
   /** SHA-256 of the cookie's value. */
   sessionHash: Buffer
   personId: string
-  /** The passkey that signed in. Null: the link of `start`. */
+  /** The passkey that signed in. Null: an identity, or the link of `start`. */
   credentialId: string | null
+  /** The identity that signed in, by OpenID. */
+  identityId?: string | null | undefined
   address: string
   isLocal: boolean
 }
@@ -28,6 +30,8 @@ export interface LiveSession {
   /** Null: all. */
   entities: string[] | null
   isLocal: boolean
+  /** The identity with which it began; null: a passkey, or the link of `start`. */
+  identityId: string | null
   /** ms since the epoch. */
   createdAt: number
   seenAt: number
@@ -36,20 +40,25 @@ export interface LiveSession {
 /** Why a session is over, and what it takes: the same words in every statement. $1 is the session's hash. */
 const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at > now() - interval '${SESSION.idleMs} ms'
   and (s.credential_id is null or exists (select from tokenmill.person_credential as k
-    where k.credential_id = s.credential_id and k.person_id = s.person_id and k.revoked_at is null))`
+    where k.credential_id = s.credential_id and k.person_id = s.person_id and k.revoked_at is null))
+  and (s.identity_id is null or exists (select from tokenmill.person_identity as i
+    where i.identity_id = s.identity_id and i.person_id = s.person_id and i.revoked_at is null))`
 
 export async function insert(db: Db, session: NewSession): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.session (session_hash, person_id, credential_id, expires_at, address, is_local)
-values ($1, $2, $3, now() + interval '${SESSION.lastsMs} ms', $4, $5)`,
-    values: [session.sessionHash, session.personId, session.credentialId, session.address, session.isLocal],
+    text: `insert into tokenmill.session (session_hash, person_id, credential_id, expires_at, address, is_local, identity_id)
+values ($1, $2, $3, now() + interval '${SESSION.lastsMs} ms', $4, $5, $6)`,
+    values: [
+      ...[session.sessionHash, session.personId, session.credentialId, session.address, session.isLocal],
+      session.identityId ?? null,
+    ],
   })
 }
 
-/** Binds a session to another passkey of its person, who has touched it in this session. */
+/** Binds a session to another passkey of its person, who has touched it in this session. The session then needs nothing else. */
 export async function bind(db: Db, sessionHash: Buffer, credentialId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.session set credential_id = $2 where session_hash = $1 and revoked_at is null',
+    text: 'update tokenmill.session set credential_id = $2, identity_id = null where session_hash = $1 and revoked_at is null',
     values: [sessionHash, credentialId],
   })
 }
@@ -59,7 +68,7 @@ export async function find(db: Db, sessionHash: Buffer): Promise<LiveSession | u
   const { rows } = await db.query<LiveSession>({
     name: 'session-find',
     text: `select s.session_hash as "sessionHash", s.person_id as "personId", p.name, p.roles, p.entities, s.is_local as "isLocal",
-  s.created_at as "createdAt", s.seen_at as "seenAt"
+  s.identity_id as "identityId", s.created_at as "createdAt", s.seen_at as "seenAt"
 from tokenmill.session as s join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
 where s.session_hash = $1 and ${LIVE}`,
     values: [sessionHash],
@@ -94,6 +103,8 @@ export async function see(db: Db, sessionHash: Buffer): Promise<void> {
 export interface ListedSession {
   sessionHash: Buffer
   address: string
+  /** How it began; null: a session of an earlier release. */
+  began: 'passkey' | 'openid' | 'link' | null
   createdAt: number
   seenAt: number
 }
@@ -101,7 +112,8 @@ export interface ListedSession {
 /** The live sessions of a person, the newest first. */
 export async function listOf(db: Db, personId: string): Promise<ListedSession[]> {
   const { rows } = await db.query<ListedSession>({
-    text: `select s.session_hash as "sessionHash", s.address, s.created_at as "createdAt", s.seen_at as "seenAt"
+    text: `select s.session_hash as "sessionHash", s.address, s.created_at as "createdAt", s.seen_at as "seenAt",
+  case when s.identity_id is not null then 'openid' when s.credential_id is not null then 'passkey' when s.is_local then 'link' end as began
 from tokenmill.session as s where s.person_id = $1 and ${LIVE} order by s.created_at desc limit 100`,
     values: [personId],
   })
@@ -131,6 +143,15 @@ export async function revokeOthersOf(db: Db, personId: string, sessionHash: Buff
     text: `update tokenmill.session set revoked_at = now()
 where person_id = $1 and session_hash <> $2 and revoked_at is null`,
     values: [personId, sessionHash],
+  })
+}
+
+/** Ends the sessions that began with an account at another provider than this; null: at any. */
+export async function revokeOfOthers(db: Db, issuer: string | null): Promise<void> {
+  await db.query({
+    text: `update tokenmill.session as s set revoked_at = now() where s.identity_id is not null and s.revoked_at is null
+  and not exists (select from tokenmill.person_identity as i where i.identity_id = s.identity_id and i.issuer = $1)`,
+    values: [issuer],
   })
 }
 

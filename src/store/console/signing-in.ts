@@ -34,6 +34,15 @@ where person_id = $1 and revoked_at is null order by created_at limit 50`,
   return rows.map(row => row.id)
 }
 
+/** Whether a person has a live passkey for this domain, and so can act. */
+export async function hasKey(db: Db, personId: string, rpId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    text: `select from tokenmill.person_credential where person_id = $1 and rp_id = $2 and revoked_at is null limit 1`,
+    values: [personId, rpId],
+  })
+  return rows.length > 0
+}
+
 export interface OwnKey {
   credentialId: string
   rpId: string

@@ -16,6 +16,9 @@ export interface Invite {
   /** The person who gets a further passkey; null: a new person. */
   personId: string | null
   invitedBy: string
+  /** The identity that the person gets with the passkey; both null: none. */
+  issuer: string | null
+  subject: string | null
   /** ms since the epoch. */
   expiresAt: number
   usedAt: number | null
@@ -24,7 +27,7 @@ export interface Invite {
 }
 
 const COLUMNS = `invite_id as "inviteId", lookup_hash as "lookupHash", public_key as "publicKey", name, roles, entities, person_id as "personId",
-invited_by as "invitedBy", expires_at as "expiresAt", used_at as "usedAt", mac, mac_version as "macVersion"`
+invited_by as "invitedBy", issuer, subject, expires_at as "expiresAt", used_at as "usedAt", mac, mac_version as "macVersion"`
 
 export async function find(db: Db, inviteId: string): Promise<Invite | undefined> {
   const { rows } = await db.query<Invite>({
@@ -53,12 +56,16 @@ export async function list(db: Db): Promise<Invite[]> {
 
 /** Inserts an invite without a code. */
 export async function insert(db: Db, invite: Omit<Invite, 'usedAt' | 'mac' | 'macVersion'>): Promise<void> {
-  const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, expiresAt } = invite
+  const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, issuer, subject, expiresAt } =
+    invite
   await db.query({
     text: `insert into tokenmill.invite (invite_id, lookup_hash, public_key, name, roles, entities, person_id, invited_by,
-  expires_at)
-values ($1, $2, $3, $4, $5::text[], $6::uuid[], $7, $8, $9)`,
-    values: [inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, new Date(expiresAt)],
+  issuer, subject, expires_at)
+values ($1, $2, $3, $4, $5::text[], $6::uuid[], $7, $8, $9, $10, $11)`,
+    values: [
+      ...[inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy],
+      ...[issuer, subject, new Date(expiresAt)],
+    ],
   })
 }
 

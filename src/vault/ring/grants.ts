@@ -11,6 +11,7 @@ export const GRANT_KINDS = [
   'signing-key',
   'person',
   'passkey',
+  'identity',
   'invite',
 ] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
@@ -88,6 +89,14 @@ export interface PasskeyRow {
   rpId: string
 }
 
+/** An account at an OpenID provider, and whose it is. */
+export interface IdentityRow {
+  identityId: string
+  personId: string
+  issuer: string
+  subject: string
+}
+
 export interface InviteRow {
   inviteId: string
   lookupHash: Buffer
@@ -97,6 +106,9 @@ export interface InviteRow {
   entities: readonly string[] | null
   personId: string | null
   invitedBy: string
+  /** The identity that the person gets; both null: none. */
+  issuer: string | null
+  subject: string | null
   /** ms since the epoch. */
   expiresAt: number
 }
@@ -132,10 +144,27 @@ export function passkeyText({ credentialId, personId, publicJwk, alg, rpId }: Pa
   return JSON.stringify(['passkey', credentialId, personId, sorted(publicJwk), alg, rpId])
 }
 
+export function identityText({ identityId, personId, issuer, subject }: IdentityRow): string {
+  return JSON.stringify(['identity', identityId, personId, issuer, subject])
+}
+
+/** The text of an invite without an identity is that of earlier releases, so that their codes stay right. */
 export function inviteText(invite: InviteRow): string {
   const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, expiresAt } = invite
   const values = [lookupHash.toString('hex'), publicKey.toString('hex')]
-  return JSON.stringify(['invite', inviteId, ...values, name, roles, entities, personId, invitedBy, expiresAt])
+  const identity = invite.issuer === null && invite.subject === null ? [] : [invite.issuer, invite.subject]
+  return JSON.stringify([
+    'invite',
+    inviteId,
+    ...values,
+    name,
+    roles,
+    entities,
+    personId,
+    invitedBy,
+    expiresAt,
+    ...identity,
+  ])
 }
 
 /**
