@@ -96,7 +96,8 @@ export function openOutbound(options: OutboundOptions): Outbound {
 
 type IsExempt = (hostname: string, port: string) => boolean
 
-function readPrivateHosts(privateHosts: OutboundOptions['privateHosts']): IsExempt {
+/** Whether a host may have a private address and may use http. The function takes the host as a URL writes it, and the port. */
+export function readPrivateHosts(privateHosts: OutboundOptions['privateHosts']): IsExempt {
   if (privateHosts === 'any') return () => true
   const exempt = new Set(privateHosts.map(host => host.toLowerCase()))
   return (hostname, port) => {

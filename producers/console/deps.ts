@@ -7,6 +7,7 @@ import type { Store } from '../../src/store/pool.ts'
 import type { SendAct } from './acts/send.ts'
 import type { Live } from './live/live.ts'
 import type { ConsoleMetrics } from './metrics.ts'
+import type { Provider } from './openid/provider.ts'
 import type { Site } from './site.ts'
 
 export interface ConsoleDeps {
@@ -24,6 +25,8 @@ export interface ConsoleDeps {
   sendAct: SendAct
   /** Pages read them; the only jobs that the console adds are acts. */
   queues: Queues
+  /** Undefined: people sign in with passkeys only. */
+  openid?: Provider | undefined
   /** Streams of pages that stay live. */
   live: Live
   clock: Clock

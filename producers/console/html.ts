@@ -16,12 +16,12 @@ export class Html {
   }
 }
 
-/** A path on this site, with its parts encoded. */
+/** A path on this site, with its parts encoded; or a whole URL of another one, from `outside`. */
 export class Path {
   readonly text: string
 
   constructor(key: typeof OWN, text: string) {
-    if (key !== OWN) throw new TypeError('a path is made by path`…` only')
+    if (key !== OWN) throw new TypeError('a path is made by path`…` or `outside` only')
     this.text = text
   }
 }
@@ -58,6 +58,12 @@ export function path(parts: TemplateStringsArray, ...values: readonly (string | 
     return encodeURIComponent(value)
   })
   return new Path(OWN, parts.map((part, at) => part + (encoded[at] ?? '')).join(''))
+}
+
+/** A URL of another site. No text that a sender chose belongs into its host. */
+export function outside(url: URL): Path {
+  if (!/^https?:$/.test(url.protocol)) throw new TypeError('a link to another site is http or https')
+  return new Path(OWN, url.href)
 }
 
 function written(value: Value, place: Place): string {

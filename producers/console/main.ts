@@ -12,6 +12,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as challenges from '../../src/store/console/challenges.ts'
+import * as openIdFlows from '../../src/store/console/openid-flows.ts'
 import * as pendingActs from '../../src/store/console/pending-acts.ts'
 import * as sessions from '../../src/store/console/sessions.ts'
 import * as signingIn from '../../src/store/console/signing-in.ts'
@@ -23,6 +24,7 @@ import { openSender } from './acts/send.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { openLive } from './live/live.ts'
 import { openConsoleMetrics } from './metrics.ts'
+import type { Provider } from './openid/provider.ts'
 import { ROUTES } from './routes.ts'
 import { openServer } from './server/server.ts'
 import type { ConsoleSettings } from './settings.ts'
@@ -42,6 +44,8 @@ export interface Opened {
   /** The key of the system client `console`. */
   signingKey: SigningKey
   tls: Tls | undefined
+  /** Undefined: sign-in by OpenID isn't set up. */
+  openid?: Provider | undefined
 }
 
 export interface Console {
@@ -79,6 +83,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     store,
     sendAct: sender.send,
     queues,
+    openid: opened.openid,
     live,
     clock,
     metrics: openConsoleMetrics(registry),
@@ -89,9 +94,12 @@ export async function openConsole(opened: Opened): Promise<Console> {
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('console', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
   log.info({ opsPort: ops.port }, 'showing metrics')
+  const issuer = opened.openid?.issuer ?? null
+  // Where OpenID was turned off, or is of another provider now, the sessions of the former one are over.
+  await sessions.revokeOfOthers(store, issuer)
   lifetime.onClose(
     'sweep',
-    every(SWEEP_MS, () => sweep(store), { log }),
+    every(SWEEP_MS, () => sweep(store, issuer), { log }),
   )
   // A certificate that is set for the gateway isn't used under an origin without https.
   const app = await openServer(deps, ROUTES, site.isSecure ? tls : undefined)
@@ -105,8 +113,10 @@ export async function openConsole(opened: Opened): Promise<Console> {
 }
 
 /** Removes what is over. */
-async function sweep(store: Store): Promise<void> {
+async function sweep(store: Store, issuer: string | null): Promise<void> {
+  await sessions.revokeOfOthers(store, issuer)
   await sessions.removeOver(store)
   await challenges.removeOver(store)
+  await openIdFlows.removeOver(store)
   await pendingActs.removeOver(store)
 }

@@ -14,6 +14,9 @@ import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
 import { nowRoutes } from './now/now.ts'
+import { connectRoutes } from './openid/connect.ts'
+import { disconnectRoutes } from './openid/disconnect.ts'
+import { openIdRoutes } from './openid/sign-in.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
@@ -26,6 +29,9 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   welcomeRoutes,
   sessionRoutes,
   passkeyRoutes,
+  openIdRoutes,
+  connectRoutes,
+  disconnectRoutes,
   nowRoutes,
   listRoutes,
   batchRoutes,

@@ -1,6 +1,7 @@
 // The console's own settings. cli/process/console.ts reads them; the other settings of its process are in src/config.ts.
 import { z } from 'zod'
 import { readSettings } from '../../src/config.ts'
+import { OPENID_ENVIRONMENT, type OpenIdSettings, openIdSettingsOf } from './openid/settings.ts'
 
 const Environment = z.object({
   TOKENMILL_CONSOLE_PORT: z.coerce.number().int().min(0).max(65535).default(8090),
@@ -13,6 +14,7 @@ const Environment = z.object({
     .string()
     .regex(/^[A-Za-z0-9](?:[A-Za-z0-9 _-]{0,14}[A-Za-z0-9])?$/, 'must be a word of at most 16 letters and digits')
     .optional(),
+  ...OPENID_ENVIRONMENT,
 })
 
 export interface ConsoleSettings {
@@ -23,6 +25,8 @@ export interface ConsoleSettings {
   databaseUrl: string | undefined
   /** The word in the bar of every page, for example `PRODUCTION`. Unset: none, or `LOCAL` on the embedded engine. */
   environment?: string | undefined
+  /** Unset: people sign in with passkeys only. */
+  openid?: OpenIdSettings | undefined
 }
 
 /** Throws `ConfigError` that names the first bad setting. */
@@ -33,5 +37,6 @@ export function readConsoleSettings(env: NodeJS.ProcessEnv): ConsoleSettings {
     origin: e.TOKENMILL_CONSOLE_ORIGIN,
     databaseUrl: e.TOKENMILL_CONSOLE_DATABASE_URL,
     environment: e.TOKENMILL_ENVIRONMENT?.toUpperCase(),
+    openid: openIdSettingsOf(e),
   }
 }

@@ -3,12 +3,15 @@ import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html } from '../html.ts'
 import { framed } from '../server/page.ts'
+import { noPasskey } from './no-passkey.ts'
 import type { ActSubject, ShownAct } from './subject.ts'
 
 export const REASON_MAX = 500
 
 interface Filled {
   session: LiveSession
+  /** Whether the person can touch a passkey, or needs none. */
+  canAct: boolean
   /** Why the form was not taken. */
   wrong?: string
   /** What the person wrote before. */
@@ -19,7 +22,7 @@ export function actPage(
   deps: Pick<ConsoleDeps, 'name' | 'isEmbedded'>,
   { noun, at }: Pick<ActSubject, 'noun' | 'at'>,
   act: ShownAct,
-  { session, wrong, reason = '' }: Filled,
+  { session, canAct, wrong, reason = '' }: Filled,
 ): Html {
   const { words, back, shown, effect, instead, command } = act
   const title = `${words.verb} ${noun}`
@@ -27,9 +30,9 @@ export function actPage(
 <h1>${title}</h1>
 ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert">${wrong}</p>`}
 ${shown}
-${effect === undefined ? html`<p class="effect">${instead}</p>` : html`<p class="effect">${sentence(effect)}</p>${actForm(act, session, reason)}`}
+${effect === undefined ? html`<p class="effect">${instead}</p>` : html`<p class="effect">${sentence(effect)}</p>${canAct ? actForm(act, session, reason) : noPasskey(session)}`}
 <p class="same">The same on the command line: ${command}</p>`
-  const usesPasskey = !session.isLocal && effect !== undefined
+  const usesPasskey = !session.isLocal && canAct && effect !== undefined
   return framed(deps, { title, session, at, usesPasskey, content })
 }
 

@@ -15,6 +15,7 @@ import { missingPage, refusedPage, sendPage } from '../server/page.ts'
 import { readProof } from '../session/proof.ts'
 import { TOUCH_MS } from '../session/sign-in.ts'
 import { actPage, REASON_MAX } from './act-page.ts'
+import { canAct, NO_PASSKEY } from './no-passkey.ts'
 import { beginAct, type Intended, type Unproved } from './request.ts'
 import { settleAct } from './settle.ts'
 import { type ActSubject, type ActWords, type Asked, type Asking, mayDo } from './subject.ts'
@@ -36,13 +37,14 @@ export function actRoutes(subject: ActSubject): ConsoleRoutes {
       const act = await subject.show({ deps, session, asked: askedOf(request, request.query) })
       if (!act) return sendPage(reply, 404, missingPage(deps, session))
       if (!mayDo(act.words, session)) return sendPage(reply, 403, refusedPage(deps, deniedTo(subject, act), session))
-      return sendPage(reply, 200, actPage(deps, subject, act, { session }))
+      return sendPage(reply, 200, actPage(deps, subject, act, { session, canAct: await canAct(deps, session) }))
     })
 
     app.post(`${route}/begin`, async (request, reply) => {
       const session = sessionOf(request)
       const intended = await intend(subject, { deps, session, asked: askedOf(request, request.body) })
       if ('status' in intended) return reply.code(intended.status).send({ text: intended.text })
+      if (!(await canAct(deps, session))) return reply.code(403).send({ text: NO_PASSKEY })
       const begun = await begin(intended, session)
       const known = await signingIn.listKeysOf(store, session.personId)
       const challenge = challengeOf(begun, deps.installationId).toString('base64url')
@@ -58,7 +60,8 @@ export function actRoutes(subject: ActSubject): ConsoleRoutes {
       const again = async (status: number, text: string) => {
         const act = await subject.show(asking)
         if (!act) return sendPage(reply, 404, missingPage(deps, session))
-        return sendPage(reply, status, actPage(deps, subject, act, { session, wrong: text, reason: form?.reason }))
+        const filled = { session, canAct: await canAct(deps, session), wrong: text, reason: form?.reason }
+        return sendPage(reply, status, actPage(deps, subject, act, filled))
       }
       if (proof === undefined && !session.isLocal) return again(403, 'This needs your passkey, and so scripts.')
       if (proof === undefined) {

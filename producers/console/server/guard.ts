@@ -72,7 +72,8 @@ function isOwn({ headers }: FastifyRequest, origin: string): boolean {
   return headers.origin === origin && headers['sec-fetch-site'] === 'same-origin'
 }
 
-async function liveSession(request: FastifyRequest, deps: ConsoleDeps): Promise<sessions.LiveSession | null> {
+/** The session of the request's cookie; null if there is none, or it is over. */
+export async function liveSession(request: FastifyRequest, deps: ConsoleDeps): Promise<sessions.LiveSession | null> {
   const sessionHash = readCookie(request.headers.cookie, deps.site())
   const live = sessionHash && (await sessions.find(deps.store, sessionHash))
   // A store that was embedded may be moved to a server: the link's sessions end with that.

@@ -16,6 +16,8 @@ export interface Page {
   usesPasskey?: boolean
   /** The page asks for itself again after two seconds. */
   isWaiting?: boolean
+  /** Another site, to which the browser goes on at once. */
+  goesTo?: URL
   content: Html
 }
 
@@ -36,7 +38,7 @@ const AGAIN = html`<meta http-equiv="refresh" content="2">`
 type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
 
 export function framed({ name, environment }: Framed, page: Page): Html {
-  const { title, session, at, usesPasskey = false, isWaiting = false, content } = page
+  const { title, session, at, usesPasskey = false, isWaiting = false, goesTo, content } = page
   const entry = ({ at: own, to, text }: (typeof RAIL)[number]) =>
     own === at
       ? html`<li><a href="${to}" aria-current="page">${text}</a></li>`
@@ -50,7 +52,7 @@ export function framed({ name, environment }: Framed, page: Page): Html {
 <title>${title} · tokenmill</title>
 <link rel="icon" href="/icon.svg">
 ${STYLES}
-${when(isWaiting, AGAIN)}
+${when(isWaiting, AGAIN)}${goesTo === undefined ? undefined : html`<meta http-equiv="refresh" content="0; url=${goesTo.href}">`}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>

@@ -8,11 +8,16 @@ export async function beginSession(
   { store, site }: Pick<ConsoleDeps, 'store' | 'site'>,
   request: FastifyRequest,
   reply: FastifyReply,
-  { personId, credentialId, isLocal }: Pick<sessions.NewSession, 'personId' | 'credentialId' | 'isLocal'>,
+  {
+    personId,
+    credentialId,
+    identityId,
+    isLocal,
+  }: Pick<sessions.NewSession, 'personId' | 'credentialId' | 'identityId' | 'isLocal'>,
 ): Promise<void> {
   const former = readCookie(request.headers.cookie, site())
   if (former) await sessions.revoke(store, former)
   const { value, hash } = makeCookie()
-  await sessions.insert(store, { sessionHash: hash, personId, credentialId, address: request.ip, isLocal })
+  await sessions.insert(store, { sessionHash: hash, personId, credentialId, identityId, address: request.ip, isLocal })
   reply.header('set-cookie', setCookie(value, site()))
 }

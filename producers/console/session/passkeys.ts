@@ -7,7 +7,8 @@ import { Assertion, NewPasskeyParameters } from '../../../src/job/system/act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
-import { challengeOf, creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
+import { creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
+import { noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
 import { verdictAt } from '../acts/verdict.ts'
@@ -15,11 +16,12 @@ import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { identitiesSection } from '../openid/section.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { creationOf } from './creation.ts'
 import { readProof } from './proof.ts'
-import { TOUCH_MS } from './sign-in.ts'
+import { touchOf } from './touch.ts'
 
 const Form = z.object({ nonce: z.string().max(64), proof: z.string().max(16_000) })
 const Made = z.object({ nonce: z.string().max(64), made: NewPasskeyParameters })
@@ -108,19 +110,14 @@ async function settle(deps: ConsoleDeps, session: sessions.LiveSession, body: un
   if (!pending || !proof) return undefined
   const verdict = await settleAct(deps, pending.request as Unproved, proof)
   if (pending.request['act'] === 'passkey.remove') {
-    // Sessions of the passkey that is gone are over by themselves, so this one goes on with the passkey that was touched.
-    if (verdict?.done === true) await sessions.bind(deps.store, session.sessionHash, proof.credential_id)
+    // Sessions of the passkey that is gone are over by themselves, so this one goes on with the passkey that was touched. A session
+    // that began by OpenID doesn't need it.
+    if (verdict?.done === true && session.identityId === null)
+      await sessions.bind(deps.store, session.sessionHash, proof.credential_id)
     // Those of an earlier release have no passkey.
     if (verdict?.done !== false) await sessions.revokeOthersOf(deps.store, session.personId, session.sessionHash)
   }
   return pending.nonce
-}
-
-/** What the browser needs for the touch of one of `known`. The challenge is the act that a worker will check. */
-function touchOf(deps: ConsoleDeps, request: Unproved, known: readonly string[]): object {
-  const challenge = challengeOf(request, deps.installationId).toString('base64url')
-  const asked = { challenge, rpId: deps.site().rpId, userVerification: 'required', timeout: TOUCH_MS }
-  return { ...asked, allowCredentials: known }
 }
 
 interface Own {
@@ -145,7 +142,7 @@ function handleOf(credentialId: string): string {
 }
 
 type Session = sessions.LiveSession
-type Shown = Pick<ConsoleDeps, 'name' | 'environment' | 'store'>
+type Shown = Pick<ConsoleDeps, 'name' | 'environment' | 'store' | 'openid'>
 
 async function listPage(deps: Shown, session: Session): Promise<Html> {
   const own = await signingIn.listOwnKeys(deps.store, session.personId)
@@ -157,7 +154,12 @@ async function listPage(deps: Shown, session: Session): Promise<Html> {
 <p class="same">With a second passkey, on another device, you are not locked out when you lose one. If you lose all, an administrator gives you a new link: ${command('tokenmill', 'person', 'link', session.name)}</p>`
   const content = html`<p class="up"><a href="/sessions">Your sessions</a></p>
 <h1>Your passkeys</h1>
-${session.isLocal ? html`<p class="empty">${LOCAL}</p>` : table}`
+${
+  session.isLocal
+    ? html`<p class="empty">${LOCAL}</p>`
+    : html`${own.length === 0 ? noPasskey(session) : table}
+${await identitiesSection(deps, session)}`
+}`
   return framed(deps, { title: 'Your passkeys', session, at: 'sessions', content })
 }
 

@@ -20,8 +20,8 @@ export function sessionRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const content = html`<h1>Your sessions</h1>
 <p><a href="/passkeys">Your passkeys</a></p>
 <p>A session ends after 15 minutes without a request, and after 8 hours in any case.</p>
-<table class="sessions"><thead><tr><th scope="col">From</th><th scope="col">Signed in (UTC)</th><th scope="col">Last request (UTC)</th><th scope="col">End</th></tr></thead>
-<tbody>${listed.map(one => sessionRow(one, one.sessionHash.equals(session.sessionHash)))}</tbody></table>
+<table class="sessions"><thead><tr><th scope="col">From</th><th scope="col">By</th><th scope="col">Signed in (UTC)</th><th scope="col">Last request (UTC)</th><th scope="col">End</th></tr></thead>
+<tbody>${listed.map(one => sessionRow(one, { isThis: one.sessionHash.equals(session.sessionHash), openid: deps.openid }))}</tbody></table>
 <form class="everywhere" method="post" action="/sessions/end-all"><button type="submit">Sign out everywhere</button></form>`
     return sendPage(reply, 200, framed(deps, { title: 'Your sessions', session, at: 'sessions', content }))
   })
@@ -44,7 +44,11 @@ export function sessionRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-function sessionRow({ sessionHash, address, createdAt, seenAt }: sessions.ListedSession, isThis: boolean): Html {
+function sessionRow(
+  { sessionHash, address, began, createdAt, seenAt }: sessions.ListedSession,
+  { isThis, openid }: { isThis: boolean } & Pick<ConsoleDeps, 'openid'>,
+): Html {
+  const by = { passkey: 'passkey', openid: openid?.name ?? 'OpenID', link: 'link of start' }
   const end = html`<form method="post" action="/sessions/end"><input type="hidden" name="session" value="${sessionHash.toString('hex')}"><button type="submit">End</button></form>`
-  return html`<tr><td>${address}${isThis ? html` <span class="muted">(this one)</span>` : undefined}</td><td>${moment(createdAt)}</td><td>${moment(seenAt)}</td><td>${isThis ? undefined : end}</td></tr>`
+  return html`<tr><td>${address}${isThis ? html` <span class="muted">(this one)</span>` : undefined}</td><td>${began === null ? undefined : by[began]}</td><td>${moment(createdAt)}</td><td>${moment(seenAt)}</td><td>${isThis ? undefined : end}</td></tr>`
 }

@@ -1,4 +1,4 @@
-// The way in: a passkey, and nothing else. Every failure has one answer, which doesn't say what was wrong.
+// The way in: a passkey, or where it is set up an account at an OpenID provider (openid/sign-in.ts). Every failure has one answer, which doesn't say what was wrong.
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { Assertion } from '../../../src/job/system/act.ts'
@@ -8,7 +8,9 @@ import { verifyAssertion } from '../../../src/vault/passkey/assertion.ts'
 import type { ConsoleApp } from '../app.ts'
 import { OPEN } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
+import type { Provider } from '../openid/provider.ts'
 import { destinationOf } from '../server/guard.ts'
 import { framed, sendPage, when } from '../server/page.ts'
 import { openAttempts } from './attempts.ts'
@@ -78,7 +80,7 @@ async function keyOf(
 }
 
 function signInPage(
-  deps: Pick<ConsoleDeps, 'name' | 'environment' | 'isEmbedded'>,
+  deps: Pick<ConsoleDeps, 'name' | 'environment' | 'isEmbedded' | 'openid'>,
   to: string,
   { wrong, notice }: { wrong?: string; notice?: string | undefined },
 ): Html {
@@ -92,8 +94,19 @@ ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert"
 <button class="main" type="submit" disabled="">Sign in with a passkey</button>
 <p data-status="" role="status"></p>
 </form>
-<noscript><p>Signing in needs scripts: a browser gives a passkey to a script only.</p></noscript>
+<noscript><p>Signing in with a passkey needs scripts: a browser gives a passkey to a script only.</p></noscript>
+${deps.openid && openIdForm(deps.openid, to)}
 <p class="same">No passkey yet? An administrator invites you with <code>tokenmill person invite</code>, and gives you a link.</p>
 ${when(deps.isEmbedded, html`<p class="same">This installation runs on the embedded engine: the link that <code>tokenmill start</code> prints signs you in.</p>`)}`
   return framed(deps, { title: 'Sign in', session: null, usesPasskey: true, content })
+}
+
+function openIdForm(provider: Provider, to: string): Html {
+  const since = provider.awaySince()
+  const { name } = provider
+  return html`<form class="act other-way" method="post" action="/openid/begin">
+<input type="hidden" name="to" value="${to}">
+<button type="submit">Sign in with ${name}</button>
+<p class="same">${since === undefined ? html`If your account at ${name} is connected with you here. Acts still ask for your passkey.` : html`${name} has not answered since ${moment(since)} UTC. Your passkey signs you in all the same.`}</p>
+</form>`
 }

@@ -1,0 +1,72 @@
+// Disconnects an account from the person, by the touch of a passkey. Sessions that the account began are over then; this one goes on
+// with the passkey that was touched.
+import * as ownIdentities from '../../../src/store/console/own-identities.ts'
+import * as sessions from '../../../src/store/console/sessions.ts'
+import type { ConsoleApp } from '../app.ts'
+import type { ConsoleDeps } from '../deps.ts'
+import { command, moment } from '../figures.ts'
+import { type Html, html, path } from '../html.ts'
+import { sessionOf } from '../server/guard.ts'
+import { missingPage, sendPage } from '../server/page.ts'
+import { accountFacts, beginIdentityAct, identityPage, LATE, sendIdentityAct } from './identity-act.ts'
+
+type Named = { Params: { identity: string } }
+
+export function disconnectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  const { store } = deps
+
+  app.get<Named>('/identities/:identity/disconnect', async (request, reply) => {
+    const session = sessionOf(request)
+    const own = await findOwn(deps, session, request.params.identity)
+    if (!own) return sendPage(reply, 404, missingPage(deps, session))
+    return sendPage(reply, 200, await disconnectPage(deps, session, own))
+  })
+
+  app.post<Named>('/identities/:identity/disconnect/begin', async (request, reply) => {
+    const session = sessionOf(request)
+    const own = await findOwn(deps, session, request.params.identity)
+    if (!own) return reply.code(404).send({ text: 'You are not connected with this account.' })
+    return beginIdentityAct(deps, session, { act: 'identity.disconnect', account: own })
+  })
+
+  app.post<Named>('/identities/:identity/disconnect', async (request, reply) => {
+    const session = sessionOf(request)
+    const { identity } = request.params
+    const sent = await sendIdentityAct(deps, session, request.body)
+    if (sent) {
+      if (sent.isDone && session.identityId === identity)
+        await sessions.bind(store, session.sessionHash, sent.credentialId)
+      return reply.redirect(path`/acts/${sent.nonce}`.text, 303)
+    }
+    const own = await findOwn(deps, session, identity)
+    if (!own) return sendPage(reply, 404, missingPage(deps, session))
+    return sendPage(reply, 403, await disconnectPage(deps, session, own, LATE))
+  })
+}
+
+async function findOwn(
+  { store }: Pick<ConsoleDeps, 'store'>,
+  { personId }: Pick<sessions.LiveSession, 'personId'>,
+  identity: string,
+): Promise<ownIdentities.OwnIdentity | undefined> {
+  return (await ownIdentities.listOwnIdentities(store, personId)).find(({ identityId }) => identityId === identity)
+}
+
+function disconnectPage(
+  deps: ConsoleDeps,
+  session: sessions.LiveSession,
+  own: ownIdentities.OwnIdentity,
+  wrong?: string,
+): Promise<Html> {
+  const { issuer, subject, createdAt, identityId } = own
+  const words = ['tokenmill', 'person', 'disconnect', session.name, '--issuer', issuer, '--subject', subject]
+  return identityPage(deps, session, {
+    title: 'Disconnect an account',
+    facts: html`${accountFacts(own)}<div><dt>Connected</dt><dd>${moment(createdAt)} UTC</dd></div>`,
+    effect:
+      'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch.',
+    form: { to: path`/identities/${identityId}/disconnect`, button: 'Disconnect this account', isFinal: true },
+    same: html`The same on the command line: ${command(...words)}`,
+    wrong,
+  })
+}
