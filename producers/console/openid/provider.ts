@@ -47,7 +47,7 @@ export interface ProviderDeps {
 /** What the provider says of itself is read again after this time. */
 const KEPT_MS = 10 * 60_000
 /** After a failure it isn't asked for this time. */
-const REST_MS = 3_000
+const REST_MS = 1_000
 /** How far its clock may be from ours, in seconds. */
 const SKEW_S = 60
 /** The errors of RFC 6749 and OpenID Connect that may stand in a log; any other text is the provider's own. */

@@ -12,8 +12,12 @@ export interface Account {
   email: string
 }
 
-/** Changes the claims of an ID token; `header` is that of the JWS. */
-export type Tamper = (token: { claims: Record<string, unknown>; header: Record<string, unknown> }) => void
+/** Changes the claims of an ID token; `header` is that of the JWS. `isForged`: signed by a key that isn't the provider's. */
+export type Tamper = (token: {
+  claims: Record<string, unknown>
+  header: Record<string, unknown>
+  isForged: boolean
+}) => void
 
 export interface TestProvider {
   issuer: string
@@ -113,8 +117,10 @@ function changeToken(response: ServerResponse, tamper: Tamper, key: KeyObject): 
     const [header = {}, claims = {}] = said.id_token
       .split('.', 2)
       .map(part => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>)
-    tamper({ header, claims })
-    const changed = JSON.stringify({ ...said, id_token: signed(header, claims, key) })
+    const token = { header, claims, isForged: false }
+    tamper(token)
+    const by = token.isForged ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey : key
+    const changed = JSON.stringify({ ...said, id_token: signed(header, claims, by) })
     response.setHeader('content-length', Buffer.byteLength(changed))
     return end(changed)
   }) as typeof response.end

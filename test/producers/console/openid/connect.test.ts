@@ -1,0 +1,157 @@
+// A person connects an account in a session: the way there and back, and what of it another session or person meets.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeCookie } from '../../../../producers/console/session/cookie.ts'
+import * as sessions from '../../../../src/store/console/sessions.ts'
+import type { Person } from '../bundle.ts'
+import { type OpenIdBundle, openOpenIdBundle, type Visitor } from './bundle.ts'
+
+const HOSTILE = `<img/src=x/onerror="alert(1)">`
+
+let bundle: OpenIdBundle
+let ada: Person
+let olga: Person
+beforeAll(async () => {
+  bundle = await openOpenIdBundle()
+  bundle.provider.open(`${bundle.origin}/openid/callback`)
+  ada = await bundle.addPerson('ada', { roles: ['VIEWER'] })
+  olga = await bundle.addPerson('olga')
+})
+afterAll(() => bundle?.close())
+
+const is = (subject: string) => {
+  bundle.provider.account = { subject, email: '' }
+}
+const give = ({ personId }: Person, credentialId: string = randomUUID(), rpId = 'localhost') =>
+  bundle.rows(
+    `insert into tokenmill.person_credential (credential_id, person_id, public_jwk, alg, rp_id, sign_count)
+values ($1, $2, '{}', 'ES256', $3, 0)`,
+    [credentialId, personId, rpId],
+  )
+const at = ({ cookie }: Person): Visitor => {
+  const visitor = bundle.openVisitor()
+  const [name = '', value = ''] = cookie.split('=')
+  visitor.cookies.set(name, value)
+  return visitor
+}
+const begin = ({ cookie }: Pick<Person, 'cookie'>, path: string) =>
+  bundle.call('POST', `${path}/begin`, { cookie, json: {} })
+
+it('finds an account, shows it, and asks for a touch of the person’s passkey that covers it', async () => {
+  is(HOSTILE)
+  await give(ada, 'ada-1')
+  const visitor = at(ada)
+  expect((await visitor.get('/identities/connect')).status).toBe(404)
+  const { callback } = await visitor.leave({ path: '/identities/find' })
+  const page = await visitor.get(callback)
+  expect(page).toMatchObject({ status: 200, url: `${bundle.origin}/identities/connect` })
+  expect(page.text).toContain('Connect this account')
+  expect(page.text).toContain(bundle.provider.issuer)
+  expect(page.text).toContain('&#60;img/src')
+  expect(page.text).not.toContain('<img')
+  const begun = JSON.parse((await begin(ada, '/identities/connect')).text)
+  expect(begun.get).toMatchObject({ allowCredentials: ['ada-1'], rpId: 'localhost' })
+  const [pending] = await bundle.rows<{ request: object }>(
+    'select request from tokenmill.pending_act where nonce = $1',
+    [begun.nonce],
+  )
+  expect(pending?.request).toMatchObject({
+    ...{ act: 'identity.connect', subject: ada.personId, person_id: ada.personId, seen: null },
+    parameters: { issuer: bundle.provider.issuer, subject: HOSTILE },
+  })
+  // Without a touch nothing is sent, and nothing is connected by the way there and back.
+  const form = { nonce: begun.nonce, proof: '' }
+  expect((await bundle.call('POST', '/identities/connect', { cookie: ada.cookie, form })).status).toBe(403)
+  expect(await bundle.rows('select from tokenmill.person_identity')).toEqual([])
+})
+
+it('is one session’s: no other meets what it found', async () => {
+  is('found-by-ada')
+  const visitor = at(ada)
+  const { callback } = await visitor.leave({ path: '/identities/find' })
+  // The same browser, in which somebody else has signed in meanwhile.
+  const [name = '', value = ''] = olga.cookie.split('=')
+  visitor.cookies.set(name, value)
+  expect((await visitor.get(callback)).status).toBe(403)
+  expect((await at(olga).get('/identities/connect')).status).toBe(404)
+  expect((await begin(olga, '/identities/connect')).status).toBe(403)
+  const signedOut = at(ada)
+  const second = await signedOut.leave({ path: '/identities/find' })
+  signedOut.cookies.delete(name)
+  expect((await signedOut.get(second.callback)).status).toBe(403)
+  // A sign-in that ends in such a flow would be another one than the person began.
+  expect(signedOut.cookies.has(name)).toBe(false)
+})
+
+it('offers no account of another person, and no identity of another person for an end', async () => {
+  is('olga-there')
+  const identity = await bundle.bind(olga, 'olga-there')
+  const visitor = at(ada)
+  const taken = await visitor.get((await visitor.leave({ path: '/identities/find' })).callback)
+  expect(taken.text).toContain('connected with another person')
+  expect(taken.text).not.toContain('Connect this account')
+  const own = await at(olga).get('/passkeys')
+  expect(own.text).toContain('olga-there')
+  expect((await at(ada).get('/passkeys')).text).not.toContain('olga-there')
+  for (const step of ['', '/begin'])
+    for (const method of ['GET', 'POST'] as const) {
+      const ask = async (id: string) => {
+        const json = method === 'POST' ? { json: {} } : {}
+        const path = `/identities/${id}/disconnect${step}`
+        const { status, text } = await bundle.call(method, path, { cookie: ada.cookie, ...json })
+        return { status, text }
+      }
+      const missing = await ask(randomUUID())
+      expect(missing.status).toBe(404)
+      expect(await ask(identity)).toEqual(missing)
+    }
+})
+
+it('leaves a person without a passkey looking, and says how to get one', async () => {
+  const eva = await bundle.addPerson('eva')
+  await bundle.bind(eva, 'eva-there')
+  await give(eva, 'eva-elsewhere', 'other.example.com')
+  const no = await bundle.addBatch({ batchId: 'seen-by-eva' })
+  is('eva-there')
+  const visitor = bundle.openVisitor()
+  await visitor.signIn()
+  for (const path of [`/batches/${no}/cancel`, '/passkeys'])
+    expect((await visitor.get(path)).text, path).toContain(
+      path === '/passkeys' ? 'other.example.com' : 'person link eva',
+    )
+  const cookie = `tokenmill-console=${visitor.cookies.get('tokenmill-console')}`
+  const json = { seen: 'RUNNING', reason: '' }
+  const begun = await bundle.call('POST', `/batches/${no}/cancel/begin`, { cookie, json })
+  expect([begun.status, begun.text]).toEqual([403, expect.stringContaining('no passkey')])
+  // A passkey for this console, and the same session acts.
+  await give(eva)
+  expect((await bundle.call('POST', `/batches/${no}/cancel/begin`, { cookie, json })).status).toBe(200)
+  expect((await visitor.get(`/batches/${no}/cancel`)).text).not.toContain('person link')
+})
+
+it('ends the sessions of a provider that is another one now, or none, and no others', async () => {
+  const { store } = bundle.installation.vault
+  const mona = await bundle.addPerson('mona')
+  const open = async (issuer: string) => {
+    const identityId = await bundle.bind(mona, randomUUID(), issuer)
+    const { value, hash } = makeCookie()
+    const { personId } = mona
+    const of = { sessionHash: hash, personId, credentialId: null, identityId, address: '127.0.0.1', isLocal: false }
+    await sessions.insert(store, of)
+    return { ...mona, cookie: `tokenmill-console=${value}`, sessionHash: hash }
+  }
+  const [here, there] = [await open('https://here.example'), await open('https://there.example')]
+  const live = async () =>
+    (
+      await sessions.listLive(
+        store,
+        [mona, here, there].map(({ sessionHash }) => sessionHash),
+      )
+    ).length
+  expect(await live()).toBe(3)
+  await sessions.revokeOfOthers(store, 'https://here.example')
+  expect(await live()).toBe(2)
+  await sessions.revokeOfOthers(store, null)
+  expect(await live()).toBe(1)
+  expect((await at(mona).get('/sessions')).status).toBe(200)
+})
