@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/pool.ts'
 import type { SendAct } from './acts/send.ts'
 import type { Live } from './live/live.ts'
 import type { ConsoleMetrics } from './metrics.ts'
-import type { Provider } from './openid/provider.ts'
+import type { OpenIdProvider } from './openid/provider.ts'
 import type { Site } from './site.ts'
 
 export interface ConsoleDeps {
@@ -26,7 +26,7 @@ export interface ConsoleDeps {
   /** Pages read them; the only jobs that the console adds are acts. */
   queues: Queues
   /** Undefined: people sign in with passkeys only. */
-  openid?: Provider | undefined
+  openid?: OpenIdProvider | undefined
   /** Streams of pages that stay live. */
   live: Live
   clock: Clock

@@ -24,7 +24,7 @@ import { openSender } from './acts/send.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { openLive } from './live/live.ts'
 import { openConsoleMetrics } from './metrics.ts'
-import type { Provider } from './openid/provider.ts'
+import type { OpenIdProvider } from './openid/provider.ts'
 import { ROUTES } from './routes.ts'
 import { openServer } from './server/server.ts'
 import type { ConsoleSettings } from './settings.ts'
@@ -45,7 +45,7 @@ export interface Opened {
   signingKey: SigningKey
   tls: Tls | undefined
   /** Undefined: sign-in by OpenID isn't set up. */
-  openid?: Provider | undefined
+  openid?: OpenIdProvider | undefined
 }
 
 export interface Console {

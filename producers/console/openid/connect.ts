@@ -13,7 +13,7 @@ import { openAttempts } from '../session/attempts.ts'
 import { TOO_MANY } from '../session/sign-in.ts'
 import { depart } from './depart.ts'
 import { accountFacts, beginIdentityAct, identityPage, LATE, sendIdentityAct } from './identity-act.ts'
-import type { Provider } from './provider.ts'
+import type { OpenIdProvider } from './provider.ts'
 
 const LOCAL = 'You came by the link of tokenmill start. Accounts are for people who were invited.'
 
@@ -55,7 +55,7 @@ export function connectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 async function connectPage(
   deps: ConsoleDeps,
   session: LiveSession,
-  { name, issuer }: Provider,
+  { name, issuer }: OpenIdProvider,
   wrong?: string,
 ): Promise<Html | undefined> {
   const { store } = deps

@@ -9,7 +9,7 @@ import { type Html, html, outside } from '../html.ts'
 import { framed, refusedPage, sendPage } from '../server/page.ts'
 import type { Site } from '../site.ts'
 import { markBrowser } from './browser.ts'
-import type { Provider } from './provider.ts'
+import type { OpenIdProvider } from './provider.ts'
 import { FAILURES } from './words.ts'
 
 export const CALLBACK = '/openid/callback'
@@ -19,7 +19,7 @@ export const redirectUriOf = ({ origin }: Pick<Site, 'origin'>) => `${origin}${C
 export const hashOfState = (state: string): Buffer => createHash('sha256').update(state).digest()
 
 export interface Departing {
-  provider: Provider
+  provider: OpenIdProvider
   /** The session that connects an account; null: a sign-in. */
   session: LiveSession | null
   /** The page to which a sign-in leads: one of this console. */
@@ -44,7 +44,7 @@ export async function depart(
   return sendPage(reply.header('set-cookie', header), 200, departurePage(deps, session, provider, to))
 }
 
-function departurePage(deps: ConsoleDeps, session: LiveSession | null, { name }: Provider, to: URL): Html {
+function departurePage(deps: ConsoleDeps, session: LiveSession | null, { name }: OpenIdProvider, to: URL): Html {
   const content = html`<h1>To ${name}</h1>
 <p role="status">Your browser goes on to <strong>${to.host}</strong> by itself.</p>
 <p><a class="button" href="${outside(to)}">Go on to ${name}</a></p>`

@@ -22,7 +22,7 @@ export interface Departure {
   verifier: string
 }
 
-export interface Provider {
+export interface OpenIdProvider {
   /** The word on the button. */
   name: string
   issuer: string
@@ -54,7 +54,7 @@ const SKEW_S = 60
 const KNOWN =
   /^(invalid_(request|client|grant|scope)|unauthorized_client|unsupported_(grant|response)_type|access_denied|server_error|temporarily_unavailable|(login|consent|interaction)_required|account_selection_required)$/
 
-export function openProvider(settings: OpenIdSettings, { secret, outbound, clock, log }: ProviderDeps): Provider {
+export function openProvider(settings: OpenIdSettings, { secret, outbound, clock, log }: ProviderDeps): OpenIdProvider {
   const { issuer, name } = settings
   let known: { configuration: client.Configuration; at: number } | undefined
   let away: { since: number; at: number } | undefined

@@ -13,7 +13,7 @@ import { beginSession } from '../session/begin-session.ts'
 import { TOO_MANY } from '../session/sign-in.ts'
 import { readBrowser, unmarkBrowser } from './browser.ts'
 import { CALLBACK, depart, hashOfState, redirectUriOf } from './depart.ts'
-import type { Provider } from './provider.ts'
+import type { OpenIdProvider } from './provider.ts'
 import { FAILURES, LOST, UNKNOWN } from './words.ts'
 
 const Form = z.object({ to: z.string().max(200).optional() })
@@ -49,7 +49,7 @@ export function openIdRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   async function signIn(
     request: FastifyRequest,
     reply: FastifyReply,
-    { provider, subject, to }: { provider: Provider; subject: string; to: string },
+    { provider, subject, to }: { provider: OpenIdProvider; subject: string; to: string },
   ): Promise<FastifyReply> {
     const identity = await ownIdentities.findIdentity(store, { issuer: provider.issuer, subject })
     if (!identity) return refused(request, reply, UNKNOWN(provider.name))

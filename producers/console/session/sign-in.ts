@@ -10,7 +10,7 @@ import { OPEN } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
-import type { Provider } from '../openid/provider.ts'
+import type { OpenIdProvider } from '../openid/provider.ts'
 import { destinationOf } from '../server/guard.ts'
 import { framed, sendPage, when } from '../server/page.ts'
 import { openAttempts } from './attempts.ts'
@@ -101,7 +101,7 @@ ${when(deps.isEmbedded, html`<p class="same">This installation runs on the embed
   return framed(deps, { title: 'Sign in', session: null, usesPasskey: true, content })
 }
 
-function openIdForm(provider: Provider, to: string): Html {
+function openIdForm(provider: OpenIdProvider, to: string): Html {
   const since = provider.awaySince()
   const { name } = provider
   return html`<form class="act other-way" method="post" action="/openid/begin">

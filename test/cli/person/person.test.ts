@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openVault, withSession } from '../../../cli/open/open.ts'
 import { grantPasskey, grantPerson } from '../../../src/acts/grants.ts'
+import { bindIdentity } from '../../../src/acts/identities.ts'
 import { areAllElsewhere } from '../../../src/store/console/signing-in.ts'
 import * as credentials from '../../../src/store/person/credentials.ts'
 import * as persons from '../../../src/store/person/persons.ts'
@@ -103,7 +104,7 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect([kept.status, kept.stderr]).toEqual([1, expect.stringMatching(/console\.example\.com.*--last/)])
     const gone = await bench.cli(['person', 'revoke', 'Ada', '--last', '--json'], { env })
     expect(gone.status, gone.stderr).toBe(0)
-    expect(gone.json()).toEqual({ person_id: personId, revoked: true, passkeys: 1 })
+    expect(gone.json()).toEqual({ person_id: personId, revoked: true, passkeys: 1, identities: 0 })
   })
 
   it('link gives a known person a new link with the same rights, and nobody else', async () => {
@@ -122,6 +123,44 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect((await bench.cli(['person', 'revoke', 'Lena'])).status).toBe(0)
     const gone = await bench.cli(['person', 'link', personId])
     expect([gone.status, gone.stderr]).toEqual([1, expect.stringContaining('was revoked')])
+  })
+
+  it('invite names an account at a provider, both parts of it, and disconnect ends one', async () => {
+    const [issuer, subject] = ['https://login.example.com/realms/main', 'a subject']
+    const invite = (...words: string[]) => bench.cli(['person', 'invite', 'Iris', '--roles', 'VIEWER', ...words])
+    expect((await invite('--issuer', issuer)).status).toBe(1)
+    expect((await invite('--subject', subject)).status).toBe(1)
+    expect((await invite('--issuer', 'login', '--subject', subject)).status).toBe(64)
+    expect((await invite('--issuer', `${issuer}?x=1`, '--subject', subject)).status).toBe(64)
+    expect((await invite('--issuer', issuer, '--subject', 'ä')).status).toBe(64)
+    const said = await invite('--issuer', issuer, '--subject', subject)
+    expect(said.status, said.stderr).toBe(0)
+    const [row] = await bench.rows(
+      `select issuer, subject, mac is not null as coded from tokenmill.invite where name = 'Iris' and used_at is null`,
+    )
+    expect(row).toEqual({ issuer, subject, coded: true })
+    const personId = await addAdmin('Iris', { roles: ['VIEWER'] })
+    await withSession({ ...process, env: bench.env }, async session => {
+      const { store, ring } = await openVault(session)
+      await bindIdentity(store, ring, { personId, issuer, subject })
+    })
+    const listed = async () =>
+      (await bench.cli(['person', 'list', '--json']))
+        .json<{ name: string; identities: object[] }[]>()
+        .find(({ name }) => name === 'Iris')?.identities
+    expect(await listed()).toEqual([{ issuer, subject, connected_at: expect.any(String) }])
+    const words = ['person', 'disconnect', 'Iris', '--issuer', issuer]
+    expect((await bench.cli(words)).status).toBe(64)
+    expect((await bench.cli([...words, '--subject', 'another'])).status).toBe(1)
+    const ended = await bench.cli([...words, '--subject', subject, '--json', '--reason', 'left'])
+    expect(ended.json()).toEqual({ person_id: personId, issuer, subject, disconnected: true })
+    expect(await listed()).toEqual([])
+    const told = await bench.rows<{ outcome: string; detail: object }>(
+      `select outcome, detail from tokenmill.audit where action = 'identity.disconnect' order by audit_id`,
+    )
+    expect(told.map(({ outcome }) => outcome)).toEqual(['refused', 'done'])
+    expect(told[1]).toMatchObject({ detail: { issuer, sub: subject, reason: 'left' } })
+    expect((await bench.cli(['person', 'revoke', 'Iris'])).stdout).toContain('1 passkeys and 0 identities')
   })
 
   it('rp-changed revokes the passkeys of the former domain, and prints links for the administrators', async () => {

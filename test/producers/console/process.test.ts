@@ -41,6 +41,11 @@ describe('tokenmill console', () => {
         /^tokenmill: TOKENMILL_CONSOLE_ORIGIN: must be an origin/,
       ],
       [{ TOKENMILL_DATA_DIR: '/nowhere' }, 78, /console\.jwk/],
+      [
+        { TOKENMILL_OIDC_ISSUER: 'https://login.example.com' },
+        78,
+        /^tokenmill: TOKENMILL_OIDC_CLIENT_ID: must be set, because TOKENMILL_OIDC_ISSUER is; .*\n$/,
+      ],
     ]
     await Promise.all(
       wrong.map(async ([env, code, line]) => {
