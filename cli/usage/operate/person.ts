@@ -1,14 +1,17 @@
 // Defines the arguments and options of `tokenmill person`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
-import { isPrintable } from '../../../src/job/envelope/text.ts'
-import { PERSON_ROLES, type PersonRole } from '../../../src/store/person/persons.ts'
-import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
+import {
+  isPersonName,
+  PERSON_ENTITIES_MAX,
+  PERSON_NAME_MAX,
+  PERSON_ROLES,
+  type PersonRole,
+} from '../../../src/job/system/people.ts'
 import { addCommand, collect, readUuid, withActor } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
 
-const NAME_LENGTH_MAX = 64
-
 const load = () => import('../../commands/person/person.ts')
+const loadRights = () => import('../../commands/person/rights.ts')
 
 export function person(family: Command, terminal: Terminal): void {
   const invite = addCommand(family, 'invite', 'prints a link, once, by which a person enrols a passkey for the console')
@@ -17,7 +20,7 @@ export function person(family: Command, terminal: Terminal): void {
     .option(
       '--entity <uuid>',
       'an entity whose batches the person sees; may be repeated (default: all)',
-      collect(readUuid),
+      collectEntities,
     )
   withActor(invite).action(async (name, options) => (await load()).invite(terminal, name, options))
   const link = addCommand(
@@ -26,6 +29,28 @@ export function person(family: Command, terminal: Terminal): void {
     'prints a new link, once, for a person who lost all passkeys: the new one replaces them',
   )
   withActor(link).action(async (word, options) => (await load()).link(terminal, word, options))
+  const change = addCommand(
+    family,
+    'change <person>',
+    'gives a person other roles or entities, from the next request on',
+  )
+    .option('--roles <a,b>', `all that the person may do: ${PERSON_ROLES.join(', ')} (default: as now)`, readRoles)
+    .option(
+      '--entity <uuid>',
+      'an entity of those that the person sees; may be repeated (default: as now)',
+      collectEntities,
+    )
+    .option('--all-entities', 'the person sees all entities')
+  withActor(change).action(async (word, options) => (await loadRights()).change(terminal, word, options))
+  addCommand(family, 'invites', 'lists the invites that can still be used').action(async options =>
+    (await loadRights()).invites(terminal, options),
+  )
+  const revokeInvite = addCommand(family, 'revoke-invite', 'ends an invite: its link works no more').argument(
+    '<invite>',
+    'its id, as `person invites` prints it',
+    readUuid,
+  )
+  withActor(revokeInvite).action(async (id, options) => (await loadRights()).revokeInvite(terminal, id, options))
   const rpChanged = addCommand(
     family,
     'rp-changed',
@@ -48,9 +73,15 @@ export function person(family: Command, terminal: Terminal): void {
 
 function readName(text: string): string {
   const name = text.trim()
-  if (name.length === 0 || name.length > NAME_LENGTH_MAX || !isPrintable(name) || holdsPossiblePan(name))
-    throw new InvalidArgumentError(`A name is 1 to ${NAME_LENGTH_MAX} printable characters, and no long number.`)
+  if (!isPersonName(name))
+    throw new InvalidArgumentError(`A name is 1 to ${PERSON_NAME_MAX} printable characters, and no long number.`)
   return name
+}
+
+function collectEntities(text: string, previous: string[] | undefined): string[] {
+  const entities = collect(readUuid)(text, previous)
+  if (entities.length > PERSON_ENTITIES_MAX) throw new InvalidArgumentError(`At most ${PERSON_ENTITIES_MAX}.`)
+  return entities
 }
 
 function readRoles(text: string): PersonRole[] {

@@ -3,11 +3,13 @@
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
+import { isPersonName, PEOPLE_ACTS, PEOPLE_PARAMETERS } from './people.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
+  ...PEOPLE_ACTS,
 ] as const
 export type ActName = (typeof ACTS)[number]
 
@@ -111,19 +113,23 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'list.exported': ExportParameters,
   'passkey.add': NewPasskeyParameters,
   'passkey.remove': PasskeyParameters,
+  ...PEOPLE_PARAMETERS,
 }
-/** Acts on what has no state that anybody saw: an invite, a list, or one's own passkeys. */
-const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported', 'passkey.add', 'passkey.remove'])
+/** Acts on what has no state that anybody saw: an invite, a list, one's own passkeys, or a person who isn't there yet. */
+const UNSEEN: ReadonlySet<ActName> = new Set([
+  ...(['person.enrol', 'list.exported', 'passkey.add', 'passkey.remove'] as const),
+  'person.invite',
+])
 
 const Fields = z.strictObject({
   act: z.enum(ACTS),
   /**
    * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys
-   * the id of the person, who is the one who acts; for `list.exported` see there.
+   * the id of the person, who is the one who acts; for `list.exported` see there, for people and invites people.ts.
    */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** What the person saw: `seenOf` of a batch, `digestOf` of copies in the failed set; null for what has no state. */
+  /** What the person saw: `seenOf` of a batch, digests of copies in the failed set, of a person or an invite; null: no state. */
   seen: z
     .string()
     .regex(/^([A-Z]{1,16}( \d{13})?|[A-Za-z0-9_-]{43})$/)
@@ -141,11 +147,12 @@ const Fields = z.strictObject({
   proof: z.union([Assertion, Enrolment]).nullable(),
 })
 
-export const Act = Fields.superRefine(({ act, parameters, seen, proof }, context) => {
+export const Act = Fields.superRefine(({ act, subject, parameters, seen, proof }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
   if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
   if (act === 'list.exported' && proof !== null) isWrong('proof')
+  if (act === 'person.invite' && !isPersonName(subject)) isWrong('subject')
 })
 export type Act = z.infer<typeof Act>
 
