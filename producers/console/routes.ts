@@ -14,6 +14,9 @@ import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
 import { nowRoutes } from './now/now.ts'
+import { peopleActRoutes } from './people/acts.ts'
+import { peopleRoutes } from './people/list.ts'
+import { personRoutes } from './people/person.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
@@ -35,6 +38,9 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   failedListRoutes,
   failedCopyRoutes,
   ...failedActRoutes,
+  peopleRoutes,
+  personRoutes,
+  ...peopleActRoutes,
   verdictRoutes,
   searchRoutes,
   jobRoutes,

@@ -125,11 +125,11 @@ const Fields = z.strictObject({
   act: z.enum(ACTS),
   /**
    * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys
-   * the id of the person, who is the one who acts; for `list.exported` see there, for people and invites people.ts.
+   * the id of the person, who is the one who acts; for `list.exported` see there.
    */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** What the person saw: `seenOf` of a batch, digests of copies in the failed set, of a person or an invite; null: no state. */
+  /** What the person saw: `seenOf` of a batch, `digestOf` of copies in the failed set; null for what has no state. */
   seen: z
     .string()
     .regex(/^([A-Z]{1,16}( \d{13})?|[A-Za-z0-9_-]{43})$/)
