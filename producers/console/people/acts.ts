@@ -21,7 +21,7 @@ import {
   writtenOf,
 } from './form.ts'
 import { inviteOf, personOf } from './found.ts'
-import { entityList, inviter, PEOPLE_ACTS, passkeys, personMark, personPath, plural, sees } from './words.ts'
+import { entityList, inviter, PEOPLE_ACTS, passkeys, personMark, personPath, plural, roleText, sees } from './words.ts'
 
 /** How many entities the form names. */
 const ENTITIES = 50
@@ -63,7 +63,7 @@ const INVITE: ActSubject = {
 ${rightsInputs(written(given), known)}
 ${keyInputs()}`,
       counted: 'this person',
-      effect: `Your browser makes a link, and shows it to you when a worker has written the invite. You hand it to this person, who makes a passkey with it and then is who you say here. ${WHILE} An open invite of the same name ends.`,
+      effect: `Your browser makes a link, and shows it to you when a worker has written the invite. You hand it to this person, who makes a passkey with it and then has these roles and entities. ${WHILE} An open invite of the same name ends.`,
       instead: '',
       seen: null,
       fields: {},
@@ -91,7 +91,7 @@ function described(person: Person): Html {
   const { name, roles, entities, isLocal } = person
   return html`<dl class="facts">
 <div><dt>Person</dt><dd>${name} ${personMark(person)}</dd></div>
-<div><dt>Roles</dt><dd>${roles.join(', ')}</dd></div>
+<div><dt>Roles</dt><dd>${roleText(roles)}</dd></div>
 <div><dt>Sees</dt><dd>${entityList(entities)}</dd></div>
 <div><dt>Passkeys</dt><dd>${isLocal ? 'none needed' : passkeys(person)}</dd></div>
 </dl>`
@@ -240,7 +240,7 @@ const REVOKE_INVITE: ActSubject = {
     const invite = await inviteOf(deps, session, asked.params['id'])
     if (!invite) return undefined
     const { inviteId, name, personId, roles, entities, usedAt, expiresAt } = invite
-    const rights = personId === null ? html`${roles.join(', ')}, ${sees(entities)}` : html`as the person has`
+    const rights = personId === null ? html`${roleText(roles)}, ${sees(entities)}` : html`as the person has`
     return {
       words: PEOPLE_ACTS.revokeInvite,
       to: path`/people/invites/${inviteId}/revoke`,

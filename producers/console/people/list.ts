@@ -11,7 +11,7 @@ import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { UUID } from './found.ts'
-import { inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, sees } from './words.ts'
+import { inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, roleText, sees } from './words.ts'
 
 const LISTED = 100
 
@@ -80,7 +80,7 @@ function liveRow(person: SeenPerson): Html {
   const { name, roles, entities, signedInAt, createdAt } = person
   return html`<tr>
 <td class="who"><a href="${personPath(person)}">${name}</a></td>
-<td class="roles">${roles.join(', ')}</td>
+<td class="roles">${roleText(roles)}</td>
 <td class="sees">${sees(entities)}</td>
 <td class="keys">${personMark(person) ?? passkeys(person)}</td>
 <td class="last">${known(signedInAt)}</td>
@@ -90,7 +90,7 @@ function liveRow(person: SeenPerson): Html {
 
 function inviteTable(invites: readonly SeenInvite[], mayRevoke: boolean): Html {
   return html`<table class="people invites">
-<thead><tr><th scope="col">Name</th><th scope="col">For</th><th scope="col">Roles</th><th scope="col">Sees</th><th scope="col">By</th><th scope="col">Until (UTC)</th>${when(mayRevoke, html`<th scope="col">End</th>`)}</tr></thead>
+<thead><tr><th scope="col">Name</th><th scope="col">Gets</th><th scope="col">Sees</th><th scope="col">By</th><th scope="col">Until (UTC)</th>${when(mayRevoke, html`<th scope="col">End</th>`)}</tr></thead>
 <tbody>${invites.map(invite => inviteRow(invite, mayRevoke))}</tbody>
 </table>`
 }
@@ -99,8 +99,7 @@ function inviteRow(invite: SeenInvite, mayRevoke: boolean): Html {
   const { inviteId, name, personId, roles, entities, expiresAt } = invite
   return html`<tr>
 <td class="who">${personId === null ? name : html`<a href="${personPath({ personId })}">${name}</a>`}</td>
-<td class="for">${personId === null ? 'a new person' : 'a new passkey'}</td>
-<td class="roles">${personId === null ? roles.join(', ') : html`<span class="muted">as now</span>`}</td>
+<td class="roles">${personId === null ? roleText(roles) : 'a new passkey'}</td>
 <td class="sees">${personId === null ? sees(entities) : html`<span class="muted">as now</span>`}</td>
 <td class="by">${inviter(invite)}</td>
 <td class="last">${moment(expiresAt)}</td>
@@ -112,7 +111,7 @@ async function revokedPage({ store, site }: Deps, session: LiveSession, after?: 
   const { rpId } = site()
   const listed = await seenPeople.listRevoked(sightOf(session.entities), store, { rpId, after, limit: LISTED + 1 })
   const shown = listed.slice(0, LISTED)
-  const table = html`<table class="people">
+  const table = html`<table class="people revoked">
 <thead><tr><th scope="col">Name</th><th scope="col">Roles</th><th scope="col">Saw</th><th scope="col">Since (UTC)</th><th scope="col">Revoked (UTC)</th></tr></thead>
 <tbody>${shown.map(revokedRow)}</tbody>
 </table>`
@@ -127,7 +126,7 @@ function revokedRow(person: SeenPerson): Html {
   const { name, roles, entities, createdAt, revokedAt } = person
   return html`<tr>
 <td class="who"><a href="${personPath(person)}">${name}</a></td>
-<td class="roles">${roles.join(', ')}</td>
+<td class="roles">${roleText(roles)}</td>
 <td class="sees">${sees(entities)}</td>
 <td class="since">${moment(createdAt)}</td>
 <td class="last">${known(revokedAt)}</td>

@@ -5,13 +5,13 @@ import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { chosen } from '../failed/words.ts'
+import { chosen, couldBeCard } from '../failed/words.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { personOf } from './found.ts'
-import { entityList, known, PEOPLE_ACTS, passkeys, personMark } from './words.ts'
+import { entityList, known, PEOPLE_ACTS, personMark, roleText } from './words.ts'
 
 const DEEDS = 20
 
@@ -50,7 +50,7 @@ ${when(!isOwn, html`<li><a class="button" href="${path`/people/${personId}/link`
 function facts(person: seenPeople.SeenPerson): Html {
   const { personId, roles, entities, isLocal, createdAt, revokedAt, sessions, seenAt, signedInAt } = person
   return html`<dl class="facts">
-<div><dt>Roles</dt><dd>${roles.join(', ')}</dd></div>
+<div><dt>Roles</dt><dd>${roleText(roles)}</dd></div>
 <div><dt>Sees</dt><dd>${entityList(entities)}</dd></div>
 <div><dt>Person</dt><dd>${id(personId)}</dd></div>
 ${when(isLocal, html`<div><dt>Comes by</dt><dd>the link that <code>tokenmill start</code> prints, without a passkey</dd></div>`)}
@@ -66,13 +66,12 @@ function keyTable(person: seenPeople.SeenPerson, keys: readonly seenPeople.SeenP
     return html`<p class="empty">The person of the embedded engine has none, and acts without one. The audit says so.</p>`
   if (keys.length === 0)
     return html`<p class="empty">${person.revokedAt !== null ? 'All passkeys ended when this person was revoked.' : 'This person has none, so can not act here. A new link ends in one.'}</p>`
-  return html`<p>${passkeys(person)} of this person, each on a device of its own.</p>
-<table class="people passkeys-of">
+  return html`<table class="people passkeys-of">
 <thead><tr><th scope="col">Passkey</th><th scope="col">For</th><th scope="col">Added (UTC)</th><th scope="col">Last act (UTC)</th></tr></thead>
 <tbody>${keys.map(
     ({ credentialId, rpId: own, createdAt, lastUsedAt }) => html`<tr>
 <td class="who">${id(credentialId)}</td>
-<td class="for">${own === rpId ? own : html`<span class="warn-text">${own}, of no use here</span>`}</td>
+<td class="for">${own === rpId ? own : html`<span class="muted">${own}, of no use here</span>`}</td>
 <td class="since">${moment(createdAt)}</td>
 <td class="last">${lastUsedAt === null ? html`<span class="muted">none yet</span>` : moment(lastUsedAt)}</td>
 </tr>`,
@@ -89,7 +88,7 @@ function deedTable(deeds: readonly seenPeople.SeenDeed[]): Html {
     ({ seq, at, action, subject, outcome }) => html`<tr>
 <td class="last">${moment(at)}</td>
 <td class="who">${action}</td>
-<td class="for">${chosen(subject)}</td>
+<td class="for">${couldBeCard(subject) ? chosen(subject) : id(subject)}</td>
 <td class="end">${outcome}</td>
 <td class="figure row">${seq === null ? html`<span class="muted">soon</span>` : html`${seq}`}</td>
 </tr>`,

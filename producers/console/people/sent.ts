@@ -10,7 +10,7 @@ import type { ConsoleDeps } from '../deps.ts'
 import { moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { inviteOf, personOf } from './found.ts'
-import { entityList, personMark, personPath } from './words.ts'
+import { entityList, personMark, personPath, roleText } from './words.ts'
 
 const BACK = html`<a href="/people">People</a>`
 
@@ -33,7 +33,7 @@ async function sentInvite({ store }: ConsoleDeps, session: LiveSession, act: Sen
     at: 'people',
     facts: [
       ['Person', html`${name}`],
-      ['Roles', html`${roles.join(', ')}`],
+      ['Roles', html`${roleText(roles)}`],
       ['Sees', entityList(entities)],
     ],
     back: BACK,
@@ -58,7 +58,7 @@ async function sentToPerson(
   const now: Facts = person
     ? [
         ['Person', html`<a href="${personPath(person)}">${person.name}</a> ${personMark(person)}`],
-        ['Roles now', html`${person.roles.join(', ')}`],
+        ['Roles now', html`${roleText(person.roles)}`],
         ['Sees now', entityList(person.entities)],
       ]
     : []
@@ -66,7 +66,7 @@ async function sentToPerson(
   if (name === 'person.change') {
     const { roles, entities } = ChangeParameters.parse(act.request['parameters'])
     const asked: Facts = [
-      ['Roles asked for', html`${roles.join(', ')}`],
+      ['Roles asked for', html`${roleText(roles)}`],
       ['Sees, asked for', entityList(entities)],
     ]
     return { ...described, facts: [...now, ...(act.verdict?.done === true ? [] : asked)] }
@@ -106,7 +106,7 @@ async function linkOf(
     return html`<p class="effect" data-link-of="${lookup}" data-works="no">The link is not shown, because it is not known whether it works. If People lists an open invite of ${name} from now, revoke it; then make another link.</p>${SCRIPT}`
   if (!verdict.done) return html`<span data-link-of="${lookup}" data-works="no"></span>${SCRIPT}`
   const invite = await seenPeople.findInviteByKey(sight, store, Buffer.from(lookup, 'base64url'))
-  const until = invite && html` until ${moment(invite.expiresAt)} UTC`
+  const until = invite && html`, until ${moment(invite.expiresAt)} UTC`
   return html`<section class="link" data-link-of="${lookup}" data-works="yes" aria-labelledby="link">
 <h2 id="link">The link for ${name}</h2>
 <p data-gone="">It was shown once, in the browser that made it, and is kept nowhere. If it is lost, revoke the invite and make another one.</p>

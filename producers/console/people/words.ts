@@ -1,4 +1,5 @@
 // People in words: what they may do, what they see, and whether they can act.
+import { PERSON_ROLES } from '../../../src/job/system/people.ts'
 import type { SeenInvite, SeenPerson } from '../../../src/store/console/seen-people.ts'
 import type { ActWords } from '../acts/subject.ts'
 import { mark } from '../batches/state-mark.ts'
@@ -16,6 +17,11 @@ export const PEOPLE_ACTS = {
 
 export function plural(n: number, one: string): string {
   return `${count(n)} ${one}${n === 1 ? '' : 's'}`
+}
+
+/** Always in the same order. */
+export function roleText(roles: readonly string[]): string {
+  return PERSON_ROLES.filter(role => roles.includes(role)).join(', ')
 }
 
 export function sees(entities: readonly string[] | null): string {
@@ -39,7 +45,7 @@ export function personMark({ revokedAt, isLocal, fitting }: SeenPerson): Html | 
 export function passkeys({ passkeys: all, fitting, isLocal }: SeenPerson): Html {
   if (isLocal) return html`<span class="muted">none needed</span>`
   if (all === fitting) return html`${count(all)}`
-  return html`${count(all)}, <span class="warn-text">${count(all - fitting)} for another domain</span>`
+  return html`${count(all)}, <span class="muted">${count(all - fitting)} for another domain</span>`
 }
 
 export function known(ms: number | null): Html {
