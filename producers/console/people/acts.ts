@@ -139,7 +139,7 @@ const CHANGE: ActSubject = {
       counted: 'roles and entities',
       effect:
         not === undefined
-          ? `${name} has exactly these roles and entities, from the next request on. Sessions go on.${ending}`
+          ? `From the next request on, ${name} has exactly the roles and entities that stand below. Sessions go on.${ending}`
           : undefined,
       instead: not ?? '',
       command: command('tokenmill', 'person', 'change', name, ...optionsOf(given, own)),
@@ -172,7 +172,7 @@ const LINK: ActSubject = {
       counted: `a new link for ${name}`,
       effect:
         not === undefined
-          ? `${name} makes a new passkey with it, which replaces ${plural(person.passkeys, 'passkey')}: use it when the others are lost or stolen. Until then those work. ${WHILE} An open invite for ${name} ends.`
+          ? `With it, ${name} makes a new passkey, which replaces ${plural(person.passkeys, 'passkey')}: use it when the others are lost or stolen. Until then those work. ${WHILE} An open invite for ${name} ends.`
           : undefined,
       instead: not ?? '',
       command: command('tokenmill', 'person', 'link', name),
@@ -204,7 +204,7 @@ const REVOKE: ActSubject = {
       counted: name,
       effect:
         not === undefined
-          ? `${name} signs in no more and does no act: ${plural(person.passkeys, 'passkey')} and ${plural(person.sessions, 'session')} end at once, and open invites for ${name} and by ${name}.${own} Nobody can take this back; an invite makes a new person.`
+          ? `At once ${name} signs in no more and does no act: ${plural(person.passkeys, 'passkey')} and ${plural(person.sessions, 'session')} end, and open invites for ${name} and by ${name}.${own} Nobody can take this back; an invite makes a new person.`
           : undefined,
       instead: not ?? '',
       command: command('tokenmill', 'person', 'revoke', name),

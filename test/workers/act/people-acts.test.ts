@@ -2,7 +2,6 @@
 // console's key, its database user and the queues nobody becomes anybody.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, newSecret, revokePerson } from '../../../src/acts/person.ts'
 import { changePerson, linkPerson } from '../../../src/acts/person-rights.ts'
@@ -222,7 +221,6 @@ order by audit_id desc limit 1`)
   })
 
   it('is refused without the passkey, and if anything of it was changed after the touch', async () => {
-    await readSystemKey(installation.dataDir, 'console')
     const each = await oneOfEach('theft')
     const local = await ensureLocalPerson(installation.vault)
     const stranger = { ...ada, authenticator: openAuthenticator(SITE) }

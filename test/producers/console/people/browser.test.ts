@@ -132,12 +132,10 @@ join tokenmill.invite as i on i.name = p.name join tokenmill.person as a on a.na
   (select count(*) from tokenmill.invite where used_at is null) as invites`,
     )
     expect(left).toEqual({ people: 0, invites: 0 })
-    for (const width of [375, 768]) {
-      await ada.setViewportSize({ width, height: 800 })
-      for (const path of ['/people', '/people?revoked=yes', '/people/invite', page.slice(bundle.origin.length)]) {
-        await ada.goto(`${bundle.origin}${path}`)
-        expect([path, width, await sideways(ada)]).toEqual([path, width, 0])
-      }
+    await ada.setViewportSize({ width: 375, height: 800 })
+    for (const path of ['/people', '/people/invite', page.slice(bundle.origin.length)]) {
+      await ada.goto(`${bundle.origin}${path}`)
+      expect([path, await sideways(ada)]).toEqual([path, 0])
     }
   })
 })
