@@ -155,6 +155,12 @@ export const REASONS = {
   failed_not_found: { code: 404, text: 'No such failed job.' },
   invite_unknown: { code: 403, text: 'This invite is not known here, was used, or has expired.' },
   person_exists: { code: 400, text: 'There is a person of this name or id.' },
+  person_local: { code: 400, text: 'This is the person of the embedded engine, who has no passkey and no invite.' },
+  person_own: { code: 403, text: 'A new link for a person is made by another administrator.' },
+  last_admin: {
+    code: 400,
+    text: 'Nobody else has the role ADMIN for all entities and a passkey for this console; invite another one first.',
+  },
   passkey_same: { code: 400, text: 'A passkey is removed by the touch of another one.' },
   identity_taken: { code: 400, text: 'This account is connected with a person already.' },
   identity_unknown: { code: 400, text: 'This person is not connected with this account.' },

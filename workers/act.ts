@@ -12,6 +12,7 @@ import { actOnFailed } from './act/failed.ts'
 import { actOnIdentity } from './act/identities.ts'
 import { recordExport } from './act/list-export.ts'
 import { addPasskey, removePasskey } from './act/passkeys.ts'
+import { actOnPeople, isPeopleAct, lockPeople } from './act/people.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import type { Deps } from './deps.ts'
 import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
@@ -26,6 +27,11 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'passkey.remove': removePasskey,
   'identity.connect': actOnIdentity,
   'identity.disconnect': actOnIdentity,
+  'person.invite': actOnPeople,
+  'person.change': actOnPeople,
+  'person.link': actOnPeople,
+  'person.revoke': actOnPeople,
+  'invite.revoke': actOnPeople,
 }
 
 export const act: Handler<Act> & Retells = {
@@ -51,6 +57,7 @@ async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: 
   }
   // Nobody adds a passkey of a former domain while those are revoked; afterwards its touch is one of a revoked passkey.
   if (name === 'passkey.add') await persons.holdOffLockAll(db)
+  if (isPeopleAct(name)) await lockPeople(db, request)
   const proved = await prove(db, work, deps)
   return isRefusal(proved) ? recorded(db, request, proved) : DO[name](db, proved, work, deps)
 }

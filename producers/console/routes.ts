@@ -17,6 +17,9 @@ import { nowRoutes } from './now/now.ts'
 import { connectRoutes } from './openid/connect.ts'
 import { disconnectRoutes } from './openid/disconnect.ts'
 import { openIdRoutes } from './openid/sign-in.ts'
+import { peopleActRoutes } from './people/acts.ts'
+import { peopleRoutes } from './people/list.ts'
+import { personRoutes } from './people/person.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
@@ -41,6 +44,9 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   failedListRoutes,
   failedCopyRoutes,
   ...failedActRoutes,
+  peopleRoutes,
+  personRoutes,
+  ...peopleActRoutes,
   verdictRoutes,
   searchRoutes,
   jobRoutes,

@@ -60,9 +60,10 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   operation: 'select',
   order: 'select, insert, update',
   outbox: ALL,
-  // A person enrols by an invite, and uses a passkey. An operator's command invites and revokes.
-  invite: 'select, update (used_at, mac, mac_version)',
-  person: 'select, insert, update (mac, mac_version)',
+  // A person enrols by an invite, and uses a passkey; an administrator invites, changes and revokes. Locking the table of people
+  // takes the right to update the whole of it. A row that is changed without the key has no right code.
+  invite: 'select, insert, update (used_at, mac, mac_version)',
+  person: 'select, insert, update',
   person_credential: 'select, insert, update (sign_count, last_used_at, revoked_at, mac, mac_version)',
   person_identity: 'select, insert, update (revoked_at, mac, mac_version)',
   // The console's own: it keeps sessions, challenges and acts that wait for a person.

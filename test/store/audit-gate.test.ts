@@ -61,7 +61,8 @@ const NEVER = [
   ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry', 'grants.begin'],
   // Restoring a key isn't refused: the place of the audit may be lost, too.
   ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
-  ...['person.enrol', 'person.invite', 'person.local', 'person.prove', 'person.revoke'],
+  ...['invite.revoke', 'person.change', 'person.enrol', 'person.invite', 'person.link', 'person.local'],
+  ...['person.prove', 'person.revoke'],
   ...['passkey.forget-domain', 'identity.connect', 'identity.disconnect'],
   ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
 ]

@@ -1,9 +1,10 @@
-// `tokenmill person`: invites people to the console, lists them and revokes them. The acts are in src/acts/person.ts and
-// src/acts/former-domain.ts.
+// `tokenmill person`: invites people to the console, lists them and revokes them. The acts are in src/acts/person.ts,
+// person-rights.ts and former-domain.ts; rights.ts has the commands that change people and end invites.
 import { FORGET_DOMAIN, type ForgetRefusal, forgetDomain } from '../../../src/acts/former-domain.ts'
 import { isIdentityLive, isPasskeyLive, isPersonLive } from '../../../src/acts/grants.ts'
 import {
   INVITE,
+  type Invited,
   type InviteRefusal,
   invitePerson,
   type NewPerson,
@@ -11,6 +12,7 @@ import {
   type RevokeRefusal,
   revokePerson,
 } from '../../../src/acts/person.ts'
+import { LINK, type LinkRefusal, linkPerson } from '../../../src/acts/person-rights.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { ConfigError } from '../../../src/config.ts'
 import * as credentials from '../../../src/store/person/credentials.ts'
@@ -28,13 +30,17 @@ import { moment, print, say, type Terminal, table } from '../../terminal.ts'
 
 type ActOptions = JsonOption & OperatorOptions
 
-const NOT_INVITED: Record<InviteRefusal, string> = {
+const NOT_INVITED: Record<InviteRefusal | LinkRefusal, string> = {
   reserved: 'This name is the one of the person who acts without a passkey on the embedded engine. Choose another.',
   other_rights:
-    'A person of this name has other roles or entities. Give the same ones for a new passkey; for other ones revoke the person first.',
+    'A person of this name has other roles or entities. `tokenmill person change` changes them; `tokenmill person link` makes a link for a new passkey.',
   not_ours:
     'The row of this person was not written by tokenmill, or was changed since: see `tokenmill doctor`. Revoke the person, then invite again.',
   identity_taken: 'This account is connected with another person. `tokenmill person list --json` says with whom.',
+  known: 'There is a person of this name.',
+  revoked: 'This person was revoked; `tokenmill person invite` makes a new one.',
+  own: 'Another administrator makes a new link for you.',
+  key_used: 'This link was made before. Make another one.',
 }
 
 const notRevoked = (refusal: RevokeRefusal, rpId: string) =>
@@ -72,9 +78,8 @@ function accountOf(issuer: string | undefined, subject: string | undefined): Acc
 export function link(terminal: Terminal, word: string, options: ActOptions): Promise<void> {
   return withSession(terminal, async session => {
     const vault = await openVault(session)
-    const { name, roles, entities, revokedAt } = await findPerson(vault.store, word)
-    if (revokedAt !== null) throw new Stop('This person was revoked; `tokenmill person invite` makes a new one.')
-    showLink(terminal, options, await makeLink(terminal, vault, { name, roles, entities }, options))
+    const person = await findPerson(vault.store, word)
+    showLink(terminal, options, await makeLinkAnew(terminal, vault, person, options))
   })
 }
 
@@ -119,7 +124,7 @@ async function makeLinks(
   let failure: unknown
   for (const person of people)
     try {
-      const made = await makeLink(terminal, vault, person, options)
+      const made = await makeLinkAnew(terminal, vault, person, options)
       links.push(made)
       const { name, expires_at: until, link: url } = made
       if (!options.json) print(terminal, options, made, `${name}   until ${until}   ${url}`)
@@ -147,17 +152,37 @@ interface Linked {
 async function makeLink(
   terminal: Pick<Terminal, 'env'>,
   vault: OpenedVault,
-  { name, roles, entities, account }: NewPerson,
+  person: NewPerson,
   options: OperatorOptions,
 ): Promise<Linked> {
   const { origin, rpId } = readRelyingParty(terminal.env)
-  const by = await byOf({ action: INVITE, subject: name }, options, vault.store, vault.ring)
-  const ended = await invitePerson({ ...vault, rpId }, { name, roles, entities, account }, by, systemClock())
+  const by = await byOf({ action: INVITE, subject: person.name }, options, vault.store, vault.ring)
+  const ended = await invitePerson({ ...vault, rpId }, person, by, systemClock())
   if ('refused' in ended) throw new Stop(NOT_INVITED[ended.refused])
-  const { inviteId, secret, expiresAt, personId } = ended.done
-  const url = `${origin}/welcome#${secret}`
+  return linked(person, ended.done, origin)
+}
+
+/** For somebody who is known here. */
+async function makeLinkAnew(
+  terminal: Pick<Terminal, 'env'>,
+  vault: OpenedVault,
+  person: Person,
+  options: OperatorOptions,
+): Promise<Linked> {
+  const { origin, rpId } = readRelyingParty(terminal.env)
+  const by = await byOf({ action: LINK, subject: person.personId }, options, vault.store, vault.ring)
+  const ended = await linkPerson({ ...vault, rpId }, person.personId, by, systemClock())
+  if ('refused' in ended) throw new Stop(NOT_INVITED[ended.refused])
+  return linked(person, ended.done, origin)
+}
+
+function linked(
+  { name, roles, entities }: NewPerson,
+  { inviteId, secret, expiresAt, personId }: Invited,
+  origin: string,
+): Linked {
   const whose = { invite_id: inviteId, name, roles, entities, person_id: personId }
-  return { ...whose, link: url, expires_at: moment(expiresAt) }
+  return { ...whose, link: `${origin}/welcome#${secret}`, expires_at: moment(expiresAt) }
 }
 
 function showLink(terminal: Terminal, options: JsonOption, linked: Linked): void {
@@ -223,13 +248,9 @@ export function revoke(
     const by = await byOf({ action: REVOKE, subject: personId }, options, vault.store, vault.ring)
     const ended = await revokePerson({ ...vault, rpId }, { personId, isLast }, by)
     if ('refused' in ended) throw new Stop(notRevoked(ended.refused, rpId))
-    const { passkeys, identities: accounts } = ended.done
-    print(
-      terminal,
-      options,
-      { person_id: personId, revoked: true, passkeys, identities: accounts },
-      `${name} is revoked, with ${passkeys} passkeys and ${accounts} identities`,
-    )
+    const { passkeys, identities: accounts, invites } = ended.done
+    const told = `${name} is revoked, with ${passkeys} passkeys, ${accounts} identities and ${invites} open invites that ${name} had made`
+    print(terminal, options, { person_id: personId, revoked: true, passkeys, identities: accounts, invites }, told)
   })
 }
 

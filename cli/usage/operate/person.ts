@@ -1,16 +1,19 @@
 // Defines the arguments and options of `tokenmill person`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
-import { isPrintable } from '../../../src/job/envelope/text.ts'
 import { isIssuer, isSubject } from '../../../src/job/system/account.ts'
-import { PERSON_ROLES, type PersonRole } from '../../../src/store/person/persons.ts'
-import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
+import {
+  isPersonName,
+  PERSON_ENTITIES_MAX,
+  PERSON_NAME_MAX,
+  PERSON_ROLES,
+  type PersonRole,
+} from '../../../src/job/system/people.ts'
 import { addCommand, collect, readUuid, withActor } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
 
-const NAME_LENGTH_MAX = 64
-
 const load = () => import('../../commands/person/person.ts')
 const loadIdentity = () => import('../../commands/person/identity.ts')
+const loadRights = () => import('../../commands/person/rights.ts')
 
 export function person(family: Command, terminal: Terminal): void {
   const invite = addCommand(family, 'invite', 'prints a link, once, by which a person enrols a passkey for the console')
@@ -19,7 +22,7 @@ export function person(family: Command, terminal: Terminal): void {
     .option(
       '--entity <uuid>',
       'an entity whose batches the person sees; may be repeated (default: all)',
-      collect(readUuid),
+      collectEntities,
     )
   invite
     .option('--issuer <url>', 'the OpenID provider of an account by which the person may sign in, too', readIssuer)
@@ -39,6 +42,28 @@ export function person(family: Command, terminal: Terminal): void {
     .requiredOption('--issuer <url>', 'the provider', readIssuer)
     .requiredOption('--subject <text>', 'the account; `person list --json` lists them', readSubject)
   withActor(disconnect).action(async (word, options) => (await loadIdentity()).disconnect(terminal, word, options))
+  const change = addCommand(
+    family,
+    'change <person>',
+    'gives a person other roles or entities, from the next request on',
+  )
+    .option('--roles <a,b>', `all that the person may do: ${PERSON_ROLES.join(', ')} (default: as now)`, readRoles)
+    .option(
+      '--entity <uuid>',
+      'an entity of those that the person sees; may be repeated (default: as now)',
+      collectEntities,
+    )
+    .option('--all-entities', 'the person sees all entities')
+  withActor(change).action(async (word, options) => (await loadRights()).change(terminal, word, options))
+  addCommand(family, 'invites', 'lists the invites that can still be used').action(async options =>
+    (await loadRights()).invites(terminal, options),
+  )
+  const revokeInvite = addCommand(family, 'revoke-invite', 'ends an invite: its link works no more').argument(
+    '<invite>',
+    'its id, as `person invites` prints it',
+    readUuid,
+  )
+  withActor(revokeInvite).action(async (id, options) => (await loadRights()).revokeInvite(terminal, id, options))
   const rpChanged = addCommand(
     family,
     'rp-changed',
@@ -61,8 +86,8 @@ export function person(family: Command, terminal: Terminal): void {
 
 function readName(text: string): string {
   const name = text.trim()
-  if (name.length === 0 || name.length > NAME_LENGTH_MAX || !isPrintable(name) || holdsPossiblePan(name))
-    throw new InvalidArgumentError(`A name is 1 to ${NAME_LENGTH_MAX} printable characters, and no long number.`)
+  if (!isPersonName(name))
+    throw new InvalidArgumentError(`A name is 1 to ${PERSON_NAME_MAX} printable characters, and no long number.`)
   return name
 }
 
@@ -74,6 +99,12 @@ function readIssuer(text: string): string {
 function readSubject(text: string): string {
   if (!isSubject(text)) throw new InvalidArgumentError('A subject is 1 to 255 printable ASCII characters.')
   return text
+}
+
+function collectEntities(text: string, previous: string[] | undefined): string[] {
+  const entities = collect(readUuid)(text, previous)
+  if (entities.length > PERSON_ENTITIES_MAX) throw new InvalidArgumentError(`At most ${PERSON_ENTITIES_MAX}.`)
+  return entities
 }
 
 function readRoles(text: string): PersonRole[] {

@@ -36,11 +36,16 @@ ${effect === undefined ? html`<p class="effect">${instead}</p>` : html`<p class=
   return framed(deps, { title, session, at, usesPasskey, content })
 }
 
-function actForm({ words, to, back, counted, seen, fields }: ShownAct, session: LiveSession, reason: string): Html {
+function actForm(
+  { words, to, back, counted, seen, fields, inputs }: ShownAct,
+  session: LiveSession,
+  reason: string,
+): Html {
   const hidden = Object.entries(fields).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`,
   )
-  const inner = html`${hidden}<input type="hidden" name="seen" value="${seen}">
+  const inner = html`${hidden}<input type="hidden" name="seen" value="${seen ?? ''}">
+${inputs}
 <label for="reason">Why? It is written into the audit, for everybody who reads it. No card numbers, no names of cardholders.</label>
 <textarea id="reason" name="reason" maxlength="${REASON_MAX}" rows="3">${reason}</textarea>
 <button class="main${words.isFinal ? ' danger' : ''}" type="submit">${words.verb} ${counted}</button>

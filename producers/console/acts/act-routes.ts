@@ -100,15 +100,16 @@ async function intend(subject: ActSubject, asking: Asking): Promise<Begun | Deni
   const { session, asked } = asking
   const act = await subject.sign(asking)
   if (!act) return MISSING
+  if (!mayDo(act.words, session)) return { status: 403, text: deniedTo(subject, act) }
+  if ('wrong' in act) return { status: 400, text: act.wrong }
   const { words, batchNo, subject: name, parameters } = act
-  if (!mayDo(words, session)) return { status: 403, text: deniedTo(subject, act) }
   const form = Form.safeParse(asked.given).data
   if (!form) return { status: 400, text: `The reason has more than ${REASON_MAX} characters.` }
   // The audit keeps a reason as one line.
   const reason = form.reason.replace(/\s+/g, ' ').trim()
   if (holdsPossiblePan(reason))
     return { status: 400, text: 'The reason holds digits that could be a card number. Write it without them.' }
-  const { seen } = form
+  const seen = form.seen === '' ? null : form.seen
   const said = { seen, reason: reason === '' ? null : reason, person_id: session.personId }
   return { intended: { act: words.act, subject: name, parameters, ...said }, batchNo }
 }

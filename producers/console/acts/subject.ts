@@ -37,8 +37,10 @@ export interface ShownAct {
   /** What will happen; undefined: nothing, and `instead` says why. */
   effect: string | undefined
   instead: string
-  /** What the person saw, as a worker compares it. */
-  seen: string
+  /** What the person saw, as a worker compares it; null: there is nothing yet. */
+  seen: string | null
+  /** What the person writes besides the reason. */
+  inputs?: Html
   /** Fields of the form by which the subject is found again. */
   fields: Readonly<Record<string, string>>
   /** The command that does the same. */
@@ -50,6 +52,12 @@ export interface SignedAct extends Pick<Intended, 'subject' | 'parameters'> {
   words: ActWords
   /** The batch that it is about. */
   batchNo: number | null
+}
+
+/** What was written doesn't make an act: why, as a sentence. */
+export interface Wrong {
+  words: ActWords
+  wrong: string
 }
 
 /** What the functions of a kind of subject get. */
@@ -67,7 +75,7 @@ export interface ActSubject {
   /** What it is done to: `a batch`. */
   noun: string
   show(asking: Asking): Promise<ShownAct | undefined>
-  sign(asking: Asking): Promise<SignedAct | undefined>
+  sign(asking: Asking): Promise<SignedAct | Wrong | undefined>
 }
 
 export function mayDo({ roles }: Pick<ActWords, 'roles'>, person: Pick<LiveSession, 'roles'>): boolean {
@@ -85,6 +93,8 @@ export interface SentDescription {
   goesOn?: boolean
   /** What was done, if there is more to say than that. */
   done?: string | undefined
+  /** What follows from the verdict for the person who acted. */
+  more?: Html | undefined
 }
 
 export type DescribeSent = (sent: { deps: ConsoleDeps; session: LiveSession; act: SentAct }) => Promise<SentDescription>

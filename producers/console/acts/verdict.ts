@@ -8,6 +8,7 @@ import { sentFailedAct } from '../failed/sent.ts'
 import { command, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { sentIdentityAct } from '../openid/sent.ts'
+import { sentPeopleAct } from '../people/sent.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { AFTER_MS } from './send.ts'
@@ -24,6 +25,11 @@ const DESCRIBE: Partial<Record<ActName, DescribeSent>> = {
   'failed.discard': sentFailedAct,
   'identity.connect': sentIdentityAct,
   'identity.disconnect': sentIdentityAct,
+  'person.invite': sentPeopleAct,
+  'person.change': sentPeopleAct,
+  'person.link': sentPeopleAct,
+  'person.revoke': sentPeopleAct,
+  'invite.revoke': sentPeopleAct,
 }
 
 export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
@@ -54,9 +60,10 @@ export function verdictAt(
 
 function verdictContent({ request, sentAt, verdict, auditNo }: pendingActs.SentAct, described: SentDescription): Html {
   const { reason, subject } = request
-  const { title, facts, back, goesOn = false, done } = described
+  const { title, facts, back, goesOn = false, done, more } = described
   return html`<h1>${title}</h1>
 ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. This page asks again by itself.</p>` : said(verdict, { goesOn, done })}
+${more}
 <dl class="facts">
 ${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}<div><dt>Reason</dt><dd>${typeof reason === 'string' && reason !== '' ? reason : 'none given'}</dd></div>
 <div><dt>Sent</dt><dd>${sentAt === null ? undefined : html`${moment(sentAt)} UTC`}</dd></div>

@@ -22,7 +22,11 @@ const MARKS = {
 export type ShownState = keyof typeof MARKS
 
 export function stateMark(state: ShownState): Html {
-  const { glyph, tone } = MARKS[state]
+  return mark(state, MARKS[state])
+}
+
+/** The state of anything else. `word`: in capitals. */
+export function mark(word: string, { glyph, tone }: { glyph: string | Html; tone: string }): Html {
   const drawn = typeof glyph === 'string' ? `${glyph}${TEXT}` : glyph
-  return html`<span class="state ${tone}"><span class="glyph" aria-hidden="true">${drawn}</span>${state}</span>`
+  return html`<span class="state ${tone}"><span class="glyph" aria-hidden="true">${drawn}</span>${word}</span>`
 }

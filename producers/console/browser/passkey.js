@@ -1,5 +1,6 @@
 // Asks for a passkey where a form needs one: the form names where its challenge comes from, and its hidden field gets the
 // proof. It writes texts only, never markup. Pages are read without it.
+import { hashOf, keyOf, lookupOf, text, utf8 } from './link-secret.js'
 
 const form = document.querySelector('form[data-begin]')
 const status = form.querySelector('[data-status]')
@@ -22,7 +23,7 @@ form.addEventListener('submit', event => {
 
 async function prove() {
   say('One moment.')
-  const link = secret === undefined ? {} : { lookup: text(await derive('tokenmill link lookup')) }
+  const link = secret === undefined ? {} : { lookup: await lookupOf(secret) }
   const asked = { ...Object.fromEntries(new FormData(form)), ...link }
   delete asked.proof
   const begun = await post(form.dataset.begin, asked)
@@ -96,7 +97,7 @@ async function assertion(asked, words) {
 /** A new passkey, signed with the key in the link. */
 async function enrolment(asked) {
   // Before the touch: a browser without Ed25519 would leave a passkey that opens nothing.
-  const key = await inviteKey()
+  const key = await keyOf(secret)
   say('Use your passkey.')
   const { rawId, response } = await creation(asked)
   const { attestationObject, clientDataJSON } = response
@@ -108,29 +109,6 @@ async function enrolment(asked) {
     client_data_json: text(clientDataJSON),
     attestation_object: text(attestationObject),
   }
-}
-
-async function inviteKey() {
-  // What stands before the seed of an Ed25519 key in PKCS#8 (RFC 8410).
-  const prefix = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32]
-  const seed = new Uint8Array(await derive('tokenmill invite key'))
-  return crypto.subtle.importKey('pkcs8', Uint8Array.from([...prefix, ...seed]), 'Ed25519', false, ['sign'])
-}
-
-/** 32 bytes of the secret, by HKDF-SHA-256. */
-async function derive(info) {
-  const base = await crypto.subtle.importKey('raw', utf8(secret), 'HKDF', false, ['deriveBits'])
-  const how = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: utf8(info) }
-  return crypto.subtle.deriveBits(how, base, 256)
-}
-
-/** SHA-256, base64url. */
-async function hashOf(buffer) {
-  return text(await crypto.subtle.digest('SHA-256', buffer))
-}
-
-function utf8(words) {
-  return new TextEncoder().encode(words)
 }
 
 class Refused extends Error {}
@@ -159,9 +137,4 @@ function takeFragment() {
 function bytes(base64url) {
   const plain = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'))
   return Uint8Array.from(plain, character => character.charCodeAt(0))
-}
-
-function text(buffer) {
-  const plain = Array.from(new Uint8Array(buffer), byte => String.fromCharCode(byte)).join('')
-  return btoa(plain).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

@@ -4,12 +4,14 @@ import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 import { AccountParameters } from './account.ts'
+import { isPersonName, PEOPLE_ACTS, PEOPLE_PARAMETERS } from './people.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
   ...(['identity.connect', 'identity.disconnect'] as const),
+  ...PEOPLE_ACTS,
 ] as const
 export type ActName = (typeof ACTS)[number]
 
@@ -115,11 +117,12 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'passkey.remove': PasskeyParameters,
   'identity.connect': AccountParameters,
   'identity.disconnect': AccountParameters,
+  ...PEOPLE_PARAMETERS,
 }
-/** Acts on what has no state that anybody saw: an invite, a list, or one's own passkeys and accounts. */
+/** Acts on what has no state that anybody saw: an invite, a list, one's own passkeys and accounts, or a person who isn't there yet. */
 const UNSEEN: ReadonlySet<ActName> = new Set<ActName>([
-  ...(['person.enrol', 'list.exported', 'passkey.add', 'passkey.remove'] as const),
-  ...(['identity.connect', 'identity.disconnect'] as const),
+  ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
+  ...(['identity.connect', 'identity.disconnect', 'person.invite'] as const),
 ])
 
 const Fields = z.strictObject({
@@ -148,11 +151,12 @@ const Fields = z.strictObject({
   proof: z.union([Assertion, Enrolment]).nullable(),
 })
 
-export const Act = Fields.superRefine(({ act, parameters, seen, proof }, context) => {
+export const Act = Fields.superRefine(({ act, subject, parameters, seen, proof }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
   if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
   if (act === 'list.exported' && proof !== null) isWrong('proof')
+  if (act === 'person.invite' && !isPersonName(subject)) isWrong('subject')
 })
 export type Act = z.infer<typeof Act>
 

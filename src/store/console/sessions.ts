@@ -38,7 +38,7 @@ export interface LiveSession {
 }
 
 /** Why a session is over, and what it takes: the same words in every statement. $1 is the session's hash. */
-const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at > now() - interval '${SESSION.idleMs} ms'
+export const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at > now() - interval '${SESSION.idleMs} ms'
   and (s.credential_id is null or exists (select from tokenmill.person_credential as k
     where k.credential_id = s.credential_id and k.person_id = s.person_id and k.revoked_at is null))
   and (s.identity_id is null or exists (select from tokenmill.person_identity as i
@@ -155,7 +155,10 @@ export async function revokeOfOthers(db: Db, issuer: string | null): Promise<voi
   })
 }
 
-/** Removes sessions that are over. */
+/** Removes sessions that are over, but the newest of each person: it says when the person signed in last. */
 export async function removeOver(db: Db): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.session where expires_at < now()' })
+  await db.query({
+    text: `delete from tokenmill.session as s where s.expires_at < now()
+and exists (select from tokenmill.session as n where n.person_id = s.person_id and n.created_at > s.created_at)`,
+  })
 }

@@ -87,6 +87,25 @@ where used_at is null and (person_id = $1 or (person_id is null and name = $2))`
   return count
 }
 
+/** Makes the open invites useless that a revoked or demoted person made. `invitedBy`: `person:` and the id. */
+export async function withdrawBy(db: Db, invitedBy: string): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.invite set used_at = now(), mac = null, mac_version = null
+where used_at is null and invited_by = $1`,
+    values: [invitedBy],
+  })
+  return count
+}
+
+/** Whether an invite, of whatever state, is found by this value. */
+export async function isKnown(db: Db, lookupHash: Buffer): Promise<boolean> {
+  const { rows } = await db.query({
+    text: 'select from tokenmill.invite where lookup_hash = $1',
+    values: [lookupHash],
+  })
+  return rows.length > 0
+}
+
 /** Sets the code of the row as it is now. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(
   db: Db,

@@ -1,9 +1,9 @@
 // People who use the console: what they may do, and whose rows they see. A row without a right code
 // (src/vault/ring/grants.ts) is treated as absent; the callers check it.
+import type { PersonRole } from '../../job/system/people.ts'
 import type { Db } from '../pool.ts'
 
-export const PERSON_ROLES = ['VIEWER', 'OPERATOR', 'ADMIN'] as const
-export type PersonRole = (typeof PERSON_ROLES)[number]
+export { PERSON_ROLES, type PersonRole } from '../../job/system/people.ts'
 
 export interface Person {
   personId: string
@@ -99,6 +99,18 @@ where person_id = $1 and revoked_at is null and ($4::bytea is null or mac = $4)`
     values: [personId, mac, macVersion, former ?? null],
   })
   return count === 1
+}
+
+/** Gives a live person other rights, and removes the code. The caller has locked all people, and codes the row. */
+export async function change(
+  db: Db,
+  { personId, roles, entities }: Pick<Person, 'personId' | 'roles' | 'entities'>,
+): Promise<void> {
+  await db.query({
+    text: `update tokenmill.person set roles = $2::text[], entities = $3::uuid[], mac = null, mac_version = null
+where person_id = $1 and revoked_at is null`,
+    values: [personId, roles, entities],
+  })
 }
 
 /** Revokes a person, and removes the code. False if the person was revoked before or doesn't exist. */

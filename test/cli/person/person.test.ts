@@ -104,7 +104,7 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect([kept.status, kept.stderr]).toEqual([1, expect.stringMatching(/console\.example\.com.*--last/)])
     const gone = await bench.cli(['person', 'revoke', 'Ada', '--last', '--json'], { env })
     expect(gone.status, gone.stderr).toBe(0)
-    expect(gone.json()).toEqual({ person_id: personId, revoked: true, passkeys: 1, identities: 0 })
+    expect(gone.json()).toEqual({ person_id: personId, revoked: true, passkeys: 1, identities: 0, invites: 0 })
   })
 
   it('link gives a known person a new link with the same rights, and nobody else', async () => {
@@ -160,7 +160,46 @@ from tokenmill.audit as t where action = 'person.invite'`,
     )
     expect(told.map(({ outcome }) => outcome)).toEqual(['refused', 'done'])
     expect(told[1]).toMatchObject({ detail: { issuer, sub: subject, reason: 'left' } })
-    expect((await bench.cli(['person', 'revoke', 'Iris'])).stdout).toContain('1 passkeys and 0 identities')
+    expect((await bench.cli(['person', 'revoke', 'Iris'])).stdout).toContain('1 passkeys, 0 identities')
+  })
+
+  it('change gives a person other rights, what isn’t given stays, and an administrator stays', async () => {
+    const personId = await addAdmin('Carl', { roles: ['VIEWER'], entities: [ENTITY] })
+    const change = (...words: string[]) => bench.cli(['person', 'change', 'Carl', ...words])
+    const rights = async () => {
+      const [row] = await bench.rows(
+        'select roles, entities, mac is not null as coded from tokenmill.person where person_id = $1',
+        { values: [personId] },
+      )
+      return row
+    }
+    expect((await change('--roles', 'OPERATOR,VIEWER')).stdout).toMatch(/OPERATOR, VIEWER for 1 entities/)
+    expect(await rights()).toEqual({ roles: ['OPERATOR', 'VIEWER'], entities: [ENTITY], coded: true })
+    const said = await change('--all-entities', '--json', '--reason', 'works for all of them now')
+    expect(said.json()).toMatchObject({ person_id: personId, roles: ['OPERATOR', 'VIEWER'], entities: null })
+    expect(await rights()).toEqual({ roles: ['OPERATOR', 'VIEWER'], entities: null, coded: true })
+    expect(await change()).toMatchObject({ status: 1, stderr: expect.stringContaining('already') })
+    expect((await change('--entity', ENTITY, '--all-entities')).status).toBe(1)
+    expect((await bench.cli(['person', 'change', 'Nobody', '--roles', 'VIEWER'])).status).toBe(1)
+    await addAdmin('Last')
+    const env = { TOKENMILL_CONSOLE_ORIGIN: `https://${RP_ID}` }
+    const kept = await bench.cli(['person', 'change', 'Last', '--roles', 'VIEWER'], { env })
+    expect([kept.status, kept.stderr]).toEqual([1, expect.stringContaining(RP_ID)])
+    for (const name of ['Last', 'Carl'])
+      expect((await bench.cli(['person', 'revoke', name, '--last'], { env })).status).toBe(0)
+  })
+
+  it('invites lists the open ones, and revoke-invite ends one of them', async () => {
+    const made = (await bench.cli(['person', 'invite', 'Iris', '--roles', 'VIEWER', '--json'])).json()
+    const listed = async () => (await bench.cli(['person', 'invites', '--json'])).json() as unknown as object[]
+    const open = { invite_id: made['invite_id'], name: 'Iris', person_id: null, roles: ['VIEWER'], entities: null }
+    expect(await listed()).toContainEqual(expect.objectContaining(open))
+    expect((await bench.cli(['person', 'invites'])).stdout).toMatch(/Iris +a new person +VIEWER +all/)
+    const words = ['person', 'revoke-invite', String(made['invite_id'])]
+    expect((await bench.cli(words)).stdout).toContain('the invite of Iris is revoked')
+    expect(await listed()).not.toContainEqual(expect.objectContaining(open))
+    expect((await bench.cli(words)).status).toBe(1)
+    expect((await bench.cli(['person', 'revoke-invite', 'Iris'])).status).toBe(64)
   })
 
   it('rp-changed revokes the passkeys of the former domain, and prints links for the administrators', async () => {

@@ -24,6 +24,7 @@ beforeAll(async () => {
   bundle = await openConsoleBundle()
   limited = await bundle.addPerson('limited', { entities: [OURS] })
   all = await bundle.addPerson('all')
+  await bundle.addPerson('canary-person', { entities: [OURS] })
   const { id, file, digest, rows, reason } = CANARIES
   const more = `source_name = '${file}', source_sha256 = '${digest}', reasons = '{"REJECTED": {"${reason}": 3}}'`
   const canary = { extentRows: rows, rowsDone: rows - 1, counts: { REJECTED: 3 }, more }
@@ -74,6 +75,7 @@ describe('a person of one entity', () => {
       '/explain',
       '/explain/jobs/nothing',
       '/explain/tokens/nothing',
+      ...['', '/invite', '?revoked=yes', `/${all.personId}`, `/${limited.personId}`].map(rest => `/people${rest}`),
       '/nowhere',
       '/batches?order=newest',
       '/batches?state=open',
