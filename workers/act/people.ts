@@ -104,6 +104,7 @@ const SAID = {
   other_rights: 'person_exists',
   not_ours: 'person_unknown',
   key_used: 'act_repeated',
+  identity_taken: 'identity_taken',
   own: 'person_own',
   unchanged: 'act_state',
   last_admin: 'last_admin',
