@@ -14,6 +14,10 @@ import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
 import { nowRoutes } from './now/now.ts'
+import { scheduleActRoutes } from './reports/act.ts'
+import { reportListRoutes } from './reports/list.ts'
+import { runRoutes } from './reports/run.ts'
+import { scheduleRoutes } from './reports/schedule.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
@@ -35,6 +39,10 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   failedListRoutes,
   failedCopyRoutes,
   ...failedActRoutes,
+  reportListRoutes,
+  scheduleRoutes,
+  runRoutes,
+  scheduleActRoutes,
   verdictRoutes,
   searchRoutes,
   jobRoutes,

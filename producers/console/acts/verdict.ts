@@ -7,6 +7,7 @@ import type { ConsoleDeps } from '../deps.ts'
 import { sentFailedAct } from '../failed/sent.ts'
 import { command, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
+import { sentScheduleAct } from '../reports/sent.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { AFTER_MS } from './send.ts'
@@ -21,6 +22,9 @@ const DESCRIBE: Partial<Record<ActName, DescribeSent>> = {
   'batch.cancel': sentBatchAct,
   'failed.retry': sentFailedAct,
   'failed.discard': sentFailedAct,
+  'schedule.pause': sentScheduleAct,
+  'schedule.resume': sentScheduleAct,
+  'schedule.run': sentScheduleAct,
 }
 
 export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {

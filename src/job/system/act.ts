@@ -3,10 +3,12 @@
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
+import { ScheduleParameters, ScheduleRunParameters } from './schedule-act.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
+  ...(['schedule.pause', 'schedule.resume', 'schedule.run'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
 ] as const
 export type ActName = (typeof ACTS)[number]
@@ -107,6 +109,9 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.cancel': BatchParameters,
   'failed.retry': FailedParameters,
   'failed.discard': FailedParameters,
+  'schedule.pause': ScheduleParameters,
+  'schedule.resume': ScheduleParameters,
+  'schedule.run': ScheduleRunParameters,
   'person.enrol': z.strictObject({}),
   'list.exported': ExportParameters,
   'passkey.add': NewPasskeyParameters,
@@ -118,12 +123,12 @@ const UNSEEN: ReadonlySet<ActName> = new Set(['person.enrol', 'list.exported', '
 const Fields = z.strictObject({
   act: z.enum(ACTS),
   /**
-   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys
+   * The id of a batch, a schedule or a copy in the failed set; of many copies `failed-<kind>`; for `person.enrol` the invite's; for passkeys
    * the id of the person, who is the one who acts; for `list.exported` see there.
    */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** What the person saw: `seenOf` of a batch, `digestOf` of copies in the failed set; null for what has no state. */
+  /** What the person saw: `seenOf` of a batch, a schedule or its runs, `digestOf` of copies in the failed set; null for what has no state. */
   seen: z
     .string()
     .regex(/^([A-Z]{1,16}( \d{13})?|[A-Za-z0-9_-]{43})$/)
