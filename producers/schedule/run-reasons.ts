@@ -18,7 +18,7 @@ export function runReasonText(reason: string): string | undefined {
   return OWN[reason] ?? known[reason]?.text
 }
 
-const AGAIN = 'Then run this date again.'
+const AGAIN = 'Then run this day again.'
 const NEXT: Readonly<Record<string, string>> = {
   role_missing: `Give the client the role ${CATALOGUE.report.role}, or schedule the report for another client. ${AGAIN}`,
   client_revoked: 'Schedule the report for another client, and remove this schedule.',

@@ -17,7 +17,7 @@ import { framed, sendPage, when } from '../server/page.ts'
 import { type AskedRuns, addressOf, commandOf, filterForm, isFiltered, readAsked } from './filters.ts'
 import { runTable } from './runs.ts'
 import { FAILED_MS, type Seeing, stateOfSchedule } from './state.ts'
-import { whatOf, whenOf } from './words.ts'
+import { timeOf, whatOf } from './words.ts'
 
 /** How many runs one page lists. */
 const LISTED = 50
@@ -76,7 +76,7 @@ function scheduleSection(schedules: readonly ListedSchedule[], seeing: Seeing): 
 <p>One is added with ${command('tokenmill', 'schedule', 'add', '--type', 'DAILY_TRANSACTION_REPORT', '--time', '02:00', '--zone', 'Europe/Berlin', '--client', 'NAME')}</p></div>`
   return html`<section><h2>Schedules</h2>
 <table class="schedules">
-<thead><tr><th scope="col">What</th><th scope="col">State</th><th scope="col">Runs</th><th scope="col">Last day</th><th scope="col">Next (UTC)</th></tr></thead>
+<thead><tr><th scope="col">What</th><th scope="col" class="entity">Entity</th><th scope="col">State</th><th scope="col">Every day at</th><th scope="col" class="last">Last day</th><th scope="col" class="upcoming">Next (UTC)</th></tr></thead>
 <tbody>${listed.map(one => scheduleRow(one, seeing.now))}</tbody>
 </table>
 ${when(schedules.length > SCHEDULES, html`<p class="muted">These are the first ${count(SCHEDULES)}. All: ${command('tokenmill', 'schedule', 'list')}</p>`)}</section>`
@@ -87,20 +87,19 @@ function scheduleRow(
   now: number,
 ): Html {
   const { entityId, kind, clientName, clientId, pausedAt } = schedule
-  const whose =
-    kind === 'report'
-      ? html` <span class="muted">${entityId === null ? html`all entities of ${clientName ?? id(clientId ?? '')}` : id(entityId)}</span>`
-      : undefined
+  const all = html`<span class="muted">all of ${clientName ?? id(clientId ?? '')}</span>`
+  const whose = kind === 'report' ? (entityId === null ? all : id(entityId)) : undefined
   return html`<tr>
-<td class="main"><a href="${schedulePath(schedule)}">${whatOf(schedule)}</a>${whose}</td>
+<td class="main"><a href="${schedulePath(schedule)}">${whatOf(schedule)}</a></td>
+<td class="entity">${whose}</td>
 <td class="mark">${stateMark(state)}${sinceText(since, now)}</td>
-<td class="when">${whenOf(schedule)}</td>
+<td class="when">${timeOf(schedule)}</td>
 <td class="last">${lastOf(schedule)}</td>
-<td class="next">${pausedAt === null ? moment(nextDue(schedule, now).dueAt) : html`<span class="muted">when it is resumed</span>`}</td>
+<td class="upcoming">${pausedAt === null ? moment(nextDue(schedule, now).dueAt) : html`<span class="muted">when it is resumed</span>`}</td>
 </tr>`
 }
 
-export function sinceText(since: number | undefined, now: number): Html | undefined {
+function sinceText(since: number | undefined, now: number): Html | undefined {
   return since === undefined
     ? undefined
     : html` <span class="muted">for ${duration(Math.max(0, now - since) / 1000)}</span>`

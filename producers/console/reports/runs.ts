@@ -3,6 +3,7 @@ import type { ListedRun, RunKey } from '../../../src/store/console/seen-runs.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import { count, duration, moment } from '../figures.ts'
 import { type Html, html, type Path, path } from '../html.ts'
+import { when } from '../server/page.ts'
 import { type Seeing, stateOfRun } from './state.ts'
 import { entityOf, reasonOf, whatOf } from './words.ts'
 
@@ -10,20 +11,21 @@ export function runPath({ scheduleId, businessDate, entityId }: RunKey): Path {
   return path`/reports/runs/${scheduleId}/${businessDate}/${entityId}`
 }
 
-export function runTable(runs: readonly ListedRun[], seeing: Seeing): Html {
-  return html`<table class="runs">
-<thead><tr><th scope="col">Day</th><th scope="col">What</th><th scope="col">Entity</th><th scope="col">State</th><th scope="col" class="figure">Rows</th><th scope="col" class="figure">Made in</th><th scope="col">Due (UTC)</th></tr></thead>
-<tbody>${runs.map(run => row(run, seeing))}</tbody>
+/** `ofOne`: all are of one schedule, which the page names. */
+export function runTable(runs: readonly ListedRun[], seeing: Seeing, { ofOne = false } = {}): Html {
+  return html`<table class="${ofOne ? 'runs of-one' : 'runs'}">
+<thead><tr><th scope="col">Day</th>${when(!ofOne, html`<th scope="col">What</th>`)}<th scope="col" class="entity">Entity</th><th scope="col">State</th><th scope="col" class="figure">Rows</th><th scope="col" class="figure made">Made in</th><th scope="col">Due (UTC)</th></tr></thead>
+<tbody>${runs.map(run => row(run, seeing, ofOne))}</tbody>
 </table>`
 }
 
-function row(run: ListedRun, seeing: Seeing): Html {
+function row(run: ListedRun, seeing: Seeing, ofOne: boolean): Html {
   const { businessDate, entityId, madeMs, reason, state, dueAt } = run
   const shown = stateOfRun(run, seeing)
   const lines = rowsOf(run)
   return html`<tr>
 <td class="main"><a href="${runPath(run)}">${businessDate}</a></td>
-<td class="what">${whatOf(run)}</td>
+${when(!ofOne, html`<td class="what">${whatOf(run)}</td>`)}
 <td class="entity">${entityOf(entityId)}</td>
 <td class="mark">${stateMark(shown)}${lateFor(run, shown, seeing)}${reason === null || state === 'SUCCEEDED' ? undefined : html` <span class="why muted">${reasonOf(reason)}</span>`}</td>
 <td class="figure rows">${lines === null ? undefined : count(lines)}</td>

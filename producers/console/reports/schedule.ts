@@ -8,15 +8,15 @@ import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
-import { stateMark } from '../batches/state-mark.ts'
+import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { command, id, moment } from '../figures.ts'
+import { command, duration, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { possibleIn, SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
 import { addressOf, isUuid } from './filters.ts'
-import { NOBODY, seeingOf, sinceText } from './list.ts'
+import { NOBODY, seeingOf } from './list.ts'
 import { runTable } from './runs.ts'
 import { FAILED_MS, type Seeing, stateOfRun, stateOfSchedule } from './state.ts'
 import { formatOf, nextStepOf, reasonOf, whatOf, whenOf } from './words.ts'
@@ -76,15 +76,24 @@ function scheduleContent(schedule: SeenSchedule & Trouble, { session, runs, seei
   const { state, since } = stateOfSchedule(schedule, seeing)
   return html`<p class="up"><a href="/reports">Reports</a></p>
 <h1>${whatOf(schedule)} ${stateMark(state)}</h1>
-<p>${whenSentence(schedule)}${since === undefined ? undefined : html` ${stateMark(state)}${sinceText(since, seeing.now)}.`}</p>
+<p>${whenSentence(schedule)}${since === undefined ? undefined : ` ${BEGAN[state] ?? 'Since'} ${duration(Math.max(0, seeing.now - since) / 1000)} ago.`}</p>
 ${when(!seeing.isScheduled && schedule.removedAt === null, NOBODY)}
 ${whatToDo(schedule, state, runs)}
 ${actLinks(schedule, session)}
 <section><h2>Next</h2>${nextList(schedule, seeing.now)}</section>
-<section><h2>Last runs</h2>${runs.length === 0 ? html`<p class="empty">None yet: the first one begins at the next moment above.</p>` : runTable(runs, seeing)}
+<section><h2>Last runs</h2>${runs.length === 0 ? html`<p class="empty">None yet: the first one begins at the next moment above.</p>` : runTable(runs, seeing, { ofOne: true })}
 ${runs.length === LISTED ? html`<p class="pages"><a href="${addressOf({ scheduleId })}">All runs of this schedule</a></p>` : undefined}</section>
 <section><h2>Facts</h2>${factList(schedule, seeing.now)}</section>
 <p class="same">The same on the command line: ${command('tokenmill', 'schedule', 'runs', scheduleId)}</p>`
+}
+
+/** What began at the moment of a state. */
+const BEGAN: Partial<Record<ShownState, string>> = {
+  MISSED: 'It was due',
+  LATE: 'A run was due',
+  FAILED: 'A run failed',
+  PAUSED: 'It was paused',
+  REMOVED: 'It was removed',
 }
 
 function whenSentence(schedule: SeenSchedule): string {
@@ -121,7 +130,7 @@ function nextList(schedule: SeenSchedule, now: number): Html {
   if (schedule.pausedAt !== null)
     return html`<p class="empty">It is paused: no run begins until somebody resumes it.</p>`
   const due = nextDues(schedule, now, NEXT)
-  return html`<ul class="next">${due.map(({ businessDate, dueAt }) => html`<li>${moment(dueAt)} UTC${schedule.kind === 'report' ? html` <span class="muted">about ${businessDate}</span>` : undefined}</li>`)}</ul>`
+  return html`<ul class="upcoming">${due.map(({ businessDate, dueAt }) => html`<li>${moment(dueAt)} UTC${schedule.kind === 'report' ? html` <span class="muted">about ${businessDate}</span>` : undefined}</li>`)}</ul>`
 }
 
 function factList(schedule: SeenSchedule, now: number): Html {

@@ -17,9 +17,14 @@ export function whatOf({ kind, reportType }: What): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+/** `02:00, Europe/Berlin`. */
+export function timeOf({ time, zone }: Timing): string {
+  return zone === 'UTC' ? `${time} UTC` : `${time}, ${zone}`
+}
+
 /** `every day at 02:00, Europe/Berlin`. */
-export function whenOf({ time, zone }: Timing): string {
-  return zone === 'UTC' ? `every day at ${time} UTC` : `every day at ${time}, ${zone}`
+export function whenOf(timing: Timing): string {
+  return `every day at ${timeOf(timing)}`
 }
 
 const FORMATS: Readonly<Record<string, string>> = { 'text/csv': 'CSV', 'application/pdf': 'PDF', 'text/plain': 'text' }

@@ -55,7 +55,7 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
 }
 
 const PAGES =
-  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|reports(\/schedules\/[0-9a-f-]{36}(\/(pause|resume|run))?|\/runs\/[0-9a-f-]{36}\/\d{4}-\d\d-\d\d\/[0-9a-f-]{36})?|sessions|passkeys)$/
+  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|reports(\/schedules\/[0-9a-f-]{36}(\/(pause|resume|run))?|\/runs\/[0-9a-f-]{36}\/\d{4}-\d\d-\d\d\/[0-9a-f-]{36})?|(batches|failed|reports)\?(kind|state)=[A-Za-z-]{1,32}|sessions|passkeys)$/
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {
