@@ -49,7 +49,7 @@ describe('an alert', () => {
 
   it('leads to a page of the console, also through its sign-in, unless no page shows what it is about', () => {
     const ofOtherServers = ['TokenmillPostgresWalLarge', 'TokenmillPostgresReplicationLag', 'TokenmillDiskFills']
-    const link = /console_url: '\{\{ with \$externalLabels\.console \}\}\{\{ \. \}\}(\/[^{]*)\{\{ end \}\}'\n/
+    const link = /console_url: "\{\{ with \$externalLabels\.console \}\}\{\{ \. \}\}(\/[^{]*)\{\{ end \}\}"\n/
     for (const { name, body } of alerts) {
       const [, path = ''] = link.exec(body) ?? []
       if (ofOtherServers.includes(name)) expect(body, name).not.toContain('console_url')

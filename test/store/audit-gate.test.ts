@@ -63,7 +63,15 @@ const NEVER = [
   ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
   ...['person.enrol', 'person.invite', 'person.local', 'person.prove', 'person.revoke'],
   ...['passkey.forget-domain'],
-  ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
+  ...[
+    'schedule.pause',
+    'schedule.resume',
+    'schedule.run',
+    'schema.login',
+    'schema.upgrade',
+    'scheme.drift',
+    'scope.add',
+  ],
 ]
 const ACTION = /(?:\baction: |\bconst [A-Z_]+ = |onEndpoint\(\w+, )'([a-z-]+(?:\.[a-z-]+)+)'/g
 

@@ -41,7 +41,9 @@ export const actOnSchedule: DoAct = async (db, { person, actor }, { request }, d
   const { scheduleId } = schedule
   const entityId = schedule.kind === 'report' ? schedule.entityId : null
   const businessDate = act === 'schedule.run' ? ScheduleRunParameters.parse(parameters).date : ''
-  const known = act === 'schedule.run' ? await runs.list(db, { scheduleId, businessDate, limit: RUNS_MAX }) : undefined
+  const found = act === 'schedule.run' ? await runs.list(db, { scheduleId, businessDate, limit: RUNS_MAX }) : undefined
+  // A run of an entity that the client had before isn't shown to people of others.
+  const known = found?.filter(run => person.entities === null || person.entities.includes(run.entityId))
   const isSeen = seen === (known ? seenOfRuns(known) : seenOfSchedule(schedule))
   if (!isSeen) return refused('changed_meanwhile', 'seen', entityId)
   const ended = await performIn(db, deed, by, () =>

@@ -34,7 +34,7 @@ const SCHEDULE: ActSubject = {
     const sight = sightOf(session.entities)
     const [runs, entities] = await Promise.all([
       seenSchedules.listOfDate(sight, deps.store, { scheduleId, date, limit: RUNS_MAX }),
-      seenSchedules.countEntities(sight, deps.store, scheduleId),
+      seenSchedules.listEntities(sight, deps.store, scheduleId),
     ])
     return shownRun(schedule, { date, runs, entities, isEnded: date <= lastDay(now) })
   },
@@ -88,7 +88,7 @@ function shownChange(schedule: SeenSchedule, act: 'pause' | 'resume', now: numbe
 interface Day {
   date: string
   runs: readonly SeenDateRun[]
-  entities: number
+  entities: readonly string[]
   isEnded: boolean
 }
 
@@ -118,6 +118,12 @@ function statesOf(runs: readonly SeenDateRun[]): Html[] {
   })
 }
 
+/** How many entities have no run of the day. */
+function missingOf({ runs, entities }: Pick<Day, 'runs' | 'entities'>): number {
+  const made = new Set(runs.map(({ entityId }) => entityId))
+  return entities.filter(entity => !made.has(entity)).length
+}
+
 const isFailed = ({ state }: SeenDateRun) => state === 'FAILED'
 const isOpen = ({ state }: SeenDateRun) => state !== 'FAILED' && state !== 'SUCCEEDED'
 const made = (n: number) => (n === 1 ? '1 run' : `${count(n)} runs`)
@@ -125,15 +131,15 @@ const made = (n: number) => (n === 1 ? '1 run' : `${count(n)} runs`)
 function insteadOfRun(schedule: SeenSchedule, { date, runs, entities, isEnded }: Day): string | undefined {
   if (!possibleIn('run', schedule)) return insteadOf('run', schedule)
   if (!isEnded) return `${date} has not ended yet (UTC): its run can be made from midnight on.`
-  if (entities === 0) return 'The client of this schedule acts for no entity, so there is nothing to run for.'
-  if (runs.some(isFailed) || runs.length < entities) return undefined
+  if (entities.length === 0) return 'The client of this schedule acts for no entity, so there is nothing to run for.'
+  if (runs.some(isFailed) || missingOf({ runs, entities }) > 0) return undefined
   if (runs.some(isOpen)) return `A run of ${date} is under way already. Wait until it ends.`
   return `${date} was run, and it ended well. A report is made anew by a request: tokenmill report request --refresh.`
 }
 
 function effectOfRun({ kind }: SeenSchedule, { date, runs, entities }: Day): string {
   const failed = runs.filter(isFailed).length
-  const missing = Math.max(0, entities - runs.length)
+  const missing = missingOf({ runs, entities })
   const parts = [
     ...(missing > 0 ? [`${made(missing)} of ${date} ${missing === 1 ? 'is' : 'are'} made`] : []),
     ...(failed > 0 ? [`${made(failed)} of ${date} that failed ${failed === 1 ? 'is' : 'are'} made again`] : []),

@@ -2,7 +2,7 @@
 // client that acts for no other one. It only reads.
 import type { Going } from '../../job/schedule/business-dates.ts'
 import type { Db } from '../pool.ts'
-import type { RunState } from '../report/schedule-runs.ts'
+import { NO_ENTITY, type RunState } from '../report/schedule-runs.ts'
 import { entitiesOf, type Sight } from './sight.ts'
 
 export interface SeenSchedule extends Going {
@@ -19,6 +19,9 @@ export interface SeenSchedule extends Going {
   /** False: the client acts for no entity now, so no run is made. */
   hasEntities: boolean
 }
+
+/** What names a schedule. */
+export type NamedSchedule = Pick<SeenSchedule, 'scheduleId' | 'kind' | 'reportType' | 'time' | 'zone'>
 
 /** The runs of the latest date of a schedule, summed. */
 export interface LatestRuns {
@@ -130,30 +133,13 @@ join tokenmill.schedule_run as r on ${OWN_RUN} where ${SEEN} and s.schedule_id =
   return rows
 }
 
-/** How many entities a schedule makes runs for now. */
-export async function countEntities(sight: Sight, db: Db, scheduleId: string): Promise<number> {
-  const { rows } = await db.query<{ n: number }>({
-    text: `select case when s.kind = 'token-expiry' or s.entity_id is not null then 1 else coalesce(cardinality(c.entities), 0) end as n
+/** The entities for which a schedule makes runs now; of the sweep of tokens NO_ENTITY. */
+export async function listEntities(sight: Sight, db: Db, scheduleId: string): Promise<string[]> {
+  const { rows } = await db.query<{ entities: string[] }>({
+    text: `select case when s.kind = 'token-expiry' then array[$3::uuid] when s.entity_id is not null then array[s.entity_id]
+  else coalesce(c.entities, '{}') end as entities
 from tokenmill.schedule as s ${CLIENT} where ${SEEN} and s.schedule_id = $2`,
-    values: [entitiesOf(sight), scheduleId],
+    values: [entitiesOf(sight), scheduleId, NO_ENTITY],
   })
-  return rows[0]?.n ?? 0
-}
-
-export interface NamedSchedule {
-  scheduleId: string
-  kind: 'report' | 'token-expiry'
-  reportType: string | null
-  time: string
-  zone: string
-}
-
-/** For the choice of a filter, the oldest first. */
-export async function listNames(sight: Sight, db: Db, limit: number): Promise<NamedSchedule[]> {
-  const { rows } = await db.query<NamedSchedule>({
-    text: `select s.schedule_id as "scheduleId", s.kind, s.report_type as "reportType", s.time, s.zone
-from tokenmill.schedule as s ${CLIENT} where ${SEEN} and s.removed_at is null order by s.created_at, s.schedule_id limit $2`,
-    values: [entitiesOf(sight), limit],
-  })
-  return rows
+  return rows[0]?.entities ?? []
 }

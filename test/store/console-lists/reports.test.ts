@@ -100,7 +100,7 @@ from generate_series(1, ${SCHEDULES}) as n, generate_series(1, ${DAYS}) as d`,
         await planOf(db => seenSchedules.list(sight, db, listing)),
         await planOf(db => seenSchedules.find(sight, db, idOf(7))),
         await planOf(db => seenSchedules.listOfDate(sight, db, { scheduleId: idOf(7), date: '2026-01-01', limit: 10 })),
-        await planOf(db => seenSchedules.countEntities(sight, db, idOf(7))),
+        await planOf(db => seenSchedules.listEntities(sight, db, idOf(7))),
         await planOf(db =>
           seenRuns.find(sight, db, { scheduleId: idOf(7), businessDate: '2026-01-01', entityId: entityOf(7) }),
         ),

@@ -67,7 +67,7 @@ async function linkOf(
     },
   } as never
   const outgoing = await deliveries.findOutgoing(store, deliveryId, attempt)
-  await webhook.reach?.({} as never, { outgoing }, deps)
+  await webhook.reach?.({} as never, { outgoing }, deps, undefined)
   const { data: told } = JSON.parse(body) as { data: Record<string, unknown> }
   const { console_url: link, ...others } = told
   expect(others).toEqual(data)
