@@ -152,6 +152,8 @@ export const REASONS = {
   changed_meanwhile: { code: 400, text: 'It has changed since the person saw it; look again, then decide.' },
   act_state: { code: 400, text: 'Its present state does not permit this act.' },
   audit_away: { code: 403, text: 'The place of the audit takes no rows, so nothing is exported; try again later.' },
+  schedule_not_found: { code: 404, text: 'No such schedule.' },
+  schedule_running: { code: 400, text: 'A run of this date is under way already; wait until it ends.' },
   failed_not_found: { code: 404, text: 'No such failed job.' },
   invite_unknown: { code: 403, text: 'This invite is not known here, was used, or has expired.' },
   person_exists: { code: 400, text: 'There is a person of this name or id.' },

@@ -14,6 +14,7 @@ import { recordExport } from './act/list-export.ts'
 import { addPasskey, removePasskey } from './act/passkeys.ts'
 import { actOnPeople, isPeopleAct, lockPeople } from './act/people.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
+import { actOnSchedule } from './act/schedule.ts'
 import type { Deps } from './deps.ts'
 import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
 
@@ -23,6 +24,9 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.cancel': actOnBatch,
   'failed.retry': actOnFailed,
   'failed.discard': actOnFailed,
+  'schedule.pause': actOnSchedule,
+  'schedule.resume': actOnSchedule,
+  'schedule.run': actOnSchedule,
   'passkey.add': addPasskey,
   'passkey.remove': removePasskey,
   'identity.connect': actOnIdentity,

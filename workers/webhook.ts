@@ -9,6 +9,7 @@ import type { Db } from '../src/store/pool.ts'
 import { signWebhook } from '../src/vault/webhook-secret.ts'
 import type { Deps } from './deps.ts'
 import type { Handler } from './line/work.ts'
+import { consoleLink } from './webhook/console-link.ts'
 import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
 
 /** `outgoing` is undefined if another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
@@ -48,13 +49,15 @@ export const webhook: Handler<Webhook, undefined, Prepared> = {
   }),
 }
 
-async function post(outgoing: deliveries.Outgoing, { store, ring, clock, webhooks }: Deps): Promise<Answered> {
+async function post(outgoing: deliveries.Outgoing, { store, ring, clock, webhooks, console }: Deps): Promise<Answered> {
   const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
   const sealed = await endpoints.findSecrets(store, endpointId)
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
   // The endpoint was removed just now.
   if (secrets.length === 0) return { reason: 'endpoint_removed' }
-  const body = JSON.stringify({ type: webhookType(type), timestamp: new Date(occurredAt).toISOString(), data })
+  const link = consoleLink(outgoing, console)
+  const told = link === undefined ? data : { ...data, console_url: link }
+  const body = JSON.stringify({ type: webhookType(type), timestamp: new Date(occurredAt).toISOString(), data: told })
   assert(Buffer.byteLength(body) < BODY_BYTES_MAX, 'an event holds names, ids and counts only')
   const timestamp = Math.floor(clock() / 1000)
   return webhooks.post(outgoing, { id, timestamp, signature: signWebhook(secrets, { id, timestamp, body }), body })

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { readClientFile } from '../../producers/client-file.ts'
-import { dateOf, nextDue } from '../../producers/schedule/business-dates.ts'
 import { type Parameters, parametersOf } from '../../producers/schedule/parameters.ts'
 import { addSchedule, type OwnerRefusal, removeSchedule } from '../../src/acts/schedule.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -11,6 +10,7 @@ import { isRefusal, REASONS } from '../../src/errors.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
+import { dateOf, nextDue } from '../../src/job/schedule/business-dates.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -111,14 +111,16 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
       schedule.kind === 'report' ? schedule.reportType : 'token expiry',
       schedule.kind === 'report' ? (schedule.entityId ?? 'all') : '-',
       `${schedule.time} ${schedule.zone}`,
-      moment(nextDue(schedule, now).dueAt),
+      schedule.pausedAt === null ? moment(nextDue(schedule, now).dueAt) : 'paused',
       last
         ? [last.businessDate, last.state, last.reason, last.lateAt !== null && 'late'].filter(Boolean).join(' ')
         : '-',
     ])
     const value = shown.map(({ schedule, latest }) => ({
       ...shownSchedule(schedule),
-      next_due: moment(nextDue(schedule, now).dueAt),
+      ...(schedule.pausedAt === null
+        ? { next_due: moment(nextDue(schedule, now).dueAt) }
+        : { paused_at: moment(schedule.pausedAt) }),
       runs: latest.map(shownRun),
     }))
     print(terminal, options, value, table(['SCHEDULE', 'WHAT', 'ENTITY', 'TIME', 'NEXT', 'LAST'], rows))

@@ -1,7 +1,7 @@
 // Defines the arguments and options of `tokenmill schedule`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { isZone } from '../../producers/schedule/zone-time.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/choices.ts'
+import { isZone } from '../../src/job/schedule/zone-time.ts'
 import { RUN_STATES } from '../../src/store/report/schedule-runs.ts'
 import { addCommand, collect, readCount, readUuid, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
@@ -44,6 +44,19 @@ export function schedule(family: Command, terminal: Terminal): void {
     .action(async (id, date, options) =>
       (await import('../commands/operate/schedule-runs.ts')).run(terminal, id, date, options),
     )
+  change(family, terminal)
+}
+
+/** Changes that last until the other one. */
+function change(family: Command, terminal: Terminal): void {
+  withActor(addCommand(family, 'pause', 'lets no further run of a schedule of reports begin'))
+    .argument('<id>', 'the schedule', readUuid)
+    .action(async (id, options) => (await import('../commands/operate/schedule-runs.ts')).pause(terminal, id, options))
+  withActor(
+    addCommand(family, 'resume', 'lets a paused schedule go on; of the dates that it missed, the last seven are made'),
+  )
+    .argument('<id>', 'the schedule', readUuid)
+    .action(async (id, options) => (await import('../commands/operate/schedule-runs.ts')).resume(terminal, id, options))
 }
 
 function readDate(text: string): string {

@@ -18,6 +18,8 @@ export interface ConsoleDeps {
   installationId: string
   /** The store is the embedded PostgreSQL: `start` prints a link that signs in, and its sessions act without a touch. */
   isEmbedded: boolean
+  /** An open run of a schedule counts as late after this many ms. */
+  scheduleLateMs: number
   /** Known once the console listens: port 0 stands for any free port. */
   site: () => Site
   /** Uses the database role `tokenmill_console`. */

@@ -31,7 +31,7 @@ import type { ConsoleSettings } from './settings.ts'
 import { type Site, siteOf } from './site.ts'
 
 export interface Opened {
-  config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort'>
+  config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort' | 'scheduleLateMs'>
   settings: Pick<ConsoleSettings, 'port' | 'origin' | 'environment'>
   installationId: string
   isEmbedded: boolean
@@ -79,6 +79,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     environment: settings.environment ?? (opened.isEmbedded ? 'LOCAL' : undefined),
     installationId: opened.installationId,
     isEmbedded: opened.isEmbedded,
+    scheduleLateMs: config.scheduleLateMs,
     site: () => site,
     store,
     sendAct: sender.send,

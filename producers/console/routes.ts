@@ -20,6 +20,10 @@ import { openIdRoutes } from './openid/sign-in.ts'
 import { peopleActRoutes } from './people/acts.ts'
 import { peopleRoutes } from './people/list.ts'
 import { personRoutes } from './people/person.ts'
+import { scheduleActRoutes } from './reports/act.ts'
+import { reportListRoutes } from './reports/list.ts'
+import { runRoutes } from './reports/run.ts'
+import { scheduleRoutes } from './reports/schedule.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
 import { sessionRoutes } from './session/sessions.ts'
@@ -47,6 +51,10 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   peopleRoutes,
   personRoutes,
   ...peopleActRoutes,
+  reportListRoutes,
+  scheduleRoutes,
+  runRoutes,
+  scheduleActRoutes,
   verdictRoutes,
   searchRoutes,
   jobRoutes,

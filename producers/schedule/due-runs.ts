@@ -1,11 +1,12 @@
 // Makes the runs that are due and sends their jobs. Several processes may do this at the same time: a claim on the
 // run's row decides which one sends its job.
+
+import { CATCH_UP_DATES, datesWithoutRun } from '../../src/job/schedule/business-dates.ts'
 import * as clients from '../../src/store/access/clients.ts'
+import { dueRuns, entitiesOf } from '../../src/store/report/new-runs.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
-import { CATCH_UP_DATES, dueDates } from './business-dates.ts'
 import type { ScheduleDeps } from './deps.ts'
-import { dueRuns, entitiesOf } from './new-runs.ts'
 import { sendReport } from './report-run.ts'
 import { noteEnd, noteLate } from './run-notes.ts'
 
@@ -35,7 +36,7 @@ export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run)
 
 async function makeRuns(schedule: schedules.Schedule, { store, clock }: ScheduleDeps): Promise<void> {
   const now = clock()
-  if (dueDates(schedule, schedule.createdAt, schedule.newest, now).length === 0) return
+  if (datesWithoutRun(schedule, now).length === 0) return
   await runs.insert(store, dueRuns(schedule, await entitiesOf(schedule, { store }), now))
 }
 

@@ -1,8 +1,9 @@
 // The schedule of one process: dispatches due runs at each tick from the queue, and by a clock of its own in case no
 // tick comes. A tick holds no data: a forged tick only makes the process look for due runs, which it does anyway.
+
+import { dateOf } from '../../src/job/schedule/business-dates.ts'
 import { describeError } from '../../src/log.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
-import { dateOf } from './business-dates.ts'
 import type { ScheduleDeps } from './deps.ts'
 import { dispatchDueRuns } from './due-runs.ts'
 import { openExpirySweeper } from './expiry.ts'

@@ -1,9 +1,9 @@
 // Sends the job of a run that is a report. It is signed again each time, and always has the same jti. The worker that
 // makes the report decides whether the client may have it.
 import { isRefusal } from '../../src/errors.ts'
-import { receiptId } from '../../src/job/envelope/ids.ts'
+import { jtiOf } from '../../src/job/schedule/run-job.ts'
 import type { Client } from '../../src/store/access/clients.ts'
-import type { Run, RunKey } from '../../src/store/report/schedule-runs.ts'
+import type { Run } from '../../src/store/report/schedule-runs.ts'
 import type { ReportSchedule } from '../../src/store/report/schedules.ts'
 import { signAsk } from '../envelope.ts'
 import { report } from '../report.ts'
@@ -12,16 +12,6 @@ import { parametersOf } from './parameters.ts'
 
 /** The same priority as that of `submit`: interactive requests come first. */
 export const PRIORITY = 10
-
-/** The jti of a run: always the same, whichever process sends it and however often. */
-function jtiOf({ scheduleId, businessDate, entityId }: RunKey, schedule: ReportSchedule): string {
-  const base = `sched-${scheduleId}-${businessDate}`
-  return schedule.entityId === null ? `${base}-${entityId}` : base
-}
-
-export function receiptOf(run: RunKey, schedule: ReportSchedule): string {
-  return receiptId(schedule.clientId, jtiOf(run, schedule))
-}
 
 /** Puts the job on its queue. Returns undefined, or the reason why the job can never be sent. */
 export async function sendReport(

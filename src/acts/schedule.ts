@@ -1,10 +1,12 @@
-// What an operator does to schedules: adds one, removes one, runs one now for a date. A scheduler process sends the job
-// of such a run, as it does for the nightly runs.
+// What an operator does to schedules: adds one, removes one, pauses and resumes one, runs one now for a date. A scheduler process
+// sends the job of such a run, as it does for the nightly runs. Commands and workers call the same functions.
+import { datesWithoutRun } from '../job/schedule/business-dates.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
+import { dueRuns, entitiesOf, runsOn } from '../store/report/new-runs.ts'
 import * as runs from '../store/report/schedule-runs.ts'
 import * as schedules from '../store/report/schedules.ts'
-import { type ActResult, type By, perform } from './act.ts'
+import { type ActResult, type By, type Decided, perform } from './act.ts'
 
 /** Why no report is made for a client. */
 export type OwnerRefusal = 'client_revoked' | 'role_missing' | 'entity_forbidden'
@@ -42,56 +44,134 @@ export function removeSchedule(
   )
 }
 
-/** `stands`: the date has runs, and none of them failed. `not_ended`: the business date isn't over yet. */
-export type RunRefusal = 'no_schedule' | 'not_ended' | 'stands' | OwnerRefusal
+export type ScheduleRefusal =
+  | 'no_schedule'
+  /** It isn't one of reports: tokens past their date are always suspended. */
+  | 'no_report'
+  | 'paused'
+  | 'not_paused'
+  /** The business date isn't over yet. */
+  | 'not_ended'
+  /** A run of the date is under way. */
+  | 'running'
+  /** The date has runs, and none of them failed; or there is no entity to run for. */
+  | 'stands'
+  | OwnerRefusal
 
-export interface RunPlan {
-  scheduleId: string
-  /** `YYYY-MM-DD`. */
+/** A schedule whose row is locked, and what else the act needs. */
+interface Acted {
+  /** Undefined: there is none. */
+  schedule: schedules.Schedule | undefined
+  /** The reported day (UTC), `YYYY-MM-DD`; only to run it. */
   businessDate: string
-  /** The runs of `businessDate` that should exist; new ones are due at once. */
-  wanted: readonly runs.NewRun[]
-  /**
-   * Runs that are due and that no scheduler has made yet. They are made too, because the scheduler skips due runs older
-   * than the newest run.
-   */
-  due: readonly runs.NewRun[]
+  /** ms since the epoch. */
+  now: number
 }
+
+interface Done {
+  /** How many runs were made, or reopened because they had failed; after `resume`, how many dates were missed. */
+  runs: number
+}
+
+type ScheduleResult = ActResult<Done, ScheduleRefusal>
+type DecidedSchedule = Decided<Done, ScheduleRefusal>
+
+/** Pauses a schedule: no further run of it begins. A run that is under way goes on. */
+export function pauseSchedule(store: Store, scheduleId: string, by: By, now: number): Promise<ScheduleResult> {
+  return onSchedule(store, 'schedule.pause', { scheduleId, businessDate: '', now }, by)
+}
+
+/** Resumes a schedule. Of the dates that it missed, the last seven are due at once. */
+export function resumeSchedule(store: Store, scheduleId: string, by: By, now: number): Promise<ScheduleResult> {
+  return onSchedule(store, 'schedule.resume', { scheduleId, businessDate: '', now }, by)
+}
+
+/** Makes the runs of a date, or reopens those that failed. They are due at once. */
+export function runSchedule(
+  store: Store,
+  { scheduleId, businessDate }: { scheduleId: string; businessDate: string },
+  by: By,
+  now: number,
+): Promise<ScheduleResult> {
+  return onSchedule(store, 'schedule.run', { scheduleId, businessDate, now }, by)
+}
+
+function onSchedule(
+  store: Store,
+  action: ScheduleAction,
+  { scheduleId, ...act }: Omit<Acted, 'schedule'> & { scheduleId: string },
+  by: By,
+): Promise<ScheduleResult> {
+  return perform(store, { action, subject: scheduleId }, by, async db =>
+    SCHEDULE_ACTS[action](db, { schedule: await schedules.lock(db, scheduleId), ...act }),
+  )
+}
+
+async function pauseLocked(db: Db, { schedule }: Acted): Promise<DecidedSchedule> {
+  const entityId = ownerOf(schedule)
+  const refused = changeRefusal(schedule) ?? (schedule?.pausedAt === null ? undefined : 'paused')
+  if (refused || !schedule) return { refused: refused ?? 'no_schedule', entityId }
+  await schedules.pause(db, schedule.scheduleId)
+  return { done: { runs: 0 }, detail: {}, entityId }
+}
+
+async function resumeLocked(db: Db, { schedule, now }: Acted): Promise<DecidedSchedule> {
+  const entityId = ownerOf(schedule)
+  const refused = changeRefusal(schedule) ?? (schedule?.pausedAt === null ? 'not_paused' : undefined)
+  if (refused || !schedule) return { refused: refused ?? 'no_schedule', entityId }
+  await schedules.resume(db, schedule.scheduleId)
+  const missed = datesWithoutRun({ ...schedule, pausedAt: null }, now).length
+  return { done: { runs: missed }, detail: { missed }, entityId }
+}
+
+async function runLocked(db: Db, { schedule, businessDate, now }: Acted): Promise<DecidedSchedule> {
+  const entityId = ownerOf(schedule)
+  if (!schedule) return { refused: 'no_schedule' }
+  const entities = await entitiesOf(schedule, { store: db })
+  const refused = await runRefusal(db, { schedule, businessDate, now }, entities)
+  if (refused) return { refused, entityId }
+  const wanted = runsOn(schedule, { businessDate, dueAt: now }, entities)
+  const made = await runs.insert(db, wanted)
+  const opened = await runs.reopen(db, wanted, now)
+  if (made + opened === 0) {
+    const known = await runs.list(db, { scheduleId: schedule.scheduleId, businessDate, limit: wanted.length })
+    return { refused: known.some(({ endedAt }) => endedAt === null) ? 'running' : 'stands', entityId }
+  }
+  // Runs that are due and that no scheduler has made yet. The scheduler skips due runs older than the newest run.
+  await runs.insert(db, dueRuns(schedule, entities, now))
+  return { done: { runs: made + opened }, detail: { date: businessDate, runs: made + opened }, entityId }
+}
+
+/** The same acts by name, for a caller that has begun the transaction and locked the schedule. */
+export const SCHEDULE_ACTS = {
+  'schedule.pause': pauseLocked,
+  'schedule.resume': resumeLocked,
+  'schedule.run': runLocked,
+} as const satisfies Record<string, (db: Db, acted: Acted) => Promise<DecidedSchedule>>
+export type ScheduleAction = keyof typeof SCHEDULE_ACTS
 
 const DAY_MS = 86_400_000
 
-/** Returns how many runs were made, or reopened because they had failed. */
-export function runSchedule(
-  store: Store,
-  { scheduleId, businessDate, wanted, due }: RunPlan,
-  by: By,
-  now: number,
-): Promise<ActResult<{ runs: number }, RunRefusal>> {
-  return perform<{ runs: number }, RunRefusal>(store, { action: 'schedule.run', subject: scheduleId }, by, async db => {
-    const refused = await refusalOf(db, { scheduleId, businessDate, wanted }, now)
-    if (refused) return { refused }
-    const made = await runs.insert(db, wanted)
-    const opened = await runs.reopen(db, wanted, now)
-    if (made + opened === 0) return { refused: 'stands' }
-    await runs.insert(db, due)
-    return { done: { runs: made + opened }, detail: { date: businessDate, runs: made + opened } }
-  })
+function changeRefusal(schedule: schedules.Schedule | undefined): 'no_schedule' | 'no_report' | undefined {
+  if (!schedule || schedule.removedAt !== null) return 'no_schedule'
+  return schedule.kind === 'report' ? undefined : 'no_report'
 }
 
-async function refusalOf(
+async function runRefusal(
   db: Db,
-  { scheduleId, businessDate, wanted }: Omit<RunPlan, 'due'>,
-  now: number,
-): Promise<RunRefusal | undefined> {
-  const schedule = await schedules.find(db, scheduleId)
-  if (!schedule || schedule.removedAt !== null) return 'no_schedule'
+  { schedule, businessDate, now }: Acted & { schedule: schedules.Schedule },
+  entities: readonly string[],
+): Promise<ScheduleRefusal | undefined> {
+  if (schedule.removedAt !== null) return 'no_schedule'
+  // A run of a later date would let the scheduler skip those that are missed while it is paused.
+  if (schedule.pausedAt !== null) return 'paused'
   if (Date.parse(businessDate) + DAY_MS > now) return 'not_ended'
-  if (schedule.kind !== 'report') return undefined
-  return refusalOfOwner(
-    db,
-    schedule.clientId,
-    wanted.map(({ entityId }) => entityId),
-  )
+  return schedule.kind === 'report' ? refusalOfOwner(db, schedule.clientId, entities) : undefined
+}
+
+/** Whose schedule it is, if it is one entity's. */
+function ownerOf(schedule: schedules.Schedule | undefined): string | null {
+  return schedule?.kind === 'report' ? schedule.entityId : null
 }
 
 async function refusalOfOwner(

@@ -79,7 +79,8 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   reseal: 'select, update',
   // Private halves are sealed anew; new versions of keys are encrypted for gateways.
   role_key: 'select, update (sealed, key_version)',
-  schedule: 'select',
+  // People pause and resume it in the console.
+  schedule: 'select, update (paused_at, resumed_at)',
   schedule_run: ALL,
   scheme_intent: ALL,
   scheme_notice: ALL,

@@ -60,7 +60,7 @@ const ROOMS: Record<string, readonly string[]> = {
   'producers/http': ['producers', 'src/job', 'src/queue'],
   // Pages for people. It has no room of keys but the one that verifies passkeys.
   'producers/console': [
-    ...['producers', 'producers/http', 'producers/operate'],
+    ...['producers', 'producers/http', 'producers/operate', 'producers/schedule'],
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store'],
   ],
   'producers/schedule': ['producers', 'src/job', 'src/token', 'src/queue', 'src/store'],

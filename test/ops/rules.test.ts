@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { destinationOf } from '../../producers/console/server/guard.ts'
 import { CATALOGUE, KINDS } from '../../src/job/catalogue.ts'
 import { metricNames } from './metric-names.ts'
 import { missingPrometheus, promtool, RULES } from './prometheus.ts'
@@ -44,6 +45,17 @@ describe('an alert', () => {
     }
     const known = new Set(alerts.map(({ name }) => name.toLowerCase()))
     expect([...anchors].filter(anchor => anchor.startsWith('tokenmill') && !known.has(anchor))).toEqual([])
+  })
+
+  it('leads to a page of the console, also through its sign-in, unless no page shows what it is about', () => {
+    const ofOtherServers = ['TokenmillPostgresWalLarge', 'TokenmillPostgresReplicationLag', 'TokenmillDiskFills']
+    const link = /console_url: "\{\{ with \$externalLabels\.console \}\}\{\{ \. \}\}(\/[^{]*)\{\{ end \}\}"\n/
+    for (const { name, body } of alerts) {
+      const [, path = ''] = link.exec(body) ?? []
+      if (ofOtherServers.includes(name)) expect(body, name).not.toContain('console_url')
+      // A browser keeps the fragment through the redirects.
+      else expect(destinationOf(path.replace(/#.*/, '')), name).toBe(path.replace(/#.*/, '') || 'a link')
+    }
   })
 
   it('names every kind of its line', () => {

@@ -61,9 +61,10 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
     ]
     const others = ['person_credential', 'person_identity', 'process', 'receipt', 'signing_key']
     const now = ['watch_check', 'watch_minute', 'watch_queue', 'work_minute']
+    const ofReports = ['report', 'schedule', 'schedule_run']
     const ofOneJob = ['operation', 'outbox', 'receipt_key', 'scheme_intent', 'scope', 'token']
     expect([...new Set(read.map(({ table }) => table))]).toEqual(
-      [...tables, ...others, ...now, ...ofOneJob, ...OWN].sort(),
+      [...tables, ...others, ...now, ...ofReports, ...ofOneJob, ...OWN].sort(),
     )
     expect(read.filter(({ column }) => SECRET.test(column))).toEqual([])
   })

@@ -1,9 +1,8 @@
 // `tokenmill schedule runs` and `schedule run`: shows how the runs of schedules ended and why, and runs a schedule for
 // a date now.
-import { dueRuns, entitiesOf, runsOn } from '../../../producers/schedule/new-runs.ts'
-import { type RunRefusal, runSchedule } from '../../../src/acts/schedule.ts'
+import { runReasonText } from '../../../producers/schedule/run-reasons.ts'
+import { pauseSchedule, resumeSchedule, runSchedule, type ScheduleRefusal } from '../../../src/acts/schedule.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { FAULTS, REASONS } from '../../../src/errors.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
@@ -17,16 +16,6 @@ import { moment, print, say, type Terminal, table } from '../../terminal.ts'
 type ListOptions = JsonOption & { state?: runs.RunState; limit: number }
 
 const ROLE_MISSING = `the schedule's client lacks the role ${CATALOGUE.report.role}`
-/** Texts for reasons that aren't in the tables of src/errors.ts. */
-const RUN_REASONS: Record<string, string> = {
-  role_missing: ROLE_MISSING,
-  client_revoked: "the schedule's client is revoked",
-  schedule_removed: 'the schedule was removed',
-  tokens_failed: 'some tokens could not be suspended; the next night finds them again',
-  unanswered: 'no worker answered for seven days',
-  fault: 'the attempt failed; a worker’s log line says why',
-}
-
 export function list(terminal: Terminal, scheduleId: string | undefined, options: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
@@ -59,24 +48,22 @@ export function shownRun(run: runs.Run): Record<string, unknown> {
     report_uid: run.reportUid ?? undefined,
     tokens: run.tokens ?? undefined,
     reason: run.reason ?? undefined,
-    reason_text: run.reason === null ? undefined : textOf(run.reason),
+    reason_text: run.reason === null ? undefined : runReasonText(run.reason),
   }
 }
 
-function textOf(reason: string): string | undefined {
-  const known: Record<string, { text: string }> = { ...FAULTS, ...REASONS }
-  return RUN_REASONS[reason] ?? known[reason]?.text
-}
-
 function reasonText(reason: string): string {
-  const text = textOf(reason)
+  const text = runReasonText(reason)
   return text === undefined ? reason : `${reason}: ${text}`
 }
 
 const NO_SCHEDULE = 'There is no such schedule; `tokenmill schedule list` lists them.'
 
-const REFUSED: Record<Exclude<RunRefusal, 'stands'>, string> = {
+const REFUSED: Record<Exclude<ScheduleRefusal, 'stands' | 'running'>, string> = {
   no_schedule: NO_SCHEDULE,
+  no_report: 'Only schedules of reports can be paused: tokens past their date are always suspended.',
+  paused: 'The schedule is paused; `tokenmill schedule resume` lets it run.',
+  not_paused: 'The schedule is not paused.',
   not_ended: 'This date has not ended yet (UTC); its run can be made from midnight on.',
   client_revoked: 'No run is made: the schedule’s client is revoked.',
   role_missing: `No run is made: ${ROLE_MISSING}.`,
@@ -91,26 +78,20 @@ export function run(
 ): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
-    const schedule = await schedules.find(store, scheduleId)
-    if (!schedule) throw new Stop(NO_SCHEDULE)
-    const now = systemClock()
-    const entities = await entitiesOf(schedule, { store })
-    const plan = {
-      scheduleId,
-      businessDate,
-      wanted: runsOn(schedule, { businessDate, dueAt: now }, entities),
-      due: dueRuns(schedule, entities, now),
-    }
+    if (!(await schedules.find(store, scheduleId))) throw new Stop(NO_SCHEDULE)
     const by = await byOf({ action: 'schedule.run', subject: scheduleId }, options, store)
-    const verdict = await runSchedule(store, plan, by, now)
+    const verdict = await runSchedule(store, { scheduleId, businessDate }, by, systemClock())
     if ('refused' in verdict) {
       const { refused } = verdict
-      throw new Stop(refused === 'stands' ? await standing(store, scheduleId, businessDate) : REFUSED[refused])
+      const stands = refused === 'stands' || refused === 'running'
+      throw new Stop(stands ? await standing(store, scheduleId, businessDate) : REFUSED[refused])
     }
-    const made = await runs.list(store, { scheduleId, businessDate, limit: entities.length })
+    const made = await runs.list(store, { scheduleId, businessDate, limit: ENTITIES_MAX })
     print(terminal, options, made.map(shownRun), madeText(verdict.done.runs, scheduleId, businessDate))
   })
 }
+
+const ENTITIES_MAX = 1_000
 
 function madeText(count: number, scheduleId: string, businessDate: string): string {
   const due = count === 1 ? '1 run' : `${count} runs`
@@ -119,10 +100,45 @@ function madeText(count: number, scheduleId: string, businessDate: string): stri
 }
 
 async function standing(db: Db, scheduleId: string, businessDate: string): Promise<string> {
-  const [first, ...others] = await runs.list(db, { scheduleId, businessDate, limit: 100 })
+  const found = await runs.list(db, { scheduleId, businessDate, limit: ENTITIES_MAX })
+  const [first] = found
   if (!first) return `The schedule has no entity to run for on ${businessDate}.`
+  const open = found.find(({ endedAt }) => endedAt === null)
+  if (open) return `A run of ${businessDate} is under way already: it is ${open.state}. Wait until it ends.`
   const report = first.reportUid === null ? '' : `; its report is ${first.reportUid}`
-  const state =
-    others.length === 0 ? ` and is ${first.state}${report}` : `, one for each of ${others.length + 1} entities`
+  const state = found.length === 1 ? ` and is ${first.state}${report}` : `, one for each of ${found.length} entities`
   return `A run of ${businessDate} stands already${state}. Only failed runs are made again; \`tokenmill report request --refresh\` makes a report anew.`
+}
+
+export function pause(terminal: Terminal, scheduleId: string, options: JsonOption & OperatorOptions): Promise<void> {
+  return change(terminal, { scheduleId, action: 'schedule.pause' }, options)
+}
+
+export function resume(terminal: Terminal, scheduleId: string, options: JsonOption & OperatorOptions): Promise<void> {
+  return change(terminal, { scheduleId, action: 'schedule.resume' }, options)
+}
+
+const CHANGES = { 'schedule.pause': pauseSchedule, 'schedule.resume': resumeSchedule } as const
+
+function change(
+  terminal: Terminal,
+  { scheduleId, action }: { scheduleId: string; action: keyof typeof CHANGES },
+  options: JsonOption & OperatorOptions,
+): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const by = await byOf({ action, subject: scheduleId }, options, store)
+    const verdict = await CHANGES[action](store, scheduleId, by, systemClock())
+    if ('refused' in verdict) {
+      const { refused } = verdict
+      throw new Stop(refused === 'stands' || refused === 'running' ? NO_SCHEDULE : REFUSED[refused])
+    }
+    const isPaused = action === 'schedule.pause'
+    const missed = verdict.done.runs
+    const shown = { schedule_id: scheduleId, paused: isPaused, ...(isPaused ? {} : { missed }) }
+    const text = isPaused
+      ? `${scheduleId} is paused: no further run begins. A run that is under way goes on.`
+      : `${scheduleId} goes on${missed === 0 ? '' : `; ${missed === 1 ? '1 missed date is' : `${missed} missed dates are`} due now`}.`
+    print(terminal, options, shown, text)
+  })
 }

@@ -9,6 +9,7 @@ import { command, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { sentIdentityAct } from '../openid/sent.ts'
 import { sentPeopleAct } from '../people/sent.ts'
+import { sentScheduleAct } from '../reports/sent.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { AFTER_MS } from './send.ts'
@@ -30,6 +31,9 @@ const DESCRIBE: Partial<Record<ActName, DescribeSent>> = {
   'person.link': sentPeopleAct,
   'person.revoke': sentPeopleAct,
   'invite.revoke': sentPeopleAct,
+  'schedule.pause': sentScheduleAct,
+  'schedule.resume': sentScheduleAct,
+  'schedule.run': sentScheduleAct,
 }
 
 export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {

@@ -39,6 +39,8 @@ const PLACES: Readonly<Record<string, Path>> = {
   outbox: path`/now#outbox`,
 }
 const ELSEWHERE = path`/now`
+/** The check of schedules names runs as `2026-11-23 of 091e6bfe-…`. */
+const NAMED_SCHEDULE = /\d of ([0-9a-f]{8}-[0-9a-f-]{27})/g
 const START = 'start it: `tokenmill scheduler`'
 
 export function needsOf(facts: Facts): Need[] {
@@ -73,10 +75,18 @@ function needsOfWhole({ now, pulse }: Facts, { processes, checks }: Whole): Need
     ...told.map(({ name, state, says, next, since }) => ({
       id: name.replaceAll(' ', '-'),
       tone: TONES[state === 'well' ? 'unknown' : state],
-      ...{ what: name, says, since, to: PLACES[name] ?? ELSEWHERE, next: next ?? '`tokenmill status`' },
+      ...{ what: name, says, since, to: placeOf(name, says), next: next ?? '`tokenmill status`' },
     })),
     ...(told.some(({ name }) => name === 'workers') ? [] : workersNeed(now, processes)),
   ]
+}
+
+/** Where the page shows more. Of one schedule that needs somebody, its own page. */
+function placeOf(check: string, says: string): Path {
+  if (check !== 'schedules') return PLACES[check] ?? ELSEWHERE
+  const named = [...new Set([...says.matchAll(NAMED_SCHEDULE)].map(([, id = '']) => id))]
+  const [only, ...others] = named
+  return only === undefined || others.length > 0 ? path`/reports` : path`/reports/schedules/${only}`
 }
 
 function schedulerNeed(

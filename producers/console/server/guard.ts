@@ -54,12 +54,21 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-const PAGES =
-  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|people(\/[0-9a-f-]{36})?|sessions|passkeys)$/
+const PAGES = [
+  /^\/(now|explain|sessions|passkeys)$/,
+  /^\/batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?$/,
+  /^\/explain\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?$/,
+  /^\/failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?$/,
+  /^\/reports(\/schedules\/[0-9a-f-]{36}(\/(pause|resume|run))?)?$/,
+  /^\/reports\/runs\/[0-9a-f-]{36}\/\d{4}-\d\d-\d\d\/[0-9a-f-]{36}$/,
+  /^\/people(\/[0-9a-f-]{36})?$/,
+  // The links of alerts.
+  /^\/(batches|failed|reports)\?(kind|state)=[A-Za-z-]{1,32}$/,
+]
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {
-  return typeof asked === 'string' && PAGES.test(asked) ? asked : '/'
+  return typeof asked === 'string' && PAGES.some(page => page.test(asked)) ? asked : '/'
 }
 
 /** The session of a route that isn't open. */

@@ -5,10 +5,12 @@ import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 import { AccountParameters } from './account.ts'
 import { isPersonName, PEOPLE_ACTS, PEOPLE_PARAMETERS } from './people.ts'
+import { ScheduleParameters, ScheduleRunParameters } from './schedule-act.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
+  ...(['schedule.pause', 'schedule.resume', 'schedule.run'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
   ...(['identity.connect', 'identity.disconnect'] as const),
   ...PEOPLE_ACTS,
@@ -111,6 +113,9 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.cancel': BatchParameters,
   'failed.retry': FailedParameters,
   'failed.discard': FailedParameters,
+  'schedule.pause': ScheduleParameters,
+  'schedule.resume': ScheduleParameters,
+  'schedule.run': ScheduleRunParameters,
   'person.enrol': z.strictObject({}),
   'list.exported': ExportParameters,
   'passkey.add': NewPasskeyParameters,
@@ -128,12 +133,12 @@ const UNSEEN: ReadonlySet<ActName> = new Set<ActName>([
 const Fields = z.strictObject({
   act: z.enum(ACTS),
   /**
-   * The batch's id; of a copy in the failed set its id, of many `failed-<kind>`; for `person.enrol` the invite's; for passkeys and
-   * accounts the id of the person, who is the one who acts; for `list.exported` see there.
+   * The id of a batch, a schedule or a copy in the failed set; of many copies `failed-<kind>`; for `person.enrol` the invite's; for
+   * passkeys and accounts the id of the person, who is the one who acts; for `list.exported` see there.
    */
   subject: text(1, 128),
   parameters: z.record(z.string(), z.unknown()),
-  /** What the person saw: `seenOf` of a batch, `digestOf` of copies in the failed set; null for what has no state. */
+  /** What the person saw: `seenOf` of a batch, a schedule or its runs, `digestOf` of copies in the failed set; null for what has no state. */
   seen: z
     .string()
     .regex(/^([A-Z]{1,16}( \d{13})?|[A-Za-z0-9_-]{43})$/)

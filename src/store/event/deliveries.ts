@@ -153,6 +153,12 @@ export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'd
   type: EventType
   data: Record<string, unknown>
   occurredAt: number
+  /** The client may act as an operator: it has the role ADMIN. */
+  isOperators: boolean
+  /** Of an event of a batch: its number in the store. */
+  batchNo: number | null
+  /** Of a report that a schedule asked for: schedule, date and entity, with slashes between them. */
+  run: string | null
 }
 
 /**
@@ -169,9 +175,16 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
     type: EventType
     data: Record<string, unknown>
     created_at: number
+    is_operators: boolean
+    batch_no: number | null
+    run: string | null
   }>({
     name: 'delivery-outgoing',
-    text: `select p.endpoint_id, p.any_address, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at
+    text: `select p.endpoint_id, p.any_address, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at, 'ADMIN' = any(c.roles) as is_operators,
+  case when e.type like 'batch.%' then (select b.batch_no from tokenmill.batch as b
+    where b.client_id = e.client_id and b.batch_id = e.data->>'batch_id') end as batch_no,
+  case when e.type like 'report.%' then (select concat_ws('/', r.schedule_id, r.business_date, r.entity_id)
+    from tokenmill.schedule_run as r where r.receipt_id = (e.data->>'report_uid')::uuid) end as run
 from ${JOINED} join tokenmill.endpoint as p using (endpoint_id) join tokenmill.client as c on c.client_id = p.client_id
 where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is not null and p.removed_at is null
   and c.revoked_at is null`,
@@ -189,6 +202,9 @@ where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is
       type: row.type,
       data: row.data,
       occurredAt: row.created_at,
+      isOperators: row.is_operators,
+      batchNo: row.batch_no,
+      run: row.run,
     }
   )
 }

@@ -1,4 +1,4 @@
-// Schedules: tasks that run once a day. producers/schedule computes which dates are due; each date is a run
+// Schedules: tasks that run once a day. src/job/schedule computes which dates are due; each date is a run
 // (schedule-runs.ts).
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { Db } from '../pool.ts'
@@ -11,6 +11,10 @@ interface Common {
   /** All times in this file are ms since the epoch. */
   createdAt: number
   removedAt: number | null
+  /** Null: it isn't paused. */
+  pausedAt: number | null
+  /** The last time that it was resumed; null: never. */
+  resumedAt: number | null
   /** The latest date that has a run, `YYYY-MM-DD`. */
   newest: string | null
 }
@@ -43,6 +47,8 @@ interface Row {
   zone: string
   created_at: number
   removed_at: number | null
+  paused_at: number | null
+  resumed_at: number | null
   newest: string | null
 }
 
@@ -54,6 +60,8 @@ function scheduleOf(row: Row): Schedule {
     zone: row.zone,
     createdAt: row.created_at,
     removedAt: row.removed_at,
+    pausedAt: row.paused_at,
+    resumedAt: row.resumed_at,
     newest: row.newest,
   }
   if (clientId === null || reportType === null || mimeType === null) return { ...common, kind: 'token-expiry' }
@@ -69,7 +77,7 @@ function scheduleOf(row: Row): Schedule {
 }
 
 const SELECT = `select s.schedule_id, s.kind, s.client_id, s.report_type, s.entity_id, s.mime_type, s.parameters, s.time, s.zone,
-s.created_at, s.removed_at, (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
+s.created_at, s.removed_at, s.paused_at, s.resumed_at, (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
   order by r.business_date desc limit 1) as newest from tokenmill.schedule as s`
 
 /** Schedules that weren't removed, oldest first. */
@@ -86,7 +94,19 @@ export async function find(db: Db, scheduleId: string): Promise<Schedule | undef
   return rows[0] && scheduleOf(rows[0])
 }
 
-export type NewSchedule = Omit<ReportSchedule, 'kind' | 'createdAt' | 'removedAt' | 'newest'> & {
+/** As `find`; nobody else changes the schedule until the transaction ends. */
+export async function lock(db: Db, scheduleId: string): Promise<Schedule | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `${SELECT} where s.schedule_id = $1 for update of s`,
+    values: [scheduleId],
+  })
+  return rows[0] && scheduleOf(rows[0])
+}
+
+export type NewSchedule = Omit<
+  ReportSchedule,
+  'kind' | 'createdAt' | 'removedAt' | 'pausedAt' | 'resumedAt' | 'newest'
+> & {
   /** Missed dates since this time are made up for, ms since the epoch. */
   since?: number
 }
@@ -110,4 +130,20 @@ export async function remove(db: Db, scheduleId: string): Promise<boolean> {
     values: [scheduleId],
   })
   return count === 1
+}
+
+/** Pauses a schedule: no further run of it begins. */
+export async function pause(db: Db, scheduleId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.schedule set paused_at = now() where schedule_id = $1',
+    values: [scheduleId],
+  })
+}
+
+/** Resumes a schedule. Runs that it missed meanwhile are due at once. */
+export async function resume(db: Db, scheduleId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.schedule set paused_at = null, resumed_at = now() where schedule_id = $1',
+    values: [scheduleId],
+  })
 }

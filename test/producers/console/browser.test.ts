@@ -99,6 +99,20 @@ describeChromium('the console', () => {
     await page.locator('button.main').click()
     await page.waitForURL('**/acts/*')
   }
+  /** A schedule of reports that may be run. */
+  async function addSchedule(): Promise<string> {
+    const { clientId } = bundle.installation.credentials.signingKey
+    await bundle.rows(`update tokenmill.client set roles = roles || '{REPORT_REQUEST}'::text[] where client_id = $1`, [
+      clientId,
+    ])
+    const [row] = await bundle.rows<{ id: string }>(
+      `insert into tokenmill.schedule (schedule_id, kind, client_id, report_type, entity_id, mime_type, time, zone)
+select gen_random_uuid(), 'report', client_id, 'PARTNER_COMMISSION_REPORT', entities[1], 'text/csv', '02:00', 'America/New_York'
+from tokenmill.client where client_id = $1 returning schedule_id as id`,
+      [clientId],
+    )
+    return row?.id ?? ''
+  }
   const sideways = (page: Page) =>
     page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 
@@ -187,6 +201,33 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
     )
     expect(rows.map(({ action }) => action)).toEqual([...copies.map(() => 'failed.retry'), 'failed.discard'])
     expect(new Set(rows.map(({ credential }) => credential)).size).toBe(1)
+  })
+
+  it('pauses, resumes and runs a schedule with a touch each', async () => {
+    const { page } = ada
+    const id = await addSchedule()
+    const [day] = await bundle.rows<{ day: string }>(`select ((now() at time zone 'UTC')::date - 1)::text as day`)
+    const does = async (link: string, button: string) => {
+      await page.goto(`${bundle.origin}/reports`)
+      await page.locator(`a[href="/reports/schedules/${id}"]`).click()
+      await page.getByRole('link', { name: link }).click()
+      await page.getByLabel(/^Why\?/).fill('the folder moves')
+      await page.getByRole('button', { name: button }).click()
+      await page.getByText('Done.').waitFor()
+    }
+    await does('Pause…', 'Pause this schedule')
+    await page.locator('.state', { hasText: 'PAUSED' }).waitFor()
+    await does('Resume…', 'Resume this schedule')
+    await does('Run a day now…', `Run ${day?.day} now`)
+    await page.getByRole('link', { name: 'Back to the schedule' }).click()
+    await page.getByRole('link', { name: day?.day ?? '' }).click()
+    expect(await page.textContent('h1')).toContain('DUE')
+    const rows = await bundle.rows<{ action: string; credential: string }>(
+      `select action, detail->>'credential' as credential from tokenmill.audit where subject = $1 and outcome = 'done' order by audit_id`,
+      [id],
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['schedule.pause', 'schedule.resume', 'schedule.run'])
+    expect(rows.every(({ credential }) => credential !== null)).toBe(true)
   })
 
   it('refuses an act whose batch changed after it was shown', async () => {
@@ -331,12 +372,21 @@ from generate_series(0, 60) as n`,
     )
     const { credentials, queues } = bundle.installation
     const { id } = await failCopy(queues, { credentials, reference: 'x'.repeat(64), jti: 'x'.repeat(64) })
+    const schedule = await addSchedule()
+    const [entity] = await bundle.rows<{ id: string }>(
+      `insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, state, due_at, reason, ended_at)
+select schedule_id, '2026-11-22', entity_id, 'FAILED', now(), 'files_away', now() from tokenmill.schedule where schedule_id = $1
+returning entity_id as id`,
+      [schedule],
+    )
+    const reports = ['/reports', `/reports/schedules/${schedule}`, `/reports/schedules/${schedule}/run`]
+    reports.push(`/reports/runs/${schedule}/2026-11-22/${entity?.id}`)
     const failed = ['/failed', `/failed/${KIND}/${id}`, `/failed/all/retry?kind=${KIND}`]
     const { page } = ada
     for (const width of [1_440, 960, 768, 375]) {
       await page.setViewportSize({ width, height: 800 })
       const own = ['/batches', `/batches/${no}`, `/batches/${no}/refused`, `/batches/${no}/cancel`]
-      for (const path of [...own, ...failed, '/sessions', '/passkeys', '/passkeys/add']) {
+      for (const path of [...own, ...failed, ...reports, '/sessions', '/passkeys', '/passkeys/add']) {
         await page.goto(`${bundle.origin}${path}`)
         expect(await sideways(page), `${path} at ${width}`).toBe(0)
       }

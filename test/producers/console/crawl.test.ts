@@ -20,6 +20,7 @@ let all: Person
 let ours: number
 let theirs: number
 let nobodys: number
+let theirSchedule: string
 beforeAll(async () => {
   bundle = await openConsoleBundle()
   limited = await bundle.addPerson('limited', { entities: [OURS] })
@@ -30,6 +31,18 @@ beforeAll(async () => {
   const canary = { extentRows: rows, rowsDone: rows - 1, counts: { REJECTED: 3 }, more }
   ours = await bundle.addBatch({ batchId: 'our-batch' })
   theirs = await bundle.addBatch({ ...canary, batchId: id, entityId: THEIRS })
+  const { clientId } = bundle.installation.credentials.signingKey
+  theirSchedule = THEIRS.replace(/^./, 'a')
+  await bundle.rows(
+    `insert into tokenmill.schedule (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone)
+values ($1, 'report', $2, 'INVOICE', $3, 'text/csv', '{"taxPercent": "canary"}', '02:00', 'UTC')`,
+    [theirSchedule, clientId, THEIRS],
+  )
+  await bundle.rows(
+    `insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, state, due_at, reason, ended_at)
+values ($1, '2026-01-01', $2, 'FAILED', now(), $3, now())`,
+    [theirSchedule, THEIRS, reason],
+  )
   nobodys = await bundle.addBatch({ ...canary, batchId: `${id}-2`, entityId: null })
 })
 afterAll(() => bundle?.close())
@@ -81,6 +94,13 @@ describe('a person of one entity', () => {
       '/batches?state=open',
       `/batches?after=4-${theirs}`,
       `/batches?order=newest&after=0-${NONE}`,
+      ...[
+        '/reports',
+        '/reports?state=FAILED',
+        `/reports/schedules/${theirSchedule}`,
+        `/reports/schedules/${theirSchedule}/run`,
+      ],
+      ...[`/reports/runs/${theirSchedule}/2026-01-01/${THEIRS}`, '/reports/nowhere'],
       ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
     ]
     const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
@@ -105,6 +125,7 @@ describe('a person of one entity', () => {
     const { cookie } = all
     const list = await bundle.call('GET', '/batches', { cookie })
     expect(list.text).toContain(CANARIES.id)
+    expect((await bundle.call('GET', '/reports', { cookie })).text).toContain(CANARIES.reason)
     for (const no of [theirs, nobodys]) {
       const page = await bundle.call('GET', `/batches/${no}`, { cookie })
       expect(page.status).toBe(200)

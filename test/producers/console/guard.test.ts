@@ -47,12 +47,22 @@ describe('a request', () => {
     const page = await bundle.call('GET', `/batches/${batchNo}`)
     expect(page).toMatchObject({ status: 303, headers: { location: `/sign-in?to=%2Fbatches%2F${batchNo}` } })
     const failed = `/failed/report/f_${'A'.repeat(43)}/retry`
-    for (const path of ['/failed', failed])
+    const reports = [
+      `/reports/schedules/${randomUUID()}/run`,
+      `/reports/runs/${randomUUID()}/2026-11-22/${randomUUID()}`,
+    ]
+    for (const path of ['/failed', failed, ...reports, '/reports?state=FAILED'])
       expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
     const job = `/explain/jobs/${randomUUID()}?job=j_${'a'.repeat(43)}`
     const asked = await bundle.call('GET', job)
     expect(asked.headers['location']).toBe(`/sign-in?to=${encodeURIComponent(job)}`)
-    for (const to of ['//evil.example', 'https://evil.example', '/\\evil.example', '/batches/1?x=javascript:'])
+    for (const to of [
+      '//evil.example',
+      'https://evil.example',
+      '/\\evil.example',
+      '/batches/1?x=javascript:',
+      '/reports?state=%22',
+    ])
       expect((await bundle.call('GET', `/sign-in?to=${encodeURIComponent(to)}`)).text).toContain('name="to" value="/"')
     expect((await bundle.call('POST', `/batches/${batchNo}/pause`, { form: { seen: 'RUNNING' } })).status).toBe(401)
   })

@@ -103,7 +103,7 @@ it('runs a date now, once: another run of it is refused, and one that failed is 
   expect(await runs(id)).toMatchObject([{ schedule_id: id, date, entity_id: ENTITY, state: 'DUE', late: false }])
   const again = await run(date)
   expect(again).toMatchObject({ status: 1 })
-  expect(again.stderr).toContain(`A run of ${date} stands already and is DUE`)
+  expect(again.stderr).toContain(`A run of ${date} is under way already: it is DUE.`)
 
   await bench.rows(`update tokenmill.schedule_run set state = 'FAILED', reason = 'role_missing', next_at = null, ended_at = now()
 where schedule_id = '${id}'`)
@@ -121,8 +121,8 @@ where schedule_id = '${id}'`)
     `select subject, detail from tokenmill.audit where action = 'schedule.run' and outcome = 'done' order by audit_id`,
   )
   expect(audited).toEqual([
-    { subject: id, detail: { date, runs: 1, reason: 'the disk was full' } },
-    { subject: id, detail: { date, runs: 1 } },
+    { subject: id, detail: { date, runs: 1, reason: 'the disk was full', entity_id: ENTITY } },
+    { subject: id, detail: { date, runs: 1, entity_id: ENTITY } },
   ])
   expect((await bench.cli(['schedule', 'remove', id])).status).toBe(0)
   expect(await run(date)).toMatchObject({ status: 1 })
@@ -139,4 +139,35 @@ it('makes up for nights that no scheduler saw before a later one is run by hand'
   expect(runs[0]?.date).toBe(date)
   expect(new Set(runs.map(run => run.date)).size).toBe(runs.length)
   expect(runs.length).toBeGreaterThanOrEqual(7)
+})
+
+it('pauses and resumes; while it is paused nothing is run, and what it missed is due from then on', async () => {
+  const { stdout } = await bench.cli([...NIGHTLY, '--client', 'shop', '--json'])
+  const id = (JSON.parse(stdout) as Record<string, string>)['schedule_id'] ?? ''
+  await bench.rows(`update tokenmill.schedule set created_at = now() - interval '3 days' where schedule_id = '${id}'`)
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+  expect(await bench.cli(['schedule', 'resume', id])).toMatchObject({ status: 1 })
+  expect(await bench.cli(['schedule', 'pause', id, '--reason', 'the folder moves'])).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('is paused'),
+  })
+  expect((await bench.cli(['schedule', 'pause', id])).stderr).toContain('is paused')
+  expect((await bench.cli(['schedule', 'run', id, yesterday])).stderr).toContain('schedule resume')
+  expect((await scheduled()).find(one => one['schedule_id'] === id)).toMatchObject({ paused_at: expect.any(String) })
+  expect((await bench.cli(['schedule', 'list'])).stdout).toMatch(new RegExp(`${id}.* paused `))
+  expect((await bench.cli(['schedule', 'resume', id])).stdout).toMatch(/goes on; [23] missed dates are due now/)
+  expect((await scheduled()).find(one => one['schedule_id'] === id)).toMatchObject({ next_due: expect.any(String) })
+  expect((await bench.cli(['schedule', 'pause', EXPIRY])).stderr).toContain('always suspended')
+  expect((await bench.cli(['schedule', 'pause', ENTITY])).status).toBe(1)
+  const audited = await bench.rows<{ action: string; outcome: string }>(
+    `select action, outcome from tokenmill.audit where subject = '${id}' order by audit_id`,
+  )
+  expect(audited.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+    'schedule.add done',
+    'schedule.resume refused',
+    'schedule.pause done',
+    'schedule.pause refused',
+    'schedule.run refused',
+    'schedule.resume done',
+  ])
 })

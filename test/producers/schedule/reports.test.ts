@@ -3,11 +3,10 @@
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { dateOf, dayAfter } from '../../../producers/schedule/business-dates.ts'
-import { runsOn } from '../../../producers/schedule/new-runs.ts'
 import { TICKS } from '../../../producers/schedule/open.ts'
 import { grantAll } from '../../../src/acts/grants.ts'
 import { runSchedule } from '../../../src/acts/schedule.ts'
+import { dateOf, dayAfter } from '../../../src/job/schedule/business-dates.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
@@ -144,13 +143,10 @@ describeEngines('a schedule', engine => {
     const schedule = await openOne()
     const [failed] = await settled(scheduleId, 1)
     expect(failed).toMatchObject({ state: 'FAILED', reason: 'role_missing' })
-    const known = await schedules.find(store, scheduleId)
-    if (!known || !failed) throw new Error('it is there')
+    if (!failed) throw new Error('it is there')
     const rerun = () => {
-      const date = { businessDate: failed.businessDate, dueAt: Date.now() }
-      const plan = { scheduleId, ...date, wanted: runsOn(known, date, [ENTITY]), due: [] }
       const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-      return runSchedule(store, plan, by, Date.now())
+      return runSchedule(store, { scheduleId, businessDate: failed.businessDate }, by, Date.now())
     }
     expect(await rerun()).toEqual({ refused: 'role_missing' })
     await store.query({
@@ -159,7 +155,7 @@ describeEngines('a schedule', engine => {
     })
     await grantAll(store, installation.vault.ring)
     expect(await rerun()).toEqual({ done: { runs: 1 } })
-    expect(await rerun()).toEqual({ refused: 'stands' })
+    expect(await rerun()).toEqual({ refused: 'running' })
     // Workers cache a client for some seconds and refuse the report until then.
     const made = await until(
       async () => {
@@ -172,6 +168,25 @@ describeEngines('a schedule', engine => {
     )
     expect(await reports.find(store, made.reportUid ?? '')).toMatchObject({ status: 'SUCCESSFUL' })
     expect(await rerun()).toEqual({ refused: 'stands' })
+    await closeAll()
+    await remove(scheduleId)
+  })
+
+  it('that is paused begins no run, and makes what it missed when it is resumed, without being late', async () => {
+    const { store } = installation.vault
+    const scheduleId = await add({}, 3)
+    await schedules.pause(store, scheduleId)
+    const schedule = await openOne()
+    await schedule.dispatchNow()
+    expect(await runsOf(installation, scheduleId)).toEqual([])
+    const resumedAt = Date.now()
+    await schedules.resume(store, scheduleId)
+    const { lateRuns } = schedule.metrics
+    await schedule.dispatchNow()
+    expect((await lateRuns.get()).values).toMatchObject([{ value: 0 }])
+    const made = await settled(scheduleId, 3)
+    expect(made.map(run => run.state)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED'])
+    for (const { dueAt } of made) expect(Math.abs(dueAt - resumedAt)).toBeLessThan(5_000)
     await closeAll()
     await remove(scheduleId)
   })

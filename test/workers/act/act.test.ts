@@ -409,6 +409,8 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
       'update tokenmill.person_credential set sign_count = 0',
       'update tokenmill.invite set used_at = null',
       'update tokenmill.batch set paused_at = now()',
+      'update tokenmill.schedule set paused_at = null',
+      `update tokenmill.schedule_run set state = 'DUE'`,
       'update tokenmill.failed_act set outcome = null',
     ]
     for (const role of roles) {

@@ -45,6 +45,17 @@ describe('a person who sees everything is told', () => {
     })
   })
 
+  it('of which schedule, if only one needs somebody', () => {
+    const [one, two] = ['091e6bfe-6a55-4e25-a875-2c65b63d2001', '7e1f0c2a-5b3d-4c6e-8f90-a1b2c3d4e5f6']
+    const to = (says: string) =>
+      needsOf(facts({ whole: whole({ checks: [noted('schedules', 'critical', says)] }) }))[0]?.to.text
+    expect(to(`2026-11-19 of ${one} failed (role_missing), 2026-11-20 of ${one} is late by 3 h`)).toBe(
+      `/reports/schedules/${one}`,
+    )
+    expect(to(`2026-11-19 of ${one} failed (role_missing), 2026-11-20 of ${two} is late by 3 h`)).toBe('/reports')
+    expect(to('x')).toBe('/reports')
+  })
+
   it('that nothing is known, when the scheduler has not looked for 10 s; what it said before counts no more', () => {
     const pulse = { watchedMs: 10_001, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true }
     const checks = [noted('outbox', 'critical')]

@@ -1,6 +1,6 @@
 // Finds the moment at which a zone's clock first shows a time. Intl.DateTimeFormat knows the zones (this Node has no
 // Temporal); it is only asked what a clock shows at one moment.
-import { openCache } from '../../src/cache.ts'
+import { openCache } from '../../cache.ts'
 
 const HOUR_MS = 3_600_000
 /** Offsets are less than a day. A zone is assumed not to change its clock twice within three days. */

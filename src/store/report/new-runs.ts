@@ -1,10 +1,10 @@
-// Computes the runs that a schedule should have: one per date and entity. It writes none; src/store and src/acts do.
-import * as clients from '../../src/store/access/clients.ts'
-import type { Db } from '../../src/store/pool.ts'
-import { type NewRun, NO_ENTITY } from '../../src/store/report/schedule-runs.ts'
-import type { Schedule } from '../../src/store/report/schedules.ts'
-import { type DueDate, dueDates } from './business-dates.ts'
-import { receiptOf } from './report-run.ts'
+// Computes the runs that a schedule should have: one per date and entity. It writes none.
+import { type DueDate, datesWithoutRun } from '../../job/schedule/business-dates.ts'
+import { receiptOf } from '../../job/schedule/run-job.ts'
+import * as clients from '../access/clients.ts'
+import type { Db } from '../pool.ts'
+import { type NewRun, NO_ENTITY } from './schedule-runs.ts'
+import type { Schedule } from './schedules.ts'
 
 /**
  * The entities of a schedule: its own; without one all entities that its client has now. The token sweep has only
@@ -25,8 +25,5 @@ export function runsOn(schedule: Schedule, { businessDate, dueAt }: DueDate, ent
 
 /** The runs that became due after the schedule's newest date. */
 export function dueRuns(schedule: Schedule, entities: readonly string[], now: number): NewRun[] {
-  const due = dueDates(schedule, schedule.createdAt, schedule.newest, now)
-  // Only the latest date, because the sweep of a date also finds the tokens that earlier sweeps missed.
-  const wanted = schedule.kind === 'token-expiry' ? due.slice(-1) : due
-  return wanted.flatMap(date => runsOn(schedule, date, entities))
+  return datesWithoutRun(schedule, now).flatMap(date => runsOn(schedule, date, entities))
 }

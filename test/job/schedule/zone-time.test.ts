@@ -1,7 +1,7 @@
 // Local times of zones, compared with the zones' changes of 2026 to 2030, which the test finds in another way.
 import { describe, expect, it } from 'vitest'
-import { dueAt, dueDates, nextDue } from '../../../producers/schedule/business-dates.ts'
-import { firstMoment, isZone } from '../../../producers/schedule/zone-time.ts'
+import { datesWithoutRun, dueAt, dueDates, nextDue, nextDues } from '../../../src/job/schedule/business-dates.ts'
+import { firstMoment, isZone } from '../../../src/job/schedule/zone-time.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -155,5 +155,44 @@ describe('a business date', () => {
     expect(textOf(dueAt('2026-07-20', { time: '01:00', zone: 'Pacific/Kiritimati' }))).toBe('2026-07-21T00:00:00.000Z')
     expect(textOf(dueAt('2026-07-20', { time: '01:00', zone: 'Europe/Berlin' }))).toBe('2026-07-21T00:00:00.000Z')
     expect(textOf(dueAt('2026-07-20', { time: '22:00', zone: 'America/New_York' }))).toBe('2026-07-22T02:00:00.000Z')
+  })
+})
+
+describe('a paused schedule', () => {
+  const at = (text: string) => Date.parse(`2026-11-${text}Z`)
+  const schedule = {
+    kind: 'report',
+    time: '02:00',
+    zone: 'UTC',
+    createdAt: at('01T00:00'),
+    newest: '2026-11-17',
+  } as const
+  const going = { ...schedule, pausedAt: null, resumedAt: null }
+  const shown = (found: ReturnType<typeof datesWithoutRun>) =>
+    found.map(({ businessDate, dueAt: due }) => `${businessDate} ${new Date(due).toISOString().slice(8, 16)}`)
+
+  it('has no dates, and those that it missed are due from the moment at which it is resumed', () => {
+    const now = at('21T12:00')
+    expect(shown(datesWithoutRun(going, now))).toEqual([
+      '2026-11-18 19T02:00',
+      '2026-11-19 20T02:00',
+      '2026-11-20 21T02:00',
+    ])
+    expect(datesWithoutRun({ ...going, pausedAt: at('19T01:00') }, now)).toEqual([])
+    const resumed = { ...going, resumedAt: at('20T12:00') }
+    expect(shown(datesWithoutRun(resumed, now))).toEqual([
+      '2026-11-18 20T12:00',
+      '2026-11-19 20T12:00',
+      '2026-11-20 21T02:00',
+    ])
+    // Nobody calls late what could not run.
+    expect(datesWithoutRun(resumed, at('20T11:59'))).toEqual([])
+    expect(shown(datesWithoutRun({ ...resumed, kind: 'token-expiry' }, now))).toEqual(['2026-11-20 21T02:00'])
+  })
+
+  it('tells the next dates in their order', () => {
+    const next = nextDues({ time: '02:00', zone: 'Europe/Berlin' }, Date.parse('2026-03-27T12:00Z'), 3)
+    expect(shown(next)).toEqual(['2026-03-27 28T01:00', '2026-03-28 29T01:00', '2026-03-29 30T00:00'])
+    expect(nextDue(going, at('21T12:00'))).toEqual(nextDues(going, at('21T12:00'), 2)[0])
   })
 })

@@ -1,6 +1,6 @@
 // Finds the business dates of a schedule that are due. A business date is the day (UTC) that a report is about. Its run
 // is due when the zone's clock shows the schedule's time on the day after, and never before the business date has ended
-// in UTC.
+// in UTC. It reads no clock and no store.
 import { firstMoment } from './zone-time.ts'
 
 export interface Timing {
@@ -15,6 +15,18 @@ export interface DueDate {
   businessDate: string
   /** ms since the epoch. */
   dueAt: number
+}
+
+/** Since when a schedule runs, and whether it does. All times are ms since the epoch. */
+export interface Going extends Timing {
+  kind: 'report' | 'token-expiry'
+  createdAt: number
+  /** Null: it isn't paused. */
+  pausedAt: number | null
+  /** The last time that it was resumed; null: never. */
+  resumedAt: number | null
+  /** The latest date that has a run, `YYYY-MM-DD`. */
+  newest: string | null
 }
 
 const DAY_MS = 86_400_000
@@ -46,12 +58,31 @@ export function dueDates(timing: Timing, since: number, newest: string | null, n
     .slice(-CATCH_UP_DATES)
 }
 
+/**
+ * The dates of a schedule that are due and have no run yet. A paused schedule has none. What was missed while it was paused is due
+ * from the moment at which it was resumed.
+ */
+export function datesWithoutRun(schedule: Going, now: number): DueDate[] {
+  const { kind, createdAt, pausedAt, resumedAt, newest } = schedule
+  if (pausedAt !== null) return []
+  const due = dueDates(schedule, createdAt, newest, now)
+    .map(date => ({ ...date, dueAt: Math.max(date.dueAt, resumedAt ?? 0) }))
+    .filter(date => date.dueAt <= now)
+  // Only the latest date, because the sweep of a date also finds the tokens that earlier sweeps missed.
+  return kind === 'token-expiry' ? due.slice(-1) : due
+}
+
 /** The next date that becomes due after `now`. */
 export function nextDue(timing: Timing, now: number): DueDate {
-  let businessDate = dayAfter(dateOf(now), -2)
-  for (;;) {
-    const due = { businessDate, dueAt: dueAt(businessDate, timing) }
-    if (due.dueAt > now) return due
-    businessDate = dayAfter(businessDate)
+  return nextDues(timing, now, 1)[0] as DueDate
+}
+
+/** The next `count` dates that become due after `now`, the earliest first. */
+export function nextDues(timing: Timing, now: number, count: number): DueDate[] {
+  const found: DueDate[] = []
+  for (let date = dayAfter(dateOf(now), -2); found.length < count; date = dayAfter(date)) {
+    const due = { businessDate: date, dueAt: dueAt(date, timing) }
+    if (due.dueAt > now) found.push(due)
   }
+  return found
 }

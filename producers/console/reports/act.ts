@@ -1,0 +1,151 @@
+// Acts on a schedule: pause, resume, and run a day now.
+import { seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
+import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/seen-schedules.ts'
+import * as seenSchedules from '../../../src/store/console/seen-schedules.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
+import { actRoutes } from '../acts/act-routes.ts'
+import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
+import { stateMark } from '../batches/state-mark.ts'
+import { command, count, id } from '../figures.ts'
+import { type Html, html, path } from '../html.ts'
+import { effectOf, insteadOf, isScheduleAct, possibleIn, SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
+import { isDay } from './filters.ts'
+import { schedulePath } from './list.ts'
+import { lastDay, scheduleOf } from './schedule.ts'
+import { whatOf, whenOf } from './words.ts'
+
+/** The runs of one day: one for each entity of the client. */
+const RUNS_MAX = 10_000
+
+const SCHEDULE: ActSubject = {
+  route: '/reports/schedules/:id/:act',
+  at: 'reports',
+  noun: 'a schedule',
+
+  async show(asking) {
+    const found = await findSchedule(asking)
+    if (!found) return undefined
+    const { schedule, act } = found
+    const { deps, session, asked } = asking
+    const now = deps.clock()
+    if (act !== 'run') return shownChange(schedule, act, now)
+    const date = isDay(asked.given['date']) ? asked.given['date'] : lastDay(now)
+    const { scheduleId } = schedule
+    const sight = sightOf(session.entities)
+    const [runs, entities] = await Promise.all([
+      seenSchedules.listOfDate(sight, deps.store, { scheduleId, date, limit: RUNS_MAX }),
+      seenSchedules.listEntities(sight, deps.store, scheduleId),
+    ])
+    return shownRun(schedule, { date, runs, entities, isEnded: date <= lastDay(now) })
+  },
+
+  async sign(asking) {
+    const found = await findSchedule(asking)
+    if (!found) return undefined
+    const { schedule, act } = found
+    const { date } = asking.asked.given
+    if (act === 'run' && !isDay(date)) return undefined
+    const parameters = act === 'run' ? { date } : {}
+    return { words: SCHEDULE_ACTS[act], subject: schedule.scheduleId, parameters, batchNo: null }
+  },
+}
+
+async function findSchedule({
+  deps,
+  session,
+  asked,
+}: Asking): Promise<{ schedule: SeenSchedule; act: ScheduleActName } | undefined> {
+  const { id: scheduleId = '', act = '' } = asked.params
+  const schedule = isScheduleAct(act) ? await scheduleOf(deps, session, scheduleId) : undefined
+  return schedule && isScheduleAct(act) ? { schedule, act } : undefined
+}
+
+function named(schedule: SeenSchedule): Html {
+  return html`<p>${whatOf(schedule)}, ${whenOf(schedule)} ${id(schedule.scheduleId)}</p>`
+}
+
+function aboutPage(schedule: SeenSchedule, act: ScheduleActName) {
+  return {
+    words: SCHEDULE_ACTS[act],
+    to: path`/reports/schedules/${schedule.scheduleId}/${act}`,
+    back: { to: schedulePath(schedule), text: 'Back to the schedule' },
+  }
+}
+
+function shownChange(schedule: SeenSchedule, act: 'pause' | 'resume', now: number): ShownAct {
+  return {
+    ...aboutPage(schedule, act),
+    shown: named(schedule),
+    counted: 'this schedule',
+    effect: possibleIn(act, schedule) ? effectOf(act, schedule, now) : undefined,
+    instead: insteadOf(act, schedule),
+    seen: seenOfSchedule(schedule),
+    fields: {},
+    command: command('tokenmill', 'schedule', act, schedule.scheduleId),
+  }
+}
+
+interface Day {
+  date: string
+  runs: readonly SeenDateRun[]
+  entities: readonly string[]
+  isEnded: boolean
+}
+
+function shownRun(schedule: SeenSchedule, day: Day): ShownAct {
+  const { date, runs } = day
+  const why = insteadOfRun(schedule, day)
+  return {
+    ...aboutPage(schedule, 'run'),
+    shown: html`${named(schedule)}
+<form class="filter" method="get" action="${path`/reports/schedules/${schedule.scheduleId}/run`}"><div><label for="date">Day (UTC)</label><input id="date" name="date" type="date" value="${date}" required></div><div class="send"><button type="submit">Show this day</button></div></form>
+${runs.length === 0 ? undefined : html`<p>${date}: ${statesOf(runs)}</p>`}`,
+    counted: `${date} now`,
+    effect: why === undefined ? effectOfRun(schedule, day) : undefined,
+    instead: why ?? '',
+    seen: seenOfRuns(runs),
+    fields: { date },
+    command: command('tokenmill', 'schedule', 'run', schedule.scheduleId, date),
+  }
+}
+
+/** `FAILED`, with a number where there are several. */
+function statesOf(runs: readonly SeenDateRun[]): Html[] {
+  const states = [...new Set(runs.map(({ state }) => state))]
+  return states.map(state => {
+    const n = runs.filter(run => run.state === state).length
+    return html`${stateMark(state)}${runs.length === 1 ? ' ' : ` ${count(n)} `}`
+  })
+}
+
+/** How many entities have no run of the day. */
+function missingOf({ runs, entities }: Pick<Day, 'runs' | 'entities'>): number {
+  const made = new Set(runs.map(({ entityId }) => entityId))
+  return entities.filter(entity => !made.has(entity)).length
+}
+
+const isFailed = ({ state }: SeenDateRun) => state === 'FAILED'
+const isOpen = ({ state }: SeenDateRun) => state !== 'FAILED' && state !== 'SUCCEEDED'
+const made = (n: number) => (n === 1 ? '1 run' : `${count(n)} runs`)
+
+function insteadOfRun(schedule: SeenSchedule, { date, runs, entities, isEnded }: Day): string | undefined {
+  if (!possibleIn('run', schedule)) return insteadOf('run', schedule)
+  if (!isEnded) return `${date} has not ended yet (UTC): its run can be made from midnight on.`
+  if (entities.length === 0) return 'The client of this schedule acts for no entity, so there is nothing to run for.'
+  if (runs.some(isFailed) || missingOf({ runs, entities }) > 0) return undefined
+  if (runs.some(isOpen)) return `A run of ${date} is under way already. Wait until it ends.`
+  return `${date} was run, and it ended well. A report is made anew by a request: tokenmill report request --refresh.`
+}
+
+function effectOfRun({ kind }: SeenSchedule, { date, runs, entities }: Day): string {
+  const failed = runs.filter(isFailed).length
+  const missing = missingOf({ runs, entities })
+  const parts = [
+    ...(missing > 0 ? [`${made(missing)} of ${date} ${missing === 1 ? 'is' : 'are'} made`] : []),
+    ...(failed > 0 ? [`${made(failed)} of ${date} that failed ${failed === 1 ? 'is' : 'are'} made again`] : []),
+  ]
+  const what = kind === 'report' ? 'Workers make the report then.' : 'Workers suspend the tokens then.'
+  return `${parts.join(', and ')}: a scheduler sends ${missing + failed === 1 ? 'it' : 'them'} within a minute. ${what}`
+}
+
+export const scheduleActRoutes = actRoutes(SCHEDULE)

@@ -1,0 +1,38 @@
+// An act on a schedule that was sent, and how the schedule is now.
+import { ScheduleRunParameters } from '../../../src/job/system/schedule-act.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
+import type { DescribeSent } from '../acts/subject.ts'
+import { stateMark } from '../batches/state-mark.ts'
+import { id } from '../figures.ts'
+import { html } from '../html.ts'
+import { SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
+import { schedulePath, seeingOf } from './list.ts'
+import { scheduleOf } from './schedule.ts'
+import { stateOfSchedule } from './state.ts'
+import { whatOf } from './words.ts'
+
+export const sentScheduleAct: DescribeSent = async ({ deps, session, act: { request } }) => {
+  const schedule = await scheduleOf(deps, session, String(request['subject']))
+  const known = (Object.keys(SCHEDULE_ACTS) as ScheduleActName[]).find(
+    name => SCHEDULE_ACTS[name].act === request['act'],
+  )
+  const run = known === 'run' ? ScheduleRunParameters.safeParse(request['parameters']).data : undefined
+  const shown = schedule && stateOfSchedule(schedule, await seeingOf(deps, sightOf(session.entities))).state
+  return {
+    title: known ? `${SCHEDULE_ACTS[known].verb} a schedule` : 'An act',
+    at: 'reports',
+    facts: [
+      [
+        'Schedule',
+        html`${schedule && whatOf(schedule)} ${id(String(request['subject']))}${known === 'run' || shown === undefined ? undefined : html` ${stateMark(shown)} now`}`,
+      ],
+      ...(run ? ([['Day', html`${run.date}`]] as const) : []),
+    ],
+    back: schedule
+      ? html`<a href="${schedulePath(schedule)}">Back to the schedule</a>`
+      : html`<a href="/reports">Reports</a>`,
+    done:
+      run &&
+      'A worker has written it into the audit. A scheduler sends the run within a minute; the page of the schedule shows how it ends.',
+  }
+}

@@ -1,0 +1,74 @@
+// An act of a person on a schedule: whether the person may do it to this schedule, and whether it is still as the person saw it. Then
+// it is the act of the command (src/acts/schedule.ts).
+import { performIn, recordRefusal } from '../../src/acts/act.ts'
+import { isClientGranted } from '../../src/acts/grants.ts'
+import { SCHEDULE_ACTS, type ScheduleAction, type ScheduleRefusal } from '../../src/acts/schedule.ts'
+import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import { ScheduleRunParameters, seenOfRuns, seenOfSchedule } from '../../src/job/system/schedule-act.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { Person, PersonRole } from '../../src/store/person/persons.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../src/store/report/schedules.ts'
+import type { Deps } from '../deps.ts'
+import type { DoAct } from './prove.ts'
+
+const ROLES: readonly PersonRole[] = ['OPERATOR', 'ADMIN']
+/** The runs of one date: one for each entity of the schedule's client. */
+const RUNS_MAX = 10_000
+
+/** The words of refusals that a person can do something about; the others are of its present state. */
+const WORDS: Partial<Record<ScheduleRefusal, Reason>> = {
+  no_schedule: 'schedule_not_found',
+  running: 'schedule_running',
+  role_missing: 'role_missing',
+  entity_forbidden: 'entity_forbidden',
+}
+
+const isScheduleAction = (name: string): name is ScheduleAction => Object.hasOwn(SCHEDULE_ACTS, name)
+
+export const actOnSchedule: DoAct = async (db, { person, actor }, { request }, deps) => {
+  const { act, subject, parameters, seen, reason } = request
+  const by = { actor, reason: reason ?? undefined }
+  const deed = { action: act, subject }
+  const refused = async (word: Reason, field: string, entityId?: string | null): Promise<Refusal> => {
+    await recordRefusal(db, deed, by, { why: word, entityId })
+    return refuse(word, `body.${field}`)
+  }
+  if (!isScheduleAction(act) || !ROLES.some(role => person.roles.includes(role))) return refused('act_forbidden', 'act')
+  const schedule = isUuid(subject) ? await schedules.lock(db, subject) : undefined
+  if (!schedule || !(await mayMeetSchedule(db, person, schedule, deps))) return refused('schedule_not_found', 'subject')
+  const { scheduleId } = schedule
+  const entityId = schedule.kind === 'report' ? schedule.entityId : null
+  const businessDate = act === 'schedule.run' ? ScheduleRunParameters.parse(parameters).date : ''
+  const found = act === 'schedule.run' ? await runs.list(db, { scheduleId, businessDate, limit: RUNS_MAX }) : undefined
+  // A run of an entity that the client had before isn't shown to people of others.
+  const known = found?.filter(run => person.entities === null || person.entities.includes(run.entityId))
+  const isSeen = seen === (known ? seenOfRuns(known) : seenOfSchedule(schedule))
+  if (!isSeen) return refused('changed_meanwhile', 'seen', entityId)
+  const ended = await performIn(db, deed, by, () =>
+    SCHEDULE_ACTS[act](db, { schedule, businessDate, now: deps.clock() }),
+  )
+  return 'refused' in ended ? refuse(WORDS[ended.refused] ?? 'act_state', 'body.act') : ended
+}
+
+const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+
+/** A schedule for all entities of a client is for people of all of these. */
+async function mayMeetSchedule(
+  db: Db,
+  { entities }: Pick<Person, 'entities'>,
+  schedule: schedules.Schedule,
+  { ring, onUngranted }: Pick<Deps, 'ring' | 'onUngranted'>,
+): Promise<boolean> {
+  if (entities === null) return true
+  if (schedule.kind !== 'report') return false
+  if (schedule.entityId !== null) return entities.includes(schedule.entityId)
+  const client = await clients.find(db, schedule.clientId)
+  if (!client || client.system || client.entities.length === 0) return false
+  if (!client.entities.every(one => entities.includes(one))) return false
+  // A revoked row has no code, and no run is made for it.
+  if (client.revokedAt !== null || isClientGranted(ring, client)) return true
+  onUngranted('client', client.clientId)
+  return false
+}
