@@ -48,7 +48,7 @@ export function sendable(whyNot: WhyNot | undefined): Html {
 }
 
 /** Whether the text could be, or hold, a card number. */
-function couldBeCard(text: string): boolean {
+export function couldBeCard(text: string): boolean {
   return (/^\d{12,19}$/.test(text) && passesLuhn(text)) || holdsPossiblePan(text)
 }
 

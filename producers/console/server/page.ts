@@ -11,7 +11,7 @@ export interface Page {
   /** Null: nobody has signed in. */
   session: Pick<LiveSession, 'name' | 'isLocal'> | null
   /** The entry of the rail that the page belongs to. */
-  at?: 'now' | 'batches' | 'explain' | 'failed' | 'sessions'
+  at?: 'now' | 'batches' | 'explain' | 'failed' | 'audit' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
   /** The page asks for itself again after two seconds. */
@@ -24,6 +24,7 @@ const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] =
   { at: 'batches', to: path`/batches`, text: 'Batches' },
   { at: 'explain', to: path`/explain`, text: 'Explain' },
   { at: 'failed', to: path`/failed`, text: 'Failed' },
+  { at: 'audit', to: path`/audit`, text: 'Audit' },
   { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },
 ]
 

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
+import { ExportParameters } from './taken-lists.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
@@ -47,26 +48,6 @@ const clientId = () => z.string().regex(/^c[a-z0-9]{25}$/)
 
 /** A batch's id is unique for each client only. */
 export const BatchParameters = z.strictObject({ client_id: clientId() })
-const day = () => z.iso.date()
-/**
- * A person takes a list as CSV. Nobody touches a passkey for that: the act has no effect but its row in the audit, which says that
- * it isn't proved. The subject of `refused` is a batch's id, that of `batches` the word `batches`.
- */
-export const ExportParameters = z.union([
-  z.strictObject({ list: z.literal('refused'), client_id: clientId() }),
-  z.strictObject({
-    list: z.literal('batches'),
-    state: z
-      .string()
-      .regex(/^[a-z]{1,16}$/)
-      .optional(),
-    client_id: clientId().optional(),
-    since: day().optional(),
-    until: day().optional(),
-  }),
-])
-export type ExportParameters = z.infer<typeof ExportParameters>
-
 /** How many copies one act may be about. */
 export const FAILED_MOST = 1_000
 
@@ -108,6 +89,7 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'failed.retry': FailedParameters,
   'failed.discard': FailedParameters,
   'person.enrol': z.strictObject({}),
+  // Nobody touches a passkey for it: the act has no effect but its row in the audit, which says that it isn't proved.
   'list.exported': ExportParameters,
   'passkey.add': NewPasskeyParameters,
   'passkey.remove': PasskeyParameters,

@@ -20,6 +20,8 @@ let all: Person
 let ours: number
 let theirs: number
 let nobodys: number
+/** Rows of the audit: of others, and of the installation. */
+let rows: number[]
 beforeAll(async () => {
   bundle = await openConsoleBundle()
   limited = await bundle.addPerson('limited', { entities: [OURS] })
@@ -30,6 +32,13 @@ beforeAll(async () => {
   ours = await bundle.addBatch({ batchId: 'our-batch' })
   theirs = await bundle.addBatch({ ...canary, batchId: id, entityId: THEIRS })
   nobodys = await bundle.addBatch({ ...canary, batchId: `${id}-2`, entityId: null })
+  const made = await bundle.rows<{ id: number }>(
+    `insert into tokenmill.audit (actor, action, subject, host, detail, entity_id)
+select 'cli:canary', 'canary.act', $1, 'canary-host', jsonb_build_object('reason', 'canary', 'entity_id', e), e
+from unnest(array[$2::uuid, null]) as e returning audit_id as id`,
+    [id, THEIRS],
+  )
+  rows = made.map(row => row.id)
 })
 afterAll(() => bundle?.close())
 
@@ -57,6 +66,16 @@ async function answers(cookie: string, no: number): Promise<string[]> {
   return (await Promise.all(calls)).map(seen)
 }
 
+/** Every route that names a row of the audit. */
+async function auditAnswers(cookie: string, row: number): Promise<string[]> {
+  const calls = [
+    bundle.call('GET', `/audit/${row}`, { cookie }),
+    bundle.call('GET', `/audit?like=${row}`, { cookie }),
+    bundle.call('POST', '/audit/csv', { cookie, form: { like: String(row) } }),
+  ]
+  return (await Promise.all(calls)).map(seen)
+}
+
 describe('a person of one entity', () => {
   it('meets nothing of another entity on any route', async () => {
     const { cookie } = limited
@@ -79,6 +98,7 @@ describe('a person of one entity', () => {
       '/batches?state=open',
       `/batches?after=4-${theirs}`,
       `/batches?order=newest&after=0-${NONE}`,
+      ...['/audit', '/audit?act=canary.act', '/audit?who=cli:canary', `/audit?after=${rows[0]}`, `/audit?after=${NONE}`],
       ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
     ]
     const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
@@ -99,10 +119,20 @@ describe('a person of one entity', () => {
     expect(begun?.n).toBe(0)
   })
 
+  it('gets for a row of the audit of others, or of the installation, the answer for one that doesn’t exist', async () => {
+    const { cookie } = limited
+    const missing = await auditAnswers(cookie, NONE)
+    for (const row of rows) expect((await auditAnswers(cookie, row)).join() === missing.join()).toBe(true)
+    expect(missing.every(answer => answer.includes('"status":404'))).toBe(true)
+    const find = async (what: string) => seen(await bundle.call('POST', '/audit/find', { cookie, form: { what } }))
+    expect(await find(CANARIES.id)).toBe(await find('nothing'))
+  })
+
   it('differs in this from a person of all entities', async () => {
     const { cookie } = all
     const list = await bundle.call('GET', '/batches', { cookie })
     expect(list.text).toContain(CANARIES.id)
+    for (const row of rows) expect((await bundle.call('GET', `/audit/${row}`, { cookie })).text).toContain('canary-host')
     for (const no of [theirs, nobodys]) {
       const page = await bundle.call('GET', `/batches/${no}`, { cookie })
       expect(page.status).toBe(200)

@@ -176,6 +176,8 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
     expect(await bench.send({ ...(await about(ours)), subject: 'batches', parameters: { list: 'batches' } })).toBe(
       'DONE',
     )
+    for (const list of ['audit', 'failed'])
+      expect(await bench.send({ ...(await about(ours)), subject: list, parameters: { list } })).toBe('DONE')
     const count = async () => (await rows(`select from tokenmill.audit where action = 'list.exported'`)).length
     const refusals = () =>
       rows(
@@ -189,6 +191,8 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
       [await about(others), 'batch_not_found'],
       [await about(ours, { person_id: NOBODY }), 'person_unknown'],
       [{ ...(await about(ours)), parameters: { list: 'batches' } }, 'field_value'],
+      [{ ...(await about(ours)), subject: 'audit', parameters: { list: 'failed' } }, 'field_value'],
+      [{ ...(await about(ours)), subject: 'audit', parameters: { list: 'audit', subject: 'a batch' } }, 'field_value'],
       [await about(ours, { expires_at: Math.floor(Date.now() / 1000) + 3_600 }), 'act_expired'],
       [{ ...(await about(ours)), parameters: { list: 'cards' } }, 'field_value'],
       [{ ...(await about(ours)), proof: touched.proof }, 'field_value'],

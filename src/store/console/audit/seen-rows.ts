@@ -64,7 +64,9 @@ export const knows = (a: string) => `($1::uuid[] is null or case split_part(${a}
 export const nameOf = (a: string) =>
   `case split_part(${a}.actor, ':', 1) when 'person' then ${PERSON(a)} when 'client' then ${CLIENT(a)} end`
 
-const COLUMNS = (a: string) => `${a}.audit_id as "auditId", ${a}.seq, ${a}.at, case when ${knows(a)} then ${a}.actor end as actor,
+const COLUMNS = (
+  a: string,
+) => `${a}.audit_id as "auditId", ${a}.seq, ${a}.at, case when ${knows(a)} then ${a}.actor end as actor,
   split_part(${a}.actor, ':', 1) as "actorKind", case when ${knows(a)} then ${nameOf(a)} end as "actorName",
   case when $1::uuid[] is null then ${a}.host end as host, ${a}.action, ${a}.subject, ${a}.outcome,
   left(${a}.detail->>'reason', 600) as reason, left(${a}.detail->>'why', 600) as why, ${a}.detail->>'proof_sha256' as "proofSha256",
@@ -83,7 +85,9 @@ const WANTED = `($2::text is null or (l.actor = $2 and ${knows('l')})) and ($3::
 
 /** The rows that are looked at: of the filter that has the fewest, by its index. */
 function walk(sight: Sight, { like, outcome, actor, action }: AuditFilter): string {
-  const by = (holds: string) => `select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail
+  const by = (
+    holds: string,
+  ) => `select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail
 from tokenmill.audit as a where ${holds} and ${RANGE} ${NEWEST}`
   if (sight.sees === 'entities')
     return `select a.* from (select distinct unnest($1::uuid[]) as id) as own cross join lateral (${by('a.entity_id = own.id')}) as a ${NEWEST}`
@@ -176,7 +180,8 @@ export async function listOfBatch(
 ): Promise<SeenAuditRow[]> {
   const { rows } = await db.query<SeenAuditRow>({
     text: `select ${COLUMNS('l')} from (
-  select a.* from tokenmill.audit as a where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
+  select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail, a.entity_id from tokenmill.audit as a
+  where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
   order by a.at desc, a.audit_id desc limit ${LOOKED / 10}) as l
 where ${seen('l')} and l.detail->>'client_id' = $3 order by l.at desc, l.audit_id desc limit $4`,
     values: [entitiesOf(sight), batchId, clientId, limit],

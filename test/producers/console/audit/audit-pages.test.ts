@@ -1,0 +1,291 @@
+// The page Audit: rows, filters, one row in words, what proves it, and both CSVs. What each filter finds is in
+// test/store/console-lists/audit.test.ts.
+import { hash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { grantPerson } from '../../../../src/acts/grants.ts'
+import { runCommand } from '../../../support/command.ts'
+import { ENTITY } from '../../../support/installation.ts'
+import { until } from '../../../support/until.ts'
+import { failCopy } from '../../../workers/act/failed-copies.ts'
+import { type Answer, type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from '../bundle.ts'
+
+const CARD = '4111111111111111'
+const HOSTILE = `=cmd|'/c calc'!A1"><img src=x onerror="window.pwned=1">`
+const NONE = 999_999_999
+
+interface RowOptions {
+  actor?: string
+  action?: string
+  subject?: string
+  outcome?: string
+  detail?: Record<string, unknown>
+  entityId?: string | null
+  host?: string
+}
+
+let bundle: ConsoleBundle
+let ada: Person
+let limited: Person
+let viewer: Person
+beforeAll(async () => {
+  bundle = await openConsoleBundle()
+  ada = await bundle.addPerson('Ada')
+  limited = await bundle.addPerson('Lim', { roles: ['OPERATOR'], entities: [OURS] })
+  viewer = await bundle.addPerson('Vera', { roles: ['VIEWER'] })
+})
+afterAll(() => bundle?.close())
+
+const get = (path: string, { cookie } = ada) => bundle.call('GET', path, { cookie })
+const plain = (page: string) =>
+  page
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    .replace(/\s+/g, ' ')
+const listed = ({ text }: Answer) => [...text.matchAll(/href="\/audit\/(\d+)"/g)].map(([, id]) => Number(id))
+const hrefOf = (text: string, label: string) =>
+  new RegExp(`href="([^"]*)">${label}`).exec(text)?.[1]?.replaceAll('&#38;', '&') ?? expect.fail(label)
+const seenBy = ({ status, headers, text }: Answer) => {
+  const { 'x-request-id': _, date: __, ...told } = headers
+  return JSON.stringify({ status, told, text: text.replace(/<time.*?<\/time>/g, '') })
+}
+
+async function add({ entityId = null, detail = {}, ...row }: RowOptions = {}): Promise<number> {
+  const whole = entityId === null ? detail : { ...detail, entity_id: entityId }
+  const { actor = 'cli:root', action = 'batch.pause', subject = 'a-batch', outcome = 'done', host = 'host-1' } = row
+  const [made] = await bundle.rows<{ id: number }>(
+    `insert into tokenmill.audit (actor, action, subject, outcome, detail, entity_id, host) values ($1, $2, $3, $4, $5, $6, $7)
+returning audit_id as id`,
+    [actor, action, subject, outcome, JSON.stringify(whole), entityId, host],
+  )
+  return made?.id ?? 0
+}
+
+describe('the list', () => {
+  it('says who did what, newest first, and filters', async () => {
+    const older = await add({ actor: `person:${ada.personId}`, detail: { reason: 'the file was wrong' } })
+    const newer = await add({ action: 'client.add', outcome: 'refused', detail: { why: 'act_state' } })
+    const page = await get('/audit')
+    expect(listed(page).slice(0, 2)).toEqual([newer, older])
+    for (const words of ['Ada (you)', 'the file was wrong', 'root (account)', 'REFUSED', 'tokenmill audit list'])
+      expect(plain(page.text)).toContain(words)
+    expect(listed(await get(`/audit?who=person:${ada.personId}`))).toEqual([older])
+    expect(listed(await get('/audit?act=client.add&outcome=refused&who=cli:root'))).toEqual([newer])
+    expect(plain((await get('/audit?act=client.add&until=2020-01-01')).text)).toContain('show all')
+    expect(plain((await get('/audit?act=client.add&since=2020-01-01')).text)).toContain('--since 2020-01-01')
+    const odd = await get('/audit?who=%22&act=x&outcome=x&since=x&until=2026-99-99&after=x&like=0')
+    expect(listed(odd)).toEqual(listed(page))
+    expect((await get(`/audit?like=${NONE}`)).status).toBe(404)
+  })
+
+  it('pages without leaving one out', async () => {
+    const made: number[] = []
+    for (let n = 0; n < 120; n += 1) made.push(await add({ action: 'many.rows' }))
+    const found: number[][] = []
+    for (let page = await get('/audit?act=many.rows'); ; page = await get(hrefOf(page.text, 'Older'))) {
+      found.push(listed(page))
+      if (!page.text.includes('>Older<')) break
+    }
+    expect(found.map(ids => ids.length)).toEqual([50, 50, 20])
+    expect(found.flat()).toEqual(made.toReversed())
+  })
+
+  it('finds a subject by a form that is posted, and no subject stands in an address', async () => {
+    const [one, two] = [await add({ subject: 'sent by a sender' }), await add({ subject: 'sent by a sender' })]
+    const found = await bundle.call('POST', '/audit/find', { cookie: ada.cookie, form: { what: ' sent by a sender ' } })
+    expect(found).toMatchObject({ status: 303, headers: { location: expect.stringMatching(`like=${two}`) } })
+    expect(decodeURIComponent(String(found.headers['location']))).not.toContain('sender')
+    const list = await get(String(found.headers['location']))
+    expect(listed(list)).toEqual([two, one])
+    expect(plain(list.text)).toContain(`Only rows about sent by a sender`)
+    const missing = await bundle.call('POST', '/audit/find', { cookie: ada.cookie, form: { what: CARD } })
+    expect(missing.status).toBe(404)
+    expect(missing.text).not.toContain('4111')
+  })
+
+  it('holds hostile texts as texts, and no card number', async () => {
+    const detail = { reason: HOSTILE, why: `card ${CARD}`, [HOSTILE]: [HOSTILE, CARD], list: { in: CARD } }
+    const row = await add({ actor: `cli:${HOSTILE}`, subject: HOSTILE, detail, host: HOSTILE, outcome: 'failed' })
+    const numbered = await add({ subject: CARD, actor: `cli:${CARD}`, detail: { reason: CARD } })
+    for (const path of ['/audit', `/audit/${row}`, `/audit?like=${row}`, `/audit/${numbered}`]) {
+      const { text, status } = await get(path)
+      expect(status).toBe(200)
+      expect(text).not.toContain('<img')
+      expect(text).not.toContain('4111')
+    }
+    await bundle.rows('delete from tokenmill.audit where audit_id = any($1)', [[row, numbered]])
+  })
+})
+
+describe('one row', () => {
+  it('says everything in words, and then raw', async () => {
+    const batchNo = await bundle.addBatch({ batchId: 'of-the-row' })
+    const clientId = bundle.installation.credentials.signingKey.clientId
+    const detail = { reason: 'too many refused', client_id: clientId, rows_left: 41_200, filter: { code: 'defect' } }
+    const row = await add({ subject: 'of-the-row', detail, entityId: OURS })
+    const { text } = await get(`/audit/${row}`)
+    for (const words of [
+      ...['Reason too many refused', 'Rows left 41,200', 'Filter, code defect', 'On the host host-1'],
+      ...['Proved No. It is the name of an account', 'Number none yet', 'All rows about this subject'],
+    ])
+      expect(plain(text)).toContain(words)
+    expect(text).toContain(`href="/batches/${batchNo}"`)
+    expect(text.indexOf('<pre')).toBeGreaterThan(text.indexOf('What proves it'))
+    expect(plain(text)).toContain('"rows_left": 41200')
+    expect(plain((await get(`/batches/${batchNo}`)).text)).toContain('What people did with it')
+    expect((await get(`/batches/${batchNo}`)).text).toContain(`href="/audit/${row}"`)
+    for (const path of [`/audit/${NONE}`, '/audit/0', '/audit/x', '/audit/1x']) expect((await get(path)).status).toBe(404)
+  })
+
+  it('shows the proof’s digest and its passkey, and never the whole proof', async () => {
+    const proof = JSON.stringify({ canary: 'the signed request' })
+    const detail = { proof, credential: 'canary-passkey', proof_sha256: hash('sha256', proof) }
+    const row = await add({ actor: `person:${ada.personId}`, detail })
+    const { text } = await get(`/audit/${row}`)
+    for (const words of ['Proved Yes , as the row says', 'canary-passkey', hash('sha256', proof), '31 characters'])
+      expect(plain(text)).toContain(words)
+    expect(text).not.toContain('the signed request')
+    const unproved = await add({ actor: `person:${ada.personId}`, action: 'list.exported', detail: { unproved: true } })
+    expect(plain((await get(`/audit/${unproved}`)).text)).toContain('the console’s word is all there is')
+  })
+
+  it('shows a reference to people who may act only', async () => {
+    const row = await add({ detail: { reference: 'shopper 7' } })
+    expect(plain((await get(`/audit/${row}`)).text)).toContain('Reference shopper 7')
+    expect((await get(`/audit/${row}`, viewer)).text).not.toContain('shopper 7')
+  })
+})
+
+describe('a person of one entity', () => {
+  it('meets the rows of this entity only; others answer as what isn’t there', async () => {
+    const before = seenBy(await get('/audit', limited))
+    const foreign = [
+      await add({ subject: 'canary', entityId: THEIRS, detail: { reason: 'canary' } }),
+      await add({ subject: 'canary', detail: { reason: 'canary' }, action: 'canary.act' }),
+      await add({ action: 'audit.verify', subject: 'audit', detail: { findings: 0, to: 7 } }),
+    ]
+    expect(seenBy(await get('/audit', limited)) === before).toBe(true)
+    const missing = await get(`/audit/${NONE}`, limited)
+    expect(missing.status).toBe(404)
+    for (const row of foreign) {
+      expect(seenBy(await get(`/audit/${row}`, limited)) === seenBy(missing)).toBe(true)
+      expect(seenBy(await get(`/audit?like=${row}`, limited)) === seenBy(missing)).toBe(true)
+      const csv = await bundle.call('POST', '/audit/csv', { cookie: limited.cookie, form: { like: String(row) } })
+      expect(csv.status).toBe(404)
+      const later = await get(`/audit?after=${row}`, limited)
+      expect(listed(later)).toEqual([])
+    }
+    const find = async (what: string) =>
+      seenBy(await bundle.call('POST', '/audit/find', { cookie: limited.cookie, form: { what } }))
+    expect(await find('canary')).toBe(await find('nothing'))
+    expect(plain((await get('/audit', limited)).text)).not.toContain('Can it be believed?')
+  })
+
+  it('knows of who acted only people and clients for no other entity', async () => {
+    const own = await add({ actor: `person:${limited.personId}`, entityId: OURS })
+    const hidden = await add({ actor: `person:${ada.personId}`, entityId: OURS, detail: { credential: 'canary-key' } })
+    const account = await add({ actor: 'cli:canary-account', host: 'canary-host', entityId: OURS })
+    const page = await get('/audit', limited)
+    expect(listed(page).slice(0, 3)).toEqual([account, hidden, own])
+    for (const words of ['Lim (you)', 'a person for other entities, too', 'an operator at the command line'])
+      expect(plain(page.text)).toContain(words)
+    const rows = await Promise.all([own, hidden, account].map(id => get(`/audit/${id}`, limited)))
+    const text = [page, ...rows].map(one => one.text).join('')
+    for (const canary of ['canary-account', 'canary-host', 'canary-key', 'Ada', ada.personId])
+      expect(text).not.toContain(canary)
+    expect(listed(await get(`/audit?who=person:${ada.personId}`, limited))).toEqual([])
+    expect(listed(await get(`/audit?who=person:${limited.personId}`, limited))).toEqual([own])
+  })
+})
+
+describe('the proof of the audit', () => {
+  const state = async () => plain((await get('/audit')).text)
+  const chain = (assignments: string) => bundle.rows(`update tokenmill.audit_chain set ${assignments}`)
+
+  it('is not what this page says: it names the command, the last verdict, and where the rows go', async () => {
+    await bundle.rows(`delete from tokenmill.audit where action = 'audit.verify'`)
+    expect(await state()).toContain('Nobody has verified the audit yet')
+    expect(await state()).toContain('whoever owns the database can change a row, and can write a verdict, too')
+    expect(await state()).toContain('tokenmill audit verify')
+    const { env } = bundle.installation
+    await bundle.installation.openWorkers({ roles: ['interactive'] })
+    await until(async () => (await bundle.rows('select from tokenmill.audit where seq is null')).length === 0)
+    expect(await runCommand(['audit', 'verify'], { env })).toMatchObject({ code: 0 })
+    expect(await state()).toMatch(/Last verdict Sound, up to row [\d,]+ By \S+ on \S+, .* compared with \d+ segments/)
+    expect(await state()).not.toContain('LOOK')
+    await bundle.rows(`update tokenmill.audit set at = at - interval '3 days' where action = 'audit.verify'`)
+    expect(await state()).toContain('Nobody has verified the audit since')
+    await bundle.rows(`update tokenmill.audit set actor = 'nobody' where seq = 3`)
+    expect(await runCommand(['audit', 'verify'], { env })).toMatchObject({ code: 1 })
+    expect(await state()).toMatch(/LOOK The last verdict of audit verify : the audit is not sound/)
+    expect(await state()).toMatch(/Last verdict Not sound : [1-9]\d* findings?/)
+  })
+
+  it('says since when its place takes nothing, and whether rows leave', async () => {
+    await bundle.rows(`delete from tokenmill.audit where action = 'audit.verify'`)
+    await chain(`segment = 3, sent_at = now() - interval '10 minutes', place = 's3://canary/audit', is_outside = true`)
+    // A worker may send one meanwhile.
+    expect(await state()).toMatch(/No segment has left for 10 min|Nobody has verified/)
+    await chain(`away_since = now() - interval '20 minutes'`)
+    const away = await state()
+    if (away.includes('LOOK The place')) expect(away).toContain('Acts on keys and exports are refused until it does.')
+  })
+})
+
+describe('a CSV', () => {
+  let vera: Person
+  beforeAll(async () => {
+    vera = await bundle.addPerson('Vera 2', { roles: ['VIEWER'], entities: [ENTITY] })
+    const { ring, store } = bundle.installation.vault
+    const row = { personId: vera.personId, name: 'Vera 2', roles: ['VIEWER' as const], entities: [ENTITY], isLocal: false }
+    await grantPerson(store, ring, row)
+    await bundle.rows('update tokenmill.audit_chain set away_since = null')
+  })
+  const newest = async () =>
+    (
+      await bundle.rows<{ subject: string; detail: unknown }>(
+        `select subject, detail from tokenmill.audit where action = 'list.exported' order by audit_id desc limit 1`,
+      )
+    )[0]
+
+  it('of the audit has the rows of the page, guards formulas, and is in the audit', async () => {
+    await add({ subject: HOSTILE, entityId: ENTITY, action: 'csv.row', detail: { reason: '=1+1' } })
+    await add({ subject: CARD, entityId: ENTITY, action: 'csv.row', actor: `person:${ada.personId}` })
+    await add({ subject: 'canary-theirs', entityId: THEIRS, action: 'csv.row' })
+    const form = { act: 'csv.row', outcome: 'done', after: '1' }
+    const answer = await bundle.call('POST', '/audit/csv', { cookie: vera.cookie, form })
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: { 'content-disposition': 'attachment; filename="audit.csv"' },
+    })
+    const [head, ...lines] = answer.text.split('\r\n')
+    expect(head).toBe(
+      'seq,audit_id,at,actor,actor_name,host,action,subject,outcome,reason,why,proof_sha256,unproved',
+    )
+    expect(lines).toHaveLength(2 + 1)
+    expect(lines[0]).toContain(',"a person for other entities, too",,,csv.row,****************,done,,,,false')
+    expect(lines[1]).toMatch(/,an operator at the command line,,,csv\.row,"'=cmd\|.*,done,'=1\+1,,,false$/)
+    expect(await newest()).toEqual({
+      subject: 'audit',
+      detail: { list: 'audit', action: 'csv.row', outcome: 'done', unproved: true },
+    })
+  })
+
+  it('of failed jobs has those of the page, without what the person may not see', async () => {
+    const { queues, credentials } = bundle.installation
+    const other = await bundle.installation.addClient('canary-client', { entity: THEIRS })
+    const one = await failCopy(queues, { credentials, reference: 'shopper 7', copy: { jti: HOSTILE } })
+    await failCopy(queues, { credentials, code: 'defect', isEmptied: true, copy: { jti: CARD } })
+    await failCopy(queues, { credentials: other.credentials, reference: 'canary' })
+    const form = { kind: 'report', code: 'any' }
+    const { text, headers } = await bundle.call('POST', '/failed/csv', { cookie: vera.cookie, form })
+    expect(headers['content-disposition']).toBe('attachment; filename="failed.csv"')
+    const [head, ...lines] = text.trimEnd().split('\r\n')
+    expect(head).toBe(
+      'id,kind,code,client_id,client_name,attempt,failed_at,can_be_retried,why_not,job_id,jti,reference',
+    )
+    expect(lines).toHaveLength(2)
+    expect(lines.find(line => line.startsWith(one.id))).toMatch(/,true,,[^,]+,"'=cmd\|.*,$/)
+    for (const hidden of ['shopper 7', 'canary', '4111']) expect(text).not.toContain(hidden)
+    expect(await newest()).toEqual({ subject: 'failed', detail: { list: 'failed', kind: 'report', unproved: true } })
+  })
+})
