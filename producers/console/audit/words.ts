@@ -25,8 +25,8 @@ export function whoText({ actor, actorKind }: Pick<SeenActor, 'actor' | 'actorKi
 }
 
 function hiddenActor(kind: string): string {
-  if (kind === 'person') return 'a person for other entities, too'
-  if (kind === 'client') return 'a client for other entities, too'
+  if (kind === 'person') return 'a person outside your entities'
+  if (kind === 'client') return 'a client outside your entities'
   return ACCOUNTS.has(kind) ? 'an operator at the command line' : 'tokenmill'
 }
 

@@ -87,19 +87,26 @@ describe('audit', () => {
   })
 
   it('show says all of one row, and whether the signature that it keeps is right', async () => {
-    const operator = await installation.addClient('operator', { roles: ['ADMIN'] })
-    const words = ['client', 'names', 'operator', 'numeric', '--operator', operator.file]
-    expect(await cli(...words)).toMatchObject({ status: 0 })
+    const { store } = installation.vault
+    const { clientFile, credentials } = await installation.addClient('operator', { roles: ['ADMIN'] })
+    await store.query({
+      text: `insert into tokenmill.batch (client_id, batch_id, record_kind, chunk_records, layout, accepted_at)
+values ($1, 'to-pause', 'token-create', 1000, '{}', now())`,
+      values: [credentials.signingKey.clientId],
+    })
+    expect(await cli('batch', 'pause', 'to-pause', '--operator', clientFile)).toMatchObject({ status: 0 })
     await numbered()
-    const [row] = await list('--action', 'client.names', '--limit', '1')
+    const [row] = await list('--action', 'batch.pause', '--limit', '1')
     const show = (...more: string[]) => cli('audit', 'show', String(row?.seq), ...more)
     expect((await show()).stdout).toMatch(/^proved +yes: by key \S+ of client \S+$/m)
     expect((await show('--json')).json()).toMatchObject({ ...row, proved: { proof: 'right' } })
     expect((await cli('audit', 'show', '1')).stdout).toMatch(/^proved +no: the row keeps no signature$/m)
-    const { store } = installation.vault
     await store.query({ text: `update tokenmill.audit set subject = 'another' where seq = $1`, values: [row?.seq] })
     expect((await show()).stdout).toMatch(/^proved +WRONG: it is of another act$/m)
-    await store.query({ text: `update tokenmill.audit set subject = $2 where seq = $1`, values: [row?.seq, row?.subject] })
+    await store.query({
+      text: `update tokenmill.audit set subject = $2 where seq = $1`,
+      values: [row?.seq, row?.subject],
+    })
     expect(await cli('audit', 'show', '999999999')).toMatchObject({ status: 1 })
     expect(await cli('audit', 'show', 'x')).toMatchObject({ status: 64 })
   })

@@ -21,7 +21,7 @@ let ours: number
 let theirs: number
 let nobodys: number
 /** Rows of the audit: of others, and of the installation. */
-let rows: number[]
+let auditRows: number[]
 beforeAll(async () => {
   bundle = await openConsoleBundle()
   limited = await bundle.addPerson('limited', { entities: [OURS] })
@@ -34,11 +34,11 @@ beforeAll(async () => {
   nobodys = await bundle.addBatch({ ...canary, batchId: `${id}-2`, entityId: null })
   const made = await bundle.rows<{ id: number }>(
     `insert into tokenmill.audit (actor, action, subject, host, detail, entity_id)
-select 'cli:canary', 'canary.act', $1, 'canary-host', jsonb_build_object('reason', 'canary', 'entity_id', e), e
+select 'cli:theirs', 'their.act', $1, 'canary-host', jsonb_build_object('reason', 'canary', 'entity_id', e), e
 from unnest(array[$2::uuid, null]) as e returning audit_id as id`,
     [id, THEIRS],
   )
-  rows = made.map(row => row.id)
+  auditRows = made.map(row => row.id)
 })
 afterAll(() => bundle?.close())
 
@@ -98,7 +98,13 @@ describe('a person of one entity', () => {
       '/batches?state=open',
       `/batches?after=4-${theirs}`,
       `/batches?order=newest&after=0-${NONE}`,
-      ...['/audit', '/audit?act=canary.act', '/audit?who=cli:canary', `/audit?after=${rows[0]}`, `/audit?after=${NONE}`],
+      ...[
+        '/audit',
+        '/audit?act=their.act',
+        '/audit?who=cli:theirs',
+        `/audit?after=${auditRows[0]}`,
+        `/audit?after=${NONE}`,
+      ],
       ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
     ]
     const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
@@ -122,7 +128,7 @@ describe('a person of one entity', () => {
   it('gets for a row of the audit of others, or of the installation, the answer for one that doesn’t exist', async () => {
     const { cookie } = limited
     const missing = await auditAnswers(cookie, NONE)
-    for (const row of rows) expect((await auditAnswers(cookie, row)).join() === missing.join()).toBe(true)
+    for (const row of auditRows) expect((await auditAnswers(cookie, row)).join() === missing.join()).toBe(true)
     expect(missing.every(answer => answer.includes('"status":404'))).toBe(true)
     const find = async (what: string) => seen(await bundle.call('POST', '/audit/find', { cookie, form: { what } }))
     expect(await find(CANARIES.id)).toBe(await find('nothing'))
@@ -132,7 +138,8 @@ describe('a person of one entity', () => {
     const { cookie } = all
     const list = await bundle.call('GET', '/batches', { cookie })
     expect(list.text).toContain(CANARIES.id)
-    for (const row of rows) expect((await bundle.call('GET', `/audit/${row}`, { cookie })).text).toContain('canary-host')
+    for (const row of auditRows)
+      expect((await bundle.call('GET', `/audit/${row}`, { cookie })).text).toContain('canary-host')
     for (const no of [theirs, nobodys]) {
       const page = await bundle.call('GET', `/batches/${no}`, { cookie })
       expect(page.status).toBe(200)

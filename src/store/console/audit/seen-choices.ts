@@ -4,8 +4,8 @@ import type { Db } from '../../pool.ts'
 import { entitiesOf, type Sight } from '../sight.ts'
 import { knows, nameOf } from './seen-rows.ts'
 
-/** How many of their entities' newest rows are looked at for people for some entities. */
-const LOOKED = 5_000
+/** How many of the newest rows of each of their entities are looked at for people for some entities. */
+const LOOKED = 1_000
 
 /** The distinct values of a column, in the order of its index. $1 entities, $2 limit. */
 function distinct(sight: Sight, column: 'actor' | 'action'): string {

@@ -46,8 +46,11 @@ export interface SeenAuditRow extends SeenActor {
   isUnproved: boolean
 }
 
-/** How many rows of its index a page looks at. */
-const LOOKED = 5_000
+/** How many rows of its index a page looks at; for people for some entities so many of each. */
+const LOOKED = { all: 5_000, entities: 1_000 } as const
+/** How many rows about one subject are looked at for one that the person sees, and for those of one batch. */
+const NAMED = 5_000
+const OF_BATCH = 500
 
 const seen = (a: string) => `($1::uuid[] is null or ${a}.entity_id = any($1))`
 const ID = (a: string) => `substr(${a}.actor, 8)`
@@ -111,7 +114,7 @@ export async function list(
   db: Db,
   asked: AuditFilter & { after?: number | undefined; limit: number; looked?: number },
 ): Promise<AuditPage> {
-  const { actor, action, outcome, since, until, after, like, limit, looked = LOOKED } = asked
+  const { actor, action, outcome, since, until, after, like, limit, looked = LOOKED[sight.sees] } = asked
   const at = (ms: number | undefined) => (ms === undefined ? null : new Date(ms))
   const { rows } = await db.query<SeenAuditRow & { isWanted: boolean; isLast: boolean }>({
     text: `select ${COLUMNS('l')}, l."isWanted", l.nth = $9 as "isLast" from (
@@ -162,7 +165,7 @@ export async function findNamed(sight: Sight, db: Db, name: string): Promise<num
     text: `select named.audit_id as "auditId" from (
   (select a.audit_id, 0 as rank from (
     select a.audit_id, a.entity_id, a.at from tokenmill.audit as a where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
-    order by a.at desc, a.audit_id desc limit ${LOOKED}) as a
+    order by a.at desc, a.audit_id desc limit ${NAMED}) as a
    where ${seen('a')} order by a.at desc, a.audit_id desc limit 1)
   union all
   (select a.audit_id, 1 from tokenmill.audit as a where a.seq = $3::bigint and ${seen('a')})
@@ -182,7 +185,7 @@ export async function listOfBatch(
     text: `select ${COLUMNS('l')} from (
   select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail, a.entity_id from tokenmill.audit as a
   where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
-  order by a.at desc, a.audit_id desc limit ${LOOKED / 10}) as l
+  order by a.at desc, a.audit_id desc limit ${OF_BATCH}) as l
 where ${seen('l')} and l.detail->>'client_id' = $3 order by l.at desc, l.audit_id desc limit $4`,
     values: [entitiesOf(sight), batchId, clientId, limit],
   })

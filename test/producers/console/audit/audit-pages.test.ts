@@ -2,7 +2,9 @@
 // test/store/console-lists/audit.test.ts.
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { proofSection, worstOf } from '../../../../producers/console/audit/proof.ts'
 import { grantPerson } from '../../../../src/acts/grants.ts'
+import type { SeenChain, SeenVerdict } from '../../../../src/store/console/audit/seen-proof.ts'
 import { runCommand } from '../../../support/command.ts'
 import { ENTITY } from '../../../support/installation.ts'
 import { until } from '../../../support/until.ts'
@@ -133,7 +135,8 @@ describe('one row', () => {
     expect(plain(text)).toContain('"rows_left": 41200')
     expect(plain((await get(`/batches/${batchNo}`)).text)).toContain('What people did with it')
     expect((await get(`/batches/${batchNo}`)).text).toContain(`href="/audit/${row}"`)
-    for (const path of [`/audit/${NONE}`, '/audit/0', '/audit/x', '/audit/1x']) expect((await get(path)).status).toBe(404)
+    for (const path of [`/audit/${NONE}`, '/audit/0', '/audit/x', '/audit/1x'])
+      expect((await get(path)).status).toBe(404)
   })
 
   it('shows the proof’s digest and its passkey, and never the whole proof', async () => {
@@ -186,7 +189,7 @@ describe('a person of one entity', () => {
     const account = await add({ actor: 'cli:canary-account', host: 'canary-host', entityId: OURS })
     const page = await get('/audit', limited)
     expect(listed(page).slice(0, 3)).toEqual([account, hidden, own])
-    for (const words of ['Lim (you)', 'a person for other entities, too', 'an operator at the command line'])
+    for (const words of ['Lim (you)', 'a person outside your entities', 'an operator at the command line'])
       expect(plain(page.text)).toContain(words)
     const rows = await Promise.all([own, hidden, account].map(id => get(`/audit/${id}`, limited)))
     const text = [page, ...rows].map(one => one.text).join('')
@@ -199,7 +202,6 @@ describe('a person of one entity', () => {
 
 describe('the proof of the audit', () => {
   const state = async () => plain((await get('/audit')).text)
-  const chain = (assignments: string) => bundle.rows(`update tokenmill.audit_chain set ${assignments}`)
 
   it('is not what this page says: it names the command, the last verdict, and where the rows go', async () => {
     await bundle.rows(`delete from tokenmill.audit where action = 'audit.verify'`)
@@ -220,14 +222,31 @@ describe('the proof of the audit', () => {
     expect(await state()).toMatch(/Last verdict Not sound : [1-9]\d* findings?/)
   })
 
-  it('says since when its place takes nothing, and whether rows leave', async () => {
-    await bundle.rows(`delete from tokenmill.audit where action = 'audit.verify'`)
-    await chain(`segment = 3, sent_at = now() - interval '10 minutes', place = 's3://canary/audit', is_outside = true`)
-    // A worker may send one meanwhile.
-    expect(await state()).toMatch(/No segment has left for 10 min|Nobody has verified/)
-    await chain(`away_since = now() - interval '20 minutes'`)
-    const away = await state()
-    if (away.includes('LOOK The place')) expect(away).toContain('Acts on keys and exports are refused until it does.')
+  it('says what needs somebody, the worst first', () => {
+    const now = Date.parse('2026-11-24T12:00:00Z')
+    const MIN = 60_000
+    const told = (chain: Partial<SeenChain>, verdict: Partial<SeenVerdict> | undefined, isEmbedded = false) => {
+      const calm = { seq: 9, segment: 3, sentTo: 9, sentAt: now - MIN, awaySince: null, place: 'h', isOutside: false }
+      const sound = { auditId: 1, at: now - MIN, actor: 'cli:a', host: 'h', isSound: true, detail: {} }
+      const proof = { chain: { ...calm, ...chain }, verdict: verdict && { ...sound, ...verdict } }
+      const section = proofSection(proof, { now, isEmbedded })
+      return { needs: plain(String(worstOf(proof, { now, isEmbedded }) ?? '')), section: plain(String(section)) }
+    }
+    expect(told({}, {}).needs).toBe('')
+    expect(told({}, undefined, true).needs).toBe('')
+    expect(told({}, undefined).needs).toContain('Nobody has verified the audit yet')
+    expect(told({}, { at: now - 3_000 * MIN }).needs).toContain('Nobody has verified the audit since 2026-11-22')
+    expect(told({ sentAt: now - 6 * MIN }, {}).needs).toContain('No segment has left for 6 min')
+    expect(told({ awaySince: now - 14 * MIN }, {}).needs).toMatch(/taken nothing for 14 min, since .* UTC\. ?$/)
+    expect(told({ awaySince: now - 16 * MIN }, {}).needs).toContain('exports are refused until it does')
+    const both = told({ awaySince: now - 16 * MIN, place: 's3://bucket/audit', isOutside: true }, { isSound: false })
+    expect(both.needs).toContain('not sound')
+    for (const words of ['s3://bucket/audit ( AUDIT_URL )', 'Away since 2026-11-24 11:44', 'rows up to number 9'])
+      expect(both.section).toContain(words)
+    const { section } = told({ seq: 0, segment: 0, place: null, isOutside: null }, undefined)
+    for (const words of ['none was written here', 'no worker has cut a segment', 'not known'])
+      expect(section).toContain(words)
+    expect(told({ seq: 11 }, {}).section).toContain('a folder of the worker’s host h: AUDIT_URL is not set there')
   })
 })
 
@@ -236,7 +255,13 @@ describe('a CSV', () => {
   beforeAll(async () => {
     vera = await bundle.addPerson('Vera 2', { roles: ['VIEWER'], entities: [ENTITY] })
     const { ring, store } = bundle.installation.vault
-    const row = { personId: vera.personId, name: 'Vera 2', roles: ['VIEWER' as const], entities: [ENTITY], isLocal: false }
+    const row = {
+      personId: vera.personId,
+      name: 'Vera 2',
+      roles: ['VIEWER' as const],
+      entities: [ENTITY],
+      isLocal: false,
+    }
     await grantPerson(store, ring, row)
     await bundle.rows('update tokenmill.audit_chain set away_since = null')
   })
@@ -258,11 +283,9 @@ describe('a CSV', () => {
       headers: { 'content-disposition': 'attachment; filename="audit.csv"' },
     })
     const [head, ...lines] = answer.text.split('\r\n')
-    expect(head).toBe(
-      'seq,audit_id,at,actor,actor_name,host,action,subject,outcome,reason,why,proof_sha256,unproved',
-    )
+    expect(head).toBe('seq,audit_id,at,actor,actor_name,host,action,subject,outcome,reason,why,proof_sha256,unproved')
     expect(lines).toHaveLength(2 + 1)
-    expect(lines[0]).toContain(',"a person for other entities, too",,,csv.row,****************,done,,,,false')
+    expect(lines[0]).toContain(',a person outside your entities,,,csv.row,****************,done,,,,false')
     expect(lines[1]).toMatch(/,an operator at the command line,,,csv\.row,"'=cmd\|.*,done,'=1\+1,,,false$/)
     expect(await newest()).toEqual({
       subject: 'audit',
