@@ -14,7 +14,7 @@ export function who({ actor, actorKind, actorName }: SeenActor, personId: string
   const own = actor.slice(actor.indexOf(':') + 1)
   if (actorName !== null)
     return html`${actorName}${actor === `person:${personId}` ? html` <span class="muted">(you)</span>` : undefined}`
-  if (ACCOUNTS.has(actorKind)) return html`${shown(own)} <span class="muted">(account)</span>`
+  if (ACCOUNTS.has(actorKind)) return html`${shown(own)} <span class="muted account">(account)</span>`
   if (actor.includes(':')) return html`${id(shown(own))} <span class="muted">(${actorKind}, gone)</span>`
   return html`<span class="muted">tokenmill (${actor})</span>`
 }

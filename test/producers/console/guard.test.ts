@@ -47,7 +47,7 @@ describe('a request', () => {
     const page = await bundle.call('GET', `/batches/${batchNo}`)
     expect(page).toMatchObject({ status: 303, headers: { location: `/sign-in?to=%2Fbatches%2F${batchNo}` } })
     const failed = `/failed/report/f_${'A'.repeat(43)}/retry`
-    for (const path of ['/failed', failed])
+    for (const path of ['/failed', failed, '/audit', '/audit/12'])
       expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
     const job = `/explain/jobs/${randomUUID()}?job=j_${'a'.repeat(43)}`
     const asked = await bundle.call('GET', job)

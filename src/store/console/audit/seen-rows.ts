@@ -140,7 +140,7 @@ export interface WholeAuditRow extends SeenAuditRow {
   proofLength: number | null
   /** The key or passkey that made the proof. */
   credential: string | null
-  /** As hex; null: it has no number yet. */
+  /** As hex; null: it has no number yet. It covers who acted, so people for some entities don't see it. */
   hash: string | null
   /** The batch that it is about. */
   batchNo: number | null
@@ -149,8 +149,8 @@ export interface WholeAuditRow extends SeenAuditRow {
 /** Undefined for a row that isn't the person's to see, as for one that isn't there. */
 export async function find(sight: Sight, db: Db, auditId: number): Promise<WholeAuditRow | undefined> {
   const { rows } = await db.query<WholeAuditRow>({
-    text: `select ${COLUMNS('a')}, a.detail - 'proof' - 'credential' as detail, length(a.detail->>'proof') as "proofLength",
-  case when ${knows('a')} then a.detail->>'credential' end as credential, encode(a.hash, 'hex') as hash,
+    text: `select ${COLUMNS('a')}, a.detail - 'proof' - 'credential' - case when $1::uuid[] is null then '' else 'operator' end as detail, length(a.detail->>'proof') as "proofLength",
+  case when ${knows('a')} then a.detail->>'credential' end as credential, case when $1::uuid[] is null then encode(a.hash, 'hex') end as hash,
   (select b.batch_no from tokenmill.batch as b where b.client_id = a.detail->>'client_id' and b.batch_id = a.subject and ${seen('b')})
     as "batchNo"
 from tokenmill.audit as a where ${seen('a')} and a.audit_id = $2`,

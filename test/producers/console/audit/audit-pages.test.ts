@@ -1,6 +1,6 @@
 // The page Audit: rows, filters, one row in words, what proves it, and both CSVs. What each filter finds is in
 // test/store/console-lists/audit.test.ts.
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { proofSection, worstOf } from '../../../../producers/console/audit/proof.ts'
 import { grantPerson } from '../../../../src/acts/grants.ts'
@@ -158,6 +158,31 @@ describe('one row', () => {
   })
 })
 
+describe('the verdict of an act', () => {
+  async function verdictOf(person: Person, verdict: object): Promise<string> {
+    const nonce = randomBytes(16).toString('base64url')
+    const request = { act: 'batch.pause', subject: 'a-batch', person_id: person.personId, reason: null }
+    await bundle.rows(
+      `insert into tokenmill.pending_act (nonce, session_hash, request, expires_at, sent_at, verdict)
+values ($1, $2, $3, now() + interval '1 minute', now(), $4)`,
+      [nonce, person.sessionHash, JSON.stringify(request), JSON.stringify(verdict)],
+    )
+    return (await get(`/acts/${nonce}`, person)).text
+  }
+
+  it('leads to its row, if the person may see that, and what is not done to the rows like it', async () => {
+    const auditId = String(await add({ actor: `person:${limited.personId}` }))
+    expect(await verdictOf(ada, { done: true, auditId })).toContain(`href="/audit/${auditId}">gets its number`)
+    const hidden = await verdictOf(limited, { done: true, auditId })
+    expect(hidden).not.toContain('href="/audit/')
+    expect(hidden).toContain('gets its number within seconds')
+    const own = `who=person%3A${ada.personId}&#38;act=batch.pause`
+    for (const verdict of [{ done: null }, { done: false, reason: 'changed_meanwhile', text: 'x' }])
+      expect(await verdictOf(ada, verdict)).toContain(own)
+    expect(await verdictOf(ada, { done: false, reason: 'not_sent', text: 'x' })).not.toContain(own)
+  })
+})
+
 describe('a person of one entity', () => {
   it('meets the rows of this entity only; others answer as what isn’t there', async () => {
     const before = seenBy(await get('/audit', limited))
@@ -186,14 +211,15 @@ describe('a person of one entity', () => {
   it('knows of who acted only people and clients for no other entity', async () => {
     const own = await add({ actor: `person:${limited.personId}`, entityId: OURS })
     const hidden = await add({ actor: `person:${ada.personId}`, entityId: OURS, detail: { credential: 'canary-key' } })
-    const account = await add({ actor: 'cli:canary-account', host: 'canary-host', entityId: OURS })
+    const detail = { operator: 'canary-file' }
+    const account = await add({ actor: 'cli:canary-account', host: 'canary-host', entityId: OURS, detail })
     const page = await get('/audit', limited)
     expect(listed(page).slice(0, 3)).toEqual([account, hidden, own])
     for (const words of ['Lim (you)', 'a person outside your entities', 'an operator at the command line'])
       expect(plain(page.text)).toContain(words)
     const rows = await Promise.all([own, hidden, account].map(id => get(`/audit/${id}`, limited)))
     const text = [page, ...rows].map(one => one.text).join('')
-    for (const canary of ['canary-account', 'canary-host', 'canary-key', 'Ada', ada.personId])
+    for (const canary of ['canary-account', 'canary-host', 'canary-key', 'canary-file', 'Ada', ada.personId])
       expect(text).not.toContain(canary)
     expect(listed(await get(`/audit?who=person:${ada.personId}`, limited))).toEqual([])
     expect(listed(await get(`/audit?who=person:${limited.personId}`, limited))).toEqual([own])
