@@ -8,6 +8,9 @@ export function audit(family: Command, terminal: Terminal): void {
   filters(addCommand(family, 'list', 'lists rows of the audit, newest first'))
     .option('--limit <n>', 'how many at most', readCount, 50)
     .action(async options => (await import('../commands/audit/list.ts')).list(terminal, options))
+  addCommand(family, 'show', 'says all of one row, and checks the signature that it keeps')
+    .argument('<number>', 'the number of the row', readCount)
+    .action(async (number, options) => (await import('../commands/audit/show.ts')).run(terminal, number, options))
   addCommand(family, 'follow', 'prints each row as it gets its number, until Ctrl-C').action(async options =>
     (await import('../commands/audit/list.ts')).follow(terminal, options),
   )

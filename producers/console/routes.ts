@@ -2,6 +2,9 @@
 
 import { verdictRoutes } from './acts/verdict.ts'
 import type { ConsoleRoutes } from './app.ts'
+import { auditCsvRoutes } from './audit/csv.ts'
+import { auditRoutes } from './audit/list.ts'
+import { auditRowRoutes } from './audit/row.ts'
 import { batchActRoutes } from './batches/act.ts'
 import { batchRoutes } from './batches/batch.ts'
 import { csvRoutes } from './batches/csv.ts'
@@ -12,6 +15,7 @@ import { searchRoutes } from './explain/search.ts'
 import { tokenRoutes } from './explain/token.ts'
 import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
+import { failedCsvRoutes } from './failed/csv.ts'
 import { failedListRoutes } from './failed/list.ts'
 import { nowRoutes } from './now/now.ts'
 import { connectRoutes } from './openid/connect.ts'
@@ -47,6 +51,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   batchActRoutes,
   failedListRoutes,
   failedCopyRoutes,
+  failedCsvRoutes,
   ...failedActRoutes,
   peopleRoutes,
   personRoutes,
@@ -59,4 +64,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   searchRoutes,
   jobRoutes,
   tokenRoutes,
+  auditRoutes,
+  auditRowRoutes,
+  auditCsvRoutes,
 ]

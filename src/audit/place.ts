@@ -1,4 +1,5 @@
 // Where segments go: a folder, or an S3 bucket with object lock. Without AUDIT_URL it is a folder of the data directory.
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
@@ -12,6 +13,8 @@ import { segmentName, segmentOf } from './segment.ts'
 export interface AuditPlace {
   /** True if `AUDIT_URL` names the place. If not, the place is a folder of this host and no act waits for it. */
   isOutside: boolean
+  /** Where it is, for people: the URL without its user and query, or this host. */
+  name: string
   /** Throws `Fault('files_away')` if the place can't be reached. */
   put(segment: number, lines: Iterable<string>): Promise<void>
   /** The names of the segments by their numbers. Several names: several files claim the number. */
@@ -41,7 +44,13 @@ export function ownAuditUrl(dataDir: string): string {
 export function openAuditPlace({ auditUrl, dataDir, endpoint }: PlaceOptions): AuditPlace {
   const url = auditUrl ?? ownAuditUrl(dataDir)
   const files = openFiles({ url, endpoint, lockDays: LOCK_DAYS, setting: 'AUDIT_URL' })
-  return { isOutside: auditUrl !== undefined, ...placeOf(files) }
+  return { isOutside: auditUrl !== undefined, name: nameOf(auditUrl), ...placeOf(files) }
+}
+
+function nameOf(auditUrl: string | undefined): string {
+  if (auditUrl === undefined) return hostname()
+  const { protocol, host, pathname } = new URL(auditUrl)
+  return `${protocol}//${host}${pathname}`
 }
 
 /**
@@ -61,7 +70,7 @@ export async function assertLocked({ auditUrl, endpoint }: Pick<PlaceOptions, 'a
     )
 }
 
-function placeOf(files: ReportFiles): Omit<AuditPlace, 'isOutside'> {
+function placeOf(files: ReportFiles): Omit<AuditPlace, 'isOutside' | 'name'> {
   return {
     async put(segment, lines) {
       await files.put(piecesOf(lines), sha256 => segmentName(segment, sha256))

@@ -22,6 +22,8 @@ interface Sources {
 export interface Verified {
   findings: Finding[]
   rows: number
+  /** The number of the last row when the verification began. */
+  to: number
   segments: number
   /** The number of the last row that a segment holds. */
   rowsOutside: number
@@ -42,6 +44,7 @@ export async function verifyAudit(db: Db, { ring, ...outside }: Sources): Promis
   return {
     findings: distinct([...verified.findings, ...compared.findings]),
     rows: verified.rows,
+    to: verified.chain.seq,
     segments: compared.segments,
     rowsOutside: compared.to,
   }

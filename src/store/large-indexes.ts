@@ -7,6 +7,14 @@ const INDEXES = [
     name: 'token_due',
     on: 'tokenmill.token (token_expiry_date, token_id) where token_expiry_date is not null and expiry_is_done is null',
   },
+  // The lists of the page Audit (src/store/console/audit/seen-rows.ts): each filter's rows, newest first.
+  { name: 'audit_by_time', on: 'tokenmill.audit (at, audit_id)' },
+  { name: 'audit_by_actor', on: 'tokenmill.audit (actor, at, audit_id)' },
+  { name: 'audit_by_action', on: 'tokenmill.audit (action, at, audit_id)' },
+  // A subject may be longer than an index permits.
+  { name: 'audit_by_subject', on: 'tokenmill.audit (left(subject, 200), at, audit_id)' },
+  { name: 'audit_not_done', on: "tokenmill.audit (outcome, at, audit_id) where outcome <> 'done'" },
+  { name: 'audit_of_entity', on: 'tokenmill.audit (entity_id, at, audit_id) where entity_id is not null' },
 ] as const
 
 /**

@@ -65,6 +65,7 @@ export const MIGRATIONS = [
   '0071-session-passkey',
   '0072-openid',
   '0073-people-in-the-console',
+  '0074-audit-in-the-console',
   '0075-schedules-in-the-console',
 ] as const
 

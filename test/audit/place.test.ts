@@ -38,6 +38,7 @@ describe('a bucket', () => {
     await place.put(7, ['line one\n', 'line two\n'])
     const [name = ''] = (await place.list()).get(7) ?? []
     expect(await place.read(name)).toBe('line one\nline two\n')
+    expect(place).toMatchObject({ isOutside: true, name: 's3://audit-bucket/tokenmill' })
     const { mode, until } = locking.locked.get(`audit-bucket/tokenmill/${name}`) ?? { mode: '', until: '' }
     expect(mode).toBe('COMPLIANCE')
     expect(Date.parse(until)).toBeGreaterThan(Date.now() + 399 * DAY_MS)

@@ -41,6 +41,7 @@ const NEVER = [
     'audit.export',
     'audit.head-moved',
     'audit.prune',
+    'audit.verify',
     'audit.went-back',
     'batch.cancel',
     'batch.pause',

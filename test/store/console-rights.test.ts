@@ -49,6 +49,7 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
     const read = await columnsFor('SELECT')
     const tables = [
       'audit',
+      'audit_chain',
       'batch',
       'batch_sample',
       'client',

@@ -2,7 +2,8 @@
 // it has this answer. No passkey is asked for, so the row says that it isn't proved: the console's word is all there is.
 import { performIn } from '../../src/acts/act.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { type Act, ExportParameters } from '../../src/job/system/act.ts'
+import type { Act } from '../../src/job/system/act.ts'
+import { ExportParameters } from '../../src/job/system/taken-lists.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db } from '../../src/store/pool.ts'

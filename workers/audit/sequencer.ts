@@ -76,7 +76,7 @@ export async function sendSegment({ store, place }: Pick<SequencerDeps, 'store' 
     if (place.isOutside) await auditChain.markAway(store)
     throw error
   }
-  await auditChain.sent(store, segment)
+  await auditChain.sent(store, segment, place)
   return rows.length === SEGMENT_ROWS
 }
 

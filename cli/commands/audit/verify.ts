@@ -1,9 +1,11 @@
 // `tokenmill audit verify`: checks the audit's chain in the store, compares it with the segments, and names each row that
-// was changed, removed, added or swapped. Exit status 0 if nothing was found, else 1.
+// was changed, removed, added or swapped. Exit status 0 if nothing was found, else 1. The verdict is written into the audit, if the
+// user may do that: so the console can say when somebody verified last. Nobody has to believe it.
 import type { Finding } from '../../../src/audit/finding.ts'
 import { verifyAudit } from '../../../src/audit/verify.ts'
 import { systemClock } from '../../../src/clock.ts'
 import * as auditSearch from '../../../src/store/access/audit-search.ts'
+import * as audits from '../../../src/store/access/audits.ts'
 import type * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
@@ -13,7 +15,7 @@ import { Stop } from '../../exit.ts'
 import { findAuditPlace } from '../../open/audit-place.ts'
 import { findOwnKeys } from '../../open/installation-key.ts'
 import { openVault, withSession } from '../../open/open.ts'
-import { print, say, type Terminal } from '../../terminal.ts'
+import { actor, print, say, type Terminal } from '../../terminal.ts'
 
 interface VerifyOptions extends JsonOption {
   segments?: string
@@ -36,14 +38,25 @@ export function run(terminal: Terminal, options: VerifyOptions): Promise<void> {
       isComplete,
       now: systemClock(),
     })
-    const { findings, rows, segments, rowsOutside } = verified
+    const { findings, rows, to, segments, rowsOutside } = verified
     const late = await auditSearch.countUnnumbered(store, LATE_MS)
     const counts = { rows, segments, rows_outside: rowsOutside, rows_without_number: late }
     print(terminal, options, { sound: findings.length === 0, ...counts, findings }, textOf(findings, counts))
     if (late > 0) say(terminal, `${late} rows have had no number for over a minute: is a worker running?`)
+    const said = { ...counts, to, findings: findings.length, place: place.name, is_complete: isComplete }
+    await record(terminal, store, said)
     if (findings.length > 0)
       throw new Stop(`the audit is not sound: ${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`)
   })
+}
+
+/** A verification isn't worth less because its user may not write. */
+async function record(terminal: Terminal, db: Db, said: Record<string, unknown> & { findings: number }): Promise<void> {
+  const outcome = said.findings === 0 ? 'done' : 'failed'
+  const audit = { actor: actor(), action: 'audit.verify', subject: 'audit', detail: said, outcome } as const
+  await audits
+    .insert(db, audit)
+    .catch(() => say(terminal, 'The verdict was not written into the audit: this user may not write there.'))
 }
 
 function textOf(

@@ -1,12 +1,16 @@
 // The page of an act that was sent: what it was, and what became of it. It stays, for the person who acted.
 import type { ActName } from '../../../src/job/system/act.ts'
+import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
+import { addressOf } from '../audit/filter.ts'
 import { sentBatchAct } from '../batches/sent.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { sentFailedAct } from '../failed/sent.ts'
 import { command, moment } from '../figures.ts'
-import { type Html, html } from '../html.ts'
+import { type Html, html, path } from '../html.ts'
 import { sentIdentityAct } from '../openid/sent.ts'
 import { sentPeopleAct } from '../people/sent.ts'
 import { sentScheduleAct } from '../reports/sent.ts'
@@ -47,7 +51,8 @@ export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const described = (await DESCRIBE[name]?.({ deps, session, act: sent })) ?? UNDESCRIBED
     const isWaiting = verdict === null || described.goesOn === true
     const { at } = described
-    const content = verdictContent(sent, described)
+    const auditRow = await auditRowOf(sent, session, deps)
+    const content = verdictContent(sent, described, auditRow)
     return sendPage(reply, 200, framed(deps, { title: 'One act', session, at, isWaiting, content }))
   })
 }
@@ -62,7 +67,26 @@ export function verdictAt(
   return verdict === null && now >= expiresAt + KEPT_WITHIN_MS ? { done: null } : verdict
 }
 
-function verdictContent({ request, sentAt, verdict, auditNo }: pendingActs.SentAct, described: SentDescription): Html {
+/** The row of the act in the audit, as a link if it is the person's to see; of an act that was refused the rows like it. */
+export async function auditRowOf(
+  { request, verdict, auditNo }: pendingActs.SentAct,
+  { entities, personId }: Pick<LiveSession, 'entities' | 'personId'>,
+  { store }: Pick<ConsoleDeps, 'store'>,
+): Promise<Html | undefined> {
+  if (verdict === null || (verdict.done === false && verdict.reason === 'not_sent')) return undefined
+  if (!verdict.done)
+    return html`<a href="${addressOf({ actor: `person:${personId}`, action: String(request['act']) })}">your acts like this</a>`
+  const auditId = Number(verdict.auditId)
+  const number = auditNo === null ? 'gets its number within seconds' : `number ${auditNo}`
+  const isSeen = auditId > 0 && (await seenRows.find(sightOf(entities), store, auditId)) !== undefined
+  return isSeen ? html`<a href="${path`/audit/${auditId}`}">${number}</a>` : html`${number}`
+}
+
+function verdictContent(
+  { request, sentAt, verdict }: pendingActs.SentAct,
+  described: SentDescription,
+  auditRow: Html | undefined,
+): Html {
   const { reason, subject } = request
   const { title, facts, back, goesOn = false, done, more } = described
   return html`<h1>${title}</h1>
@@ -71,7 +95,7 @@ ${more}
 <dl class="facts">
 ${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}<div><dt>Reason</dt><dd>${typeof reason === 'string' && reason !== '' ? reason : 'none given'}</dd></div>
 <div><dt>Sent</dt><dd>${sentAt === null ? undefined : html`${moment(sentAt)} UTC`}</dd></div>
-${verdict?.done ? html`<div><dt>Audit row</dt><dd>${auditNo === null ? 'gets its number within seconds' : html`number ${auditNo}`}</dd></div>` : undefined}
+${auditRow && html`<div><dt>Audit</dt><dd>${auditRow}</dd></div>`}
 </dl>
 <p class="same">The record of it: ${command('tokenmill', 'audit', 'list', '--action', String(request['act']), '--subject', String(subject))}</p>
 <p>${back}</p>`

@@ -17,6 +17,7 @@ import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { refusedOf } from './counted.ts'
+import { deedsOf } from './deeds.ts'
 import { files, outcomes } from './outcomes.ts'
 import { stateMark } from './state-mark.ts'
 
@@ -35,11 +36,12 @@ export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const batch = await batchOf(deps, session, request.params.no)
     if (!batch) return sendPage(reply, 404, missingPage(deps, session))
     const now = deps.clock()
-    const [speed, samples] = await Promise.all([
+    const [speed, samples, deeds] = await Promise.all([
       speedOf(deps, session, batch, now),
       seenSamples.list(sightOf(session.entities), deps.store, batch.batchNo),
+      deedsOf(deps, session, batch),
     ])
-    const content = batchContent(batch, { session, speed, samples, now })
+    const content = batchContent(batch, { session, speed, samples, deeds, now })
     return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
   })
 }
@@ -68,10 +70,12 @@ interface Shown {
   /** Rows per second; undefined: the batch isn't going on. */
   speed: number | undefined
   samples: readonly SeenSample[]
+  /** What people did with it. */
+  deeds: Html | undefined
   now: number
 }
 
-function batchContent(batch: seen.SeenBatch, { session, speed, samples, now }: Shown): Html {
+function batchContent(batch: seen.SeenBatch, { session, speed, samples, deeds, now }: Shown): Html {
   const state = stateOf(batch, now)
   return html`<p class="up"><a href="/batches">Batches</a></p>
 <h1>${id(batch.batchId)} ${stateMark(state)}</h1>
@@ -82,6 +86,7 @@ ${actLinks(batch, state, session)}
 <section><h2>What became of its rows</h2>${outcomes(batch)}</section>
 <section><h2>Facts</h2>${factList(batch, speed, now)}</section>
 <section><h2>Files and signatures</h2>${files(batch)}</section>
+${deeds}
 <p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batch.batchId, '--client', batch.clientId)}</p>`
 }
 

@@ -1,12 +1,13 @@
 // Sends a list as CSV. A worker first writes into the audit who takes it, because the console can't; without its answer there is
-// no CSV. Then pages of the list are read as fast as the browser takes them, and no connection is held between two pages.
+// no CSV. Then pages of the list are read as fast as the browser takes them, and no connection is held between two pages. None is
+// sent once the session is over, or its person sees something else.
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { cellOf } from '../../../src/csv-text.ts'
-import type { ExportParameters } from '../../../src/job/system/act.ts'
+import type { ExportParameters } from '../../../src/job/system/taken-lists.ts'
 import { describeError } from '../../../src/log.ts'
-import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { refusedPage, sendPage } from '../server/page.ts'
 
@@ -27,7 +28,7 @@ export interface CsvList {
 
 export async function sendCsv(
   deps: ConsoleDeps,
-  session: LiveSession,
+  session: sessions.LiveSession,
   reply: FastifyReply,
   list: CsvList,
 ): Promise<FastifyReply> {
@@ -51,10 +52,9 @@ export async function sendCsv(
     const text = `Nothing was exported: the audit must say first who takes a list, and ${why}. tokenmill status says more.`
     return sendPage(reply, 503, refusedPage(deps, text, session, 'Not exported'))
   }
-  const body: Readable = Readable.from(
-    linesOf(list, deps, () => body.destroyed),
-    { objectMode: false },
-  )
+  const body: Readable = Readable.from(linesOf(list, deps, { session, hasLeft: () => body.destroyed }), {
+    objectMode: false,
+  })
   return reply
     .type('text/csv; charset=utf-8; header=present')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
@@ -62,19 +62,20 @@ export async function sendCsv(
 }
 
 /**
- * RFC 4180. If there are more rows than may be, the last line says so. A list that breaks off ends the connection. Pages may
- * have no rows for long, so after each it is asked whether the browser has left.
+ * RFC 4180. If there are more rows than may be, the last line says so. A list that breaks off ends the connection, so that nobody
+ * takes it for whole. Pages may have no rows for long, so after each it is asked whether the browser has left.
  */
 async function* linesOf(
   { head, pages }: CsvList,
-  { log }: Pick<ConsoleDeps, 'log'>,
-  hasLeft: () => boolean,
+  deps: Pick<ConsoleDeps, 'store' | 'isEmbedded' | 'log'>,
+  { session, hasLeft }: { session: sessions.LiveSession; hasLeft: () => boolean },
 ): AsyncGenerator<string> {
   yield `${head.join(',')}\r\n`
   let sent = 0
   try {
     for await (const page of pages()) {
       if (hasLeft()) return
+      if (!(await isLive(session, deps))) throw new Error('the session is over, or its person sees something else')
       const taken = page.slice(0, CSV_ROWS_MAX - sent)
       sent += taken.length
       if (taken.length > 0) yield taken.map(row => `${row.map(textOf).join(',')}\r\n`).join('')
@@ -84,9 +85,19 @@ async function* linesOf(
       }
     }
   } catch (error) {
-    log.warn({ error: describeError(error) }, 'a CSV broke off')
+    deps.log.warn({ error: describeError(error) }, 'a CSV broke off')
     throw error
   }
+}
+
+/** Whether the session still is as it was when the list was asked for. */
+async function isLive(
+  { sessionHash, roles, entities }: sessions.LiveSession,
+  { store, isEmbedded }: Pick<ConsoleDeps, 'store' | 'isEmbedded'>,
+): Promise<boolean> {
+  const [live] = await sessions.listLive(store, [sessionHash])
+  if (live === undefined || (live.isLocal && !isEmbedded)) return false
+  return JSON.stringify([live.roles, live.entities]) === JSON.stringify([roles, entities])
 }
 
 /** A number is never taken for a formula; every text may be. */

@@ -70,6 +70,13 @@ export function allPath(act: string, { kind, code, clientId, since }: Filter): P
   return path`/failed/all/${act}?kind=${kind ?? 'any'}&code=${code ?? 'any'}&client=${clientId ?? 'any'}&since=${since ?? 'any'}`
 }
 
+/** The fields that ask for the same jobs, for a form that does something else with them. */
+export function hiddenFields({ kind, code, clientId, since }: Filter): Html[] {
+  return Object.entries({ kind, code, client: clientId, since }).flatMap(([name, value]) =>
+    value === undefined ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
+  )
+}
+
 export function filterForm(filter: Filter, clients: readonly SeenClient[]): Html {
   const { kind, code, clientId, since } = filter
   const others = clientId === undefined || clients.some(client => client.clientId === clientId) ? [] : [clientId]

@@ -11,7 +11,17 @@ import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, refuse, sendPage, when } from '../server/page.ts'
 import { FAILED_ACTS, type FailedActName } from './acts.ts'
-import { allPath, type Filter, filterForm, isFiltered, listPath, optionsOf, readFilter, sinceOf } from './filter.ts'
+import {
+  allPath,
+  type Filter,
+  filterForm,
+  hiddenFields,
+  isFiltered,
+  listPath,
+  optionsOf,
+  readFilter,
+  sinceOf,
+} from './filter.ts'
 import { readFrom, writeFrom } from './place.ts'
 import { type ListedCopy, type Looked, look } from './set.ts'
 import { openTurns } from './turns.ts'
@@ -53,9 +63,15 @@ ${filterForm(filter, clients)}
 ${when(looked.listed.length > 0 || looked.next !== undefined, actLinks(filter, session))}
 ${looked.listed.length === 0 ? emptyList(filter, looked, from !== undefined) : table(looked.listed)}
 <p class="pages">${pages(filter, looked, from !== undefined)}</p>
+${when(looked.listed.length > 0, csvForm(filter))}
 <p class="same">The same on the command line: ${command('tokenmill', 'failed', 'list', ...optionsOf(filter, now))}</p>`
     return sendPage(reply, 200, framed(deps, { title: 'Failed', session, at: 'failed', content }))
   })
+}
+
+function csvForm(filter: Filter): Html {
+  return html`<form class="csv" method="post" action="/failed/csv">${hiddenFields(filter)}
+<button type="submit">These jobs as CSV</button> <span class="muted">Up to 100,000 rows. The audit says that you took them.</span></form>`
 }
 
 export function copyFilterOf(filter: Filter, now: number): CopyFilter & Pick<Filter, 'kind'> {

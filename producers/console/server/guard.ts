@@ -61,6 +61,7 @@ const PAGES = [
   /^\/failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?$/,
   /^\/reports(\/schedules\/[0-9a-f-]{36}(\/(pause|resume|run))?)?$/,
   /^\/reports\/runs\/[0-9a-f-]{36}\/\d{4}-\d\d-\d\d\/[0-9a-f-]{36}$/,
+  /^\/audit(\/\d{1,15})?$/,
   /^\/people(\/[0-9a-f-]{36})?$/,
   // The links of alerts.
   /^\/(batches|failed|reports)\?(kind|state)=[A-Za-z-]{1,32}$/,

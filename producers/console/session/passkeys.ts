@@ -11,14 +11,14 @@ import { creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
-import { verdictAt } from '../acts/verdict.ts'
+import { auditRowOf, verdictAt } from '../acts/verdict.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { identitiesSection } from '../openid/section.ts'
 import { sessionOf } from '../server/guard.ts'
-import { framed, missingPage, sendPage, when } from '../server/page.ts'
+import { framed, missingPage, sendPage } from '../server/page.ts'
 import { creationOf } from './creation.ts'
 import { readProof } from './proof.ts'
 import { touchOf } from './touch.ts'
@@ -98,7 +98,7 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const name = act?.request['act']
     if (!act || (name !== 'passkey.add' && name !== 'passkey.remove'))
       return sendPage(reply, 404, missingPage(deps, session))
-    return sendPage(reply, 200, verdictPage(deps, session, act, name))
+    return sendPage(reply, 200, await verdictPage(deps, session, act, name))
   })
 }
 
@@ -202,18 +202,19 @@ ${content}`
   return framed(deps, { title, session, at: 'sessions', usesPasskey: asks, content: whole })
 }
 
-function verdictPage(
+async function verdictPage(
   deps: ConsoleDeps,
   session: Session,
   act: pendingActs.SentAct,
   name: 'passkey.add' | 'passkey.remove',
-): Html {
+): Promise<Html> {
   const verdict = verdictAt(act, deps.clock())
+  const auditRow = await auditRowOf({ ...act, verdict }, session, deps)
   const title = name === 'passkey.add' ? 'Add a passkey' : 'Remove a passkey'
   const content = html`<p class="up"><a href="/passkeys">Your passkeys</a></p>
 <h1>${title}</h1>
 ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. This page asks again by itself.</p>` : said(verdict, name)}
-${when(verdict?.done === true, html`<p>Audit row: ${act.auditNo === null ? 'gets its number within seconds' : `number ${act.auditNo}`}</p>`)}
+${auditRow && html`<p>Audit: ${auditRow}</p>`}
 <p class="same">The record of it: ${command('tokenmill', 'audit', 'list', '--action', name, '--subject', session.personId)}</p>`
   return framed(deps, { title, session, at: 'sessions', isWaiting: verdict === null, content })
 }

@@ -6,6 +6,7 @@ import { text, uuid } from '../envelope/text.ts'
 import { AccountParameters } from './account.ts'
 import { isPersonName, PEOPLE_ACTS, PEOPLE_PARAMETERS } from './people.ts'
 import { ScheduleParameters, ScheduleRunParameters } from './schedule-act.ts'
+import { ExportParameters } from './taken-lists.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
@@ -53,26 +54,6 @@ const clientId = () => z.string().regex(/^c[a-z0-9]{25}$/)
 
 /** A batch's id is unique for each client only. */
 export const BatchParameters = z.strictObject({ client_id: clientId() })
-const day = () => z.iso.date()
-/**
- * A person takes a list as CSV. Nobody touches a passkey for that: the act has no effect but its row in the audit, which says that
- * it isn't proved. The subject of `refused` is a batch's id, that of `batches` the word `batches`.
- */
-export const ExportParameters = z.union([
-  z.strictObject({ list: z.literal('refused'), client_id: clientId() }),
-  z.strictObject({
-    list: z.literal('batches'),
-    state: z
-      .string()
-      .regex(/^[a-z]{1,16}$/)
-      .optional(),
-    client_id: clientId().optional(),
-    since: day().optional(),
-    until: day().optional(),
-  }),
-])
-export type ExportParameters = z.infer<typeof ExportParameters>
-
 /** How many copies one act may be about. */
 export const FAILED_MOST = 1_000
 
@@ -117,6 +98,7 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'schedule.resume': ScheduleParameters,
   'schedule.run': ScheduleRunParameters,
   'person.enrol': z.strictObject({}),
+  // Nobody touches a passkey for it: the act has no effect but its row in the audit, which says that it isn't proved.
   'list.exported': ExportParameters,
   'passkey.add': NewPasskeyParameters,
   'passkey.remove': PasskeyParameters,

@@ -99,12 +99,16 @@ cut_at = clock_timestamp(), wanted = $6`,
   })
 }
 
-/** Notes that the segment was sent. */
-export async function sent(db: Db, segment: number): Promise<void> {
+/** Notes that the segment was sent, and where to. */
+export async function sent(
+  db: Db,
+  segment: number,
+  { name, isOutside }: { name: string; isOutside: boolean },
+): Promise<void> {
   await db.query({
-    text: `update tokenmill.audit_chain set unsent_from = null, sent_at = clock_timestamp(), away_since = null
-where segment = $1`,
-    values: [segment],
+    text: `update tokenmill.audit_chain set unsent_from = null, sent_at = clock_timestamp(), away_since = null, place = $2,
+is_outside = $3 where segment = $1`,
+    values: [segment, name, isOutside],
   })
 }
 

@@ -76,14 +76,14 @@ where s.session_hash = $1 and ${LIVE}`,
   return rows[0]
 }
 
-/** Which of these sessions are live, with the entities of their people. */
+/** Which of these sessions are live, with what their people see. */
 export async function listLive(
   db: Db,
   sessionHashes: readonly Buffer[],
-): Promise<Pick<LiveSession, 'sessionHash' | 'entities' | 'isLocal'>[]> {
-  const { rows } = await db.query<Pick<LiveSession, 'sessionHash' | 'entities' | 'isLocal'>>({
+): Promise<Pick<LiveSession, 'sessionHash' | 'roles' | 'entities' | 'isLocal'>[]> {
+  const { rows } = await db.query<Pick<LiveSession, 'sessionHash' | 'roles' | 'entities' | 'isLocal'>>({
     name: 'sessions-live',
-    text: `select s.session_hash as "sessionHash", p.entities, s.is_local as "isLocal"
+    text: `select s.session_hash as "sessionHash", p.roles, p.entities, s.is_local as "isLocal"
 from tokenmill.session as s join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
 where s.session_hash = any($1::bytea[]) and ${LIVE}`,
     values: [sessionHashes],

@@ -86,6 +86,31 @@ describe('audit', () => {
     expect(await cli('audit', 'export', '--from', '2020-01-01', '--to', '2020-01-02')).toMatchObject({ stdout: '' })
   })
 
+  it('show says all of one row, and whether the signature that it keeps is right', async () => {
+    const { store } = installation.vault
+    const { clientFile, credentials } = await installation.addClient('operator', { roles: ['ADMIN'] })
+    await store.query({
+      text: `insert into tokenmill.batch (client_id, batch_id, record_kind, chunk_records, layout, accepted_at)
+values ($1, 'to-pause', 'token-create', 1000, '{}', now())`,
+      values: [credentials.signingKey.clientId],
+    })
+    expect(await cli('batch', 'pause', 'to-pause', '--operator', clientFile)).toMatchObject({ status: 0 })
+    await numbered()
+    const [row] = await list('--action', 'batch.pause', '--limit', '1')
+    const show = (...more: string[]) => cli('audit', 'show', String(row?.seq), ...more)
+    expect((await show()).stdout).toMatch(/^proved +yes: by key \S+ of client \S+$/m)
+    expect((await show('--json')).json()).toMatchObject({ ...row, proved: { proof: 'right' } })
+    expect((await cli('audit', 'show', '1')).stdout).toMatch(/^proved +no: the row keeps no signature$/m)
+    await store.query({ text: `update tokenmill.audit set subject = 'another' where seq = $1`, values: [row?.seq] })
+    expect((await show()).stdout).toMatch(/^proved +WRONG: it is of another act$/m)
+    await store.query({
+      text: `update tokenmill.audit set subject = $2 where seq = $1`,
+      values: [row?.seq, row?.subject],
+    })
+    expect(await cli('audit', 'show', '999999999')).toMatchObject({ status: 1 })
+    expect(await cli('audit', 'show', 'x')).toMatchObject({ status: 64 })
+  })
+
   it('verify ends 0 for a sound audit, and 1 with the row that was changed', async () => {
     await numbered()
     expect(await cli('audit', 'verify')).toMatchObject({
@@ -93,8 +118,11 @@ describe('audit', () => {
       stdout: expect.stringMatching(/^The audit is sound/),
     })
     const { store } = installation.vault
+    const verdict = async () => (await list('--action', 'audit.verify', '--limit', '1'))[0]
+    expect(await verdict()).toMatchObject({ outcome: 'done', detail: { findings: 0, to: expect.any(Number) } })
     await store.query({ text: `update tokenmill.audit set actor = 'nobody' where seq = 3` })
     const said = await cli('audit', 'verify')
+    expect(await verdict()).toMatchObject({ outcome: 'failed', detail: { findings: 1 } })
     expect(said).toMatchObject({ status: 1, stderr: expect.stringContaining('the audit is not sound: 1 finding') })
     expect(said.stdout).toMatch(/^row 3 was changed \(/)
     // A public key that can't be read doesn't stop the verification.

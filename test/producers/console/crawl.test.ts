@@ -21,6 +21,8 @@ let ours: number
 let theirs: number
 let nobodys: number
 let theirSchedule: string
+/** Rows of the audit: of others, and of the installation. */
+let auditRows: number[]
 beforeAll(async () => {
   bundle = await openConsoleBundle()
   limited = await bundle.addPerson('limited', { entities: [OURS] })
@@ -44,6 +46,13 @@ values ($1, '2026-01-01', $2, 'FAILED', now(), $3, now())`,
     [theirSchedule, THEIRS, reason],
   )
   nobodys = await bundle.addBatch({ ...canary, batchId: `${id}-2`, entityId: null })
+  const made = await bundle.rows<{ id: number }>(
+    `insert into tokenmill.audit (actor, action, subject, host, detail, entity_id)
+select 'cli:theirs', 'their.act', $1, 'canary-host', jsonb_build_object('reason', 'canary', 'entity_id', e), e
+from unnest(array[$2::uuid, null]) as e returning audit_id as id`,
+    [id, THEIRS],
+  )
+  auditRows = made.map(row => row.id)
 })
 afterAll(() => bundle?.close())
 
@@ -67,6 +76,16 @@ async function answers(cookie: string, no: number): Promise<string[]> {
       bundle.call('POST', `/batches/${no}/${act}`, { cookie, form }),
       bundle.call('POST', `/batches/${no}/${act}/begin`, { cookie, json: form }),
     ]),
+  ]
+  return (await Promise.all(calls)).map(seen)
+}
+
+/** Every route that names a row of the audit. */
+async function auditAnswers(cookie: string, row: number): Promise<string[]> {
+  const calls = [
+    bundle.call('GET', `/audit/${row}`, { cookie }),
+    bundle.call('GET', `/audit?like=${row}`, { cookie }),
+    bundle.call('POST', '/audit/csv', { cookie, form: { like: String(row) } }),
   ]
   return (await Promise.all(calls)).map(seen)
 }
@@ -101,6 +120,13 @@ describe('a person of one entity', () => {
         `/reports/schedules/${theirSchedule}/run`,
       ],
       ...[`/reports/runs/${theirSchedule}/2026-01-01/${THEIRS}`, '/reports/nowhere'],
+      ...[
+        '/audit',
+        '/audit?act=their.act',
+        '/audit?who=cli:theirs',
+        `/audit?after=${auditRows[0]}`,
+        `/audit?after=${NONE}`,
+      ],
       ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
     ]
     const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
@@ -121,11 +147,22 @@ describe('a person of one entity', () => {
     expect(begun?.n).toBe(0)
   })
 
+  it('gets for a row of the audit of others, or of the installation, the answer for one that doesn’t exist', async () => {
+    const { cookie } = limited
+    const missing = await auditAnswers(cookie, NONE)
+    for (const row of auditRows) expect((await auditAnswers(cookie, row)).join() === missing.join()).toBe(true)
+    expect(missing.every(answer => answer.includes('"status":404'))).toBe(true)
+    const find = async (what: string) => seen(await bundle.call('POST', '/audit/find', { cookie, form: { what } }))
+    expect(await find(CANARIES.id)).toBe(await find('nothing'))
+  })
+
   it('differs in this from a person of all entities', async () => {
     const { cookie } = all
     const list = await bundle.call('GET', '/batches', { cookie })
     expect(list.text).toContain(CANARIES.id)
     expect((await bundle.call('GET', '/reports', { cookie })).text).toContain(CANARIES.reason)
+    for (const row of auditRows)
+      expect((await bundle.call('GET', `/audit/${row}`, { cookie })).text).toContain('canary-host')
     for (const no of [theirs, nobodys]) {
       const page = await bundle.call('GET', `/batches/${no}`, { cookie })
       expect(page.status).toBe(200)

@@ -51,7 +51,7 @@ describe('a request', () => {
       `/reports/schedules/${randomUUID()}/run`,
       `/reports/runs/${randomUUID()}/2026-11-22/${randomUUID()}`,
     ]
-    for (const path of ['/failed', failed, ...reports, '/reports?state=FAILED'])
+    for (const path of ['/failed', failed, '/audit', '/audit/12', ...reports, '/reports?state=FAILED'])
       expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
     const job = `/explain/jobs/${randomUUID()}?job=j_${'a'.repeat(43)}`
     const asked = await bundle.call('GET', job)

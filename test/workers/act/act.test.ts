@@ -1,12 +1,14 @@
 // An act of a person is done for a live person who signed exactly this act, and whose roles and entities permit it. The first
 // part is a theft: with the console's key, the queues and its rights in the database nothing is done.
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
+import { checkProof } from '../../../src/audit/act-proof.ts'
 import { isRefusal } from '../../../src/errors.ts'
+import { canonical } from '../../../src/job/envelope/digest.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId } from '../../../src/job/envelope/ids.ts'
 import type { Act } from '../../../src/job/system/act.ts'
@@ -82,6 +84,25 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
     expect(challengeOf(signed, installation.vault.installationId)).toEqual(
       challengeOf(request, installation.vault.installationId),
     )
+    // As `audit show` does.
+    const check = (changed: object) => checkProof(installation.vault.store, { ...row, ...changed } as never)
+    expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('passkey ') })
+    const resigned = (odd: object) => {
+      const text = canonical({ ...signed, proof, ...odd })
+      return { detail: { ...row?.detail, proof: text, proof_sha256: hash('sha256', text) } }
+    }
+    const wrong: [object, string][] = [
+      [{ detail: { ...row?.detail, proof: `${row?.detail['proof']} ` } }, 'SHA-256'],
+      [{ action: 'batch.cancel' }, 'another act'],
+      [{ actor: `person:${admin.personId}` }, 'person'],
+      [resigned({ reason: 'another reason' }), 'did not sign it (challenge)'],
+      [resigned({ person_id: admin.personId }), 'another act or person'],
+      [resigned({ proof: null }), 'not the signed request'],
+      [{ actor: 'client:c' }, 'another client signed it'],
+    ]
+    for (const [changed, why] of wrong)
+      expect(await check(changed)).toEqual({ proof: 'wrong', why: expect.stringContaining(why) })
+    expect(await check({ detail: {} })).toEqual({ proof: 'none' })
   })
 
   it('that is sent again under its jti is answered again, and done once', async () => {
@@ -176,6 +197,8 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
     expect(await bench.send({ ...(await about(ours)), subject: 'batches', parameters: { list: 'batches' } })).toBe(
       'DONE',
     )
+    for (const list of ['audit', 'failed'])
+      expect(await bench.send({ ...(await about(ours)), subject: list, parameters: { list } })).toBe('DONE')
     const count = async () => (await rows(`select from tokenmill.audit where action = 'list.exported'`)).length
     const refusals = () =>
       rows(
@@ -189,6 +212,8 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
       [await about(others), 'batch_not_found'],
       [await about(ours, { person_id: NOBODY }), 'person_unknown'],
       [{ ...(await about(ours)), parameters: { list: 'batches' } }, 'field_value'],
+      [{ ...(await about(ours)), subject: 'audit', parameters: { list: 'failed' } }, 'field_value'],
+      [{ ...(await about(ours)), subject: 'audit', parameters: { list: 'audit', subject: 'a batch' } }, 'field_value'],
       [await about(ours, { expires_at: Math.floor(Date.now() / 1000) + 3_600 }), 'act_expired'],
       [{ ...(await about(ours)), parameters: { list: 'cards' } }, 'field_value'],
       [{ ...(await about(ours)), proof: touched.proof }, 'field_value'],
@@ -206,7 +231,7 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
     expect(await refusals()).toEqual([
       ...[repeated, hidden].map(why => ({ ...told, why })),
       { ...told, subject: NOBODY, why: unknown },
-      { ...told, why: odd },
+      ...[odd, odd].map(why => ({ ...told, why })),
     ])
   })
 

@@ -300,11 +300,43 @@ describe('a CSV', () => {
     expect(asked).toBe(3)
   })
 
+  it.each([
+    ['whose session was ended', 'update tokenmill.session set revoked_at = now() where session_hash = $1'],
+    [
+      'who sees other entities now',
+      `update tokenmill.person set entities = array[gen_random_uuid()] where person_id = $2`,
+    ],
+    ['who has other roles now', `update tokenmill.person set roles = '{VIEWER}' where person_id = $2`],
+    ['who was revoked', 'update tokenmill.person set revoked_at = now() where person_id = $2'],
+  ])('breaks off for a person %s', async (_, sql) => {
+    const person = await bundle.addPerson(randomUUID(), { entities: [OURS] })
+    const list = { name: 'x', subject: 'batches', parameters: { list: 'batches' as const }, head: ['a'] }
+    let asked = 0
+    async function* pages() {
+      for (; asked < 5; asked += 1) {
+        if (asked === 2)
+          await bundle.rows(`${sql} and $1::bytea is not null and $2::uuid is not null`, [
+            person.sessionHash,
+            person.personId,
+          ])
+        yield [['b']]
+      }
+    }
+    let taken = ''
+    const takes = (body: Readable) => body.on('data', part => (taken += part))
+    const session = { ...person, roles: ['ADMIN'], entities: [OURS] }
+    await expect(sending({ done: true, auditId: '1' }, { ...list, pages }, takes, session)).rejects.toThrow()
+    // What was on its way when the session ended is sent.
+    expect(taken.match(/b\r\n/g) ?? []).toHaveLength(2)
+    expect(asked).toBe(2)
+  })
+
   /** What `sendCsv` answers if the worker says this. */
   async function sending(
     verdict: Awaited<ReturnType<Parameters<typeof sendCsv>[0]['sendAct']>>,
     list: Parameters<typeof sendCsv>[3],
     takes: (body: Readable) => void = () => {},
+    session: { sessionHash: Buffer; entities: string[] | null } = { ...ada, ...{ roles: ['ADMIN'], entities: null } },
   ) {
     let [status, text] = [200, '']
     const reply = {
@@ -319,8 +351,10 @@ describe('a CSV', () => {
         for await (const part of typeof body === 'string' ? [body] : body) text += part
       },
     }
-    const deps = { sendAct: async () => verdict, clock: Date.now, log: openLog('silent'), name: 'x', isEmbedded: false }
-    await sendCsv(deps as never, { personId: randomUUID() } as never, reply as never, list)
+    const { store } = bundle.installation.vault
+    const log = openLog('silent')
+    const deps = { store, sendAct: async () => verdict, clock: Date.now, log, name: 'x', isEmbedded: false }
+    await sendCsv(deps as never, session as never, reply as never, list)
     return { status, text }
   }
 })

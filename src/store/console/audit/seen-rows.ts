@@ -1,0 +1,193 @@
+// Rows of the audit, newest first, as the console lists them. People for some entities see the rows of these entities, and of who
+// acted only people and clients for no other entity; the installation's rows don't exist for them. A page looks at a bounded number
+// of rows by one index and then filters them, so it takes the same time whatever is asked. It only reads.
+import type { Db } from '../../pool.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
+
+export interface AuditFilter {
+  /** As a row holds it: `person:ID`, `client:ID`, `cli:ACCOUNT`. */
+  actor?: string | undefined
+  action?: string | undefined
+  outcome?: 'done' | 'refused' | 'failed' | undefined
+  /** From this time on, and before that one; ms since the epoch. */
+  since?: number | undefined
+  until?: number | undefined
+  /** The id of a row: only rows about its subject. */
+  like?: number | undefined
+}
+
+/** Who acted, as far as the person may know it. */
+export interface SeenActor {
+  /** Null: somebody whom the person doesn't see. */
+  actor: string | null
+  /** `person`, `client`, `cli`, `machine`, or a part of tokenmill. */
+  actorKind: string
+  /** Of a person or a client. */
+  actorName: string | null
+}
+
+export interface SeenAuditRow extends SeenActor {
+  auditId: number
+  /** Its number in the chain; null: it has none yet. */
+  seq: number | null
+  /** ms since the epoch. */
+  at: number
+  /** Null for people for some entities, and in rows of releases before 0.4. */
+  host: string | null
+  action: string
+  subject: string
+  outcome: 'done' | 'refused' | 'failed'
+  reason: string | null
+  /** Why it was refused or failed. */
+  why: string | null
+  /** SHA-256 of what a passkey signed, as hex. */
+  proofSha256: string | null
+  /** Nobody proved who acted. */
+  isUnproved: boolean
+}
+
+/** How many rows of its index a page looks at; for people for some entities so many of each. */
+const LOOKED = { all: 5_000, entities: 1_000 } as const
+/** How many rows about one subject are looked at for one that the person sees, and for those of one batch. */
+const NAMED = 5_000
+const OF_BATCH = 500
+
+const seen = (a: string) => `($1::uuid[] is null or ${a}.entity_id = any($1))`
+const ID = (a: string) => `substr(${a}.actor, 8)`
+const PERSON = (a: string) => `(select p.name from tokenmill.person as p where p.person_id::text = ${ID(a)})`
+const CLIENT = (a: string) => `(select c.name from tokenmill.client as c where c.client_id = ${ID(a)})`
+
+/** Whether the person may know who it was. `a`: what has the columns of a row. */
+export const knows = (a: string) => `($1::uuid[] is null or case split_part(${a}.actor, ':', 1)
+  when 'person' then exists (select from tokenmill.person as p where p.person_id::text = ${ID(a)} and p.entities <@ $1)
+  when 'client' then exists (select from tokenmill.client as c
+    where c.client_id = ${ID(a)} and not c.system and cardinality(c.entities) > 0 and c.entities <@ $1)
+  else false end)`
+
+export const nameOf = (a: string) =>
+  `case split_part(${a}.actor, ':', 1) when 'person' then ${PERSON(a)} when 'client' then ${CLIENT(a)} end`
+
+const COLUMNS = (
+  a: string,
+) => `${a}.audit_id as "auditId", ${a}.seq, ${a}.at, case when ${knows(a)} then ${a}.actor end as actor,
+  split_part(${a}.actor, ':', 1) as "actorKind", case when ${knows(a)} then ${nameOf(a)} end as "actorName",
+  case when $1::uuid[] is null then ${a}.host end as host, ${a}.action, ${a}.subject, ${a}.outcome,
+  left(${a}.detail->>'reason', 600) as reason, left(${a}.detail->>'why', 600) as why, ${a}.detail->>'proof_sha256' as "proofSha256",
+  coalesce((${a}.detail->'unproved') = 'true', false) as "isUnproved"`
+
+// $1 entities, $2 actor, $3 action, $4 outcome, $5 since, $6 until, $7 the last row of the page before, $8 a row of the subject,
+// $9 how many are looked at, $10 limit. Each is named in every statement, so that PostgreSQL knows its type.
+const SUBJECT = `(select s.subject from tokenmill.audit as s where s.audit_id = $8 and ${seen('s')})`
+const ABOUT = `left(a.subject, 200) = (select left(s.subject, 200) from tokenmill.audit as s where s.audit_id = $8 and ${seen('s')})
+  and a.subject = ${SUBJECT}`
+const RANGE = `($5::timestamptz is null or a.at >= $5) and ($6::timestamptz is null or a.at < $6)
+  and ($7::bigint is null or (a.at, a.audit_id) < ((select p.at from tokenmill.audit as p where p.audit_id = $7 and ${seen('p')}), $7))`
+const NEWEST = 'order by a.at desc, a.audit_id desc limit $9'
+const WANTED = `($2::text is null or (l.actor = $2 and ${knows('l')})) and ($3::text is null or l.action = $3)
+  and ($4::text is null or l.outcome = $4) and ($8::bigint is null or l.subject = ${SUBJECT})`
+
+/** The rows that are looked at: of the filter that has the fewest, by its index. */
+function walk(sight: Sight, { like, outcome, actor, action }: AuditFilter): string {
+  const by = (
+    holds: string,
+  ) => `select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail
+from tokenmill.audit as a where ${holds} and ${RANGE} ${NEWEST}`
+  if (sight.sees === 'entities')
+    return `select a.* from (select distinct unnest($1::uuid[]) as id) as own cross join lateral (${by('a.entity_id = own.id')}) as a ${NEWEST}`
+  if (like !== undefined) return by(ABOUT)
+  if (outcome !== undefined && outcome !== 'done') return by(`a.outcome = $4 and a.outcome <> 'done'`)
+  if (actor !== undefined) return by('a.actor = $2')
+  return by(action === undefined ? 'true' : 'a.action = $3')
+}
+
+export interface AuditPage {
+  found: SeenAuditRow[]
+  /** The row behind which the next page begins; undefined: there is none. */
+  next: number | undefined
+  /** Only so far back was looked at, ms since the epoch; undefined: the page is full, or these are the last. */
+  lookedTo: number | undefined
+}
+
+/** A page of rows behind the row `after`. `looked`: how many rows of the index are looked at. */
+export async function list(
+  sight: Sight,
+  db: Db,
+  asked: AuditFilter & { after?: number | undefined; limit: number; looked?: number },
+): Promise<AuditPage> {
+  const { actor, action, outcome, since, until, after, like, limit, looked = LOOKED[sight.sees] } = asked
+  const at = (ms: number | undefined) => (ms === undefined ? null : new Date(ms))
+  const { rows } = await db.query<SeenAuditRow & { isWanted: boolean; isLast: boolean }>({
+    text: `select ${COLUMNS('l')}, l."isWanted", l.nth = $9 as "isLast" from (
+  select l.*, (${WANTED}) as "isWanted", row_number() over (order by l.at desc, l.audit_id desc) as nth from (${walk(sight, asked)}) as l
+) as l where l."isWanted" or l.nth = $9 order by l.at desc, l.audit_id desc limit $10`,
+    values: [
+      ...[entitiesOf(sight), actor, action, outcome, at(since), at(until), after, like, looked, limit + 1].map(
+        value => value ?? null,
+      ),
+    ],
+  })
+  const wanted = rows.filter(row => row.isWanted).map(({ isWanted: _, isLast: __, ...row }) => row)
+  const found = wanted.slice(0, limit)
+  if (wanted.length > limit) return { found, next: found.at(-1)?.auditId, lookedTo: undefined }
+  const end = rows.find(row => row.isLast)
+  return { found, next: end?.auditId, lookedTo: end?.at }
+}
+
+export interface WholeAuditRow extends SeenAuditRow {
+  /** Without the proof, and for people who don't know who acted without that person's passkey. */
+  detail: Record<string, unknown>
+  /** What proves who acted: how many characters of it the row holds; null: none. */
+  proofLength: number | null
+  /** The key or passkey that made the proof. */
+  credential: string | null
+  /** As hex; null: it has no number yet. It covers who acted, so people for some entities don't see it. */
+  hash: string | null
+  /** The batch that it is about. */
+  batchNo: number | null
+}
+
+/** Undefined for a row that isn't the person's to see, as for one that isn't there. */
+export async function find(sight: Sight, db: Db, auditId: number): Promise<WholeAuditRow | undefined> {
+  const { rows } = await db.query<WholeAuditRow>({
+    text: `select ${COLUMNS('a')}, a.detail - 'proof' - 'credential' - case when $1::uuid[] is null then '' else 'operator' end as detail, length(a.detail->>'proof') as "proofLength",
+  case when ${knows('a')} then a.detail->>'credential' end as credential, case when $1::uuid[] is null then encode(a.hash, 'hex') end as hash,
+  (select b.batch_no from tokenmill.batch as b where b.client_id = a.detail->>'client_id' and b.batch_id = a.subject and ${seen('b')})
+    as "batchNo"
+from tokenmill.audit as a where ${seen('a')} and a.audit_id = $2`,
+    values: [entitiesOf(sight), auditId],
+  })
+  return rows[0]
+}
+
+/** The newest row about this subject, or else the row with this number. */
+export async function findNamed(sight: Sight, db: Db, name: string): Promise<number | undefined> {
+  const { rows } = await db.query<{ auditId: number }>({
+    text: `select named.audit_id as "auditId" from (
+  (select a.audit_id, 0 as rank from (
+    select a.audit_id, a.entity_id, a.at from tokenmill.audit as a where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
+    order by a.at desc, a.audit_id desc limit ${NAMED}) as a
+   where ${seen('a')} order by a.at desc, a.audit_id desc limit 1)
+  union all
+  (select a.audit_id, 1 from tokenmill.audit as a where a.seq = $3::bigint and ${seen('a')})
+) as named order by named.rank limit 1`,
+    values: [entitiesOf(sight), name, /^\d{1,15}$/.test(name) ? Number(name) : null],
+  })
+  return rows[0]?.auditId
+}
+
+/** What was done to a batch, newest first. Of one that somebody else was refused the row doesn't say whose batch it was. */
+export async function listOfBatch(
+  sight: Sight,
+  db: Db,
+  { clientId, batchId, limit }: { clientId: string; batchId: string; limit: number },
+): Promise<SeenAuditRow[]> {
+  const { rows } = await db.query<SeenAuditRow>({
+    text: `select ${COLUMNS('l')} from (
+  select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail, a.entity_id from tokenmill.audit as a
+  where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
+  order by a.at desc, a.audit_id desc limit ${OF_BATCH}) as l
+where ${seen('l')} and l.detail->>'client_id' = $3 order by l.at desc, l.audit_id desc limit $4`,
+    values: [entitiesOf(sight), batchId, clientId, limit],
+  })
+  return rows
+}

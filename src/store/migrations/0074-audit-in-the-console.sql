@@ -1,0 +1,8 @@
+-- What the page Audit shows. The console reads a row whole but for its code, for which it has no key. Its indexes are built beside
+-- running jobs (src/store/large-indexes.ts), because an audit may have millions of rows.
+grant select (at, actor, action, subject, detail, host, outcome, entity_id, hash) on tokenmill.audit to tokenmill_console;
+
+-- Where the newest segment went, as the worker says that sent it: a URL without its user and query, or the worker's host if no
+-- AUDIT_URL was set. Null: a worker of an earlier release sent it, or none was sent yet.
+alter table tokenmill.audit_chain add column place text, add column is_outside boolean;
+grant select (seq, segment, cut_seq, unsent_from, sent_at, away_since, place, is_outside) on tokenmill.audit_chain to tokenmill_console;
