@@ -13,6 +13,8 @@ import type { OpenIdSettings } from './settings.ts'
 /** `away`: the provider doesn't answer as one. `denied`: it doesn't let the person in. `wrong`: its answer proves nothing. */
 export type Failure = 'away' | 'denied' | 'wrong'
 
+export type Arrival = { subject: string } | { failed: Failure }
+
 export interface Departure {
   /** Where the browser goes. */
   to: URL
@@ -31,10 +33,7 @@ export interface OpenIdProvider {
   /** Undefined: the provider is away. `redirectUri`: where it sends the browser back. */
   depart(redirectUri: string): Promise<Departure | undefined>
   /** `callback`: the whole address to which the browser came back. `begunAt`: ms since the epoch. Never rejects. */
-  arrive(
-    callback: URL,
-    flow: Pick<Departure, 'state' | 'nonce' | 'verifier'> & { begunAt: number },
-  ): Promise<{ subject: string } | { failed: Failure }>
+  arrive(callback: URL, flow: Pick<Departure, 'state' | 'nonce' | 'verifier'> & { begunAt: number }): Promise<Arrival>
 }
 
 export interface ProviderDeps {

@@ -13,7 +13,7 @@ import { beginSession } from '../session/begin-session.ts'
 import { TOO_MANY } from '../session/sign-in.ts'
 import { readBrowser, unmarkBrowser } from './browser.ts'
 import { CALLBACK, depart, hashOfState, redirectUriOf } from './depart.ts'
-import type { OpenIdProvider } from './provider.ts'
+import type { Arrival } from './provider.ts'
 import { FAILURES, LOST, UNKNOWN } from './words.ts'
 
 const Form = z.object({ to: z.string().max(200).optional() })
@@ -25,6 +25,7 @@ export function openIdRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const attempts = openAttempts(app)
   // Its pages are then as any page that isn't there.
   if (provider === undefined) return
+  const { name } = provider
 
   app.post('/openid/begin', OPEN, async (request, reply) => {
     if (await attempts.isTooManyBegun(request)) return failed(reply, 429, TOO_MANY)
@@ -40,33 +41,28 @@ export function openIdRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const { state, flow } = taken
     const begunAt = flow.endsAt - flows.FLOW_MS
     const found = await provider.arrive(callback, { ...flow, state, begunAt })
-    if ('failed' in found) return refused(request, reply, FAILURES[found.failed](provider.name))
-    return flow.sessionHash === null
-      ? signIn(request, reply, { provider, subject: found.subject, to: flow.destination })
-      : connect(request, reply, { flow, stateHash: hashOfState(state), subject: found.subject })
-  })
-
-  async function signIn(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { provider, subject, to }: { provider: OpenIdProvider; subject: string; to: string },
-  ): Promise<FastifyReply> {
-    const identity = await ownIdentities.findIdentity(store, { issuer: provider.issuer, subject })
-    if (!identity) return refused(request, reply, UNKNOWN(provider.name))
+    if (flow.sessionHash !== null) return connect(request, reply, { flow, stateHash: hashOfState(state), found })
+    if ('failed' in found) return refused(request, reply, FAILURES[found.failed](name))
+    const identity = await ownIdentities.findIdentity(store, { issuer: provider.issuer, subject: found.subject })
+    if (!identity) return refused(request, reply, UNKNOWN(name))
     metrics.signIns.inc({ outcome: 'signed_in' })
     await beginSession(deps, request, reply, { ...identity, credentialId: null, isLocal: false })
-    return reply.redirect(destinationOf(to), 303)
-  }
+    return reply.redirect(destinationOf(flow.destination), 303)
+  })
 
   /** The session must be the one that began: the person confirms the account there. */
   async function connect(
     request: FastifyRequest,
     reply: FastifyReply,
-    { flow, stateHash, subject }: { flow: flows.UsedFlow; stateHash: Buffer; subject: string },
+    { flow, stateHash, found }: { flow: flows.UsedFlow; stateHash: Buffer; found: Arrival },
   ): Promise<FastifyReply> {
     const session = await liveSession(request, deps)
     if (!session || !flow.sessionHash?.equals(session.sessionHash)) return refused(request, reply, LOST)
-    await flows.setSubject(store, stateHash, subject)
+    if ('failed' in found) {
+      const text = FAILURES[found.failed](name)
+      return sendPage(reply, 403, refusedPage(deps, text, session, 'Not connected'))
+    }
+    await flows.setSubject(store, stateHash, found.subject)
     return reply.redirect('/identities/connect', 303)
   }
 

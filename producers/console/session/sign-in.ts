@@ -107,6 +107,6 @@ function openIdForm(provider: OpenIdProvider, to: string): Html {
   return html`<form class="act other-way" method="post" action="/openid/begin">
 <input type="hidden" name="to" value="${to}">
 <button type="submit">Sign in with ${name}</button>
-<p class="same">${since === undefined ? html`If your account at ${name} is connected with you here. Acts still ask for your passkey.` : html`${name} has not answered since ${moment(since)} UTC. Your passkey signs you in all the same.`}</p>
+<p class="same">${since === undefined ? html`This works if your account at ${name} is connected with you here. Acts still ask for your passkey.` : html`${name} has not answered since ${moment(since)} UTC. Your passkey signs you in all the same.`}</p>
 </form>`
 }

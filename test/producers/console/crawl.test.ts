@@ -101,6 +101,7 @@ describe('a person of one entity', () => {
       '/sessions',
       '/passkeys',
       '/passkeys/add',
+      ...['/identities/connect', `/identities/${OURS}/disconnect`, '/openid/callback?code=x&state=y'],
       '/sign-in',
       '/welcome',
       '/acts/nonce',

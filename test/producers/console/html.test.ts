@@ -1,7 +1,7 @@
 // The template of pages: nothing that a sender wrote becomes markup, and a value stands only where escaping is enough.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Html, html, Path, path } from '../../../producers/console/html.ts'
+import { Html, html, outside, Path, path } from '../../../producers/console/html.ts'
 
 const HOSTILE = [
   '<script>alert(1)</script>',
@@ -88,5 +88,16 @@ describe('a path', () => {
     ])
       expect(make).toThrow(TypeError)
     for (const part of ['', '.', '..']) expect(() => path`/batches/${part}`).toThrow(TypeError)
+  })
+})
+
+describe('a link to another site', () => {
+  it('is a whole URL of https or http', () => {
+    const to = outside(new URL('https://login.example.com/auth?a="b"&c=\'<'))
+    expect(String(html`<a href="${to}">x</a>`)).toBe(
+      '<a href="https://login.example.com/auth?a=%22b%22&#38;c=%27%3C">x</a>',
+    )
+    for (const url of ['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd'])
+      expect(() => outside(new URL(url))).toThrow(TypeError)
   })
 })

@@ -83,6 +83,15 @@ it('is one session’s: no other meets what it found', async () => {
   expect(signedOut.cookies.has(name)).toBe(false)
 })
 
+it('says in the session that the provider did not let the person in', async () => {
+  bundle.provider.account = null
+  const visitor = at(ada)
+  const end = await visitor.get((await visitor.leave({ path: '/identities/find' })).callback)
+  expect(end.status).toBe(403)
+  expect(end.text).toContain('<h1>Not connected</h1><p>Keycloak did not let you in')
+  expect(end.text).toContain('<span class="person">ada</span>')
+})
+
 it('offers no account of another person, and no identity of another person for an end', async () => {
   is('olga-there')
   const identity = await bundle.bind(olga, 'olga-there')
