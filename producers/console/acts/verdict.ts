@@ -105,8 +105,8 @@ function said(verdict: pendingActs.Verdict, { goesOn, done }: Pick<SentDescripti
   if (verdict.done && goesOn)
     return html`<p class="verdict" role="status"><strong>Under way.</strong> A worker has written it into the audit, and workers are doing it. This page asks again by itself.</p>`
   if (verdict.done)
-    return html`<p class="verdict done" role="status"><strong>Done.</strong> ${done ?? 'A worker has done it and written it into the audit.'}</p>`
+    return html`<p class="verdict done" role="status" tabindex="-1" autofocus><strong>Done.</strong> ${done ?? 'A worker has done it and written it into the audit.'}</p>`
   if (verdict.done === null)
-    return html`<p class="verdict unknown" role="alert"><strong>Not known.</strong> No answer of a worker came here. The act may have been done, or it may not. Look at what is below, and at the audit: if it is done, there is a row of it. If there is none, you can do it again.</p>`
-  return html`<p class="verdict refused" role="alert"><strong>Not done.</strong> ${verdict.text} <code>${verdict.reason}</code></p>`
+    return html`<p class="verdict unknown" role="alert" tabindex="-1" autofocus><strong>Not known.</strong> No answer of a worker came here. The act may have been done, or it may not. Look at what is below, and at the audit: if it is done, there is a row of it. If there is none, you can do it again.</p>`
+  return html`<p class="verdict refused" role="alert" tabindex="-1" autofocus><strong>Not done.</strong> ${verdict.text} <code>${verdict.reason}</code></p>`
 }

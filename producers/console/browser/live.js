@@ -57,10 +57,13 @@ function mark(element, state) {
   element.textContent = state
 }
 
-/** Asks for the page anew, unless the person is in the middle of something. What the page then lists no more isn't known. */
+/**
+ * Asks for the page anew, unless the person is in the middle of something: the focus, and what was typed into the bar, would be
+ * lost. What the page then lists no more isn't known.
+ */
 function change() {
   forget(key => !texts.has(key))
-  const isBusy = root.querySelector('details[open]') !== null || root.contains(document.activeElement)
+  const isBusy = root.querySelector('details[open]') !== null || document.activeElement !== document.body
   root.querySelector('[data-changed]').hidden = !isBusy
   if (!isBusy && Date.now() - openedAt > AGAIN_MS) location.replace(root.dataset.again)
 }

@@ -18,6 +18,8 @@ form.addEventListener('submit', event => {
   prove().catch(error => {
     say(wordsOf(error), true)
     button.disabled = false
+    // A button that is disabled loses the focus.
+    button.focus()
   })
 })
 

@@ -3,7 +3,7 @@ import { command } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 
 export function explainContent(): Html {
-  return html`<form class="look-up" method="post" action="/search" role="search">
+  return html`<form class="look-up" method="post" action="/search">
 <label for="what">What happened to</label>
 <input id="what" name="what" maxlength="300" autocomplete="off" spellcheck="false" required>
 <button class="main" type="submit">Explain</button>

@@ -14,7 +14,7 @@ export interface Page {
   at?: 'now' | 'batches' | 'explain' | 'failed' | 'reports' | 'audit' | 'people' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
-  /** The page asks for itself again after two seconds. */
+  /** The page asks for itself again every two seconds. */
   isWaiting?: boolean
   /** Another site, to which the browser goes on at once. */
   goesTo?: URL
@@ -22,7 +22,7 @@ export interface Page {
 }
 
 /** `isWhole`: only for people who see the whole installation. */
-const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string; isWhole?: true }[] = [
+export const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string; isWhole?: true }[] = [
   { at: 'now', to: path`/now`, text: 'Now' },
   { at: 'batches', to: path`/batches`, text: 'Batches' },
   { at: 'explain', to: path`/explain`, text: 'Explain' },
@@ -37,7 +37,11 @@ const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
 const COPY = html`<script type="module" src="/copy.js"></script>`
 /** It is posted: what people look for stands in no address. */
 const SEARCH = html`<form class="search" method="post" action="/search" role="search"><input name="what" aria-label="Explain a job, token or batch" placeholder="jti, reference, token, batch…" maxlength="300" autocomplete="off" spellcheck="false" required><button class="quiet" type="submit">Explain</button></form>`
-const AGAIN = html`<meta http-equiv="refresh" content="2">`
+/** With scripts, waiting.js asks instead: a page that is loaded anew all the time can't be listened to. */
+/** Opens the rail where the screen is too narrow for it. It needs no script, and Escape closes it. */
+const MENU = html`<button class="menu" type="button" popovertarget="rail">Menu</button>`
+const AGAIN = html`<noscript><meta http-equiv="refresh" content="2"></noscript>`
+const WAITING = html`<script type="module" src="/waiting.js"></script>`
 
 type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
 
@@ -66,10 +70,11 @@ ${environmentWord(environment)}
 ${session ? SEARCH : undefined}
 ${session ? personIn(session) : undefined}
 </header>
-${session ? html`<nav class="rail" aria-label="Pages"><ul>${railOf(session).map(entry)}</ul></nav>` : undefined}
+${session ? html`${MENU}<nav class="rail" id="rail" popover="auto" aria-label="Pages"><ul>${railOf(session).map(entry)}</ul></nav>` : undefined}
 <main id="content" tabindex="-1">${content}</main>
 ${when(usesPasskey, SCRIPT)}
 ${when(session !== null, COPY)}
+${when(isWaiting, WAITING)}
 </body>
 </html>
 `

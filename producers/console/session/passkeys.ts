@@ -222,9 +222,9 @@ ${auditRow && html`<p>Audit: ${auditRow}</p>`}
 function said(verdict: pendingActs.Verdict, name: 'passkey.add' | 'passkey.remove'): Html {
   if (verdict.done) {
     const now = name === 'passkey.add' ? 'The new passkey signs you in from now on.' : 'The passkey is of no use now.'
-    return html`<p class="verdict done" role="status"><strong>Done.</strong> ${now} It is written into the audit.</p>`
+    return html`<p class="verdict done" role="status" tabindex="-1" autofocus><strong>Done.</strong> ${now} It is written into the audit.</p>`
   }
   return verdict.done === null
-    ? html`<p class="verdict unknown" role="alert"><strong>Not known.</strong> No answer of a worker came here. Look at your passkeys: they show what is true.</p>`
-    : html`<p class="verdict refused" role="alert"><strong>Not done.</strong> ${verdict.text} <code>${verdict.reason}</code></p>`
+    ? html`<p class="verdict unknown" role="alert" tabindex="-1" autofocus><strong>Not known.</strong> No answer of a worker came here. Look at your passkeys: they show what is true.</p>`
+    : html`<p class="verdict refused" role="alert" tabindex="-1" autofocus><strong>Not done.</strong> ${verdict.text} <code>${verdict.reason}</code></p>`
 }

@@ -2,21 +2,13 @@
 // violation of the content security policy fails the test in which it happens.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { invitePerson } from '../../../src/acts/person.ts'
 import type { PersonRole } from '../../../src/store/person/persons.ts'
 import { describeChromium, openBrowser } from '../../examples/chromium.ts'
 import { failCopy, KIND } from '../../workers/act/failed-copies.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from './bundle.ts'
-
-/** A browser of one person, with an authenticator that verifies its user. */
-interface Seat {
-  context: BrowserContext
-  page: Page
-  cdp: CDPSession
-  authenticatorId: string
-}
+import { enrolled as enrol, invite as inviteTo, takeSeat as openSeat, type Seat, signIn as signInTo } from './seats.ts'
 
 const HOSTILE = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
@@ -37,55 +29,12 @@ describeChromium('the console', () => {
   })
   afterEach(() => expect(complaints.splice(0)).toEqual([]))
 
-  async function takeSeat(): Promise<Seat> {
-    const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
-    const page = await context.newPage()
-    page.setDefaultTimeout(10_000)
-    page.on('console', message => {
-      const isStatus = /the server responded with a status of/.test(message.text())
-      if (message.type() === 'error' && !isStatus) complaints.push(message.text())
-    })
-    page.on('pageerror', error => complaints.push(error.message))
-    page.on('dialog', dialog => complaints.push(`a dialog: ${dialog.message()}`))
-    const cdp = await context.newCDPSession(page)
-    await cdp.send('WebAuthn.enable')
-    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    })
-    return { context, page, cdp, authenticatorId }
-  }
-  async function invite(name: string, roles: PersonRole[], entities: string[] | null = null): Promise<string> {
-    const by = { actor: { kind: 'machine' as const, id: 'test' }, reason: undefined }
-    const invited = await invitePerson(
-      { ...bundle.installation.vault, rpId: 'localhost' },
-      { name, roles, entities },
-      by,
-      Date.now(),
-    )
-    if ('refused' in invited) throw new Error(invited.refused)
-    return `${bundle.origin}/welcome#${invited.done.secret}`
-  }
-  async function signIn({ page }: Seat): Promise<void> {
-    await page.goto(`${bundle.origin}/sign-in`)
-    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.waitForURL('**/now')
-  }
+  const takeSeat = () => openSeat({ browser, complaints })
+  const invite = (name: string, roles: PersonRole[]) => inviteTo(bundle, name, roles)
+  const signIn = (seat: Seat) => signInTo(seat, bundle.origin)
   /** A person who came by an invite and signed in with the passkey that it ended in. */
-  async function enrolled(name: string, roles: PersonRole[], entities: string[] | null = null): Promise<Seat> {
-    const seat = await takeSeat()
-    await seat.page.goto(await invite(name, roles, entities))
-    await seat.page.getByRole('button', { name: 'Continue' }).click()
-    await seat.page.getByText('Your passkey is enrolled').waitFor()
-    await signIn(seat)
-    return seat
-  }
+  const enrolled = (name: string, roles: PersonRole[], entities: string[] | null = null) =>
+    enrol({ bundle, browser, complaints }, name, roles, entities)
   const stateOf = async (no: number) => {
     const [row] = await bundle.rows<{ paused: boolean; cancelled: boolean }>(
       `select paused_at is not null as paused, cancelled_at is not null as cancelled from tokenmill.batch where batch_no = $1`,

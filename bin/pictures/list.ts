@@ -1,0 +1,39 @@
+// Which pictures of the console the documents show. Every entry of the rail has one: a page that somebody adds is taken, too.
+import { RAIL } from '../../producers/console/server/page.ts'
+
+/** What the pictures' installation has, by the words under which a page shows it. */
+export const NAMES = {
+  running: 'autumn-2026-part-2',
+  finished: 'autumn-2026-part-1',
+  stopped: 'winter-2026',
+  jti: 'order-2041',
+} as const
+
+export interface Picture {
+  /** The file: docs/pictures/NAME.png. */
+  name: string
+  path: string
+  /** The links that lead from there to the page. */
+  follow?: readonly string[]
+  /** What is typed into the field of the page Explain. */
+  search?: string
+  width?: number
+  isDark?: boolean
+  /** The act of the page is done, and its verdict is shown. */
+  isDone?: boolean
+  /** How much of the page is shown at most, in px. */
+  heightMax?: number
+}
+
+const ofRail: Picture[] = RAIL.map(({ at, to }) => ({ name: at, path: to.text }))
+
+export const PICTURES: readonly Picture[] = [
+  ...ofRail,
+  { name: 'now-dark', path: '/now', isDark: true },
+  { name: 'now-375', path: '/now', width: 375 },
+  { name: 'batch', path: '/batches', follow: [NAMES.running] },
+  { name: 'batch-act', path: '/batches', follow: [NAMES.running, 'Cancel…'] },
+  { name: 'failed-job', path: '/failed', follow: ['report'] },
+  { name: 'explain-job', path: '/explain', search: NAMES.jti },
+  { name: 'verdict', path: '/batches', follow: [NAMES.running, 'Pause…'], isDone: true },
+]

@@ -1,0 +1,202 @@
+// Every page of the console in a real browser, for people with other eyes and other hands than those who wrote it: axe-core finds
+// nothing in light, dark and forced colours, nothing scrolls sideways at 200 % and at 400 %, the focus is seen everywhere, every
+// act is done by keys alone, and a page can be printed. Any violation of the content security policy fails the test.
+import type { Browser, BrowserContext } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
+import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
+import { enrolled, listenTo, type Seat } from '../seats.ts'
+import { openAxe } from './axe.ts'
+import { focused, follow, press, tabTo } from './keys.ts'
+import { listRoutes, pagesOf } from './pages.ts'
+import { noneWrong, type Stand, walk } from './walk.ts'
+import { beat, fillWorld, type World } from './world.ts'
+
+describeChromium('the looks of the console', () => {
+  let bundle: ConsoleBundle
+  let browser: Browser
+  let context: BrowserContext
+  let world: World
+  let olga: Seat
+  const wrong = noneWrong()
+  const complaints: string[] = []
+  let missing: string[]
+
+  beforeAll(async () => {
+    ;[bundle, browser] = await Promise.all([openConsoleBundle({ TOKENMILL_ENVIRONMENT: 'production' }), openBrowser()])
+    await bundle.installation.openWorkers({ roles: ['interactive'] })
+    const ada = await bundle.addPerson('ada')
+    ;[world, olga] = await Promise.all([
+      fillWorld(bundle, ada),
+      enrolled({ bundle, browser, complaints }, 'olga', ['ADMIN']),
+    ])
+    context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
+    const [name = '', value = ''] = ada.cookie.split('=')
+    await context.addCookies([{ name, value, url: bundle.origin }])
+    const found = pagesOf(await listRoutes(), world)
+    missing = found.missing
+    const left = [...found.paths]
+    await Promise.all([1, 2].map(() => walkAll(left)))
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await bundle?.close()
+  })
+  afterEach(() => expect(complaints.splice(0)).toEqual([]))
+
+  async function openStand(): Promise<Stand> {
+    const page = await context.newPage()
+    page.setDefaultTimeout(10_000)
+    listenTo(page, complaints)
+    return { page, cdp: await context.newCDPSession(page), origin: bundle.origin }
+  }
+  async function walkAll(left: string[]): Promise<void> {
+    const stand = await openStand()
+    // Time stands still for the pages: none loads itself anew while it is looked at.
+    await stand.page.clock.install()
+    await stand.page.clock.pauseAt(Date.now() + 1_000)
+    for (let path = left.shift(); path !== undefined; path = left.shift()) await walk(stand, path, wrong)
+    await stand.page.close()
+  }
+
+  it('are looked at on the page of every route', () => {
+    expect(missing).toEqual([])
+    const { missing: added } = pagesOf(['/batches', '/added/:name'], world)
+    expect(added).toHaveLength(1)
+    expect(added[0]).toContain('Add a row for it to PARTED')
+  })
+
+  it('are found faultless by axe-core, in light, dark and forced colours', () => {
+    expect(wrong.axe).toEqual([])
+  })
+
+  it('are found faulty by axe-core where they are', async () => {
+    const { page, cdp } = await openStand()
+    await page.goto(`${bundle.origin}/batches`)
+    await page.evaluate(`(() => {
+      const text = document.createElement('p')
+      text.textContent = 'hardly seen'
+      text.style.color = 'light-dark(#cccccc, #333333)'
+      document.querySelector('main').append(text, document.createElement('input'))
+    })()`)
+    const findWrong = await openAxe(cdp)
+    const found = async (rules: 'all' | 'colours') => (await findWrong(rules)).map(one => one.replace(/:.*/s, ''))
+    expect(await found('all')).toEqual(['color-contrast', 'label'])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await found('colours')).toEqual(['color-contrast'])
+    await page.close()
+  })
+
+  it('need no scrolling sideways at 200 %, at 400 %, on a phone, and with wider texts', () => {
+    expect(wrong.narrow).toEqual([])
+  })
+
+  it('show where the focus is, and lead it in the order in which the page is read', () => {
+    expect(wrong.focus).toEqual([])
+  })
+
+  it('tell states by glyph and word, and draw charts, in forced colours', () => {
+    expect(wrong.forced).toEqual([])
+  })
+
+  it('move nothing for people who ask for that', () => {
+    expect(wrong.still).toEqual([])
+  })
+
+  it('are black on white on paper, without what can only be pressed', () => {
+    expect(wrong.paper).toEqual([])
+  })
+
+  it('let every act be done by keys alone, and give the focus to its verdict', async () => {
+    const { page } = olga
+    const { origin } = bundle
+    const isDone = async (back: string) => {
+      await page.locator('.verdict.done').waitFor()
+      expect(await focused(page)).toMatch(/^Done\./)
+      await follow(page, back)
+    }
+    await page.goto(`${origin}/batches`)
+    await follow(page, '2026-11-20-autumn')
+    for (const [link, button] of [
+      ['Pause…', /^Pause 5/],
+      ['Resume…', /^Resume 5/],
+      ['Cancel…', /^Cancel 5/],
+    ] as const) {
+      await follow(page, link)
+      await tabTo(page, /^Why\?/)
+      await page.keyboard.type('by keys')
+      await follow(page, button)
+      await isDone('Back to the batch')
+    }
+    await page.locator('.state', { hasText: 'CANCELLED' }).waitFor()
+    for (const [link, button] of [
+      ['Retry…', 'Retry 1 job'],
+      ['Discard…', 'Discard 1 job'],
+    ] as const) {
+      await page.goto(`${origin}/failed`)
+      await page.locator('tr', { hasText: 'yes' }).first().locator('a').waitFor()
+      await tabTo(page, 'report')
+      if (!(await page.evaluate(`document.activeElement.closest('tr').textContent.includes('yes')`)))
+        await tabTo(page, 'report')
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/failed/report/*')
+      await follow(page, link)
+      await follow(page, button)
+      await isDone('Failed jobs of this kind')
+    }
+  })
+
+  it('give the focus back where a passkey was refused', async () => {
+    const { page, cdp, authenticatorId } = olga
+    await page.goto(`${bundle.origin}/batches/${world.paused}/resume`)
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+    await press(page, /^Resume 5/)
+    await page.getByText('The passkey was not used').waitFor()
+    expect(await focused(page)).toMatch(/^Resume 5/)
+    await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
+  })
+
+  it('let the rail be skipped, and be a menu that keys open and close on a narrow screen', async () => {
+    const { page } = await openStand()
+    await page.goto(`${bundle.origin}/batches`)
+    expect(await page.getByRole('button', { name: 'Menu' }).isVisible()).toBe(false)
+    await press(page, 'Skip to the content')
+    expect(await page.evaluate('document.activeElement.id')).toBe('content')
+    await page.setViewportSize({ width: 768, height: 900 })
+    await page.reload()
+    const rail = page.getByRole('navigation')
+    expect(await rail.isVisible()).toBe(false)
+    await press(page, 'Menu')
+    await rail.waitFor()
+    await page.keyboard.press('Escape')
+    expect(await rail.isVisible()).toBe(false)
+    expect(await focused(page)).toBe('Menu')
+    await page.keyboard.press('Enter')
+    await follow(page, 'Failed')
+    expect(page.url()).toBe(`${bundle.origin}/failed`)
+    await page.close()
+  })
+
+  it('keep the focus while a page is live, and tell nobody every two seconds that all is as it was', async () => {
+    const { page } = await openStand()
+    await page.clock.install()
+    await beat(bundle)
+    await page.goto(`${bundle.origin}/now`)
+    await page.evaluate(
+      `window.told = 0; new MutationObserver(all => { window.told += all.filter(({ target }) => target.parentElement?.closest('[aria-live], [role=status], [role=alert]') ?? target.closest?.('[aria-live], [role=status], [role=alert]')).length }).observe(document, { subtree: true, childList: true, characterData: true })`,
+    )
+    const set = (text: string) => bundle.rows(`update tokenmill.batch set ${text} where batch_no = $1`, [world.paused])
+    const rows = page.locator(`#batch-${world.paused}-rows`)
+    await tabTo(page, 'Batches')
+    // There is something new to list: the page isn't loaded anew under the person's hands.
+    await set('rows_done = 400001, paused_at = null, active_at = now()')
+    await page.getByText('The page has changed').waitFor()
+    expect(await rows.textContent()).toBe('400,001')
+    await page.clock.fastForward(6_000)
+    await set('rows_done = 400002')
+    await rows.filter({ hasText: '400,002' }).waitFor()
+    expect(await focused(page)).toBe('Batches')
+    expect(await page.evaluate('window.told')).toBe(0)
+    await page.close()
+  })
+})
