@@ -172,12 +172,11 @@ function isPartial({ probe, skipped }: Selection): boolean {
 function toldOf(
   records: readonly RecordOutcome[],
   created: CreatedRecords | undefined,
-): Pick<ChunkAnswer, 'counts' | 'records' | 'packed'> {
+): Pick<ChunkAnswer, 'counts' | 'records' | 'columns' | 'packed'> {
   const counts = count(records)
   if (!created) return { counts, records: records.map(toResult), packed: pack(records) }
-  counts.CREATED += created.lines.length
-  const { results, packed } = textsOf(records, created)
-  return { counts, records: results, packed }
+  counts.CREATED += created.records.length
+  return { counts, ...textsOf(records, created) }
 }
 
 /** A chunk's jti must name the chunk; a dry run has a random jti. */

@@ -162,7 +162,7 @@ export async function decideCreates(
   const relinks = await openRelinks(stored, known, context, deps)
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
   const fresh = apart && sealPlain(apart.plain, context)
-  const created = fresh && textsOfCreated(fresh.created)
+  const created = fresh && textsOfCreated(fresh.created, context.work.claims.result_columns === true)
   const replacements = await replacementsOf(first.relinked, context, deps)
   countMisses(context.work.client.clientId, [...first.created, ...first.relinked, ...(fresh?.created ?? [])], deps)
   const { receiptId } = context.work
