@@ -3,6 +3,7 @@
 // names their places. References aren't repeated: the sender knows them by the line. A worker always makes the same text
 // of the same records.
 import { z } from 'zod'
+import { formatReuseTokens } from '../../token/token.ts'
 import type { RecordResult } from '../outcome.ts'
 
 /** The outcome of each of these records is `CREATED`, and its code 200. */
@@ -25,36 +26,42 @@ export const CreatedColumns = z.object({
 })
 export type CreatedColumns = z.infer<typeof CreatedColumns>
 
-/** What a result says of a record that made an ACTIVE vault token, beside the token and the reference. */
-export interface ToldCreated {
-  line: number
-  bin: string
-  lastFour: string
-  month: number
-  year: number
-  brand: string | null
-  /** Its owner got a source reference. */
-  isAdded: boolean
+/** What an answer says of ACTIVE vault tokens. Values of the same place belong to the record that made the token. */
+export interface CreatedRecords {
+  lines: readonly number[]
+  /** They hold nothing that JSON escapes. */
+  references: readonly (string | undefined)[]
+  /** The ids of the tokens: 16 bytes each, one after the other. */
+  ids: Buffer
+  tokenIds: readonly string[]
+  bins: readonly string[]
+  lastFours: readonly string[]
+  expiryMonths: readonly number[]
+  expiryYears: readonly number[]
+  brands: readonly (string | null)[]
+  /** The cards as the records gave them (`presentedText`). */
+  presented: readonly string[]
+  /** Whether the record's owner got a source reference. */
+  isAdded: readonly boolean[]
+  /** The places in the order of their lines; a place that isn't among them made no token after all. */
+  byLine: readonly number[]
 }
 
 const TOKEN_CHARS = 27
 const LAST_FOUR_CHARS = 4
 
-/** `reuseTokens`: those of the records, one after the other. `others`: the places of the other records. */
-export function createdColumns(
-  records: readonly ToldCreated[],
-  reuseTokens: string,
-  others: readonly number[],
-): CreatedColumns {
+/** `others`: the places in the chunk of the other records. */
+export function createdColumns(created: CreatedRecords, others: readonly number[]): CreatedColumns {
+  const { ids, bins, lastFours, expiryMonths, expiryYears, brands, isAdded, byLine } = created
   return {
-    line: records.map(({ line }) => line),
-    reuse_token: reuseTokens,
-    bin: column(records.map(({ bin }) => bin)),
-    last_four: records.map(({ lastFour }) => lastFour).join(''),
-    expiry_month: column(records.map(({ month }) => month)),
-    expiry_year: column(records.map(({ year }) => year)),
-    brand: column(records.map(({ brand }) => brand ?? '')),
-    reference_outcome: column(records.map(({ isAdded }) => (isAdded ? 'ADDED' : ''))),
+    line: byLine.map(place => created.lines[place] ?? 0),
+    reuse_token: formatReuseTokens(ids, byLine),
+    bin: column(byLine.map(place => bins[place] ?? '')),
+    last_four: byLine.map(place => lastFours[place]).join(''),
+    expiry_month: column(byLine.map(place => expiryMonths[place] ?? 0)),
+    expiry_year: column(byLine.map(place => expiryYears[place] ?? 0)),
+    brand: column(byLine.map(place => brands[place] ?? '')),
+    reference_outcome: column(byLine.map(place => (isAdded[place] ? 'ADDED' : ''))),
     others: [...others],
   }
 }

@@ -5,10 +5,11 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CreatedColumns, createdAt } from '../../../src/job/answer/created-columns.ts'
-import { type CreatedRecord, textsOf, textsOfCreated, withoutLost } from '../../../src/job/answer/created-records.ts'
+import { textsOf, withoutLost } from '../../../src/job/answer/created-records.ts'
 import { inOrder } from '../../../src/job/block/record-columns.ts'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
+import { type CreatedRecord, createdOf } from './created.ts'
 
 const digits = (length: number) => fc.stringMatching(new RegExp(`^[0-9]{${length}}$`))
 const created: fc.Arbitrary<Omit<CreatedRecord, 'line'>> = fc.record({
@@ -38,7 +39,7 @@ describe('the columns of a result', () => {
       ...{ line: 3, reference: undefined, outcome: 'REJECTED', reason: 'row_fields', field: undefined },
       token: undefined,
     }
-    const { columns = '' } = textsOf([rejected], textsOfCreated(records, true))
+    const { columns = '' } = textsOf([rejected], createdOf(records), true)
     expect(columns).toBe(
       '{"line":[2,5],"reuse_token":"t014D2PF2DBSQQG28T5CY4TQKFFt014D2PF2DBSQQG28T5CY4TQKFF","bin":["411111"],"last_four":"00210039","expiry_month":[12],"expiry_year":[2031,2032],"brand":["VISA",""],"reference_outcome":[""],"others":[1]}',
     )
@@ -61,7 +62,7 @@ describe('the columns of a result', () => {
         const made = some.flatMap(record => ('tokenId' in record ? record : []))
         const lost = made.filter(({ isLost }) => isLost)
         const others = some.flatMap(record => ('outcome' in record ? record : []))
-        const texts = (inColumns: boolean) => textsOf(others, withoutLost(textsOfCreated(made, inColumns), lost))
+        const texts = (inColumns: boolean) => textsOf(others, withoutLost(createdOf(made), lost), inColumns)
         const [rows, columns] = [texts(false), texts(true)]
         expect(rows.columns).toBeUndefined()
         expect(columns.packed).toBe(rows.packed)

@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { rowsOf } from '../../../../producers/migrate/chunk/ended-rows.ts'
 import { textOf } from '../../../../producers/rows/outcome/result-row.ts'
 import type { Row } from '../../../../producers/rows/record.ts'
-import { type CreatedRecord, textsOf, textsOfCreated } from '../../../../src/job/answer/created-records.ts'
+import { textsOf } from '../../../../src/job/answer/created-records.ts'
 import type { RecordOutcome } from '../../../../src/job/chunk-outcomes.ts'
 import type { Result } from '../../../../src/job/result.ts'
+import { type CreatedRecord, createdOf } from '../../../job/answer/created.ts'
 
 const given = fc.record({
   ...{ gap: fc.integer({ min: 1, max: 3 }), isSkipped: fc.boolean(), isCreated: fc.boolean(), isAdded: fc.boolean() },
@@ -36,7 +37,7 @@ describe('the rows of a chunk', () => {
           else others.push({ line, reference, outcome, reason, field: undefined, token: undefined } as RecordOutcome)
         }
         const answer = (inColumns: boolean) => {
-          const { records, columns } = textsOf(others, textsOfCreated(created, inColumns))
+          const { records, columns } = textsOf(others, createdOf(created), inColumns)
           const told = { records: JSON.parse(records), ...(columns ? { columns: JSON.parse(columns) } : {}) }
           return { code: 200, ...told } as Result
         }
