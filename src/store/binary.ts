@@ -40,13 +40,25 @@ export function uuidBytes(texts: readonly string[]): Buffer {
   return Buffer.from(texts.join('').replaceAll('-', ''), 'hex')
 }
 
-/** The texts of UUIDs. */
+const UUID_CHARS = 36
+const DIGITS = Buffer.from('0123456789abcdef')
+const DASH = 0x2d
+
+/** The texts of UUIDs. They are parts of one text, so whoever keeps one of them keeps the memory of all. */
 export function uuidTexts(bytes: Buffer): string[] {
-  const hex = bytes.toString('hex')
-  return Array.from({ length: bytes.length / UUID_BYTES }, (_, index) => {
-    const at = index * UUID_BYTES * 2
-    return `${hex.slice(at, at + 8)}-${hex.slice(at + 8, at + 12)}-${hex.slice(at + 12, at + 16)}-${hex.slice(at + 16, at + 20)}-${hex.slice(at + 20, at + 32)}`
-  })
+  const text = Buffer.allocUnsafe((bytes.length / UUID_BYTES) * UUID_CHARS)
+  let end = 0
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0
+    const place = at % UUID_BYTES
+    if (place >= 4 && place <= 10 && place % 2 === 0) text[end++] = DASH
+    text[end++] = DIGITS[byte >> 4] ?? 0
+    text[end++] = DIGITS[byte & 0xf] ?? 0
+  }
+  const all = text.toString('latin1')
+  const found: string[] = []
+  for (let at = 0; at < all.length; at += UUID_CHARS) found.push(all.slice(at, at + UUID_CHARS))
+  return found
 }
 
 /** `bytes`: the values one after the other; `ends`: where each of them ends. */
@@ -70,14 +82,27 @@ export function integers(values: readonly (number | null)[]): Buffer {
   return numbersOf(TYPES.integer, 4, values)
 }
 
-function numbersOf(type: number, bytes: number, values: readonly (number | null)[]): Buffer {
+function numbersOf(type: number, bytes: 2 | 4, values: readonly (number | null)[]): Buffer {
   const array = arrayOf(type, values.length, values.length * bytes)
+  const view = viewOf(array)
   let at = HEADER_BYTES
-  for (const value of values) {
-    at = array.writeInt32BE(value === null ? NULL : bytes, at)
-    if (value !== null) at = array.writeIntBE(value, at, bytes)
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] ?? null
+    view.setInt32(at, value === null ? NULL : bytes)
+    at += LENGTH_BYTES
+    if (value === null) continue
+    if (bytes === 2) view.setInt16(at, inBounds(value, 2 ** 15))
+    else view.setInt32(at, inBounds(value, 2 ** 31))
+    at += bytes
   }
   return array.subarray(0, at)
+}
+
+/** The whole number, if it is at least -`bound` and below `bound`: a view would write others in part. */
+function inBounds(value: number, bound: number): number {
+  if (value < -bound || value >= bound || !Number.isInteger(value))
+    throw new RangeError('a number that its type can not hold')
+  return value
 }
 
 /** A `DataView` writes numbers several times faster than a `Buffer`. */
@@ -233,7 +258,9 @@ export function placesByValue(values: readonly number[]): number[] {
   const keys = new Float64Array(values.length)
   for (let place = 0; place < values.length; place += 1) keys[place] = (values[place] ?? 0) * PLACES + place
   keys.sort()
-  return Array.from(keys, key => key % PLACES)
+  const places: number[] = []
+  for (let index = 0; index < keys.length; index += 1) places.push((keys[index] ?? 0) % PLACES)
+  return places
 }
 
 /** Below, at or above zero: compares two of the values of 16 bytes. Most differ in their first bytes. */
