@@ -15,6 +15,7 @@ import { openSemaphore } from './client/semaphore.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
 import { openTrustedKeys } from './client/trusted-keys.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
+import type { ReadFeatures } from './live-features.ts'
 import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
 import { type Acknowledged, type Delivery, type Inbox, NOTHING_ACKNOWLEDGED, once, openInbox } from './results.ts'
 
@@ -59,6 +60,8 @@ export interface ConnectOptions {
   clock?: Clock
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
+  /** Reads the features of the workers. For a caller that knows more than the list that workers publish. */
+  features?: ReadFeatures | undefined
   /** How often the key is checked while a job is unanswered, in ms (5,000). */
   keyCheckMs?: number | undefined
   /**
@@ -122,7 +125,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending(
-    { queues, credentials, trusted, replyTo, resultSets, clock, log },
+    { queues, credentials, trusted, replyTo, resultSets, clock, log, features: options.features },
     { resendMs, unansweredMax },
   )
   const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options

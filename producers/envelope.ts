@@ -37,6 +37,8 @@ export interface EnvelopeOptions {
   knowsKey?: string | undefined
   /** Every reader of the results queue reads result sets; set it likewise. */
   resultSets?: boolean | undefined
+  /** Every reader of the results queue reads records in columns; set it likewise. */
+  resultColumns?: boolean | undefined
 }
 
 export interface Signed {
@@ -57,7 +59,7 @@ export async function signAsk(
   now: number,
 ): Promise<Signed | Refusal> {
   const { onBehalfOf } = identity
-  const { jti, reference, sequence, expiresInMs, replyTo, traceparent, knowsKey, resultSets } = options
+  const { jti, reference, sequence, expiresInMs, replyTo, traceparent, knowsKey } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   // Clients send whole seconds. System clients send fractions, because their time-outs are short.
   const whole = onBehalfOf === undefined
@@ -82,7 +84,7 @@ export async function signAsk(
       reply_to: replyTo,
       traceparent,
       knows_key: knowsKey,
-      result_sets: resultSets ? true : undefined,
+      ...formClaims(options),
     }),
     'body',
   )
@@ -98,6 +100,11 @@ export async function signAsk(
   if (ask.block !== undefined && ask.block.length > ENVELOPE.blockBytesMax) return refuse('field_length', 'body.block')
   const data = ask.block === undefined ? { jws } : { jws, block: ask.block }
   return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, issuedAt: iat * 1000, expiresAt: exp }
+}
+
+/** The claims about the forms of results that the reader reads. */
+function formClaims({ resultSets, resultColumns }: EnvelopeOptions): Pick<Claims, 'result_sets' | 'result_columns'> {
+  return { result_sets: resultSets ? true : undefined, result_columns: resultColumns ? true : undefined }
 }
 
 /** Whether the ask holds card data, which has a shorter lifetime. */

@@ -1,7 +1,8 @@
 // `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation decrypts the
 // chunk, its records are checked in memory, and one statement per table writes them. The receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { type CreatedRecords, textsOf } from '../src/job/answer/created-records.ts'
+import type { CreatedRecords } from '../src/job/answer/created-columns.ts'
+import { textsOf } from '../src/job/answer/created-records.ts'
 import type { BlockForm } from '../src/job/block/record-columns.ts'
 import {
   count,
@@ -150,7 +151,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
           batchNo: context.batch?.batchNo ?? null,
           chunk: work.request.chunk,
           reasons: countReasons(records),
-          ...toldOf(records, created),
+          ...toldOf(records, created, work.claims.result_columns === true),
           dryRun: work.request.dry_run === true,
         }
       },
@@ -168,16 +169,16 @@ function isPartial({ probe, skipped }: Selection): boolean {
   return probe !== undefined || skipped.size > 0
 }
 
-/** `created`: the records in columns that made a token; their outcomes are texts. */
+/** `created`: the records in columns that made a token; their outcomes are no objects. */
 function toldOf(
   records: readonly RecordOutcome[],
   created: CreatedRecords | undefined,
-): Pick<ChunkAnswer, 'counts' | 'records' | 'packed'> {
+  inColumns: boolean,
+): Pick<ChunkAnswer, 'counts' | 'records' | 'columns' | 'packed'> {
   const counts = count(records)
   if (!created) return { counts, records: records.map(toResult), packed: pack(records) }
-  counts.CREATED += created.lines.length
-  const { results, packed } = textsOf(records, created)
-  return { counts, records: results, packed }
+  counts.CREATED += created.byLine.length
+  return { counts, ...textsOf(records, created, inColumns) }
 }
 
 /** A chunk's jti must name the chunk; a dry run has a random jti. */

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { Countersignature } from '../../producers/pack/countersignature.ts'
 import { Pack } from '../../producers/pack/pack.ts'
 import { Profile } from '../../producers/rows/profile/profile.ts'
+import { CreatedColumns } from '../../src/job/answer/created-columns.ts'
 import { ResultSet } from '../../src/job/answer/result-set.ts'
 import { RecordColumns } from '../../src/job/block/record-columns.ts'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
@@ -35,6 +36,14 @@ export function schemas(): Record<string, object> {
         'The first line of a block whose protected header has form columns: canonical JSON without blanks, its members in this order. One line for each of the other records follows, as in a block of rows. Columns of a single record are empty: it is one of the others.',
       ),
       examples: [EXAMPLE],
+    },
+    'created-columns': {
+      ...describe(
+        CreatedColumns,
+        'columns of a result',
+        'The member columns of the result of a chunk, for a sender whose envelope had result_columns: the records that made a token of their card, as arrays of what a record of records says of them, without blanks and with the members in this order. The outcome of each is CREATED, its code 200. Values of the same place belong to the same record; an array has one value if its values are all the same. An empty text is no value. records has the other records; others names their places in the chunk, from 0.',
+      ),
+      examples: [CREATED_EXAMPLE],
     },
     delivery: describe(
       ResultData,
@@ -93,6 +102,19 @@ const EXAMPLE: RecordColumns = {
   expiryMonth: [1, 12],
   expiryYear: [2031, 2032],
   cardholderName: ['ANNA MÜLLER', ''],
+  others: [1],
+}
+
+/** A test holds its text and digest against what a worker makes. */
+const CREATED_EXAMPLE: CreatedColumns = {
+  line: [2, 5],
+  reuse_token: 't014D2PF2DBSQQG28T5CY4TQKFFt014D2PF2DBSQQG28T5CY4TQKFF',
+  bin: ['411111'],
+  last_four: '00210039',
+  expiry_month: [12],
+  expiry_year: [2031, 2032],
+  brand: ['VISA', ''],
+  reference_outcome: [''],
   others: [1],
 }
 

@@ -1,7 +1,7 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
-import { refusesSets } from '../../src/job/answer/result-set.ts'
+import { refusesForms } from '../../src/job/answer/result-set.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
@@ -23,16 +23,16 @@ export interface Job {
   priority?: number | undefined
   /** Signs the same request again, for a new time; undefined if only the caller may decide to do so. */
   sign?: () => Promise<Signed | Refusal>
-  /** Signs the same request again, for the same time, without the claim `result_sets`. */
+  /** Signs the same request again, for the same time, without the claims about forms of results. */
   signPlain?: () => Promise<Signed | Refusal>
-  /** A worker of an older release refused the claim, so the job must be sent without it. */
+  /** A worker of an older release refused such a claim, so the job must be sent without them. */
   isPlain?: boolean
 }
 
 /**
  * Whose a result is. `claimed`: a job of this client's, waiting or answered lately. `again`: it is only about an
  * envelope of such a job, not the job's answer: either `envelope_expired` of an older envelope, or the refusal of
- * `result_sets` by a worker of an older release. No caller needs it. If the job still waits, it is sent again.
+ * such a claim by a worker of an older release. No caller needs it. If the job still waits, it is sent again.
  * `unclaimed`: no job here has its receipt.
  */
 export type Claim = 'claimed' | 'again' | 'unclaimed'
@@ -89,7 +89,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   const results = new Map<string, Result>()
   // Receipts whose result was found: repeats of these results belong to this client.
   const answered = new Set<string>()
-  // Receipts of jobs that were sent again without `result_sets`: a further refusal of that claim is a late copy.
+  // Receipts of jobs that were sent again without these claims: a further refusal of one is a late copy.
   const plain = new Set<string>()
 
   function entryOf(receiptId: string): Entry {
@@ -104,7 +104,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
   /** Whether the result is only about an envelope. If the job still waits for its answer, it becomes due soon. */
   function goesAgain(result: Result, entry: Entry | undefined): boolean {
-    if (!entry?.job || !mustGoAgain(result, entry.job)) return refusesSets(result) && plain.has(result.receipt_id)
+    if (!entry?.job || !mustGoAgain(result, entry.job)) return refusesForms(result) && plain.has(result.receipt_id)
     if (entry.job.isPlain) plain.add(result.receipt_id)
     trim(plain, ANSWERED_MAX)
     entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
@@ -200,7 +200,7 @@ function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, {
 
 /** Whether the result is about the envelope and not about the job, which is then sent again. */
 function mustGoAgain(result: Result, job: Job): boolean {
-  if (refusesSets(result) && job.signPlain) {
+  if (refusesForms(result) && job.signPlain) {
     job.isPlain = true
     return true
   }

@@ -13,8 +13,8 @@ import { openPut } from '../../src/queue/put-jobs.ts'
 import { every } from '../../src/recurring.ts'
 import type { Ask } from '../ask.ts'
 import type { Credentials } from '../client-file.ts'
-import { holdsCard, type Signed, signAsk } from '../envelope.ts'
-import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
+import { type EnvelopeOptions, holdsCard, type Signed, signAsk } from '../envelope.ts'
+import { type LiveFeatures, listedFeatures, type ReadFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
 import { type Claim, type Handle, type Job, openJobs } from './jobs.ts'
@@ -39,6 +39,11 @@ export interface SubmitOptions {
    * on the PostgreSQL engine, and if this user lacks the right. The installation decides whether the trace is recorded.
    */
   traceparent?: string | undefined
+  /**
+   * For a `token-batch`: the result may tell of records in columns (`columns` of the result), which lack the records'
+   * references. Only with a results queue of this process's own. A result may still tell of all records in rows.
+   */
+  resultColumns?: boolean | undefined
 }
 
 export interface SendingDeps {
@@ -50,6 +55,8 @@ export interface SendingDeps {
   resultSets: boolean
   clock: Clock
   log: Logger
+  /** Reads the features of the workers; default: from the list that workers sign. */
+  features?: ReadFeatures | undefined
 }
 
 export interface Sending {
@@ -83,6 +90,19 @@ const RESEND_AT_ONCE = 100
 /** An envelope with more characters, or one with a block, goes to the queue by a call of its own. */
 const TOGETHER_CHARS_MAX = 64 * 1024
 
+/** The forms of results that this process reads, as far as every live worker knows them. */
+function formsRead(
+  { resultColumns = false }: SubmitOptions,
+  features: LiveFeatures | undefined,
+  replyTo: string | undefined,
+): Pick<EnvelopeOptions, 'resultSets' | 'resultColumns'> {
+  const hasColumns = resultColumns && replyTo !== undefined
+  return {
+    resultSets: features?.has('result_sets'),
+    resultColumns: hasColumns && features?.has('result_columns'),
+  }
+}
+
 /** The ask as it was signed: the caller may have changed its objects since. */
 function askIn({ kind, signed }: Job): Ask {
   const request = readCompact(signed.data.jws)?.payload['request']
@@ -103,7 +123,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   let watching: LiveFeatures | undefined
   /** Begins to watch the workers' features when the first job needs them. */
   function watch(): LiveFeatures {
-    watching ??= watchFeatures(listedFeatures(queues, trusted, clock), { log })
+    watching ??= watchFeatures(deps.features ?? listedFeatures(queues, trusted, clock), { log })
     return watching
   }
 
@@ -119,17 +139,17 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
     const features = isPlain && !resultSets ? undefined : watch()
-    // A job that needs the features only for `result_sets` doesn't wait until they are known: it is sent without that
-    // claim.
+    // A job that needs the features only for forms of results doesn't wait until they are known: it is sent without these
+    // claims.
     if (!isPlain) await features?.ready
     // Decided again for each envelope, because workers of an older release may have started.
-    const optional = (inSets: boolean) => ({
+    const optional = (inForms: boolean) => ({
       traceparent: features?.has('traceparent') ? traceparent : undefined,
       knowsKey: features?.has('knows_key') ? trusted.announced(clock()) : undefined,
-      resultSets: inSets && features?.has('result_sets'),
+      ...(inForms ? formsRead(given, features, replyTo) : {}),
     })
-    const signAt = (now: number, inSets: boolean) =>
-      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional(inSets) }, now)
+    const signAt = (now: number, inForms: boolean) =>
+      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional(inForms) }, now)
     const signed = await signAt(clock(), resultSets)
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }

@@ -3,7 +3,7 @@
 // a job that was lost. The gateway's timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
-import { refusesSets } from '../../src/job/answer/result-set.ts'
+import { refusesForms } from '../../src/job/answer/result-set.ts'
 import type { Kind } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { refusalResultId } from '../../src/job/envelope/ids.ts'
@@ -92,7 +92,7 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
     answer: run(),
     resolve: result => {
       if (!isAnswerTo(result, receiptId, digest) || (!endsExpired && saysExpired(result))) return
-      if (inSets || !refusesSets(result)) found.resolve(result)
+      if (inSets || !refusesForms(result)) found.resolve(result)
     },
     mayBeQueued: () => offered && (taken || !impossible),
   }

@@ -140,6 +140,7 @@ async function runOnce(
     log: deps.log,
     clock: deps.clock,
     checkKey: deps.checkKey,
+    features: deps.features,
     tell: tellTo(deps.stream),
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })

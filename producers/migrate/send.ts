@@ -233,7 +233,8 @@ async function sendOnce(chunk: RowChunk, number: number, form: BlockForm, sendin
   const sent = { ...chunkIn(form, chunk), number, isLast: isLast && !options.dryRun }
   const ask = await tokenBatch(client.clientId, batchOf(sending), sent)
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
-  const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
+  // Scheme tokens are asked for by the records.
+  const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX, resultColumns: !options.schemeTokens }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), deps.stop)
   if (!options.schemeTokens || options.dryRun) return result
   return withSchemeTokens(result, schemePartOf({ number, isLast }, sending), client)

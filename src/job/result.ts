@@ -2,6 +2,7 @@
 // digest costs a tenth of signing the text.
 import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
+import { CreatedColumns } from './answer/created-columns.ts'
 import { KINDS } from './catalogue.ts'
 import { signText } from './envelope/envelope.ts'
 import { type InstallationKeys, isSigned, readUnverified } from './envelope/installation-jws.ts'
@@ -38,6 +39,8 @@ export const Result = z.object({
   /** Only of a `transaction-batch`, whose `records` list only the lines without effect. */
   counts: z.record(z.enum(OUTCOMES), z.int()).optional(),
   records: z.array(RecordResult).optional(),
+  /** Only beside `records`, which then lack these records, and only if the envelope had `result_columns`. */
+  columns: CreatedColumns.optional(),
   attempt: z.int(),
   accepted_at: z.iso.datetime(),
   completed_at: z.iso.datetime(),

@@ -1,6 +1,6 @@
 // PostgreSQL's binary form of array parameters, for sets of rows whose values stand in columns. The driver sends a
 // `Buffer` as it is, so that nothing is turned into text and back. columns.ts has the text form, for rows as objects.
-import { Fault } from '../errors.ts'
+import { assert, Fault } from '../errors.ts'
 
 /** The types of elements, by their numbers in every PostgreSQL. An array's elements must have exactly the stated type. */
 const TYPES = {
@@ -40,13 +40,25 @@ export function uuidBytes(texts: readonly string[]): Buffer {
   return Buffer.from(texts.join('').replaceAll('-', ''), 'hex')
 }
 
-/** The texts of UUIDs. */
+const UUID_CHARS = 36
+const DIGITS = Buffer.from('0123456789abcdef')
+const DASH = 0x2d
+
+/** The texts of UUIDs. They are parts of one text, so whoever keeps one of them keeps the memory of all. */
 export function uuidTexts(bytes: Buffer): string[] {
-  const hex = bytes.toString('hex')
-  return Array.from({ length: bytes.length / UUID_BYTES }, (_, index) => {
-    const at = index * UUID_BYTES * 2
-    return `${hex.slice(at, at + 8)}-${hex.slice(at + 8, at + 12)}-${hex.slice(at + 12, at + 16)}-${hex.slice(at + 16, at + 20)}-${hex.slice(at + 20, at + 32)}`
-  })
+  const text = Buffer.allocUnsafe((bytes.length / UUID_BYTES) * UUID_CHARS)
+  let end = 0
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0
+    const place = at % UUID_BYTES
+    if (place >= 4 && place <= 10 && place % 2 === 0) text[end++] = DASH
+    text[end++] = DIGITS[byte >> 4] ?? 0
+    text[end++] = DIGITS[byte & 0xf] ?? 0
+  }
+  const all = text.toString('latin1')
+  const found: string[] = []
+  for (let at = 0; at < all.length; at += UUID_CHARS) found.push(all.slice(at, at + UUID_CHARS))
+  return found
 }
 
 /** `bytes`: the values one after the other; `ends`: where each of them ends. */
@@ -70,14 +82,27 @@ export function integers(values: readonly (number | null)[]): Buffer {
   return numbersOf(TYPES.integer, 4, values)
 }
 
-function numbersOf(type: number, bytes: number, values: readonly (number | null)[]): Buffer {
+function numbersOf(type: number, bytes: 2 | 4, values: readonly (number | null)[]): Buffer {
   const array = arrayOf(type, values.length, values.length * bytes)
+  const view = viewOf(array)
   let at = HEADER_BYTES
-  for (const value of values) {
-    at = array.writeInt32BE(value === null ? NULL : bytes, at)
-    if (value !== null) at = array.writeIntBE(value, at, bytes)
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] ?? null
+    view.setInt32(at, value === null ? NULL : bytes)
+    at += LENGTH_BYTES
+    if (value === null) continue
+    if (bytes === 2) view.setInt16(at, inBounds(value, 2 ** 15))
+    else view.setInt32(at, inBounds(value, 2 ** 31))
+    at += bytes
   }
   return array.subarray(0, at)
+}
+
+/** The whole number, if it is at least -`bound` and below `bound`: a view would write others in part. */
+function inBounds(value: number, bound: number): number {
+  if (value < -bound || value >= bound || !Number.isInteger(value))
+    throw new RangeError('a number that its type can not hold')
+  return value
 }
 
 /** A `DataView` writes numbers several times faster than a `Buffer`. */
@@ -209,19 +234,67 @@ function writeAny(into: Buffer, start: number, text: string): number {
 
 /** The indexes of values of 16 bytes, in the order of the values. */
 export function orderOf(bytes: Buffer): number[] {
-  const heads = Array.from({ length: bytes.length / UUID_BYTES }, (_, index) => bytes.readUInt32BE(index * UUID_BYTES))
-  return heads.map((_, index) => index).sort((a, b) => (heads[a] ?? 0) - (heads[b] ?? 0) || compareAt(bytes, a, b))
+  const heads: number[] = []
+  for (let at = 0; at < bytes.length; at += UUID_BYTES) heads.push(bytes.readUInt32BE(at))
+  const order = placesByValue(heads)
+  // Values whose first four bytes are the same are few: those of a card that occurs more than once.
+  for (let from = 0; from < order.length; ) {
+    let to = from + 1
+    while (to < order.length && heads[order[to] ?? 0] === heads[order[from] ?? 0]) to += 1
+    if (to > from + 1) order.splice(from, to - from, ...order.slice(from, to).sort((a, b) => compareAt(bytes, a, b)))
+    from = to
+  }
+  return order
 }
 
-/** Below, at or above zero, as `Buffer.compare`: compares two of the values of 16 bytes. */
+const PLACES = 2 ** 20
+
+/**
+ * The places of whole numbers from 0 to 2^32, in the order of the numbers; those of the same number in their own order.
+ * A typed array sorts numbers in a fraction of the time that an array takes with a function that compares two places.
+ */
+export function placesByValue(values: readonly number[]): number[] {
+  assert(values.length <= PLACES, 'a chunk has at most 1,000 records')
+  const keys = new Float64Array(values.length)
+  for (let place = 0; place < values.length; place += 1) keys[place] = (values[place] ?? 0) * PLACES + place
+  keys.sort()
+  const places: number[] = []
+  for (let index = 0; index < keys.length; index += 1) places.push((keys[index] ?? 0) % PLACES)
+  return places
+}
+
+/** Below, at or above zero: compares two of the values of 16 bytes. Most differ in their first bytes. */
 export function compareAt(bytes: Buffer, a: number, b: number): number {
-  return bytes.compare(bytes, b * UUID_BYTES, (b + 1) * UUID_BYTES, a * UUID_BYTES, (a + 1) * UUID_BYTES)
+  for (let index = 0; index < UUID_BYTES; index += 1) {
+    const difference = (bytes[a * UUID_BYTES + index] ?? 0) - (bytes[b * UUID_BYTES + index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
 }
 
 /** The values of 16 bytes at these indexes, one after the other. */
 export function pick(bytes: Buffer, indexes: readonly number[]): Buffer {
   const picked = Buffer.allocUnsafe(indexes.length * UUID_BYTES)
-  for (const [place, index] of indexes.entries())
-    bytes.copy(picked, place * UUID_BYTES, index * UUID_BYTES, (index + 1) * UUID_BYTES)
+  let end = 0
+  for (const index of indexes) end += bytes.copy(picked, end, index * UUID_BYTES, (index + 1) * UUID_BYTES)
   return picked
+}
+
+/** The indexes of the sought values of 16 bytes; values that aren't there are left out. `order`: that of `bytes`. */
+export function indexesOf(sought: Buffer, bytes: Buffer, order: readonly number[]): number[] {
+  const indexes: number[] = []
+  for (let at = 0; at < sought.length; at += UUID_BYTES) {
+    const compareTo = (index: number) =>
+      sought.compare(bytes, index * UUID_BYTES, (index + 1) * UUID_BYTES, at, at + UUID_BYTES)
+    let low = 0
+    let high = order.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (compareTo(order[middle] ?? 0) > 0) low = middle + 1
+      else high = middle
+    }
+    const found = order[low]
+    if (found !== undefined && compareTo(found) === 0) indexes.push(found)
+  }
+  return indexes
 }

@@ -166,6 +166,28 @@ export function formatReuseToken(uuid: string): string {
   return text
 }
 
+const LETTERS = Buffer.from(`t${CROCKFORD}`, 'latin1')
+const UUID_BYTES = 16
+
+/** The reuse tokens of UUIDs, one after the other. `bytes`: those of the UUIDs; `places`: which of them, in this order. */
+export function formatReuseTokens(bytes: Buffer, places: readonly number[]): string {
+  const text = Buffer.allocUnsafe(places.length * REUSE_TOKEN_LENGTH)
+  let end = 0
+  for (const place of places) {
+    text[end++] = LETTERS[0] ?? 0
+    let bits = 0
+    let held = 2
+    for (let index = place * UUID_BYTES; index < (place + 1) * UUID_BYTES; index += 1) {
+      bits = (bits << 8) | (bytes[index] ?? 0)
+      for (held += 8; held >= 5; bits &= (1 << held) - 1) {
+        held -= 5
+        text[end++] = LETTERS[1 + (bits >> held)] ?? 0
+      }
+    }
+  }
+  return text.toString('latin1')
+}
+
 /**
  * The UUID of a reuse token; undefined if the text isn't one. Upper and lower case are the same; look-alike letters
  * (such as O for 0) aren't accepted.

@@ -224,6 +224,50 @@ describeRedis('a reader of result sets', () => {
     expect(fake.seen.at(-1)?.claims).not.toHaveProperty('result_sets')
   })
 
+  it('says result_columns only for jobs that ask for columns, with a results queue of its own, once all workers know it', async () => {
+    const fake = worker()
+    const without = FEATURES.filter(feature => feature !== 'result_columns')
+    await announce(without)
+    const client = await open()
+    await untilSaid(client, fake)
+    const call = async (by: Client, resultColumns?: boolean) => {
+      await by.call('token-lifecycle', lifecycle(), { resultColumns })
+      return fake.seen.at(-1)?.claims.result_columns
+    }
+    expect(await call(client, true)).toBeUndefined()
+    await client.close()
+    await announce(FEATURES)
+    const other = await open()
+    await untilSaid(other, fake)
+    expect(await call(other, true)).toBe(true)
+    expect(await call(other)).toBeUndefined()
+    expect(await call(other, false)).toBeUndefined()
+    await other.close()
+    const common = await open({ replyTo: undefined, resultSets: true })
+    await untilSaid(common, fake)
+    expect(await call(common, true)).toBeUndefined()
+  })
+
+  it('sends a job again without both claims if a worker of an older release refuses result_columns', async () => {
+    await announce(FEATURES)
+    const fake = worker(async ({ claims }, tell) => {
+      const details = { 'body.result_columns': { message: 'unknown', code: 'field_unknown' as const } }
+      const error = { code: 400 as const, message: 'x', timestamp: 1, reversal_status: 'NONE' as const, details }
+      await tell(claims.result_columns ? { ...REFUSED, error } : { revision: 2 })
+      return undefined
+    })
+    const client = await open({ resendMs: 2_000 })
+    await untilSaid(client, fake)
+    const before = fake.seen.length
+    const result = await client.call('token-lifecycle', lifecycle(), { jti: 'columns', resultColumns: true })
+    expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2, jti: 'columns' })
+    const said = fake.seen.slice(before).map(({ claims }) => [claims.result_sets, claims.result_columns])
+    expect(said).toEqual([
+      [true, true],
+      [undefined, undefined],
+    ])
+  })
+
   /**
    * A client that says the claim, and a worker that is of an older release from then on: it refuses the claim, and does
    * with the other envelopes as `rest` says. On a refusal the client's clock goes on by `refusedAheadMs`.

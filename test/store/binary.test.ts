@@ -8,9 +8,11 @@ import {
   byteas,
   compareAt,
   dates,
+  indexesOf,
   integers,
   orderOf,
   pick,
+  placesByValue,
   smallints,
   texts,
   timestamps,
@@ -154,6 +156,12 @@ describe('values of 16 bytes', () => {
     const sorted = uuidTexts(pick(bytes, orderOf(bytes)))
     expect(sorted).toEqual([...given, ...near, ...near.slice(0, 5)].sort())
     expect(compareAt(bytes, given.length, given.length + near.length)).toBe(0)
+    const order = orderOf(bytes)
+    const found = indexesOf(uuidBytes([given[3] ?? '', randomUUID(), near[7] ?? '']), bytes, order)
+    expect(found.slice(0, 1)).toEqual([3])
+    expect(uuidTexts(pick(bytes, found))).toEqual([given[3], near[7]])
+    // Values that are the same keep their own order.
+    expect(placesByValue([7, 2 ** 32 - 1, 0, 7, 3])).toEqual([2, 4, 0, 3, 1])
   })
 })
 

@@ -36,24 +36,28 @@ const DAY_MS = 86_400_000
 
 const sketches = openCache<{ cells: Uint16Array; since: number }>({ max: CLIENTS_MAX })
 
-/** Counts the cards that got a new token, and in the metric those beyond the limit. */
+/** Counts the cards that got a new token, and in the metric those beyond the limit. `columns`: further cards. */
 export function countMisses(
   clientId: string,
   created: readonly Pick<StoredToken, 'bin' | 'lastFour'>[],
   { clock, metrics, settings }: Pick<Deps, 'clock' | 'metrics' | 'settings'>,
+  columns?: { bins: readonly string[]; lastFours: readonly string[] },
 ): void {
   let sketch = sketches.get(clientId)
   if (!sketch || clock() - sketch.since > DAY_MS) {
     sketch = { cells: new Uint16Array(CELLS), since: clock() }
     sketches.set(clientId, sketch)
   }
+  const { cells } = sketch
   let beyond = 0
-  for (const { bin, lastFour } of created) {
+  const count = (bin: string | null, lastFour: string | null | undefined) => {
     // Different digits may share a cell. Then the metric increases too early.
     const cell = (Number(bin) * 10_007 + Number(lastFour)) % CELLS
-    const misses = Math.min((sketch.cells[cell] ?? 0) + 1, 65_535)
-    sketch.cells[cell] = misses
+    const misses = Math.min((cells[cell] ?? 0) + 1, 65_535)
+    cells[cell] = misses
     if (misses > settings.guessesMax) beyond += 1
   }
+  for (const { bin, lastFour } of created) count(bin, lastFour)
+  if (columns) for (let at = 0; at < columns.bins.length; at += 1) count(columns.bins[at] ?? '', columns.lastFours[at])
   if (beyond > 0) metrics.guesses.inc({ mode: 'batch' }, beyond)
 }

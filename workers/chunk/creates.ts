@@ -4,7 +4,8 @@
 // card's records are decided again with it (`decideLost`).
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
-import { type CreatedRecords, textsOfCreated, withoutLost } from '../../src/job/answer/created-records.ts'
+import type { CreatedRecords } from '../../src/job/answer/created-columns.ts'
+import { withoutLost } from '../../src/job/answer/created-records.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf } from '../../src/job/on-file.ts'
 import { presentedText } from '../../src/job/presented-card.ts'
@@ -138,7 +139,7 @@ interface CreatesOf {
 
 /**
  * Creates that were decided. `save` writes them; it returns outcomes as values, and those of creates in columns as
- * texts (`created`).
+ * columns (`created`).
  */
 export interface DecidedCreates {
   save(db: Db): Promise<{ outcomes: RecordOutcome[]; created: CreatedRecords | undefined }>
@@ -162,9 +163,8 @@ export async function decideCreates(
   const relinks = await openRelinks(stored, known, context, deps)
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
   const fresh = apart && sealPlain(apart.plain, context)
-  const created = fresh && textsOfCreated(fresh.created)
   const replacements = await replacementsOf(first.relinked, context, deps)
-  countMisses(context.work.client.clientId, [...first.created, ...first.relinked, ...(fresh?.created ?? [])], deps)
+  countMisses(context.work.client.clientId, [...first.created, ...first.relinked], deps, fresh?.created)
   const { receiptId } = context.work
   return {
     save: async db => {
@@ -190,7 +190,7 @@ export async function decideCreates(
         throw error
       })
       await older?.check(db)
-      return { outcomes, created: created && withoutLost(created, lostPlain) }
+      return { outcomes, created: fresh && withoutLost(fresh.created, lostPlain) }
     },
   }
 }

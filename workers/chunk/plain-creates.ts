@@ -1,15 +1,24 @@
-// Makes tokens of the plain records of a chunk, in columns: fingerprints, then ids, seals, the rows to insert and the texts of
-// the outcomes, in straight loops. A plain record that needs a decision (its card has a token or occurs again in the chunk, or
+// Makes tokens of the plain records of a chunk, in columns: fingerprints, then ids, seals, the rows to insert and what the
+// answer says, in straight loops. A plain record that needs a decision (its card has a token or occurs again in the chunk, or
 // has expired in a batch with a rule for that) becomes an object and is decided by fold.ts, as is a record that isn't plain.
 import { randomBytes } from 'node:crypto'
 import { openCache } from '../../src/cache.ts'
 import { isRefusal } from '../../src/errors.ts'
-import type { CreatedRecord } from '../../src/job/answer/created-records.ts'
+import type { CreatedRecords } from '../../src/job/answer/created-columns.ts'
 import { checkAt, expiryText, presentedText, versionText } from '../../src/job/presented-card.ts'
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 import { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
-import { compareAt, orderOf, pick, UUID_BYTES, uuidBytes, uuidTexts } from '../../src/store/binary.ts'
+import {
+  compareAt,
+  indexesOf,
+  orderOf,
+  pick,
+  placesByValue,
+  UUID_BYTES,
+  uuidBytes,
+  uuidTexts,
+} from '../../src/store/binary.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { NewTokens } from '../../src/store/token/new-tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -74,7 +83,8 @@ export async function preparePlain(
 ): Promise<{ plain: PlainCreates; prepared: PreparedCreate[] }> {
   const pans = records.pans.reveal()
   const prints = Buffer.allocUnsafe(pans.length * UUID_BYTES)
-  for (const [index, pan] of pans.entries()) {
+  for (let index = 0; index < pans.length; index += 1) {
+    const pan = pans[index] ?? ''
     if (index > 0 && index % RECORDS_AT_ONCE === 0) await new Promise(setImmediate)
     inspect?.({ line: records.lines[index] ?? 0, reference: records.references[index] })
     cards.print(pan, prints, index * UUID_BYTES)
@@ -107,23 +117,7 @@ function sharedWith(others: readonly PreparedCreate[], plain: PlainCreates): num
 
 /** The places of these fingerprints. Fingerprints that no record has are left out. */
 function placesOf(fingerprints: readonly string[], { prints, order }: PlainCreates): number[] {
-  const sought = uuidBytes(fingerprints)
-  return fingerprints.flatMap((_, at) => {
-    const bytes = sought.subarray(at * UUID_BYTES, (at + 1) * UUID_BYTES)
-    let low = 0
-    let high = order.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (compareTo(bytes, prints, order[middle] ?? 0) > 0) low = middle + 1
-      else high = middle
-    }
-    const place = order[low]
-    return place !== undefined && compareTo(bytes, prints, place) === 0 ? [place] : []
-  })
-}
-
-function compareTo(bytes: Buffer, prints: Buffer, place: number): number {
-  return bytes.compare(prints, place * UUID_BYTES, (place + 1) * UUID_BYTES)
+  return indexesOf(uuidBytes(fingerprints), prints, order)
 }
 
 /** The places of records whose card has expired, if the batch has a rule for expired cards. */
@@ -217,7 +211,7 @@ export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkC
 export interface NewPlain {
   plain: PlainCreates
   tokens: NewTokens
-  created: readonly CreatedRecord[]
+  created: CreatedRecords
   added: readonly AddedClaim[]
 }
 
@@ -226,52 +220,63 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   const { records, scope, cards, prints, order } = plain
   if (order.length === 0) return undefined
   const { now, receiptId } = work
-  const pans = records.pans.reveal()
   const ids = tokenIdsAt(now, order.length)
-  const tokenIds = uuidTexts(ids)
-  // Random bytes at the place of each seal serve as its nonce.
-  const sealed = randomBytes(order.reduce((bytes, place) => bytes + SEAL_BYTES + (pans[place] ?? '').length, 0))
-  const sealedEnds: number[] = []
-  const sealVersions: number[] = []
-  const created: CreatedRecord[] = []
-  const version = versionText(cards.version)
-  for (const [index, place] of order.entries()) {
-    const pan = pans[place] ?? ''
-    const at = sealedEnds.at(-1) ?? 0
-    sealVersions.push(cards.seal(pan, ids, index, sealed, at))
-    sealedEnds.push(at + SEAL_BYTES + pan.length)
-    const [month = 0, year = 0] = [records.months[place], records.years[place]]
-    created.push({
-      line: records.lines[place] ?? 0,
-      reference: records.references[place],
-      tokenId: tokenIds[index] ?? '',
-      bin: shownBin(pan, scope.binDigits),
-      lastFour: pan.slice(-4),
-      month,
-      year,
-      brand: records.brands[place] ?? null,
-      presented: expiryText(month, year) + checkAt(prints, place * UUID_BYTES) + version,
-      isAdded: records.claims[place] !== undefined,
-    })
-  }
-  const made: NewTokens = {
-    ids,
+  const told = toldOf(plain, ids)
+  const tokens: NewTokens = {
+    ...told,
     cards: pick(prints, order),
-    ...{ sealed, sealedEnds, sealVersions },
-    bins: created.map(({ bin }) => bin),
-    lastFours: created.map(({ lastFour }) => lastFour),
-    expiryMonths: created.map(({ month }) => month),
-    expiryYears: created.map(({ year }) => year),
+    ...sealAll(plain, ids),
     cardHolderNames: order.map(place => records.names[place] ?? null),
-    brands: created.map(({ brand }) => brand),
     binRanges: order.map(place => records.binRanges[place] ?? null),
-    lines: created.map(({ line }) => line),
     shared: {
       ...{ tokenScope: scope.tokenScope, cardVersion: cards.version, turn: cards.turn },
       ...{ now, receiptId, batchNo: batch?.batchNo ?? 0 },
     },
   }
-  return { plain, tokens: made, created, added: addedClaims(records, order, tokenIds) }
+  return { plain, tokens, created: told, added: addedClaims(records, order, told.tokenIds) }
+}
+
+/** The seals of the cards, in their order. `ids`: those of their tokens. */
+function sealAll(
+  { records, cards, order }: PlainCreates,
+  ids: Buffer,
+): Pick<NewTokens, 'sealed' | 'sealedEnds' | 'sealVersions'> {
+  const pans = records.pans.reveal()
+  // Random bytes at the place of each seal serve as its nonce.
+  const sealed = randomBytes(order.reduce((bytes, place) => bytes + SEAL_BYTES + (pans[place] ?? '').length, 0))
+  const sealedEnds: number[] = []
+  const sealVersions: number[] = []
+  let end = 0
+  for (let index = 0; index < order.length; index += 1) {
+    const pan = pans[order[index] ?? 0] ?? ''
+    sealVersions.push(cards.seal(pan, ids, index, sealed, end))
+    end += SEAL_BYTES + pan.length
+    sealedEnds.push(end)
+  }
+  return { sealed, sealedEnds, sealVersions }
+}
+
+/** What the answer says of the tokens, in the order of the cards. */
+function toldOf({ records, scope, cards, prints, order }: PlainCreates, ids: Buffer): CreatedRecords {
+  const pans = records.pans.reveal()
+  const version = versionText(cards.version)
+  const lines = order.map(place => records.lines[place] ?? 0)
+  return {
+    ids,
+    tokenIds: uuidTexts(ids),
+    lines,
+    references: order.map(place => records.references[place]),
+    bins: order.map(place => shownBin(pans[place] ?? '', scope.binDigits)),
+    lastFours: order.map(place => (pans[place] ?? '').slice(-4)),
+    expiryMonths: order.map(place => records.months[place] ?? 0),
+    expiryYears: order.map(place => records.years[place] ?? 0),
+    brands: order.map(place => records.brands[place] ?? null),
+    presented: order.map(
+      place => expiryText(records.months[place], records.years[place]) + checkAt(prints, place * UUID_BYTES) + version,
+    ),
+    isAdded: order.map(place => records.claims[place] !== undefined),
+    byLine: placesByValue(lines),
+  }
 }
 
 /** The records whose cards turned out to have other tokens (`lost`), as objects for the rules of fold.ts. */
@@ -280,7 +285,7 @@ export function lostRecords(
   lost: ReadonlySet<string>,
   context: ChunkContext,
 ): PreparedCreate[] {
-  const lines = new Set(created.flatMap(({ tokenId, line }) => (lost.has(tokenId) ? line : [])))
+  const lines = new Set(created.lines.filter((_, at) => lost.has(created.tokenIds[at] ?? '')))
   if (lines.size > 0) newOnly.set(String(context.batch?.batchNo), false)
   const places = plain.order.filter(place => lines.has(plain.records.lines[place] ?? 0))
   return byLine(

@@ -167,7 +167,7 @@ function noteChunk(queue: Kind, { recordKind: kind, counts, batchNo }: ChunkAnsw
 /** Answers a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
 export async function answerWithoutReceipt(
   work: Work<unknown>,
-  content: Pick<ResultContent, 'fields' | 'records'>,
+  content: Pick<ResultContent, 'fields' | 'records' | 'columns'>,
   deps: Deps,
 ): Promise<void> {
   const { result, outboxId, revision } = await deps.store.transaction(
@@ -225,9 +225,9 @@ function headOf(work: Work<unknown>, completedAt: number) {
   }
 }
 
-function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' | 'records'> {
+function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' | 'records' | 'columns'> {
   if (isRefusal(answer)) return { fields: fieldsOf(answer) }
-  if (isChunk(answer)) return { records: answer.records }
+  if (isChunk(answer)) return { records: answer.records, columns: answer.columns }
   return { success: { code: answer.code, record: answer.record } }
 }
 

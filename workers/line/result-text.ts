@@ -23,6 +23,8 @@ export interface ResultContent {
   success?: { code: 200 | 204; record: Record<string, unknown> }
   /** A text: their JSON, which is put into the result as it is. */
   records?: RecordResult[] | string
+  /** Only with `records` as a text: the JSON of the records in columns. */
+  columns?: string | undefined
   /** With `fields`: the status, if a receipt has it; else the status of the first reason is used. */
   code?: number
   /** Only with `fields`. */
@@ -35,8 +37,20 @@ export interface ResultText {
 }
 
 export function resultOf(content: ResultContent): ResultText {
-  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, fields, success, records } =
-    content
+  const {
+    receiptId,
+    revision,
+    kind,
+    jti,
+    reference,
+    attempt,
+    acceptedAt,
+    completedAt,
+    fields,
+    success,
+    records,
+    columns,
+  } = content
   const id =
     revision === 0 && content.envelopeDigest
       ? refusalResultId(receiptId, content.envelopeDigest)
@@ -57,7 +71,8 @@ export function resultOf(content: ResultContent): ResultText {
     ...(error ? { error } : {}),
     ...(records && typeof records !== 'string' ? recordsOf(kind, records) : {}),
   })
-  const told = typeof records === 'string' ? `,"records":${records}` : ''
+  const inColumns = columns === undefined ? '' : `,"columns":${columns}`
+  const told = typeof records === 'string' ? `,"records":${records}${inColumns}` : ''
   const tail = JSON.stringify({
     attempt,
     accepted_at: new Date(acceptedAt).toISOString(),

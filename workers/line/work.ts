@@ -110,6 +110,8 @@ export interface ChunkAnswer {
   reasons: ReasonCounts
   /** A text: their JSON. */
   records: RecordResult[] | string
+  /** The JSON of the records that aren't among `records`, in columns. */
+  columns?: string | undefined
   /** The outcomes in the form that the receipt stores. */
   packed: string
   /** A dry run leaves no receipt. */

@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal, type Refusal, refuse, toFault } from '../../../src/errors.ts'
-import { refusesSets } from '../../../src/job/answer/result-set.ts'
+import { refusesForms } from '../../../src/job/answer/result-set.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
@@ -139,7 +139,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     let operation = await send({ ...sent, inSets: true }, entry)
     if (isRefusal(operation)) return { end: 'refused', refusal: operation }
     let result = await operation.answer
-    if (result && refusesSets(result)) {
+    if (result && refusesForms(result)) {
       operation = await send({ ...sent, inSets: false }, entry)
       if (isRefusal(operation)) return { end: 'refused', refusal: operation }
       result = await operation.answer

@@ -1,89 +1,72 @@
-// The texts of records that made a token of a card, in columns: what `toResult` and `pack` (chunk-outcomes.ts) make of each,
-// byte for byte, without an object for it. The other records of the chunk stand beside them as objects.
+// The texts of records that made a token of a card: what `toResult` and `pack` (chunk-outcomes.ts) make of each, byte for
+// byte, or the result's columns (created-columns.ts). The other records of the chunk stand beside them as objects.
 import { REFERENCE_OUTCOMES } from '../../token/on-file.ts'
 import { formatReuseToken } from '../../token/token.ts'
 import { packedText, type RecordOutcome, toResult } from '../chunk-outcomes.ts'
 import { OUTCOMES } from '../outcome.ts'
-
-/** What an answer says of an ACTIVE vault token. */
-export interface CreatedRecord {
-  line: number
-  /** It holds nothing that JSON escapes. */
-  reference: string | undefined
-  tokenId: string
-  bin: string
-  lastFour: string
-  month: number
-  year: number
-  brand: string | null
-  /** The card as the record gave it (`presentedText`). */
-  presented: string
-  /** Its owner got a source reference. */
-  isAdded: boolean
-}
-
-/** Values of the same place belong to the same record; the lines grow. */
-export interface CreatedRecords {
-  lines: readonly number[]
-  /** JSON of each record's result. */
-  results: readonly string[]
-  /** JSON of each record in the form that the receipt stores. */
-  packed: readonly string[]
-}
+import { type CreatedRecords, createdColumns } from './created-columns.ts'
 
 const CREATED = OUTCOMES.indexOf('CREATED')
 const ADDED = REFERENCE_OUTCOMES.indexOf('ADDED')
 
-export function createdResult(record: CreatedRecord): string {
-  const { line, reference, tokenId, bin, lastFour, month, year, brand, isAdded } = record
-  const named = reference === undefined ? '' : `"reference":"${reference}",`
+/** JSON of the record's result. */
+function resultAt(created: CreatedRecords, at: number): string {
+  const { lines, references, tokenIds, bins, lastFours, expiryMonths, expiryYears, brands, isAdded } = created
+  const named = references[at] === undefined ? '' : `"reference":"${references[at]}",`
+  const brand = brands[at] ?? null
   const branded = brand === null ? '' : `,"brand":${JSON.stringify(brand)}`
-  const claimed = isAdded ? '"reference_outcome":"ADDED",' : ''
-  return `{"line":${line},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${formatReuseToken(tokenId)}","bin":"${bin}","last_four":"${lastFour}","expiry_month":${month},"expiry_year":${year}${branded}}`
+  const claimed = isAdded[at] ? '"reference_outcome":"ADDED",' : ''
+  return `{"line":${lines[at]},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${formatReuseToken(tokenIds[at] ?? '')}","bin":"${bins[at]}","last_four":"${lastFours[at]}","expiry_month":${expiryMonths[at]},"expiry_year":${expiryYears[at]}${branded}}`
 }
 
-export function createdPacked({ line, reference, tokenId, presented, isAdded }: CreatedRecord): string {
-  const named = reference === undefined ? '0' : `"${reference}"`
-  return `[${line},${CREATED},"${tokenId}",${named},null,"",${isAdded ? ADDED : -1},null,"${presented}"]`
+/** JSON of the record in the form that the receipt stores. */
+function packedAt({ lines, references, tokenIds, presented, isAdded }: CreatedRecords, at: number): string {
+  const named = references[at] === undefined ? '0' : `"${references[at]}"`
+  return `[${lines[at]},${CREATED},"${tokenIds[at]}",${named},null,"",${isAdded[at] ? ADDED : -1},null,"${presented[at]}"]`
 }
 
-export function textsOfCreated(created: readonly CreatedRecord[]): CreatedRecords {
-  const sorted = created.toSorted((a, b) => a.line - b.line)
-  return {
-    lines: sorted.map(({ line }) => line),
-    results: sorted.map(createdResult),
-    packed: sorted.map(createdPacked),
-  }
-}
-
-/** The texts without those of `lost`: records that made no token after all. */
-export function withoutLost(records: CreatedRecords, lost: readonly { line: number }[]): CreatedRecords {
-  if (lost.length === 0) return records
-  const { lines, results, packed } = records
+/** The records without those of `lost`, which made no token after all. */
+export function withoutLost(created: CreatedRecords, lost: readonly { line: number }[]): CreatedRecords {
+  if (lost.length === 0) return created
   const gone = new Set(lost.map(({ line }) => line))
-  const isKept = (_: unknown, index: number) => !gone.has(lines[index] ?? 0)
-  return { lines: lines.filter(isKept), results: results.filter(isKept), packed: packed.filter(isKept) }
+  return { ...created, byLine: created.byLine.filter(place => !gone.has(created.lines[place] ?? 0)) }
 }
 
-/** The JSON of all results, and of all records in the form that the receipt stores. `others`: sorted by line. */
-export function textsOf(
-  others: readonly RecordOutcome[],
-  { lines, results, packed }: CreatedRecords,
-): { results: string; packed: string } {
-  const allResults: string[] = []
-  const allPacked: string[] = []
+/** The JSON of what a result says of a chunk's records, and of all records in the form that the receipt stores. */
+export interface RecordTexts {
+  /** Beside `columns` only the records that aren't in the columns. */
+  records: string
+  columns: string | undefined
+  packed: string
+}
+
+/**
+ * `others`: sorted by line. `inColumns`: the result tells of the created records in columns. Each text is made as one
+ * string, because a string for each record would take more than twice the time.
+ */
+export function textsOf(others: readonly RecordOutcome[], created: CreatedRecords, inColumns: boolean): RecordTexts {
+  const { lines, byLine } = created
+  const places: number[] = []
+  let told = ''
+  let packed = ''
   let next = 0
   const takeBefore = (line: number) => {
-    for (; next < lines.length && (lines[next] ?? 0) < line; next += 1) {
-      allResults.push(results[next] ?? '')
-      allPacked.push(packed[next] ?? '')
+    for (let at = byLine[next]; at !== undefined && (lines[at] ?? 0) < line; at = byLine[next]) {
+      next += 1
+      packed += `,${packedAt(created, at)}`
+      if (!inColumns) told += `,${resultAt(created, at)}`
     }
   }
-  for (const other of others) {
+  for (const [index, other] of others.entries()) {
     takeBefore(other.line)
-    allResults.push(JSON.stringify(toResult(other)))
-    allPacked.push(packedText(other))
+    places.push(next + index)
+    packed += `,${packedText(other)}`
+    told += `,${JSON.stringify(toResult(other))}`
   }
   takeBefore(Number.POSITIVE_INFINITY)
-  return { results: `[${allResults.join(',')}]`, packed: `[${allPacked.join(',')}]` }
+  return {
+    records: `[${told.slice(1)}]`,
+    columns: inColumns ? JSON.stringify(createdColumns(created, places)) : undefined,
+    packed: `[${packed.slice(1)}]`,
+  }
 }

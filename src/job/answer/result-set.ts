@@ -39,12 +39,16 @@ export function sealResultSet(
   return sealBody(body, signText(payload, key, RESULT_SET_TYP), newKeys)
 }
 
+/** The claims by which a sender says which forms of results its readers read. */
+const FORM_CLAIMS = ['body.result_sets', 'body.result_columns']
+
 /**
- * Whether a worker of an older release, which doesn't know the claim `result_sets`, refused the envelope. It may have
- * started after the sender asked what all workers know. Nothing was done: the same job may be sent without the claim.
+ * Whether a worker of an older release, which doesn't know the claim `result_sets` or `result_columns`, refused the
+ * envelope. It may have started after the sender asked what all workers know. Nothing was done: the same job may be sent
+ * without these claims.
  */
-export function refusesSets({ status, error }: Pick<Result, 'status' | 'error'>): boolean {
-  return status === 'FAILED' && error?.details?.['body.result_sets'] !== undefined
+export function refusesForms({ status, error }: Pick<Result, 'status' | 'error'>): boolean {
+  return status === 'FAILED' && FORM_CLAIMS.some(claim => error?.details?.[claim] !== undefined)
 }
 
 export type OpenedDelivery =

@@ -60,6 +60,11 @@ export const Claims = z.strictObject({
    * knows it.
    */
   result_sets: z.literal(true).optional(),
+  /**
+   * Every reader of the results queue reads results that tell of records in columns. Senders set it only while every live
+   * worker knows it.
+   */
+  result_columns: z.literal(true).optional(),
 })
 export type Claims = z.infer<typeof Claims>
 

@@ -17,6 +17,8 @@ export const FEATURES = [
   'ledger_columns',
   /** The claim `result_sets`. */
   'result_sets',
+  /** The claim `result_columns`. */
+  'result_columns',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

@@ -10,6 +10,7 @@ import { recordFormOf } from '../../../producers/migrate/chunk/record-form.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { migrate } from '../../../producers/migrate/run.ts'
 import { writeSample } from '../../../producers/migrate/sample.ts'
+import { peek } from '../../../src/job/envelope/envelope.ts'
 import { FEATURES } from '../../../src/job/envelope/features.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
@@ -39,6 +40,8 @@ describeStore('the form of a batch', engine => {
   let other: Awaited<ReturnType<Installation['addClient']>>
   /** The forms in which each chunk was sent, chunk after chunk. */
   let forms: string[] = []
+  /** Whether each job of the last run had the claim `result_columns`. */
+  let said: boolean[] = []
   /** The blocks that the last run sent. */
   const blocks = new Set<string>()
   let files = 0
@@ -68,6 +71,54 @@ describeStore('the form of a batch', engine => {
     const [one, two] = texts.map(text => text.split('\n').map(line => line.split(',').toSpliced(4, 1).join()))
     expect(one).toEqual(two)
     expect(texts[0]).not.toBe(texts[1])
+  })
+
+  it('of its results does not show in any file, with owners, echoes and all that makes rows special', async () => {
+    const plain = await sample(600)
+    const [header = '', ...lines] = (await readFile(plain, 'utf8')).trimEnd().split('\n')
+    // Every fifth row lacks a field, every seventh has no card, and every third comes twice.
+    const rows = lines.flatMap((line, index) => {
+      if (index % 5 === 4) return [line.slice(line.indexOf(',') + 1)]
+      return index % 3 === 2 ? [line, line] : [line]
+    })
+    const file = `${plain}.mixed.csv`
+    await writeFile(file, [header, ...rows, ''].join('\n'))
+    const cells = header.split(',')
+    const more = { inFlight: 1, echo: [cells[0] ?? ''], ignoreUnknown: true }
+    const named = (name: string) => ({
+      ...{ results: `${file}.${name}.csv`, manifest: `${file}.${name}.json`, rejects: `${file}.${name}.rejects.csv` },
+    })
+    const third = await installation.addClient(`third-${files}`)
+    const columns = await run(file, EVERY, { ...more, ...named('columns') })
+    expect(said.filter(Boolean).length).toBeGreaterThan(2)
+    const plainResults = await run(file, ALL, { ...more, ...named('rows'), scope: third.scope })
+    expect(said.filter(Boolean)).toEqual([])
+    const { counts, reasons } = columns.summary
+    expect({ counts, reasons }).toEqual({ counts: plainResults.summary.counts, reasons: plainResults.summary.reasons })
+    expect(counts.CREATED).toBeGreaterThan(100)
+    expect(Math.min(counts.DUPLICATE, counts.REJECTED)).toBeGreaterThan(10)
+    for (const output of ['results', 'rejects'] as const) {
+      const texts = [columns, plainResults].map(({ summary }) => readFile(summary[output] ?? '', 'utf8'))
+      const [one, two] = (await Promise.all(texts)).map(text => text.replaceAll(/\bt[0-9A-Z]{26}\b/g, 't'))
+      expect(one).toEqual(two)
+    }
+    // A repeat is answered from the receipts, in rows, whatever the envelope says.
+    const again = await run(file, EVERY, { ...more, ...named('columns') })
+    expect(again.summary).toMatchObject({ variant: 'replay', counts: columns.summary.counts })
+  })
+
+  it('of its results goes on beside a receipt of the last release, and in a run that stopped', async () => {
+    const file = await sample(400)
+    const begun = await run(file, ALL, { limit: 150 })
+    expect(begun.summary).toMatchObject({ complete: false, rows: 150 })
+    const ended = await run(file, EVERY)
+    expect(ended.summary).toMatchObject({ complete: true, rows: 400 })
+    expect(said.some(Boolean)).toBe(true)
+    // Without its files the run sends each chunk again: the first ones as an earlier sender sent them.
+    await rm(`${file}.results.csv`)
+    await rm(`${file}.manifest.json`)
+    const lost = await run(file, EVERY)
+    expect(lost.summary.counts).toEqual(ended.summary.counts)
   })
 
   it('is told by the checkpoint: a batch of rows goes on in rows, one of columns in columns', async () => {
@@ -211,6 +262,7 @@ describeStore('the form of a batch', engine => {
     stop = new AbortController(),
   ) {
     forms = []
+    said = []
     blocks.clear()
     const { credentials, scope } = installation
     const deps: FileRunDeps = {
@@ -230,6 +282,7 @@ describeStore('the form of a batch', engine => {
         const { block = '' } = job.data as { block?: string }
         const form = blockFormOf(block) ?? 'none'
         blocks.add(block)
+        said.push(peekedOf(job.data as { jws: string })['result_columns'] === true)
         // A job that the queue still has is put there again.
         if (!sent.has(`${job.id} ${form}`)) forms.push(form)
         sent.add(`${job.id} ${form}`)
@@ -238,6 +291,12 @@ describeStore('the form of a batch', engine => {
     }
   }
 })
+
+function peekedOf({ jws }: { jws: string }): Record<string, unknown> {
+  const peeked = peek(jws)
+  if (typeof peeked === 'string') throw new Error(`a job was signed wrongly: ${peeked}`)
+  return peeked.payload
+}
 
 describe('a chunk', () => {
   const answered = (field?: string, code?: string) =>

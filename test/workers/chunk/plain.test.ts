@@ -1,13 +1,15 @@
 // Records that are worked in columns, against the same records worked as objects: an empty `sequenceNumber` says nothing, and
-// a record that has one isn't plain. The same records are sent in columns, too.
+// a record that has one isn't plain. The same records are sent in columns, too, and their results read in columns.
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { cancelBatch } from '../../../src/acts/batch.ts'
-import { type ColumnRecord, columnLines } from '../../../src/job/block/record-columns.ts'
+import { createdAt } from '../../../src/job/answer/created-columns.ts'
+import { type ColumnRecord, columnLines, inOrder } from '../../../src/job/block/record-columns.ts'
 import { unpack } from '../../../src/job/chunk-outcomes.ts'
+import type { RecordResult } from '../../../src/job/outcome.ts'
 import { checkOf, readPresented } from '../../../src/job/presented-card.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { Secret } from '../../../src/secret.ts'
@@ -374,7 +376,8 @@ describeStore('records in columns', engine => {
       { ...sent, number },
     )
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
-    return world.job('token-batch', ask.request as Record<string, unknown>, { jti: ask.jti, block: ask.block })
+    const options = { jti: ask.jti, block: ask.block, resultColumns: scope === scopes.sent }
+    return world.job('token-batch', ask.request as Record<string, unknown>, options)
   }
 
   /** Sends the chunks to a scope; what became of them, with names in place of what differs between scopes. */
@@ -397,10 +400,12 @@ describeStore('records in columns', engine => {
       const job = await jobOf(`f-${play}-${batch}`, lines, { scope, number, rule })
       receipts.push(job.receiptId)
       const result = await world.run(job)
-      const told = result.records?.map(({ reuse_token, previous_token, analytics_token, ...record }) => ({
-        ...record,
-        ...{ reuse: nameOf(reuse_token), previous: nameOf(previous_token), analytics: analytics_token?.length },
-      }))
+      const told = recordsOf(result, line => records[line - from]?.reference)?.map(
+        ({ reuse_token, previous_token, analytics_token, ...record }) => ({
+          ...record,
+          ...{ reuse: nameOf(reuse_token), previous: nameOf(previous_token), analytics: analytics_token?.length },
+        }),
+      )
       seen.push(told ?? result.error?.details)
       seen.push(await receiptOf(job.receiptId, records, from, scope, nameOf))
     }
@@ -510,6 +515,21 @@ describeStore('records in columns', engine => {
     }
   }
 })
+
+/** The records of a result, those in its columns among them. `referenceAt`: the reference that the sender gave a line. */
+function recordsOf(
+  { records, columns }: Result,
+  referenceAt: (line: number) => string | undefined,
+): RecordResult[] | undefined {
+  if (!records || !columns) return records
+  const all: RecordResult[] = []
+  for (const item of inOrder({ columns })) {
+    const record = 'other' in item ? records[item.other] : createdAt(columns, item.at)
+    if (record && 'at' in item) record.reference = referenceAt(record.line)
+    if (record) all.push(record)
+  }
+  return all
+}
 
 function sortedByOwner(rows: readonly StoredReference[]): StoredReference[] {
   return rows.toSorted((a, b) => (ownerKey({ ...a, tokenScope: '' }) < ownerKey({ ...b, tokenScope: '' }) ? -1 : 1))

@@ -68,6 +68,7 @@ export interface Job extends ReceivedJob {
 }
 
 export interface JobOptions {
+  resultColumns?: boolean
   jti?: string
   /** The records of a chunk. */
   block?: string | undefined
@@ -240,7 +241,7 @@ export async function openWorld(
       return running.deps
     },
     wait,
-    job(kind, request, { jti = randomUUID(), block, sequence, expiresInMs, bySystem = false } = {}) {
+    job(kind, request, { jti = randomUUID(), block, sequence, expiresInMs, resultColumns, bySystem = false } = {}) {
       const { signingKey: own, userId, entityId } = credentials
       const signing = bySystem ? gatewayKey : own
       const iat = Math.floor(clock() / 1000)
@@ -249,6 +250,7 @@ export async function openWorld(
         roles: ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'],
         ...(bySystem ? { client_id: own.clientId } : {}),
         ...(sequence === undefined ? {} : { sequence }),
+        ...(resultColumns ? { result_columns: true } : {}),
         ...(expiresInMs === undefined ? {} : { exp: iat + expiresInMs / 1000 }),
       })
       const id = jobId(own.clientId, jti)

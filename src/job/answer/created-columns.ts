@@ -1,0 +1,95 @@
+// The records of a chunk that made a token of their card, in columns: the form in which a result tells of them to a sender
+// whose envelope has the claim `result_columns`. `records` of such a result holds only the other records, and `columns`
+// names their places. References aren't repeated: the sender knows them by the line. A worker always makes the same text
+// of the same records.
+import { z } from 'zod'
+import { formatReuseTokens } from '../../token/token.ts'
+import type { RecordResult } from '../outcome.ts'
+
+/** The outcome of each of these records is `CREATED`, and its code 200. */
+export const CreatedColumns = z.object({
+  /** The line numbers of the records in the source; they grow. */
+  line: z.array(z.int().min(1)),
+  /** The 27 characters of each reuse token, one after the other. */
+  reuse_token: z.string(),
+  bin: z.array(z.string()),
+  /** Four digits for each record, one after the other. */
+  last_four: z.string(),
+  expiry_month: z.array(z.int()),
+  expiry_year: z.array(z.int()),
+  /** '' for none. */
+  brand: z.array(z.string()),
+  /** `ADDED` if the record's owner got a source reference, else ''. */
+  reference_outcome: z.array(z.enum(['', 'ADDED'])),
+  /** The places in the chunk, from 0, of the records in `records`; they grow. */
+  others: z.array(z.int().min(0)),
+})
+export type CreatedColumns = z.infer<typeof CreatedColumns>
+
+/** What an answer says of ACTIVE vault tokens. Values of the same place belong to the record that made the token. */
+export interface CreatedRecords {
+  lines: readonly number[]
+  /** They hold nothing that JSON escapes. */
+  references: readonly (string | undefined)[]
+  /** The ids of the tokens: 16 bytes each, one after the other. */
+  ids: Buffer
+  tokenIds: readonly string[]
+  bins: readonly string[]
+  lastFours: readonly string[]
+  expiryMonths: readonly number[]
+  expiryYears: readonly number[]
+  brands: readonly (string | null)[]
+  /** The cards as the records gave them (`presentedText`). */
+  presented: readonly string[]
+  /** Whether the record's owner got a source reference. */
+  isAdded: readonly boolean[]
+  /** The places in the order of their lines; a place that isn't among them made no token after all. */
+  byLine: readonly number[]
+}
+
+const TOKEN_CHARS = 27
+const LAST_FOUR_CHARS = 4
+
+/** `others`: the places in the chunk of the other records. */
+export function createdColumns(created: CreatedRecords, others: readonly number[]): CreatedColumns {
+  const { ids, bins, lastFours, expiryMonths, expiryYears, brands, isAdded, byLine } = created
+  return {
+    line: byLine.map(place => created.lines[place] ?? 0),
+    reuse_token: formatReuseTokens(ids, byLine),
+    bin: column(byLine.map(place => bins[place] ?? '')),
+    last_four: byLine.map(place => lastFours[place]).join(''),
+    expiry_month: column(byLine.map(place => expiryMonths[place] ?? 0)),
+    expiry_year: column(byLine.map(place => expiryYears[place] ?? 0)),
+    brand: column(byLine.map(place => brands[place] ?? '')),
+    reference_outcome: column(byLine.map(place => (isAdded[place] ? 'ADDED' : ''))),
+    others: [...others],
+  }
+}
+
+/** One value if the values are all the same. */
+function column<Value>(values: Value[]): Value[] {
+  const [first] = values
+  return values.every(value => value === first) ? values.slice(0, 1) : values
+}
+
+/** What a result in rows says of the record at a place of the columns, without its reference. */
+export function createdAt(columns: CreatedColumns, at: number): RecordResult {
+  const { line, reuse_token, bin, last_four, expiry_month, expiry_year, brand, reference_outcome } = columns
+  return {
+    line: line[at] ?? 0,
+    outcome: 'CREATED',
+    code: 200,
+    reference: undefined,
+    reference_outcome: valueAt(reference_outcome, at) || undefined,
+    reuse_token: reuse_token.slice(at * TOKEN_CHARS, (at + 1) * TOKEN_CHARS),
+    bin: valueAt(bin, at),
+    last_four: last_four.slice(at * LAST_FOUR_CHARS, (at + 1) * LAST_FOUR_CHARS),
+    expiry_month: valueAt(expiry_month, at),
+    expiry_year: valueAt(expiry_year, at),
+    brand: valueAt(brand, at) || undefined,
+  }
+}
+
+function valueAt<Value>(values: readonly Value[], at: number): Value | undefined {
+  return values.length === 1 ? values[0] : values[at]
+}
