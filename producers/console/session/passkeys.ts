@@ -8,7 +8,7 @@ import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
-import { noPasskey } from '../acts/no-passkey.ts'
+import { canAct, noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
 import { auditRowOf, verdictAt } from '../acts/verdict.ts'
@@ -35,7 +35,7 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
   app.get('/passkeys', async (request, reply) => sendPage(reply, 200, await listPage(deps, sessionOf(request))))
 
-  app.get('/passkeys/add', async (request, reply) => sendPage(reply, 200, addPage(deps, sessionOf(request))))
+  app.get('/passkeys/add', async (request, reply) => sendPage(reply, 200, await addPage(deps, sessionOf(request))))
 
   app.post('/passkeys/add/begin', async (request, reply) => {
     const session = sessionOf(request)
@@ -59,7 +59,7 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.post('/passkeys/add', async (request, reply) => {
     const session = sessionOf(request)
     const nonce = await settle(deps, session, request.body)
-    if (nonce === undefined) return sendPage(reply, 403, addPage(deps, session, LATE))
+    if (nonce === undefined) return sendPage(reply, 403, await addPage(deps, session, LATE))
     return reply.redirect(path`/passkeys/acts/${nonce}`.text, 303)
   })
 
@@ -144,6 +144,8 @@ function handleOf(credentialId: string): string {
 type Session = sessions.LiveSession
 type Shown = Pick<ConsoleDeps, 'name' | 'environment' | 'store' | 'openid'>
 
+type Acting = Shown & Pick<ConsoleDeps, 'site'>
+
 async function listPage(deps: Shown, session: Session): Promise<Html> {
   const own = await signingIn.listOwnKeys(deps.store, session.personId)
   const row = ({ credentialId, createdAt, rpId }: signingIn.OwnKey) =>
@@ -163,7 +165,8 @@ ${await identitiesSection(deps, session)}`
   return framed(deps, { title: 'Your passkeys', session, at: 'sessions', content })
 }
 
-function addPage(deps: Shown, session: Session, wrong?: string): Html {
+async function addPage(deps: Acting, session: Session, wrong?: string): Promise<Html> {
+  const mayTouch = !session.isLocal && (await canAct(deps, session))
   const form = html`<p class="effect">Your browser makes a passkey on the device that you choose. Then you touch a passkey that you have already, to confirm the new one. You have two minutes for both. The new passkey signs you in and signs your acts, as the others do.</p>
 <form class="act" method="post" action="/passkeys/add" data-begin="/passkeys/add/begin" data-touch="/passkeys/add/touch">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
@@ -172,8 +175,8 @@ function addPage(deps: Shown, session: Session, wrong?: string): Html {
 <p data-status="" role="status"></p>
 </form>
 <noscript><p>This needs scripts: a browser makes a passkey for a script only.</p></noscript>`
-  const content = session.isLocal ? html`<p class="empty">${LOCAL}</p>` : form
-  return actPage(deps, session, { title: 'Add a passkey', wrong, content, asks: !session.isLocal })
+  const content = session.isLocal ? html`<p class="empty">${LOCAL}</p>` : mayTouch ? form : noPasskey(session)
+  return actPage(deps, session, { title: 'Add a passkey', wrong, content, asks: mayTouch })
 }
 
 function removePage(deps: Shown, session: Session, { passkey, others }: Own, wrong?: string): Html {

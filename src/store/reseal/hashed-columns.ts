@@ -67,6 +67,7 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
     { table: 'signing_key', key: 'kid', keyType: 'text', ...GRANT },
     { table: 'person', key: 'person_id', keyType: 'uuid', ...GRANT },
     { table: 'person_credential', key: 'credential_id', keyType: 'text', ...GRANT },
+    { table: 'person_identity', key: 'identity_id', keyType: 'uuid', ...GRANT },
     { table: 'invite', key: 'invite_id', keyType: 'uuid', ...GRANT },
   ],
   // Nothing compares an analytics token with a stored one.

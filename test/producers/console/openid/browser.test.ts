@@ -80,6 +80,7 @@ describeChromium('OpenID', () => {
     const no = await bundle.addBatch({ batchId: 'by-passkey' })
     await page.goto(`${bundle.origin}/batches/${no}/cancel`)
     await page.locator('button.main').click()
+    await page.waitForURL('**/acts/*')
     await page.getByText('Done.').waitFor()
 
     await page.goto(`${bundle.origin}/passkeys`)

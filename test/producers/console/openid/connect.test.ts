@@ -124,7 +124,7 @@ it('leaves a person without a passkey looking, and says how to get one', async (
   is('eva-there')
   const visitor = bundle.openVisitor()
   await visitor.signIn()
-  for (const path of [`/batches/${no}/cancel`, '/passkeys'])
+  for (const path of [`/batches/${no}/cancel`, '/passkeys/add', '/passkeys'])
     expect((await visitor.get(path)).text, path).toContain(
       path === '/passkeys' ? 'other.example.com' : 'person link eva',
     )
