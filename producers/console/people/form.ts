@@ -8,7 +8,9 @@ import {
   type PersonRole,
 } from '../../../src/job/system/people.ts'
 import type { SeenEntity } from '../../../src/store/console/seen-people.ts'
-import type { Asked } from '../acts/subject.ts'
+import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import { sightOf } from '../../../src/store/console/sight.ts'
+import type { Asked, Asking } from '../acts/subject.ts'
 import { id } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { when } from '../server/page.ts'
@@ -67,6 +69,21 @@ export function readRights(given: Given): Rights | string {
   return ids.every(one => UUID.test(one))
     ? { roles, entities: ids }
     : 'An entity is a UUID. Look at those that you named.'
+}
+
+/** How many entities the form names. */
+const ENTITIES = 50
+
+export const entitiesOf = ({ deps, session }: Asking) =>
+  seenPeople.listEntities(sightOf(session.entities), deps.store, { limit: ENTITIES })
+
+/** The rights as options of a command. `none`: as long as they aren't whole. `all`: the option for all entities, if it takes one. */
+export function optionsOf(given: Given, none: string[], all?: string): string[] {
+  const rights = readRights(given)
+  if (typeof rights === 'string') return none
+  const { roles, entities } = rights
+  const sees = entities?.flatMap(entity => ['--entity', entity]) ?? (all === undefined ? [] : [all])
+  return ['--roles', roles.join(','), ...sees]
 }
 
 export function readName(given: Given): string | undefined {

@@ -15,6 +15,9 @@ export const PEOPLE_ACTS = {
   revokeInvite: { act: 'invite.revoke', verb: 'Revoke', roles: ['ADMIN'], isFinal: true },
 } as const satisfies Record<string, ActWords>
 
+/** Of a link. */
+export const LASTS = 'It works once: for 24 hours, or for one hour as long as no administrator has a passkey here.'
+
 export function plural(n: number, one: string): string {
   return `${count(n)} ${one}${n === 1 ? '' : 's'}`
 }

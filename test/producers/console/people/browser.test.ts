@@ -1,6 +1,6 @@
 // People in a real browser: an administrator invites with a touch, the secret of the link is sent to nobody, and who opens the
 // link is that person. Any violation of the content security policy fails the test.
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { invitePerson } from '../../../../src/acts/person.ts'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
@@ -62,6 +62,12 @@ describeChromium('the page People', () => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.waitForURL('**/now')
   }
+  /** Until the modules of the next page run. */
+  const follow = async (page: Page, link: Locator) => {
+    const loaded = page.waitForEvent('load')
+    await link.press('Enter')
+    await loaded
+  }
   const sideways = (page: Page) =>
     page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
   const linkOn = async (page: Page) => {
@@ -71,7 +77,7 @@ describeChromium('the page People', () => {
 
   it('invites with a touch by a link whose secret no server gets, and the person who opens it is who was meant', async () => {
     await ada.goto(`${bundle.origin}/people`)
-    await ada.getByRole('link', { name: 'Invite a person…' }).click()
+    await follow(ada, ada.getByRole('link', { name: 'Invite a person…' }))
     await ada.getByLabel(/^Name/).fill('bea')
     await ada.getByRole('checkbox', { name: /^OPERATOR/ }).check()
     await ada.getByRole('radio', { name: /^Only what belongs/ }).check()
@@ -107,9 +113,9 @@ join tokenmill.invite as i on i.name = p.name join tokenmill.person as a on a.na
 
   it('changes rights, makes a new link and revokes, each with a touch, by keyboard, and leads back', async () => {
     await ada.goto(`${bundle.origin}/people`)
-    await ada.getByRole('link', { name: 'bea', exact: true }).click()
+    await follow(ada, ada.getByRole('link', { name: 'bea', exact: true }))
     const page = ada.url()
-    await ada.getByRole('link', { name: 'Change roles' }).click()
+    await follow(ada, ada.getByRole('link', { name: 'Change roles' }))
     expect(await ada.getByRole('checkbox', { name: /^OPERATOR/ }).isChecked()).toBe(true)
     expect(await ada.getByLabel(/^Entities, one/).inputValue()).toBe(OURS)
     await ada.getByRole('checkbox', { name: /^VIEWER/ }).press('Space')
@@ -117,11 +123,11 @@ join tokenmill.invite as i on i.name = p.name join tokenmill.person as a on a.na
     await ada.getByText('Done.').waitFor()
     expect(await ada.textContent('main')).toContain('VIEWER, OPERATOR')
     await ada.goto(page)
-    await ada.getByRole('link', { name: 'Make a new link' }).press('Enter')
+    await follow(ada, ada.getByRole('link', { name: 'Make a new link' }))
     await ada.getByRole('button', { name: 'Make a new link for bea' }).press('Enter')
     expect(await linkOn(ada)).toContain('/welcome#')
-    await ada.getByRole('main').getByRole('link', { name: 'People', exact: true }).press('Enter')
-    await ada.getByRole('link', { name: 'Revoke…' }).click()
+    await follow(ada, ada.getByRole('main').getByRole('link', { name: 'People', exact: true }))
+    await follow(ada, ada.getByRole('link', { name: 'Revoke…' }))
     await ada.getByRole('button', { name: 'Revoke the invite of bea' }).press('Enter')
     await ada.getByText('Done.').waitFor()
     await ada.goto(`${page}/revoke`)
