@@ -7,6 +7,7 @@ import { batchRoutes } from './batches/batch.ts'
 import { csvRoutes } from './batches/csv.ts'
 import { listRoutes } from './batches/list.ts'
 import { refusedRoutes } from './batches/refused.ts'
+import { displayRoutes } from './display/display.ts'
 import { jobRoutes } from './explain/job.ts'
 import { searchRoutes } from './explain/search.ts'
 import { tokenRoutes } from './explain/token.ts'
@@ -39,4 +40,5 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   searchRoutes,
   jobRoutes,
   tokenRoutes,
+  displayRoutes,
 ]

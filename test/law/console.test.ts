@@ -4,8 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { expectNone, isWithin, product, targetsOf } from './tree.ts'
 
 const ROOM = 'src/store/console'
-/** Statements on the console's own tables, and on who may sign in: a session, a challenge or a secret finds its row. */
-const OWN = ['sessions', 'challenges', 'pending-acts', 'signing-in'].map(name => `${ROOM}/${name}.ts`)
+/** Statements on the console's own tables, and on who may sign in: a session, a challenge, a display or a secret finds its row. */
+const OWN = ['sessions', 'challenges', 'pending-acts', 'signing-in', 'installation/displays'].map(
+  name => `${ROOM}/${name}.ts`,
+)
 /** What pages import besides: types, and pure functions. */
 const PURE = ['src/store/pool.ts', 'src/store/batch/batch-state.ts']
 

@@ -2,9 +2,11 @@
 // where the request comes from, and the session. Nothing that a proxy adds is read.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
+import * as displays from '../../../src/store/console/installation/displays.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { noDisplay } from '../display/frame.ts'
 import { path } from '../html.ts'
 import { readCookie } from '../session/cookie.ts'
 import { refuse, refusedPage, sendPage } from './page.ts'
@@ -37,6 +39,7 @@ const SEE_MS = 30_000
 
 export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
   app.decorateRequest('session', null)
+  app.decorateRequest('display', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS).header('x-request-id', request.id)
     const site = deps.site()
@@ -46,6 +49,10 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
     if (request.method !== 'GET' && !isOwn(request, site.origin))
       return sendPage(reply, 403, refusedPage(deps, 'This request did not come from a page of this console.'))
     if (request.routeOptions.config.isOpen) return undefined
+    if (request.routeOptions.config.isDisplay) {
+      request.display = await liveDisplay(request, deps)
+      return request.display === null ? noDisplay(deps, reply) : undefined
+    }
     request.session = await liveSession(request, deps)
     if (request.session !== null) return undefined
     if (request.method !== 'GET') return refuse(deps, request, reply, { status: 401, text: OVER })
@@ -55,7 +62,7 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
 }
 
 const PAGES =
-  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|sessions|passkeys)$/
+  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|installation(\/(clients|scopes|capture-keys))?|sessions|passkeys)$/
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {
@@ -68,8 +75,19 @@ export function sessionOf({ session }: FastifyRequest): sessions.LiveSession {
   return session
 }
 
+/** The display of a route for displays. */
+export function displayOf({ display }: FastifyRequest): displays.LiveDisplay {
+  assert(display, 'a route for displays has one')
+  return display
+}
+
 function isOwn({ headers }: FastifyRequest, origin: string): boolean {
   return headers.origin === origin && headers['sec-fetch-site'] === 'same-origin'
+}
+
+async function liveDisplay(request: FastifyRequest, deps: ConsoleDeps): Promise<displays.LiveDisplay | null> {
+  const linkHash = readCookie(request.headers.cookie, { cookie: deps.site().displayCookie })
+  return (linkHash && (await displays.find(deps.store, linkHash))) ?? null
 }
 
 async function liveSession(request: FastifyRequest, deps: ConsoleDeps): Promise<sessions.LiveSession | null> {
