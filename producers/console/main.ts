@@ -29,7 +29,7 @@ import type { ConsoleSettings } from './settings.ts'
 import { type Site, siteOf } from './site.ts'
 
 export interface Opened {
-  config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort'>
+  config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort' | 'receiptDays' | 'reportDays' | 'backupDays'>
   settings: Pick<ConsoleSettings, 'port' | 'origin' | 'environment'>
   installationId: string
   isEmbedded: boolean
@@ -74,6 +74,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     name: config.audience,
     environment: settings.environment ?? (opened.isEmbedded ? 'LOCAL' : undefined),
     installationId: opened.installationId,
+    kept: config,
     isEmbedded: opened.isEmbedded,
     site: () => site,
     store,

@@ -14,6 +14,9 @@ import { tokenRoutes } from './explain/token.ts'
 import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
+import { clientRoutes } from './installation/clients.ts'
+import { installationRoutes } from './installation/installation.ts'
+import { captureKeyRoutes, scopeRoutes } from './installation/lists.ts'
 import { nowRoutes } from './now/now.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
@@ -40,5 +43,9 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   searchRoutes,
   jobRoutes,
   tokenRoutes,
+  installationRoutes,
+  clientRoutes,
+  scopeRoutes,
+  captureKeyRoutes,
   displayRoutes,
 ]

@@ -62,7 +62,7 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
 }
 
 const PAGES =
-  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|installation(\/(clients|scopes|capture-keys))?|sessions|passkeys)$/
+  /^\/(now|failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?|batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?|explain(\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?)?|installation(\/(clients(\/c[a-z0-9]{25})?|scopes|capture-keys))?|sessions|passkeys)$/
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {

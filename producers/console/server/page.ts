@@ -9,9 +9,9 @@ export interface Page {
   /** Names no batch, reference or person: titles end up in histories and on shared screens. */
   title: string
   /** Null: nobody has signed in. */
-  session: Pick<LiveSession, 'name' | 'isLocal'> | null
+  session: (Pick<LiveSession, 'name' | 'isLocal'> & Partial<Pick<LiveSession, 'entities'>>) | null
   /** The entry of the rail that the page belongs to. */
-  at?: 'now' | 'batches' | 'explain' | 'failed' | 'sessions'
+  at?: 'now' | 'batches' | 'explain' | 'failed' | 'installation' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
   /** The page asks for itself again after two seconds. */
@@ -19,11 +19,13 @@ export interface Page {
   content: Html
 }
 
-const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string }[] = [
+/** `isWhole`: only for people who see the whole installation. */
+const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: string; isWhole?: true }[] = [
   { at: 'now', to: path`/now`, text: 'Now' },
   { at: 'batches', to: path`/batches`, text: 'Batches' },
   { at: 'explain', to: path`/explain`, text: 'Explain' },
   { at: 'failed', to: path`/failed`, text: 'Failed' },
+  { at: 'installation', to: path`/installation`, text: 'Installation', isWhole: true },
   { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },
 ]
 
@@ -60,13 +62,18 @@ ${environmentWord(environment)}
 ${session ? SEARCH : undefined}
 ${session ? personIn(session) : undefined}
 </header>
-${session ? html`<nav class="rail" aria-label="Pages"><ul>${RAIL.map(entry)}</ul></nav>` : undefined}
+${session ? html`<nav class="rail" aria-label="Pages"><ul>${railOf(session).map(entry)}</ul></nav>` : undefined}
 <main id="content" tabindex="-1">${content}</main>
 ${when(usesPasskey, SCRIPT)}
 ${when(session !== null, COPY)}
 </body>
 </html>
 `
+}
+
+/** People for some entities aren't led to pages that answer them as pages that don't exist. */
+function railOf({ entities }: NonNullable<Page['session']>): typeof RAIL {
+  return RAIL.filter(({ isWhole = false }) => !isWhole || (entities ?? null) === null)
 }
 
 /** One word alone has a colour, so that nobody takes it for another. */

@@ -150,7 +150,7 @@ describe('a display', () => {
         const told = ({ status, text, headers }: typeof mine) => ({
           status,
           text: text.replace(/[0-9a-f-]{36}|"challenge":"[^"]+"/g, ''),
-          to: headers.location,
+          to: headers['location'],
         })
         expect(told(mine), `${method} ${url}`).toEqual(told(nobodys))
         if (!open.includes(url.replace('/begin', ''))) expect(mine.status, `${method} ${url}`).toBeGreaterThan(300)
