@@ -11,7 +11,7 @@ import { HEARD_MS, type Need, needsOf, sentenceOf } from '../now/needs.ts'
 import { kinds } from '../now/tables.ts'
 
 /** How many needs are shown; the rest is a number. */
-const SHOWN = 4
+const SHOWN = 3
 const GLYPHS = { bad: '⚠', warn: '⚠', unknown: '?' } as const
 
 export function wallOf(facts: Facts): { content: Html; texts: LiveTexts } {
@@ -81,7 +81,7 @@ function batches(part: LivePart, { batches: open, areMore }: Facts): Html {
       text: `${count(stalled)}${stalled === open.length ? more : ''}`,
     },
   ]
-  return html`<div class="figures">${figures.map(
+  return html`<div class="figures few">${figures.map(
     ({ id, name, text, tone }) =>
       html`<section class="figure-card" aria-labelledby="${`${id}-name`}"><h2 id="${`${id}-name`}">${name}</h2>
 <p class="huge" id="${`${id}-value`}" data-tone="${part.attribute(`${id}-value`, 'data-tone', tone)}">${part.figure(`${id}-now`, text)}</p></section>`,

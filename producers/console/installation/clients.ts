@@ -56,7 +56,12 @@ ${pages(found, after !== undefined, last => at(order, last))}
 export function clientTable(clients: readonly Client[], now: number): Html {
   return table(
     [
-      ...[{ title: 'Client' }, { title: 'State' }, { title: 'Roles' }, { title: 'Entities', class: 'figure' }],
+      ...[
+        { title: 'Client' },
+        { title: 'State', class: 'st' },
+        { title: 'Roles', class: 'words few-less' },
+        { title: 'Entities', class: 'figure few-less' },
+      ],
       ...[{ title: 'Its keys end (UTC)' }, { title: 'Last batch (UTC)' }, { title: 'Added (UTC)', class: 'less' }],
     ],
     clients.map(client => [
@@ -120,7 +125,7 @@ function keyTable(keys: readonly seenClients.ShownClientKey[], clientId: string)
   return table(
     [
       { title: 'Key' },
-      { title: 'State' },
+      { title: 'State', class: 'st' },
       { title: 'Algorithm' },
       { title: 'Valid until (UTC)' },
       { title: 'Added (UTC)' },

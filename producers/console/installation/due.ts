@@ -14,17 +14,17 @@ export const ABOUT: Record<Purpose, string> = {
   analytics: 'makes the tokens of the type ANALYTICS',
   digest: 'knows a job that is sent again',
   'api-key': 'hashes API keys',
-  intake: 'knows the body of a batch that is sent again',
+  intake: 'knows a batch that is sent again',
   scratch: 'nothing; releases before 0.4 need it',
-  'before-image': 'encrypts copies of rows, kept for a day so that a job can be undone',
+  'before-image': 'encrypts copies of rows, kept for a day',
   'three-ds': 'encrypts keys of 3-D Secure contracts',
   'network-token': 'encrypts numbers of network tokens',
   webhook: 'encrypts secrets of webhooks',
-  owner: 'hashes references of owners that were released',
+  owner: 'hashes references that were released',
   manifest: 'encrypts keys of the totals of migrations',
-  'private-half': 'encrypts private halves of capture keys and of signing keys',
+  'private-half': 'encrypts private halves of other keys',
   audit: 'makes the codes of audit rows',
-  grant: 'makes the codes of rows that grant rights',
+  grant: 'makes codes of rows that grant rights',
 }
 
 export interface Due {
@@ -70,7 +70,7 @@ function activeDue({ purpose, activatedAt, isFull }: SeenDataKey, now: number): 
   if (!isPurpose(purpose) || activatedAt === null) return { says: 'not known', tone: 'plain', command: undefined }
   const due = dueBy(activatedAt + CRYPTOPERIOD_DAYS[purpose] * DAY_MS, now, rotate)
   if (purpose !== 'analytics') return due
-  return { ...due, says: `${due.says}, if others may lose the values that they keep`, command: undefined }
+  return { ...due, says: `${due.says}: others’ values change with it`, command: undefined }
 }
 
 function formerDue(
@@ -99,7 +99,7 @@ function formerDue(
 /** How many rows still need a key, where that is known without counting. */
 export function rowsUnder({ state, version, provedBy, reseal }: SeenDataKey): string {
   if (state === 'PENDING') return 'none yet'
-  if (state === 'ACTIVE') return 'all new ones'
+  if (state === 'ACTIVE') return 'new ones'
   if (provedBy === 'age') return 'fewer each day: they go with their age'
   if (provedBy === null) return 'its old ones'
   if (!reseal || reseal.version <= version) return 'not known: nothing was encrypted anew since'

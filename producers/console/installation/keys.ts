@@ -1,12 +1,13 @@
 // The section of keys. No key is here, wrapped or not: the console may read none. What only a host knows is said, with the command
 // that answers there.
+import { dateOf } from '../../../src/clock.ts'
 import type {
   SeenDataKey,
   SeenGatewayKey,
   SeenKek,
   SeenSigningKey,
 } from '../../../src/store/console/installation/seen-keys.ts'
-import { command, count, id, moment } from '../figures.ts'
+import { command, count, id } from '../figures.ts'
 import { type Html, html, type Value } from '../html.ts'
 import { aboutOf, type Due, dataKeyDue, kekDue, rowsUnder, signingKeyDue } from './due.ts'
 import { type Mark, mark, table } from './table.ts'
@@ -47,6 +48,11 @@ export function duesOf({ data, keks, signing }: SeenKeys, now: number, backupDay
   ]
 }
 
+/** The day of a moment, in UTC; the moment itself is in the markup. */
+function day(ms: number): Html {
+  return html`<time datetime="${new Date(ms).toISOString()}">${dateOf(ms)}</time>`
+}
+
 /** How many keys of one sort are shown. */
 export const KEYS_SHOWN = 50
 const SIGNING_SHOWN = 4
@@ -54,7 +60,6 @@ const SIGNING_SHOWN = 4
 export function keySection(keys: SeenKeys, now: number, backupDays: number): Html {
   const { data, keks, signing, gateways } = keys
   const isNext = signing.some(({ state }) => state === 'ANNOUNCED')
-  const at = (ms: number | null) => (ms === null ? '–' : moment(ms))
   const titles = { key: 'Key', about: 'For', state: 'State', since: 'Since (UTC)', due: 'Due' }
   return html`<section id="keys"><h2>Keys</h2>
 <h3>Key-encryption keys</h3>
@@ -62,7 +67,7 @@ ${table(
   [
     { title: titles.key },
     { title: titles.about },
-    { title: titles.state },
+    { title: titles.state, class: 'st' },
     { title: titles.since },
     { title: titles.due },
   ],
@@ -70,21 +75,21 @@ ${table(
     id(kek.kekId),
     html`wraps ${count(kek.wraps)} data keys; ${count(kek.having)} of ${count(kek.processes)} processes have it`,
     keyState(kek.state),
-    at(kek.retiredAt ?? kek.createdAt),
+    day(kek.retiredAt ?? kek.createdAt),
     dueCell(kekDue(kek, now, backupDays)),
   ]),
 )}
 <h3>Data keys</h3>
 ${table(
   [
-    ...[{ title: titles.key }, { title: titles.about }, { title: titles.state }, { title: titles.since }],
-    ...[{ title: 'Rows under it' }, { title: titles.due }],
+    ...[{ title: titles.key }, { title: titles.about }, { title: titles.state, class: 'st' }, { title: titles.since }],
+    ...[{ title: 'Rows under it' }, { title: titles.due, class: 'due' }],
   ],
   data.map(key => [
     html`<code>${key.purpose}/${key.version}</code>`,
     aboutOf(key.purpose),
     keyState(key.state),
-    at(key.retiredAt ?? key.activatedAt ?? key.createdAt),
+    day(key.retiredAt ?? key.activatedAt ?? key.createdAt),
     rowsUnder(key),
     dueCell(dataKeyDue(key, now, backupDays)),
   ]),
@@ -95,7 +100,7 @@ ${table(
   [
     { title: titles.key },
     { title: 'Algorithm' },
-    { title: titles.state },
+    { title: titles.state, class: 'st' },
     { title: titles.since },
     { title: titles.due },
   ],
@@ -105,7 +110,7 @@ ${table(
       id(key.kid),
       key.alg,
       keyState(key.state),
-      at(key.retiredAt ?? key.activeAt),
+      day(key.retiredAt ?? key.activeAt),
       dueCell(signingKeyDue(key, now, isNext)),
     ]),
 )}
@@ -131,7 +136,7 @@ function gatewayTable(gateways: readonly SeenGatewayKey[]): Html {
   return table(
     [
       { title: 'Key' },
-      { title: 'State' },
+      { title: 'State', class: 'st' },
       { title: 'Since (UTC)' },
       { title: 'Opens' },
       { title: 'If its host is gone' },
@@ -139,7 +144,7 @@ function gatewayTable(gateways: readonly SeenGatewayKey[]): Html {
     gateways.map(({ kid, createdAt, forgottenAt, opens }) => [
       id(kid),
       forgottenAt === null ? mark('live', 'KNOWN') : mark('gone', 'FORGOTTEN'),
-      moment(forgottenAt ?? createdAt),
+      day(forgottenAt ?? createdAt),
       opens.length === 0 ? 'nothing' : opens.join(', '),
       forgottenAt === null ? command('tokenmill', 'key', 'forget', 'gateway', kid) : '–',
     ]),

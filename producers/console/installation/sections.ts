@@ -75,7 +75,7 @@ const SLOWED = {
 function providerTable(providers: readonly SeenProvider[], now: number): Html {
   return table(
     [
-      ...[{ title: 'Network or provider' }, { title: 'State' }, { title: 'Calls/s, by the file', class: 'figure' }],
+      ...[{ title: 'Network or provider' }, { title: 'State', class: 'st' }, { title: 'Calls/s, by the file', class: 'figure' }],
       ...[{ title: 'Processes', class: 'figure' }, { title: 'Last heard (UTC)' }],
     ],
     providers.map(({ provider, processes, granted, rate, slowedBy, slowedAt, renewedMs }) => [
@@ -102,7 +102,7 @@ ${
     ? html`<p class="empty">Every process of tokenmill is listed here by its heartbeat. None has been heard in the last hour.</p>`
     : table(
         [
-          ...[{ title: 'Host' }, { title: 'Role' }, { title: 'Release' }, { title: 'State' }],
+          ...[{ title: 'Host' }, { title: 'Role' }, { title: 'Release' }, { title: 'State', class: 'st' }],
           ...[{ title: 'Has the keys' }, { title: 'Since (UTC)' }, { title: 'Last heartbeat (UTC)' }],
         ],
         shown.map(({ host, role, version, startedAt, silentMs, keks }) => [
@@ -158,7 +158,9 @@ ${
         ],
         shown.map(({ name, entities, createdAt, expiresAt }) => [
           name,
-          entities === null ? 'the whole installation' : `batches of ${count(entities.length)} entities`,
+          entities === null
+            ? 'the whole installation'
+            : `batches of ${count(entities.length)} ${entities.length === 1 ? 'entity' : 'entities'}`,
           moment(createdAt),
           moment(expiresAt),
           command('tokenmill', 'display', 'revoke', name),

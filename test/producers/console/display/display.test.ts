@@ -205,7 +205,7 @@ it('the style of displays is for displays alone', () => {
   const selectors = [...css.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{}]+)\{/g)].flatMap(([, list = '']) =>
     list.split(','),
   )
-  for (const selector of selectors) expect(selector.trim()).toMatch(/^\.(wall|figures|figure-card)\b/)
+  for (const selector of selectors) expect(selector.trim()).toMatch(/^\.(wall|figures|figure-card|few)\b/)
 })
 
 function listen(cookie: string): Promise<{ text: string; isOver: boolean }> {
