@@ -7,7 +7,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { readRelyingParty } from '../../../src/vault/passkey/relying-party.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
-import { openVault, withSession } from '../../open/open.ts'
+import { openCommandStore, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { moment, print, say, type Terminal, table } from '../../terminal.ts'
 
@@ -33,7 +33,7 @@ export function add(terminal: Terminal, name: string, options: ActOptions & { en
 
 export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
-    const { store } = await openVault(session)
+    const { store } = await openCommandStore(session)
     const now = systemClock()
     const shown = (await displays.list(store)).map(display => ({
       display_id: display.displayId,

@@ -87,7 +87,13 @@ function captureKeyTable(keys: readonly seenCaptureKeys.ShownCaptureKey[]): Html
   const at = (ms: number | null) => (ms === null ? '–' : moment(ms))
   return table(
     [
-      ...[{ title: 'Key' }, { title: 'State', class: 'st' }, { title: 'Entity' }, { title: 'Type' }, { title: 'Made (UTC)' }],
+      ...[
+        { title: 'Key' },
+        { title: 'State', class: 'st' },
+        { title: 'Entity' },
+        { title: 'Type' },
+        { title: 'Made (UTC)' },
+      ],
       ...[{ title: 'Last permitted use (UTC)' }, { title: 'Last used (UTC)' }],
     ],
     keys.map(key => [

@@ -75,7 +75,11 @@ const SLOWED = {
 function providerTable(providers: readonly SeenProvider[], now: number): Html {
   return table(
     [
-      ...[{ title: 'Network or provider' }, { title: 'State', class: 'st' }, { title: 'Calls/s, by the file', class: 'figure' }],
+      ...[
+        { title: 'Network or provider' },
+        { title: 'State', class: 'st' },
+        { title: 'Calls/s, by the file', class: 'figure' },
+      ],
       ...[{ title: 'Processes', class: 'figure' }, { title: 'Last heard (UTC)' }],
     ],
     providers.map(({ provider, processes, granted, rate, slowedBy, slowedAt, renewedMs }) => [

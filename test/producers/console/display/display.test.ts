@@ -189,6 +189,22 @@ describe('a display', () => {
     expect((await bundle.call('GET', '/display/live', { cookie })).status).toBe(403)
   })
 
+  it('that can’t be read says so, and asks again by itself', async () => {
+    const { cookie } = await add('away')
+    for (const table of ['display', 'watch_check']) {
+      await bundle.rows(`revoke select on tokenmill.${table} from tokenmill_console`)
+      try {
+        const { status, text } = await bundle.call('GET', '/display', { cookie })
+        expect([table, status >= 500]).toEqual([table, true])
+        expect(text).toContain('Unknown')
+        expect(text).toContain('http-equiv="refresh"')
+        expect(text).not.toContain('/sign-in')
+      } finally {
+        await bundle.rows(`grant select on tokenmill.${table} to tokenmill_console`)
+      }
+    }
+  })
+
   it('keeps the person’s limits of 15 minutes and 8 hours out: it has no session', async () => {
     const { cookie, displayId } = await add('old')
     await bundle.rows(
