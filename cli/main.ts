@@ -68,6 +68,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/operate/person.ts')).person,
   },
   {
+    term: 'display',
+    description: 'wall displays of the page Now: adds, lists and revokes them',
+    load: async () => (await import('./usage/operate/display.ts')).display,
+  },
+  {
     term: 'scope',
     description: 'token scopes: a card has one token in each',
     load: async () => (await import('./usage/scope.ts')).scope,

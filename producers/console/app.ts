@@ -1,5 +1,6 @@
 // The types of the console's HTTP application: who a request's person is, and which routes need none.
 import type { FastifyInstance } from 'fastify'
+import type { LiveDisplay } from '../../src/store/console/installation/displays.ts'
 import type { LiveSession } from '../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from './deps.ts'
 
@@ -12,12 +13,16 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on routes that are open. */
     session: LiveSession | null
+    /** Null on all routes but those of wall displays. */
+    display: LiveDisplay | null
   }
   interface FastifyContextConfig {
     /** Without a session: the way in, and the files of every page. */
     isOpen?: true
     /** A request by which the session doesn't last longer: of a page that asks for itself again. */
     isUncounted?: true
+    /** For a wall display, and for nobody else: a session doesn't open it, and a display opens nothing else. */
+    isDisplay?: true
   }
 }
 

@@ -1,6 +1,7 @@
 // What the console's routes are given: everything that its process has opened. There is no key of the vault among it: no
 // key-encryption key, and none of API keys, of cards or of network tokens.
 import type { Clock } from '../../src/clock.ts'
+import type { Config } from '../../src/config.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -16,6 +17,8 @@ export interface ConsoleDeps {
   /** The word beside it, in capitals: which of several installations this is. */
   environment?: string | undefined
   installationId: string
+  /** For how many days data are kept, as set on this host; other hosts have settings of their own. */
+  kept: Pick<Config, 'receiptDays' | 'reportDays' | 'backupDays'>
   /** The store is the embedded PostgreSQL: `start` prints a link that signs in, and its sessions act without a touch. */
   isEmbedded: boolean
   /** An open run of a schedule counts as late after this many ms. */

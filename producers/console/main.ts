@@ -31,7 +31,10 @@ import type { ConsoleSettings } from './settings.ts'
 import { type Site, siteOf } from './site.ts'
 
 export interface Opened {
-  config: Pick<Config, 'audience' | 'httpHost' | 'metricsPort' | 'scheduleLateMs'>
+  config: Pick<
+    Config,
+    'audience' | 'httpHost' | 'metricsPort' | 'scheduleLateMs' | 'receiptDays' | 'reportDays' | 'backupDays'
+  >
   settings: Pick<ConsoleSettings, 'port' | 'origin' | 'environment'>
   installationId: string
   isEmbedded: boolean
@@ -78,6 +81,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     name: config.audience,
     environment: settings.environment ?? (opened.isEmbedded ? 'LOCAL' : undefined),
     installationId: opened.installationId,
+    kept: config,
     isEmbedded: opened.isEmbedded,
     scheduleLateMs: config.scheduleLateMs,
     site: () => site,

@@ -10,6 +10,7 @@ import { batchRoutes } from './batches/batch.ts'
 import { csvRoutes } from './batches/csv.ts'
 import { listRoutes } from './batches/list.ts'
 import { refusedRoutes } from './batches/refused.ts'
+import { displayRoutes } from './display/display.ts'
 import { jobRoutes } from './explain/job.ts'
 import { searchRoutes } from './explain/search.ts'
 import { tokenRoutes } from './explain/token.ts'
@@ -17,6 +18,9 @@ import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedCsvRoutes } from './failed/csv.ts'
 import { failedListRoutes } from './failed/list.ts'
+import { clientRoutes } from './installation/clients.ts'
+import { installationRoutes } from './installation/installation.ts'
+import { captureKeyRoutes, scopeRoutes } from './installation/lists.ts'
 import { nowRoutes } from './now/now.ts'
 import { connectRoutes } from './openid/connect.ts'
 import { disconnectRoutes } from './openid/disconnect.ts'
@@ -67,4 +71,9 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   auditRoutes,
   auditRowRoutes,
   auditCsvRoutes,
+  installationRoutes,
+  clientRoutes,
+  scopeRoutes,
+  captureKeyRoutes,
+  displayRoutes,
 ]

@@ -8,6 +8,8 @@ export interface Site extends RelyingParty {
   isSecure: boolean
   /** A cookie of `http://localhost` has a name of its own, because browsers take `__Host-` only with `Secure`. */
   cookie: string
+  /** The cookie of a wall display, which opens other routes than a session. */
+  displayCookie: string
 }
 
 /** Throws `ConfigError` unless the origin is https, or http on `localhost`. */
@@ -16,6 +18,6 @@ export function siteOf(origin: string): Site {
   // As the URL reads it: a scheme may be written in capitals.
   const { protocol, host } = new URL(party.origin)
   const isSecure = protocol === 'https:'
-  const cookie = isSecure ? '__Host-tokenmill-console' : 'tokenmill-console'
-  return { ...party, host, isSecure, cookie }
+  const prefix = isSecure ? '__Host-' : ''
+  return { ...party, host, isSecure, cookie: `${prefix}tokenmill-console`, displayCookie: `${prefix}tokenmill-display` }
 }

@@ -35,6 +35,8 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   // A key that has made its share of seals is replaced by the worker that sees it.
   data_key: 'select, insert, update (state, seals, activated_at, retired_at)',
   delivery: ALL,
+  // Commands write it, and the console reads it.
+  display: '',
   dropped_envelope: 'select, insert, update',
   dry_run: ALL,
   // Only operators decide where events go; workers deliver them and seal secrets anew.

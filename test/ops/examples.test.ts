@@ -103,7 +103,8 @@ describe('nginx.conf', () => {
   it('holds nothing back of the console’s live path, and passes on the host that the browser named', () => {
     const site = conf.slice(conf.indexOf('server_name console.example.com'))
     expect(site).toContain('proxy_set_header Host $host;')
-    expect(/location \/now\/live \{[\s\S]*?\}/.exec(site)?.[0]).toContain('proxy_buffering off;')
+    const [, path = 'none'] = /location ~ (\S+) \{[^}]*proxy_buffering off;/.exec(site) ?? []
+    for (const stream of ['/now/live', '/display/live']) expect(new RegExp(path).test(stream)).toBe(true)
     expect(conf.match(/\{/g)?.length).toBe(conf.match(/\}/g)?.length)
   })
 })

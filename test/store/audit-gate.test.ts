@@ -53,6 +53,8 @@ const NEVER = [
     'confirmation.ask',
     'confirmation.confirm',
     'confirmation.use',
+    'display.add',
+    'display.revoke',
     'client.add',
     'client.names',
     'client.revoke',

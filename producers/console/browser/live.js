@@ -23,6 +23,8 @@ const stream = new EventSource(root.dataset.live)
 // The first message of a connection holds every text.
 stream.addEventListener('open', () => texts.clear())
 stream.addEventListener('message', ({ data }) => hear(JSON.parse(data)))
+// Only a wall display is told that it is over: nobody stands before it to reload it.
+stream.addEventListener('over', () => location.reload())
 setInterval(look, 500)
 // Timers sleep while a page is hidden, and so does a computer.
 for (const event of ['visibilitychange', 'pageshow', 'focus']) addEventListener(event, look, true)

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../../src/clock.ts'
 import { assert } from '../../../src/errors.ts'
 import { describeError, type Logger } from '../../../src/log.ts'
+import * as displays from '../../../src/store/console/installation/displays.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { changesOf, type LiveTexts, type Texts } from './texts.ts'
@@ -34,7 +35,7 @@ export interface LiveView {
 }
 
 export interface Live {
-  /** Answers with a stream of the view. The request needs a session. */
+  /** Answers with a stream of the view. The request needs a session, or is a wall display's. */
   open(request: FastifyRequest, reply: FastifyReply, view: LiveView): Promise<FastifyReply>
   /** How many streams are open. */
   streams(): number
@@ -42,9 +43,18 @@ export interface Live {
   close(): Promise<void>
 }
 
+/** Whose stream it is: a session's, or a wall display's. */
+interface Watcher {
+  isDisplay: boolean
+  /** Of the cookie. */
+  hash: Buffer
+  /** Null: all. */
+  entities: readonly string[] | null
+}
+
 interface Stream {
   output: PassThrough
-  session: sessions.LiveSession
+  watcher: Watcher
   view: LiveView
   /** What its browser has. */
   sent: LiveTexts | undefined
@@ -65,11 +75,11 @@ export function openLive(deps: LiveDeps): Live {
   let turning: Promise<void> | undefined
   let isClosed = false
 
-  const end = (stream: Stream) => {
+  const end = (stream: Stream, last?: string) => {
     streams.delete(stream)
     // A reader who takes nothing would keep his connection.
     if (stream.output.writableLength > 0) stream.output.destroy()
-    else stream.output.end()
+    else stream.output.end(last)
   }
   const turn = async () => {
     await dropOver(deps, streams, end)
@@ -98,9 +108,8 @@ export function openLive(deps: LiveDeps): Live {
 
   return {
     async open(request, reply, view) {
-      const { session } = request
-      assert(session, 'a live page has a session')
-      const own = [...streams].filter(one => one.session.sessionHash.equals(session.sessionHash))
+      const watcher = watcherOf(request)
+      const own = [...streams].filter(one => one.watcher.hash.equals(watcher.hash))
       if (own.length >= LIVE.streamsOfSessionMax || streams.size >= LIVE.streamsMax || isClosed)
         return reply
           .code(isClosed ? 503 : 429)
@@ -108,7 +117,7 @@ export function openLive(deps: LiveDeps): Live {
           .send('Too many live pages are open.\n')
       // It holds next to nothing, so that a reader who is slow is seen to be.
       const output = new PassThrough({ readableHighWaterMark: 1, writableHighWaterMark: 1 })
-      const stream: Stream = { output, session, view, sent: undefined, skipped: 0 }
+      const stream: Stream = { output, watcher, view, sent: undefined, skipped: 0 }
       streams.add(stream)
       output.on('close', () => streams.delete(stream))
       output.on('error', () => streams.delete(stream))
@@ -138,25 +147,47 @@ async function readView(view: LiveView, { log }: Pick<LiveDeps, 'log'>): Promise
   })
 }
 
-/** Ends the streams of sessions that are over, and of people who see something else now. */
+function watcherOf({ session, display }: FastifyRequest): Watcher {
+  if (display) return { isDisplay: true, hash: display.linkHash, entities: display.entities }
+  assert(session, 'a live page has a session, or is a display')
+  return { isDisplay: false, hash: session.sessionHash, entities: session.entities }
+}
+
+/** Tells a display that it shows nothing more, so that nobody has to reload it. A session's page says `unknown`. */
+const OVER = 'event: over\ndata: over\n\n'
+
+/** Ends the streams of sessions and displays that are over, and of people who see something else now. */
 async function dropOver(
-  { store, isEmbedded }: Pick<LiveDeps, 'store' | 'isEmbedded'>,
+  deps: Pick<LiveDeps, 'store' | 'isEmbedded'>,
   streams: ReadonlySet<Stream>,
-  end: (stream: Stream) => void,
+  end: (stream: Stream, last?: string) => void,
 ): Promise<void> {
-  const hashes = new Map([...streams].map(({ session }) => [session.sessionHash.toString('hex'), session.sessionHash]))
-  if (hashes.size === 0) return
-  const live = await sessions.listLive(store, [...hashes.values()])
-  const sees = new Map(
-    live
-      .filter(({ isLocal }) => !isLocal || isEmbedded)
-      .map(({ sessionHash, entities }) => [sessionHash.toString('hex'), JSON.stringify(entities)]),
-  )
-  for (const stream of streams) {
-    const { sessionHash, entities } = stream.session
-    if (hashes.has(sessionHash.toString('hex')) && sees.get(sessionHash.toString('hex')) !== JSON.stringify(entities))
-      end(stream)
+  const asked = [...streams]
+  const sees = await listSees(deps, asked)
+  for (const stream of asked) {
+    const { hash, entities, isDisplay } = stream.watcher
+    if (sees.get(hash.toString('hex')) !== JSON.stringify(entities)) end(stream, isDisplay ? OVER : undefined)
   }
+}
+
+/** The entities of those whose cookies are still good, by the cookie's hash. */
+async function listSees(
+  { store, isEmbedded }: Pick<LiveDeps, 'store' | 'isEmbedded'>,
+  streams: readonly Stream[],
+): Promise<Map<string, string>> {
+  const hashesOf = (isDisplay: boolean) => {
+    const own = streams.filter(({ watcher }) => watcher.isDisplay === isDisplay)
+    return [...new Map(own.map(({ watcher: { hash } }) => [hash.toString('hex'), hash])).values()]
+  }
+  const [ofSessions, ofDisplays] = [hashesOf(false), hashesOf(true)]
+  const live = ofSessions.length === 0 ? [] : await sessions.listLive(store, ofSessions)
+  const walls = ofDisplays.length === 0 ? [] : await displays.listLive(store, ofDisplays)
+  return new Map([
+    ...live
+      .filter(({ isLocal }) => !isLocal || isEmbedded)
+      .map(({ sessionHash, entities }) => [sessionHash.toString('hex'), JSON.stringify(entities)] as const),
+    ...walls.map(({ linkHash, entities }) => [linkHash.toString('hex'), JSON.stringify(entities)] as const),
+  ])
 }
 
 /** Sends what has changed for this stream's browser. A reader who hasn't taken the last news is passed over. */

@@ -11,7 +11,7 @@ import { type Facts, MINUTES, ROW_KINDS, type Whole } from './facts.ts'
 import { byMinute, drawLine, LINE } from './line.ts'
 import { HEARD_MS, type Tone } from './needs.ts'
 
-interface Gauge {
+export interface Gauge {
   /** Begins the ids of its elements. */
   id: string
   name: string
@@ -33,7 +33,7 @@ export function gauges(part: LivePart, { now, whole, pulse }: Facts & { whole: W
   return html`<div class="gauges">${gaugesOf({ now, whole, pulse }).map(gauge => card(part, gauge))}</div>`
 }
 
-function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & { whole: Whole }): Gauge[] {
+export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & { whole: Whole }): Gauge[] {
   const { queues, minutes, recent, rows } = whole
   const over = <T extends { minute: number }>(known: readonly T[], value: (row: T) => number | null) =>
     byMinute(known, { now, minutes: MINUTES, value })
@@ -115,7 +115,7 @@ function card(part: LivePart, gauge: Gauge): Html {
 </section>`
 }
 
-function toneOf({ value, threshold }: Gauge): Tone {
+export function toneOf({ value, threshold }: Pick<Gauge, 'value' | 'threshold'>): Tone {
   if (value === undefined) return 'unknown'
   return threshold !== undefined && value > threshold ? 'bad' : 'well'
 }

@@ -67,7 +67,11 @@ export function sentenceOf(needs: readonly Need[]): Sentence {
   return { tone, text: moments.length === 0 ? 'Unknown' : `Unknown since ${timeOf(Math.min(...moments))}` }
 }
 
-function needsOfWhole({ now, pulse }: Facts, { processes, checks }: Whole): Need[] {
+/** What needs somebody in the whole installation. */
+export function needsOfWhole(
+  { now, pulse }: Pick<Facts, 'now' | 'pulse'>,
+  { processes, checks }: Pick<Whole, 'processes' | 'checks'>,
+): Need[] {
   const isSeen = pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs
   const told = isSeen ? checks.filter(({ state }) => state !== 'well') : []
   return [

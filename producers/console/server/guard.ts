@@ -2,9 +2,11 @@
 // where the request comes from, and the session. Nothing that a proxy adds is read.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
+import * as displays from '../../../src/store/console/installation/displays.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { noDisplay } from '../display/frame.ts'
 import { path } from '../html.ts'
 import { readCookie } from '../session/cookie.ts'
 import { refuse, refusedPage, sendPage } from './page.ts'
@@ -37,6 +39,7 @@ const SEE_MS = 30_000
 
 export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
   app.decorateRequest('session', null)
+  app.decorateRequest('display', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS).header('x-request-id', request.id)
     const site = deps.site()
@@ -46,6 +49,10 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
     if (request.method !== 'GET' && !isOwn(request, site.origin))
       return sendPage(reply, 403, refusedPage(deps, 'This request did not come from a page of this console.'))
     if (request.routeOptions.config.isOpen) return undefined
+    if (request.routeOptions.config.isDisplay) {
+      request.display = await liveDisplay(request, deps)
+      return request.display === null ? noDisplay(deps, reply) : undefined
+    }
     request.session = await liveSession(request, deps)
     if (request.session !== null) return undefined
     if (request.method !== 'GET') return refuse(deps, request, reply, { status: 401, text: OVER })
@@ -63,6 +70,7 @@ const PAGES = [
   /^\/reports\/runs\/[0-9a-f-]{36}\/\d{4}-\d\d-\d\d\/[0-9a-f-]{36}$/,
   /^\/audit(\/\d{1,15})?$/,
   /^\/people(\/[0-9a-f-]{36})?$/,
+  /^\/installation(\/(clients(\/c[a-z0-9]{25})?|scopes|capture-keys))?$/,
   // The links of alerts.
   /^\/(batches|failed|reports)\?(kind|state)=[A-Za-z-]{1,32}$/,
 ]
@@ -78,8 +86,19 @@ export function sessionOf({ session }: FastifyRequest): sessions.LiveSession {
   return session
 }
 
+/** The display of a route for displays. */
+export function displayOf({ display }: FastifyRequest): displays.LiveDisplay {
+  assert(display, 'a route for displays has one')
+  return display
+}
+
 function isOwn({ headers }: FastifyRequest, origin: string): boolean {
   return headers.origin === origin && headers['sec-fetch-site'] === 'same-origin'
+}
+
+async function liveDisplay(request: FastifyRequest, deps: ConsoleDeps): Promise<displays.LiveDisplay | null> {
+  const linkHash = readCookie(request.headers.cookie, { cookie: deps.site().displayCookie })
+  return (linkHash && (await displays.find(deps.store, linkHash))) ?? null
 }
 
 /** The session of the request's cookie; null if there is none, or it is over. */

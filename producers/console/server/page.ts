@@ -11,7 +11,7 @@ export interface Page {
   /** Null: nobody has signed in. */
   session: (Pick<LiveSession, 'name' | 'isLocal'> & Partial<Pick<LiveSession, 'entities'>>) | null
   /** The entry of the rail that the page belongs to. */
-  at?: 'now' | 'batches' | 'explain' | 'failed' | 'reports' | 'audit' | 'people' | 'sessions'
+  at?: 'now' | 'batches' | 'explain' | 'failed' | 'reports' | 'audit' | 'people' | 'installation' | 'sessions'
   /** Whether the page asks for a passkey. */
   usesPasskey?: boolean
   /** The page asks for itself again every two seconds. */
@@ -30,6 +30,7 @@ export const RAIL: readonly { at: NonNullable<Page['at']>; to: Path; text: strin
   { at: 'reports', to: path`/reports`, text: 'Reports' },
   { at: 'audit', to: path`/audit`, text: 'Audit' },
   { at: 'people', to: path`/people`, text: 'People', isWhole: true },
+  { at: 'installation', to: path`/installation`, text: 'Installation', isWhole: true },
   { at: 'sessions', to: path`/sessions`, text: 'Your sessions' },
 ]
 

@@ -9,6 +9,7 @@ const CANARIES = {
   digest: 'c'.repeat(64),
   rows: 91_827_364,
   reason: 'canary_reason',
+  client: `c${'0'.repeat(24)}7`,
 }
 const ACTS = ['pause', 'resume', 'cancel'] as const
 /** A number that no batch has. */
@@ -31,6 +32,14 @@ beforeAll(async () => {
   const { id, file, digest, rows, reason } = CANARIES
   const more = `source_name = '${file}', source_sha256 = '${digest}', reasons = '{"REJECTED": {"${reason}": 3}}'`
   const canary = { extentRows: rows, rowsDone: rows - 1, counts: { REJECTED: 3 }, more }
+  // Of the page Installation, which is for people who see everything: a client and a scope of the others, and a display.
+  await bundle.rows(
+    `insert into tokenmill.client (client_id, name, user_id, entities, roles) values ($1, 'canary-client', gen_random_uuid(), $2, '{}')`,
+    [CANARIES.client, [THEIRS]],
+  )
+  await bundle.rows('insert into tokenmill.scope (token_scope, entity_id) values (gen_random_uuid(), $1)', [THEIRS])
+  await bundle.rows(`insert into tokenmill.display (display_id, name, link_hash, made_by, expires_at)
+values (gen_random_uuid(), 'canary-display', sha256('x'), 'canary-maker', now() + interval '1 day')`)
   ours = await bundle.addBatch({ batchId: 'our-batch' })
   theirs = await bundle.addBatch({ ...canary, batchId: id, entityId: THEIRS })
   const { clientId } = bundle.installation.credentials.signingKey
@@ -129,12 +138,23 @@ describe('a person of one entity', () => {
         `/audit?after=${NONE}`,
       ],
       ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', `/failed/report/f_${'A'.repeat(43)}`],
+      ...['/installation', '/installation/clients', '/installation/scopes', '/installation/capture-keys'],
+      ...[`/installation/clients/${CANARIES.client}`, '/display', '/display/again', '/display/live', '/display/open'],
     ]
     const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
     const pages = await Promise.all([...paths, ...own].map(path => bundle.call('GET', path, { cookie })))
     const foreign = [...(await answers(cookie, theirs)), ...(await answers(cookie, nobodys))]
     const shown = [...pages.map(({ text }) => text), ...foreign].join('\n')
-    for (const canary of [CANARIES.id, CANARIES.file, 'cccccccc', '91,827,364', '91827364', CANARIES.reason, 'canary'])
+    for (const canary of [
+      CANARIES.id,
+      CANARIES.file,
+      'cccccccc',
+      '91,827,364',
+      '91827364',
+      CANARIES.reason,
+      THEIRS,
+      'canary',
+    ])
       expect(shown).not.toContain(canary)
     expect(shown).toContain('our-batch')
   })
@@ -164,6 +184,9 @@ describe('a person of one entity', () => {
     expect((await bundle.call('GET', '/reports', { cookie })).text).toContain(CANARIES.reason)
     for (const row of auditRows)
       expect((await bundle.call('GET', `/audit/${row}`, { cookie })).text).toContain('canary-host')
+    const installation = await bundle.call('GET', '/installation', { cookie })
+    for (const canary of ['canary-client', 'canary-display', THEIRS.slice(-8)])
+      expect(installation.text).toContain(canary)
     for (const no of [theirs, nobodys]) {
       const page = await bundle.call('GET', `/batches/${no}`, { cookie })
       expect(page.status).toBe(200)

@@ -56,6 +56,9 @@ describe('a request', () => {
     const job = `/explain/jobs/${randomUUID()}?job=j_${'a'.repeat(43)}`
     const asked = await bundle.call('GET', job)
     expect(asked.headers['location']).toBe(`/sign-in?to=${encodeURIComponent(job)}`)
+    const client = `/installation/clients/c${'0'.repeat(25)}`
+    for (const path of ['/installation', '/installation/scopes', client])
+      expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
     for (const to of [
       '//evil.example',
       'https://evil.example',
@@ -69,7 +72,17 @@ describe('a request', () => {
 
   it('by GET changes nothing', async () => {
     const { cookie } = ada
-    const tables = ['batch', 'session', 'challenge', 'pending_act', 'audit', 'person', 'person_credential', 'invite']
+    const tables = [
+      'batch',
+      'session',
+      'challenge',
+      'pending_act',
+      'audit',
+      'person',
+      'person_credential',
+      'invite',
+      'display',
+    ]
     const state = async () => {
       const found = await Promise.all(
         tables.map(table =>
@@ -97,6 +110,8 @@ describe('a request', () => {
       '/explain',
       `/explain/batches/${batchNo}`,
       '/search',
+      ...['/installation', '/installation/clients', '/installation/scopes', '/installation/capture-keys'],
+      ...['/display', '/display/again', '/display/open'],
     ]
     for (const path of [...paths, ...['pause', 'resume', 'cancel'].map(act => `/batches/${batchNo}/${act}`)])
       await bundle.call('GET', path, { cookie })

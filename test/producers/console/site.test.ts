@@ -11,6 +11,7 @@ it.each(['https://console.example.com', 'HTTPS://console.example.com', 'https://
       host: 'console.example.com',
       isSecure: true,
       cookie: '__Host-tokenmill-console',
+      displayCookie: '__Host-tokenmill-display',
     })
   },
 )

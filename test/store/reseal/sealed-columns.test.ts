@@ -31,6 +31,7 @@ const NOT_RESEALED: Record<string, string> = {
   'confirmation.audit_hash': CHAIN,
   'confirmation.mac': CODE,
   'data_key.wrapped': 'wrapped by a key-encryption key, which has its own rotation',
+  'display.link_hash': 'a plain hash of 32 bytes that nobody can guess',
   'intake.body_mac': KEYED_HASH,
   'invite.lookup_hash': 'a plain hash of 32 bytes that nobody can guess',
   'invite.mac': CODE,

@@ -425,7 +425,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
       )
     ).map(({ name }) => name)
     expect(roles.toSorted()).toEqual(['tokenmill_console', 'tokenmill_gateway', 'tokenmill_reader'])
-    const writes = ['person', 'person_credential', 'invite', 'act_nonce', 'failed_act'].flatMap(table => [
+    const writes = ['person', 'person_credential', 'invite', 'act_nonce', 'failed_act', 'display'].flatMap(table => [
       `insert into tokenmill.${table} default values`,
       `delete from tokenmill.${table}`,
     ])
@@ -437,6 +437,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
       'update tokenmill.schedule set paused_at = null',
       `update tokenmill.schedule_run set state = 'DUE'`,
       'update tokenmill.failed_act set outcome = null',
+      'update tokenmill.display set revoked_at = null',
     ]
     for (const role of roles) {
       const login = new pg.Client({ connectionString: engine.databaseUrl, options: `-c role=${role}` })
