@@ -73,7 +73,7 @@ ${table(
   ],
   keks.map(kek => [
     id(kek.kekId),
-    html`wraps ${count(kek.wraps)} data keys; ${count(kek.having)} of ${count(kek.processes)} processes have it`,
+    html`wraps ${count(kek.wraps)} data keys; ${kek.processes === 0 ? 'no process that opens the vault is heard' : `${count(kek.having)} of ${count(kek.processes)} processes have it`}`,
     keyState(kek.state),
     day(kek.retiredAt ?? kek.createdAt),
     dueCell(kekDue(kek, now, backupDays)),
