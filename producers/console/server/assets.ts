@@ -1,4 +1,5 @@
-// The files of every page: styles, the picture of the tab, and modules. All that `browser/` holds is read once and served.
+// The files of every page: styles, the picture of the tab, and modules. All that `browser/` and its `styles/` hold is read once and
+// served by its name.
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { type ConsoleApp, OPEN } from '../app.ts'
@@ -10,16 +11,21 @@ const TYPES: Partial<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
 }
 const ROOM = new URL('../browser/', import.meta.url)
-const NAMES = readdirSync(ROOM).sort()
-
-/** The links to all styles, for the head of a page. `console.css` holds what all pages share; a page's own rules have a file. */
-export const STYLES: readonly Html[] = NAMES.filter(name => name.endsWith('.css')).map(
-  name => html`<link rel="stylesheet" href="${path`/${name}`}">`,
+const FILES = [ROOM, new URL('styles/', ROOM)].flatMap(room =>
+  readdirSync(room, { withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ name }) => ({ name, file: new URL(name, room) })),
 )
 
+/** The links to all styles, for the head of a page. `console.css` holds what all pages share; a page's own rules have a file. */
+export const STYLES: readonly Html[] = FILES.map(({ name }) => name)
+  .filter(name => name.endsWith('.css'))
+  .sort()
+  .map(name => html`<link rel="stylesheet" href="${path`/${name}`}">`)
+
 export function assetRoutes(app: ConsoleApp): void {
-  for (const name of NAMES) {
-    const text = readFileSync(new URL(name, ROOM), 'utf8')
+  for (const { name, file } of FILES) {
+    const text = readFileSync(file, 'utf8')
     const type = TYPES[extname(name)]
     if (type === undefined) throw new Error(`no type is known for ${name}`)
     app.get(`/${name}`, OPEN, async (_request, reply) => reply.type(type).send(text))

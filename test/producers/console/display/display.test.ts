@@ -217,7 +217,7 @@ where display_id = $1`,
 })
 
 it('the style of displays is for displays alone', () => {
-  const css = readFileSync(new URL('../../../../producers/console/browser/display.css', import.meta.url), 'utf8')
+  const css = readFileSync(new URL('../../../../producers/console/browser/styles/display.css', import.meta.url), 'utf8')
   const selectors = [...css.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{}]+)\{/g)].flatMap(([, list = '']) =>
     list.split(','),
   )

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { root } from '../../../law/tree.ts'
 import { contrast } from './contrast.ts'
 
-const ROOM = join(root, 'producers/console/browser')
+const ROOM = join(root, 'producers/console/browser/styles')
 const STYLES = readdirSync(ROOM)
   .filter(name => name.endsWith('.css'))
   .map(name => ({ name, text: readFileSync(join(ROOM, name), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '') }))
