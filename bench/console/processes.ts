@@ -10,14 +10,11 @@ export interface Processes {
 }
 
 export async function startProcesses(installation: Installation, port: number): Promise<Processes> {
-  await installation.startWorkers({ roles: ['interactive'] })
-  await installation.startWorkers({ roles: ['bulk'] })
-  const env = {
-    ...(installation.env as Record<string, string>),
-    TOKENMILL_CONSOLE_PORT: String(port),
-    TOKENMILL_CONSOLE_ORIGIN: `http://localhost:${port}`,
-    TOKENMILL_LOG_LEVEL: 'info',
-  }
+  const origin = { TOKENMILL_CONSOLE_ORIGIN: `http://localhost:${port}` }
+  await installation.startWorkers({ roles: ['interactive'], env: origin })
+  await installation.startWorkers({ roles: ['bulk'], env: origin })
+  const own = { TOKENMILL_CONSOLE_PORT: String(port), TOKENMILL_LOG_LEVEL: 'info', ...origin }
+  const env = { ...(installation.env as Record<string, string>), ...own }
   const scheduler = startCommand(['scheduler'], { env })
   const served = startCommand(['console'], { env })
   await served.line(/"msg":"serving"/, { stream: 'stderr' })

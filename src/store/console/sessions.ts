@@ -134,7 +134,9 @@ where person_id = $1 and session_hash <> $2 and revoked_at is null`,
   })
 }
 
-/** Removes sessions that are over. */
+/** Removes sessions that are over. Those whose passkey was revoked go when they have been idle. */
 export async function removeOver(db: Db): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.session where expires_at < now()' })
+  await db.query({
+    text: `delete from tokenmill.session where expires_at < now() or revoked_at is not null or seen_at < now() - interval '${SESSION.idleMs} ms'`,
+  })
 }
