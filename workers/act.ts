@@ -19,6 +19,7 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.pause': actOnBatch,
   'batch.resume': actOnBatch,
   'batch.cancel': actOnBatch,
+  'batch.note': actOnBatch,
   'failed.retry': actOnFailed,
   'failed.discard': actOnFailed,
   'passkey.add': addPasskey,

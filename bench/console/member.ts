@@ -29,7 +29,7 @@ export async function signIn({ call }: Caller, { authenticator }: Member): Promi
   return cookie
 }
 
-/** Does the act of this page; returns the page of its verdict, or undefined where the page offers nothing to do. */
+/** Does the act of this page; returns the page of its verdict, or undefined where there is nothing to do, or not any more. */
 export async function act(
   { call }: Caller,
   { authenticator, cookie }: Member & { cookie: string },
@@ -46,6 +46,8 @@ export async function act(
   const [to = ''] = page.split('?')
   const asked = { ...fields, reason: 'a soak' }
   const begun = await call('POST', `${to}/begin`, { cookie, json: asked })
+  // Somebody else has taken it meanwhile.
+  if (begun.status === 404) return undefined
   const { nonce } = JSON.parse(begun.text) as { nonce: string }
   const proof = JSON.stringify(authenticator.get(challengeIn(begun.text)))
   const sent = await call('POST', to, { cookie, form: { ...asked, nonce, proof } })

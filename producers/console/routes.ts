@@ -31,7 +31,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   batchRoutes,
   refusedRoutes,
   csvRoutes,
-  batchActRoutes,
+  ...batchActRoutes,
   failedListRoutes,
   failedCopyRoutes,
   ...failedActRoutes,

@@ -63,6 +63,7 @@ export const MIGRATIONS = [
   '0069-explain-in-the-console',
   '0070-failed-acts',
   '0071-session-passkey',
+  '0077-batch-notes',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

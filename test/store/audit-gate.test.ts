@@ -43,6 +43,7 @@ const NEVER = [
     'audit.prune',
     'audit.went-back',
     'batch.cancel',
+    'batch.note',
     'batch.pause',
     'batch.resume',
   ],

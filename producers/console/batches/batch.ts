@@ -1,6 +1,8 @@
 // The page of one batch: its facts, what became of its rows, and what may be done to it.
 import { describeError } from '../../../src/log.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import type { SeenBatchAct } from '../../../src/store/console/seen-batch-acts.ts'
+import * as seenActs from '../../../src/store/console/seen-batch-acts.ts'
 import type { SeenSample } from '../../../src/store/console/seen-batch-samples.ts'
 import * as seenSamples from '../../../src/store/console/seen-batch-samples.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
@@ -18,6 +20,7 @@ import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { refusedOf } from './counted.ts'
+import { NOTES_SHOWN, notes } from './notes.ts'
 import { files, outcomes } from './outcomes.ts'
 import { whyStalledOf } from './stall.ts'
 import { stateMark } from './state-mark.ts'
@@ -42,12 +45,13 @@ export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (!batch) return sendPage(reply, 404, missingPage(deps, session))
     const now = deps.clock()
     const isStalled = stateOf(batch, now) === 'STALLED'
-    const [speed, samples, stall] = await Promise.all([
+    const [speed, samples, acts, stall] = await Promise.all([
       speedOf(deps, session, batch, now),
       seenSamples.list(sightOf(session.entities), deps.store, batch.batchNo),
+      seenActs.list(sightOf(session.entities), deps.store, { batchNo: batch.batchNo, limit: NOTES_SHOWN }),
       isStalled ? whyStalledOf(deps, session, batch, inTurn) : undefined,
     ])
-    const content = batchContent(batch, { session, speed, samples, stall, now })
+    const content = batchContent(batch, { session, speed, samples, acts, stall, now })
     return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
   })
 }
@@ -72,16 +76,17 @@ async function speedOf(
 }
 
 interface Shown {
-  session: Pick<LiveSession, 'roles'>
+  session: Pick<LiveSession, 'roles' | 'personId'>
   /** Rows per second; undefined: the batch isn't going on. */
   speed: number | undefined
   samples: readonly SeenSample[]
+  acts: readonly SeenBatchAct[]
   /** Why it is stalled; undefined: it isn't, or that could not be found. */
   stall: string | undefined
   now: number
 }
 
-function batchContent(batch: seen.SeenBatch, { session, speed, samples, stall, now }: Shown): Html {
+function batchContent(batch: seen.SeenBatch, { session, speed, samples, acts, stall, now }: Shown): Html {
   const state = stateOf(batch, now)
   return html`<p class="up"><a href="/batches">Batches</a></p>
 <h1>${id(batch.batchId)} ${stateMark(state)}</h1>
@@ -91,6 +96,7 @@ ${actLinks(batch, state, session)}
 <section><h2>Rows over time</h2>${courseSection(batch, samples, { state, speed, now })}</section>
 <section><h2>What became of its rows</h2>${outcomes(batch)}</section>
 <section><h2>Facts</h2>${factList(batch, speed, now)}</section>
+<section><h2>Acts and notes</h2>${notes(batch, acts, session)}</section>
 <section><h2>Files and signatures</h2>${files(batch)}</section>
 <p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batch.batchId, '--client', batch.clientId)}</p>`
 }

@@ -5,7 +5,7 @@ import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 
 export const ACTS = [
-  ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['batch.pause', 'batch.resume', 'batch.cancel', 'batch.note'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
 ] as const
@@ -105,6 +105,7 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
   'batch.cancel': BatchParameters,
+  'batch.note': BatchParameters,
   'failed.retry': FailedParameters,
   'failed.discard': FailedParameters,
   'person.enrol': z.strictObject({}),
@@ -141,10 +142,12 @@ const Fields = z.strictObject({
   proof: z.union([Assertion, Enrolment]).nullable(),
 })
 
-export const Act = Fields.superRefine(({ act, parameters, seen, proof }, context) => {
+export const Act = Fields.superRefine(({ act, parameters, seen, reason, proof }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
   if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
+  // The reason is the note.
+  if (act === 'batch.note' && reason === null) isWrong('reason')
   if (act === 'list.exported' && proof !== null) isWrong('proof')
 })
 export type Act = z.infer<typeof Act>

@@ -9,8 +9,9 @@ const CANARIES = {
   digest: 'c'.repeat(64),
   rows: 91_827_364,
   reason: 'canary_reason',
+  note: 'canary note',
 }
-const ACTS = ['pause', 'resume', 'cancel'] as const
+const ACTS = ['pause', 'resume', 'cancel', 'note'] as const
 /** A number that no batch has. */
 const NONE = 999_999_999
 
@@ -29,6 +30,11 @@ beforeAll(async () => {
   const canary = { extentRows: rows, rowsDone: rows - 1, counts: { REJECTED: 3 }, more }
   ours = await bundle.addBatch({ batchId: 'our-batch' })
   theirs = await bundle.addBatch({ ...canary, batchId: id, entityId: THEIRS })
+  const noted = { client_id: bundle.installation.credentials.signingKey.clientId, reason: CANARIES.note }
+  await bundle.rows(
+    `insert into tokenmill.audit (actor, action, subject, detail, host) values ('machine:canary', 'batch.note', $1, $2, 'h')`,
+    [id, JSON.stringify(noted)],
+  )
   nobodys = await bundle.addBatch({ ...canary, batchId: `${id}-2`, entityId: null })
 })
 afterAll(() => bundle?.close())
@@ -114,12 +120,12 @@ describe('a person of one entity', () => {
 describe('a role', () => {
   it.each([
     ['VIEWER', []],
-    ['OPERATOR', ['pause', 'resume']],
-    ['ADMIN', ['pause', 'resume', 'cancel']],
+    ['OPERATOR', ['pause', 'resume', 'note']],
+    ['ADMIN', ['pause', 'resume', 'cancel', 'note']],
   ])('%s begins %j', async (role, may) => {
     const { cookie } = await bundle.addPerson(`one ${role}`, { roles: [role] })
     for (const act of ACTS) {
-      const json = { seen: 'RUNNING', reason: '' }
+      const json = { seen: 'RUNNING', reason: 'why' }
       const { status } = await bundle.call('POST', `/batches/${ours}/${act}/begin`, { cookie, json })
       expect({ act, status }).toEqual({ act, status: may.includes(act) ? 200 : 403 })
       const page = await bundle.call('GET', `/batches/${ours}/${act}`, { cookie })

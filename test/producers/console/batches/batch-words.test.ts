@@ -1,9 +1,15 @@
-// What the page of a batch says in words: why it is stalled, as `batch show` says it.
+// What the page of a batch says in words: why it is stalled, as `batch show` says it, and what people did to it
+// and noted, by whichever way.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { failedDiscard, failedList, moveToFailed } from '../../../../src/queue/failed.ts'
+import * as seenActs from '../../../../src/store/console/seen-batch-acts.ts'
+import { sightOf } from '../../../../src/store/console/sight.ts'
+import type { Db, Statement } from '../../../../src/store/pool.ts'
 import { runCommand } from '../../../support/command.ts'
 import { ENTITY } from '../../../support/installation.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, type Person } from '../bundle.ts'
+
+const HOSTILE = `"><img src=x onerror=alert(1)>`
 
 let bundle: ConsoleBundle
 let ada: Person
@@ -87,5 +93,98 @@ select current_date, '${clientId}', gen_random_uuid(), gen_random_uuid(), 1, 'NE
     ])
     expect(await whyTo()).toBe(says(await commands()))
     expect(await whyTo()).toContain('its client is revoked')
+  })
+})
+
+describe('acts and notes', () => {
+  const batchId = 'noted-batch'
+  let no: number
+  beforeAll(async () => {
+    no = await bundle.addBatch({ batchId })
+  })
+  const notes = async ({ cookie }: Person = ada) => {
+    const { text } = await bundle.call('GET', `/batches/${no}`, { cookie })
+    return [...text.matchAll(/<li><span class="by">.*?<\/li>/g)].map(([note]) =>
+      plain(note).replace(/^[\d-]+ [\d:]+ /, ''),
+    )
+  }
+  const run = (...words: string[]) => runCommand(['batch', ...words], { env: bundle.installation.env })
+
+  it('are listed with who, what and why, the newest first, from the command and from people', async () => {
+    expect(await notes()).toEqual([])
+    expect((await run('pause', batchId, '--reason', 'the bank asked')).code).toBe(0)
+    expect((await run('note', batchId, '--reason', HOSTILE)).code).toBe(0)
+    const { clientId } = bundle.installation.credentials.signingKey
+    const { personId } = await bundle.addPerson('bea')
+    await bundle.rows(
+      `insert into tokenmill.audit (actor, action, subject, detail, host) values ($1, 'batch.resume', $2, $3, 'h')`,
+      [`person:${personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'the bank is ready' })],
+    )
+    const said = await notes()
+    expect(said).toEqual([
+      'bea resumed it the bank is ready',
+      expect.stringMatching(/^machine:\S+ noted &#34;&#62;&#60;img src=x/),
+      expect.stringMatching(/^machine:\S+ paused it the bank asked$/),
+    ])
+    expect(said.join()).not.toContain('<img')
+  })
+
+  it('name to people for some entities nobody but people of these', async () => {
+    const limited = await bundle.addPerson('olga', { entities: [OURS] })
+    const { clientId } = bundle.installation.credentials.signingKey
+    await bundle.rows(
+      `insert into tokenmill.audit (actor, action, subject, detail, host) values ($1, 'batch.note', $2, $3, 'h')`,
+      [`person:${limited.personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'mine' })],
+    )
+    const said = await notes(limited)
+    expect(said.map(note => note.split(' ').slice(0, 2).join(' '))).toEqual([
+      ...['You noted', 'An operator', 'An operator', 'An operator'],
+    ])
+    expect((await notes(ada))[0]).toBe('olga noted mine')
+  })
+
+  it('are not those of another client’s batch of the same id, and no refused ones', async () => {
+    await bundle.rows(
+      `insert into tokenmill.audit (actor, action, subject, detail, host, outcome) values
+('machine:x', 'batch.note', $1, '{"client_id": "another", "reason": "foreign"}', 'h', 'done'),
+('machine:x', 'batch.pause', $1, $2, 'h', 'refused')`,
+      [batchId, JSON.stringify({ client_id: bundle.installation.credentials.signingKey.clientId, reason: 'refused' })],
+    )
+    expect(await notes()).toHaveLength(4)
+  })
+
+  it('need their text, and hold no card number', async () => {
+    expect((await run('note', batchId)).code).toBe(64)
+    expect((await run('note', batchId, '--reason', 'card 4111 1111 1111 1111')).code).toBe(64)
+    const begin = (reason: string) =>
+      bundle.call('POST', `/batches/${no}/note/begin`, { cookie: ada.cookie, json: { seen: 'PAUSED', reason } })
+    expect((await begin('  ')).text).toContain('There is no text yet')
+    expect((await begin('card 4111 1111 1111 1111')).text).toContain('card number')
+    expect((await begin('call the bank first')).status).toBe(200)
+  })
+
+  it('are read by an index, whatever else the audit holds', async () => {
+    const { store } = bundle.installation.vault
+    await store.query({
+      text: `insert into tokenmill.audit (actor, action, subject, detail, host)
+select 'machine:x', 'batch.pause', 'other-' || n % 100, '{"client_id": "c"}', 'h' from generate_series(1, 20000) as n`,
+    })
+    await store.query({ text: 'analyze tokenmill.audit' })
+    for (const sight of [sightOf(null), sightOf([OURS])]) {
+      let plan = ''
+      const explaining: Db = {
+        async query<R>({ text, values }: Statement) {
+          const { rows } = await store.query<{ 'QUERY PLAN': string }>({
+            text: `explain ${text}`,
+            values: values ?? [],
+          })
+          plan = rows.map(row => row['QUERY PLAN']).join('\n')
+          return { rows: [] as R[], count: 0 }
+        },
+      }
+      await seenActs.list(sight, explaining, { batchNo: no, limit: 20 })
+      expect(plan).toContain('audit_of_batch')
+      expect(plan).not.toContain('Seq Scan on audit')
+    }
   })
 })
