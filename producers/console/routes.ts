@@ -1,5 +1,6 @@
 // Every route of the console. A path that isn't here answers as what a person may not see.
 
+import { actRoutes } from './acts/act-routes.ts'
 import { verdictRoutes } from './acts/verdict.ts'
 import type { ConsoleRoutes } from './app.ts'
 import { batchActRoutes } from './batches/act.ts'
@@ -13,6 +14,7 @@ import { tokenRoutes } from './explain/token.ts'
 import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedListRoutes } from './failed/list.ts'
+import { TICKED } from './failed/ticked.ts'
 import { nowRoutes } from './now/now.ts'
 import { assetRoutes } from './server/assets.ts'
 import { passkeyRoutes } from './session/passkeys.ts'
@@ -35,6 +37,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   failedListRoutes,
   failedCopyRoutes,
   ...failedActRoutes,
+  actRoutes(TICKED),
   verdictRoutes,
   searchRoutes,
   jobRoutes,

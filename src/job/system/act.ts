@@ -91,7 +91,18 @@ const ManyFailed = z.strictObject({
   count: z.int().min(1).max(FAILED_MOST),
   up_to: moment(),
 })
-export const FailedParameters = z.union([OneFailed, ManyFailed])
+/** How many copies may be ticked. */
+export const TICKED_MOST = 50
+/** These copies of the kind, each once. */
+const TickedFailed = z.strictObject({
+  kind: kind(),
+  ids: z
+    .array(z.string().regex(/^f_[\w-]{43}$/))
+    .min(1)
+    .max(TICKED_MOST)
+    .refine(ids => new Set(ids).size === ids.length),
+})
+export const FailedParameters = z.union([OneFailed, ManyFailed, TickedFailed])
 export type FailedParameters = z.infer<typeof FailedParameters>
 
 /** The subject of an act on many copies: the name of their queue. */
