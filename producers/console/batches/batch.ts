@@ -108,8 +108,7 @@ function why(
   stall: string | undefined,
 ): Html | undefined {
   if (state === 'STALLED')
-    return html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. ${stall === undefined ? 'Why is not known now' : html`<strong id="stall">Why: ${withCommands(stall)}</strong>`}.</p>
-<p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}</p>`
+    return html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. ${stall === undefined ? html`Why is not known now; this says it: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}` : html`<strong id="stall">Why: ${withCommands(stall)}</strong>.`}</p>`
   if (state === 'PAUSED' && pausedAt === null)
     return html`<p>Its sender stopped at its own limit. It goes on when the sender runs again without it.</p>`
   if (state === 'OPEN') return html`<p>No chunk has said how many there will be.</p>`
