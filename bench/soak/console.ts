@@ -19,11 +19,11 @@ const WATCHERS = 20
 const MEMBERS = 4
 /** A file that is migrated again and again, with other cards each time. */
 const FILE_ROWS = 50_000
-/** Memory may grow by this much in a minute, by the lowest value of each minute. The first minutes fill caches. */
+/** Memory may grow by this much in a minute. The first minutes fill caches. */
 const GROWTH_MIB_MAX = 0.5
 const SETTLED_MINUTES = 5
 /** A shorter run says nothing about growth. */
-const LEAST_MINUTES = 15
+const LEAST_MINUTES = 20
 const SECOND = 1_000
 /** The console removes what is over once a minute. */
 const SWEPT_MS = 75_000

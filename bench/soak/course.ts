@@ -12,7 +12,10 @@ export interface Course {
   observe(goesOn: () => boolean): Promise<void>
   /** Prints counts and p50, p95, p99 of each; returns what was answered otherwise, by request. */
   tell(): { others: Record<string, number>; counts: Record<string, number> }
-  /** MiB a minute: the slope of the line through the lowest value of each minute, from this minute on. */
+  /**
+   * MiB a minute, from this minute on: by the lowest values of the first and of the second half. What is collected comes back
+   * within some minutes, so a half must be longer than that.
+   */
   growth(fromMinute: number): number
 }
 
@@ -66,11 +69,9 @@ export function openCourse(resident: () => number): Course {
     tell,
     growth(fromMinute) {
       // The last minute may be short.
-      const points = lowest.slice(fromMinute, -1).map((y, x) => ({ x, y }))
-      const mean = (of: 'x' | 'y') => points.reduce((sum, point) => sum + point[of], 0) / points.length
-      const [x, y] = [mean('x'), mean('y')]
-      const spread = points.reduce((sum, point) => sum + (point.x - x) ** 2, 0)
-      return points.reduce((sum, point) => sum + (point.x - x) * (point.y - y), 0) / spread
+      const points = lowest.slice(fromMinute, -1)
+      const half = Math.floor(points.length / 2)
+      return (Math.min(...points.slice(half)) - Math.min(...points.slice(0, half))) / half
     },
   }
 }
