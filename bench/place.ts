@@ -1,6 +1,7 @@
 // The servers of a bench: an embedded PostgreSQL and, for the Redis engine, a separate redis-server, in a temporary
-// folder. Each case has its own installation, so that no case finds another's rows.
-import { mkdtemp, rm } from 'node:fs/promises'
+// folder. Each case has its own installation, so that no case finds another's rows. A folder that the caller names is kept with
+// its first installation, so that a store that took long to fill is measured again.
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -16,8 +17,9 @@ export interface Place {
   close(): Promise<void>
 }
 
-export async function openPlace(): Promise<Place> {
-  const dir = await mkdtemp(join(tmpdir(), 'tokenmill-bench-'))
+export async function openPlace(kept?: string): Promise<Place> {
+  const dir = kept ?? (await mkdtemp(join(tmpdir(), 'tokenmill-bench-')))
+  await mkdir(dir, { recursive: true })
   const embedded = await attach(dir)
   const redis = await startRedis()
   let count = 0
@@ -28,7 +30,8 @@ export async function openPlace(): Promise<Place> {
       const database = `bench_${count}`
       const client = new pg.Client({ connectionString: embedded.url })
       await client.connect()
-      await client.query(`create database ${database}`)
+      const { rowCount } = await client.query('select from pg_database where datname = $1', [database])
+      if (rowCount === 0) await client.query(`create database ${database}`)
       await client.end()
       const url = new URL(embedded.url)
       url.pathname = `/${database}`
@@ -40,11 +43,13 @@ export async function openPlace(): Promise<Place> {
           databaseUrl: url.href,
         },
         { TOKENMILL_LOCK_SECONDS: '60', ...settings },
+        kept && join(dir, database),
       )
     },
     async close() {
       await redis.stop()
       await embedded.release()
+      if (kept !== undefined) return
       discard(dir)
       await rm(dir, { recursive: true, force: true })
     },

@@ -1,8 +1,8 @@
 // `npm run soak`: inspects generated streams of any size, migrates and ingests generated files, each twice, and runs at full
 // volume the suites that `npm test` runs with less. Nothing may be lost or doubled, and memory may not grow with the size.
 // `--rows 5000000` or `--bytes 2000000000` sets the size, `--engine postgres` selects the other engine, `--parts migrate`
-// selects some of inspect, migrate, ingest and suites, `--form CSV` sends CSV or nested JSON alone to inspect. The last line
-// is `N passed, N failed`.
+// selects some of inspect, migrate, ingest, console and suites, `--minutes 25` says how long the console is used, `--form CSV` sends
+// CSV or nested JSON alone to inspect. The last line is `N passed, N failed`.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { SOAK } from '../test/support/volume.ts'
 import { openPlace } from './place.ts'
+import { soakConsole } from './soak/console.ts'
 import { soakIngest } from './soak/ingest.ts'
 import { soakInspect } from './soak/inspect.ts'
 import { soakMigrate } from './soak/migrate.ts'
@@ -24,7 +25,8 @@ const { values } = parseArgs({
     bytes: { type: 'string' },
     engine: { type: 'string', default: 'redis' },
     form: { type: 'string', multiple: true },
-    parts: { type: 'string', default: 'inspect,migrate,ingest,suites' },
+    parts: { type: 'string', default: 'inspect,migrate,ingest,console,suites' },
+    minutes: { type: 'string', default: '25' },
   },
 })
 const rows = values.bytes === undefined ? Number(values.rows) : Math.ceil(Number(values.bytes) / BYTES_PER_ROW)
@@ -42,6 +44,7 @@ try {
   const options: SoakOptions = { place, engine, rows, check }
   if (parts.includes('migrate')) await soakMigrate(options)
   if (parts.includes('ingest')) await soakIngest(options)
+  if (parts.includes('console')) await soakConsole({ ...options, minutes: Number(values.minutes) })
 } finally {
   await place.close()
 }

@@ -22,6 +22,7 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.pause': actOnBatch,
   'batch.resume': actOnBatch,
   'batch.cancel': actOnBatch,
+  'batch.note': actOnBatch,
   'failed.retry': actOnFailed,
   'failed.discard': actOnFailed,
   'schedule.pause': actOnSchedule,

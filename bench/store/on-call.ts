@@ -12,9 +12,9 @@ import * as batchList from '../../src/store/batch/batch-list.ts'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
 import { sightOf } from '../../src/store/console/sight.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
-import { partitionStatements } from '../../src/store/schema.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { openPlace } from '../place.ts'
+import { CLIENTS, fillJobs, runOn } from './fill-jobs.ts'
 
 const { values } = parseArgs({
   options: {
@@ -26,100 +26,6 @@ const { values } = parseArgs({
 const RECEIPTS = Number(values.receipts)
 const BATCHES = Number(values.batches)
 const SAMPLES = Number(values.samples)
-const CLIENTS = 20
-const DAYS = 88
-const DAY_MS = 86_400_000
-/** One receipt in five is a chunk's. */
-const CHUNKS = Math.round(RECEIPTS / 5 / BATCHES)
-
-const HEAD = `insert into tokenmill.receipt (receipt_id, day, client_id, iss, kind, jti, request_digest, envelope_digest, reference,
-  status, code, outcome, token_id, batch_no, chunk, counts, outcomes, revision, attempt, accepted_at, completed_at)`
-/** The indexes, as the migrations make them. */
-const INDEXES = [
-  {
-    name: 'receipt_of_batch',
-    definition: 'create index receipt_of_batch on tokenmill.receipt (batch_no, chunk) where batch_no is not null',
-  },
-  {
-    name: 'receipt_of_reference',
-    definition:
-      'create index receipt_of_reference on tokenmill.receipt (reference) where reference is not null and batch_no is null',
-  },
-  {
-    name: 'receipt_of_token',
-    definition:
-      'create index receipt_of_token on tokenmill.receipt (token_id) where token_id is not null and batch_no is null',
-  },
-]
-
-type Run = (text: string, values?: unknown[]) => Promise<unknown>
-
-async function fill(run: Run, clients: readonly string[], now: number): Promise<void> {
-  for (let week = 0; week <= DAYS + 7; week += 7)
-    for (const text of partitionStatements(now - week * DAY_MS)) await run(text)
-  const age = `now() - random() * interval '${DAYS} days'`
-  await run(
-    `insert into tokenmill.batch (client_id, batch_id, record_kind, chunk_records, layout, accepted_at, created_at, active_at, summed_at,
-  extent_chunks, extent_rows, source_name, chunks_done, rows_done, counts, revision, finished_at, paused_at)
-select ($1::text[])[1 + n % $2::int], 'm-' || md5(n::text), 'token-create', 500, '{}', at, at, case when n % 50 = 0 then now() else at end, at,
-  case when n % 500 = 0 then null else $3::int end, case when n % 500 = 0 then null else $3::int * 500 end, 'cards-' || n || '.csv',
-  case when n % 50 = 0 then 1 else $3::int end, $3::int * 500, '{"CREATED":9990,"REJECTED":10}',
-  case when n % 50 = 0 then 0 else 1 end, case when n % 50 = 0 then null else at end, case when n % 1000 = 0 then at end
-from (select n, ${age} as at from generate_series(1, $4::int) as n) as made`,
-    [clients, CLIENTS, CHUNKS, BATCHES],
-  )
-  // To build the indexes at the end takes less time than to extend them with each row.
-  for (const { name } of INDEXES) await run(`drop index tokenmill.${name}`)
-  const singles = RECEIPTS - CHUNKS * BATCHES
-  const days = DAYS + 1
-  for (let day = 0; day < days; day += 1) {
-    const [from, to] = [day, day + 1].map(n => Math.round((singles / days) * n))
-    await run(
-      `${HEAD} select gen_random_uuid(), at::date, ($1::text[])[1 + n % ${CLIENTS}], 'gateway', 'token-create', 'put-' || gen_random_uuid(),
-  $4::bytea, $4::bytea, 'order-' || n, 'SUCCEEDED', 200, 'CREATED', gen_random_uuid(), null, null, null, null, 1, 1, at, at
-from (select n, now() - (random() + ${day}) * interval '1 day' as at from generate_series($2::int + 1, $3::int) as n) as made`,
-      [clients, from, to, Buffer.alloc(32, 1)],
-    )
-    process.stderr.write(`\r${to} single receipts`)
-  }
-  for (let day = 0; day < days; day += 1) {
-    await run(
-      `${HEAD} select gen_random_uuid(), b.created_at::date, b.client_id, b.client_id, 'token-batch', b.batch_id || '-' || c,
-  $2::bytea, $2::bytea, null, 'SUCCEEDED', 200, null, null, b.batch_no, c, '{"CREATED":499,"REJECTED":1}',
-  '[[' || c * 500 + 2 || ',"row-' || c || '","C"]]', 1, 1, b.created_at, b.created_at
-from tokenmill.batch as b cross join generate_series(0, $1::int - 1) as c
-where b.created_at::date = current_date - $3::int`,
-      [CHUNKS, Buffer.alloc(32, 1), day],
-    )
-    process.stderr.write(`\rchunks of day ${day}            `)
-  }
-  for (const { definition } of INDEXES) await run(definition)
-  // Receipts that are looked up have ids computed from client and jti, and were published recently.
-  for (let n = 0; n < SAMPLES; n += 1) {
-    const [clientId = ''] = clients.slice(n % clients.length)
-    const id = receiptId(clientId, `asked-${n}`)
-    await run(
-      `${HEAD} select $1, at::date, $2, $2, 'token-create', $3, '\\x00', '\\x00', $4, 'SUCCEEDED', 200, 'CREATED', gen_random_uuid(), null, null, null,
-  null, 1, 1, at, at from (select ${age} as at) as made`,
-      [id, clientId, `asked-${n}`, `asked for ${n}`],
-    )
-  }
-  await run(
-    `insert into tokenmill.outbox (day, client_id, result_id, receipt_id, revision, state, created_at)
-select at::date, ($1::text[])[1 + n % ${CLIENTS}], gen_random_uuid(), gen_random_uuid(), 1, 'SENT', at
-from (select n, now() - random() * interval '6 days' as at from generate_series(1, ${Math.round(RECEIPTS / 20)}) as n) as made`,
-    [clients],
-  )
-  await run(
-    'insert into tokenmill.receipt_key (receipt_id, day, revision) select receipt_id, day, revision from tokenmill.receipt',
-  )
-  await run('vacuum (analyze) tokenmill.receipt_key')
-  await run('vacuum (analyze) tokenmill.receipt')
-  await run('vacuum (analyze) tokenmill.batch')
-  await run('vacuum (analyze) tokenmill.outbox')
-  process.stderr.write('\n')
-}
-
 interface Asked {
   name: string
   ask: (store: Store, n: number) => Promise<number>
@@ -180,10 +86,12 @@ try {
   const { vault, session } = installation
   const db = new pg.Client({ connectionString: vault.database.url })
   await db.connect()
-  const { rows } = await db.query<{ client_id: string }>('select client_id from tokenmill.client order by client_id')
+  const { rows } = await db.query<{ client_id: string }>(
+    'select client_id from tokenmill.client where not system order by client_id',
+  )
   const clients = rows.map(row => row.client_id)
   const now = Date.now()
-  await fill((text, given) => db.query(text, given), clients, now)
+  await fillJobs(runOn(db), { batches: BATCHES, receipts: RECEIPTS, asked: SAMPLES, now })
   const size = await db.query<{ size: string }>('select pg_size_pretty(pg_database_size(current_database())) as size')
   process.stdout.write(`${RECEIPTS} receipts, ${BATCHES} batches, ${size.rows[0]?.size}\n`)
   await db.end()

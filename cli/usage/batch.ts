@@ -26,9 +26,12 @@ export function batch(family: Command, terminal: Terminal): void {
   act(family, 'cancel <id>', 'cancels the chunks of a batch that have not started')
     .option('--yes', 'do not ask')
     .action(async (id, options) => (await loadActs()).cancel(terminal, id, options))
+  act(family, 'note <id>', 'writes a note on a batch, for everybody who sees it; --reason is the note', {
+    needsReason: true,
+  }).action(async (id, options) => (await loadActs()).note(terminal, id, options))
 }
 
-function act(family: Command, name: string, description: string): Command {
+function act(family: Command, name: string, description: string, actor?: { needsReason: boolean }): Command {
   const command = addCommand(family, name, description)
-  return withActor(command.option('--client <id>', 'the client, if several have a batch with this id'))
+  return withActor(command.option('--client <id>', 'the client, if several have a batch with this id'), actor)
 }

@@ -58,3 +58,10 @@ export function span(ms: number, lengthMs: number, isExact = false): Html {
       : text.slice(lengthMs < DAY_MS / 2 ? 11 : 5, 16)
   return html`<time datetime="${text}">${shown.replace('T', ' ')}</time>`
 }
+
+/** Text in which commands stand between backticks. */
+export function withCommands(text: string): Html[] {
+  return text
+    .split('`')
+    .map((words, at) => (at % 2 === 1 ? html`<code class="command">${words}</code>` : html`${words}`))
+}

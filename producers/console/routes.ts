@@ -1,5 +1,6 @@
 // Every route of the console. A path that isn't here answers as what a person may not see.
 
+import { actRoutes } from './acts/act-routes.ts'
 import { verdictRoutes } from './acts/verdict.ts'
 import type { ConsoleRoutes } from './app.ts'
 import { auditCsvRoutes } from './audit/csv.ts'
@@ -18,6 +19,7 @@ import { failedActRoutes } from './failed/act.ts'
 import { failedCopyRoutes } from './failed/copy.ts'
 import { failedCsvRoutes } from './failed/csv.ts'
 import { failedListRoutes } from './failed/list.ts'
+import { TICKED } from './failed/ticked.ts'
 import { clientRoutes } from './installation/clients.ts'
 import { installationRoutes } from './installation/installation.ts'
 import { captureKeyRoutes, scopeRoutes } from './installation/lists.ts'
@@ -52,7 +54,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   batchRoutes,
   refusedRoutes,
   csvRoutes,
-  batchActRoutes,
+  ...batchActRoutes,
   failedListRoutes,
   failedCopyRoutes,
   failedCsvRoutes,
@@ -64,6 +66,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   scheduleRoutes,
   runRoutes,
   scheduleActRoutes,
+  actRoutes(TICKED),
   verdictRoutes,
   searchRoutes,
   jobRoutes,

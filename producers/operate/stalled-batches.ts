@@ -4,17 +4,33 @@ import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
-import type { Batch } from '../../src/store/batch/batch-row.ts'
-import { type FailedChunk, queueOf, readStallFacts, whyStalled } from '../../src/store/batch/stall.ts'
-import * as receipts from '../../src/store/job/receipts.ts'
-import type { Db } from '../../src/store/pool.ts'
+import {
+  type FailedChunk,
+  queueOf,
+  type StalledBatch,
+  type StallFacts,
+  type StoredStallFacts,
+  whyStalled,
+} from '../../src/store/batch/why-stalled.ts'
+
+/** What the explanation reads of the store, with the rights of who asks. */
+export interface StallReader {
+  facts(batch: StalledBatch): Promise<StoredStallFacts>
+  /** Which of these receipts there are. */
+  done(receiptIds: readonly string[]): Promise<readonly { receiptId: string }[]>
+  /** Whether who asks may know of the client's failed chunks; and of the queue, which all clients share. */
+  seesFailed(batch: StalledBatch): Promise<boolean>
+  seesQueues: boolean
+}
 
 interface StallSources {
-  store: Db
+  reader: StallReader
   /** Opens the queues. Rejects if the queue server doesn't answer. */
   queues: () => Promise<Queues>
   /** ms since the epoch. */
   now: number
+  /** For how long copies of failed chunks are read, in ms; undefined: without end. */
+  lookMs?: number
 }
 
 interface Stall {
@@ -27,45 +43,52 @@ interface Stall {
 const COPIES_MAX = 100
 
 /** One explanation per batch, in the order of `batches`. */
-export async function explainStalls(batches: readonly Batch[], sources: StallSources): Promise<Stall[]> {
+export async function explainStalls(batches: readonly StalledBatch[], sources: StallSources): Promise<Stall[]> {
+  const { reader } = sources
   const queued = await sources
     .queues()
     .then(queues => readQueued(batches, { ...sources, queues }))
     .catch(() => undefined)
   return Promise.all(
     batches.map(async batch => {
-      const stored = await readStallFacts(sources.store, batch)
-      const facts = { ...stored, queued: queued?.depths.get(queueOf(batch)), failed: queued?.failed.get(batch) ?? [] }
+      const stored = await reader.facts(batch)
+      const depth = queued?.depths.get(queueOf(batch))
+      const failed = queued?.unseen.has(batch) ? 'unseen' : (queued?.failed.get(batch) ?? [])
+      const facts: StallFacts = {
+        ...stored,
+        failed,
+        queued: depth === undefined || reader.seesQueues ? depth : 'unseen',
+      }
       return { isRevoked: facts.isRevoked, why: whyStalled(facts) }
     }),
   )
 }
 
 type QueueName = ReturnType<typeof queueOf>
-type Opened = Pick<StallSources, 'store' | 'now'> & { queues: Queues }
+type Opened = Pick<StallSources, 'reader' | 'now' | 'lookMs'> & { queues: Queues }
 
-async function readQueued(batches: readonly Batch[], opened: Opened) {
+async function readQueued(batches: readonly StalledBatch[], opened: Opened) {
   const depths = new Map<QueueName, number>()
-  const failed = new Map<Batch, FailedChunk[]>()
+  const failed = new Map<StalledBatch, FailedChunk[]>()
+  const unseen = new Set<StalledBatch>()
+  for (const batch of batches) if (!(await opened.reader.seesFailed(batch))) unseen.add(batch)
   for (const name of new Set(batches.map(queueOf))) {
     const { waiting, active, delayed } = await opened.queues.depth(name)
     depths.set(name, waiting + active + delayed)
-    const ofQueue = batches.filter(batch => queueOf(batch) === name)
+    const ofQueue = batches.filter(batch => queueOf(batch) === name && !unseen.has(batch))
+    if (ofQueue.length === 0) continue
     for (const [batch, chunks] of await findFailed(name, ofQueue, opened)) failed.set(batch, chunks)
   }
-  return { depths, failed }
+  return { depths, failed, unseen }
 }
 
 async function findFailed(
   name: QueueName,
-  batches: readonly Batch[],
-  { store, queues, now }: Opened,
-): Promise<Map<Batch, FailedChunk[]>> {
-  const found = await findCopies(name, batches, queues)
-  const known = await receipts.findAll(
-    store,
-    found.map(one => one.receiptId),
-  )
+  batches: readonly StalledBatch[],
+  { reader, now, ...opened }: Opened,
+): Promise<Map<StalledBatch, FailedChunk[]>> {
+  const found = await findCopies(name, batches, opened)
+  const known = await reader.done(found.map(one => one.receiptId))
   // Chunks with a receipt are left out: their sender has sent them again since.
   const done = new Set(known.map(one => one.receiptId))
   const open = found.filter(one => !done.has(one.receiptId))
@@ -82,8 +105,13 @@ async function findFailed(
 }
 
 /** The newest copy of each chunk of these batches. */
-async function findCopies(name: QueueName, batches: readonly Batch[], queues: Queues) {
-  const found = new Map<string, { batch: Batch; copy: FailedJob; receiptId: string }>()
+async function findCopies(
+  name: QueueName,
+  batches: readonly StalledBatch[],
+  { queues, lookMs = Number.POSITIVE_INFINITY }: Pick<Opened, 'queues' | 'lookMs'>,
+) {
+  const found = new Map<string, { batch: StalledBatch; copy: FailedJob; receiptId: string }>()
+  const until = performance.now() + lookMs
   let read = 0
   for await (const copy of failedCopies(queues, name)) {
     const { clientId, jti } = senderOf(copy)
@@ -92,7 +120,7 @@ async function findCopies(name: QueueName, batches: readonly Batch[], queues: Qu
     if (batch && jti !== undefined && !found.has(copy.jobId))
       found.set(copy.jobId, { batch, copy, receiptId: receiptId(batch.clientId, jti) })
     read += 1
-    if (read === COPIES_MAX) break
+    if (read === COPIES_MAX || performance.now() > until) break
   }
   return [...found.values()]
 }

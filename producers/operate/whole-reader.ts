@@ -7,6 +7,7 @@ import * as clients from '../../src/store/access/clients.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../src/store/batch/batch-state.ts'
+import { readStallFacts } from '../../src/store/batch/stall.ts'
 import * as operations from '../../src/store/job/operations.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as search from '../../src/store/job/receipt-search.ts'
@@ -18,6 +19,7 @@ import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/to
 import { findLine, findReference } from './batch-line.ts'
 import { findFailed } from './failed-set.ts'
 import type { JobReader, NamedBatch, ReadAnnouncement, RowReader } from './job-reader.ts'
+import type { StallReader } from './stalled-batches.ts'
 
 /** For how long batches are searched for a reference if no batch was named. */
 const SEARCH_MS = 2_000
@@ -31,6 +33,16 @@ export interface WholeSources {
   queues: Queues
   /** ms since the epoch. */
   now: number
+}
+
+/** The same of why batches are stalled. */
+export function wholeStallReader(store: Db): StallReader {
+  return {
+    facts: batch => readStallFacts(store, batch),
+    done: ids => receipts.findAll(store, ids),
+    seesFailed: async () => true,
+    seesQueues: true,
+  }
 }
 
 export function wholeReader({ store, queues, now }: WholeSources): JobReader {

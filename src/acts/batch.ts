@@ -72,6 +72,17 @@ async function resumeLocked(db: Db, row: Batch, now: number): Promise<Decided<Ba
   return { done: await batches.resume(db, row.batchNo), detail: { client_id: row.clientId }, entityId }
 }
 
+/** Writes a note on a batch: the reason is the note. It changes nothing else, so it is possible in every state. */
+export function noteBatch(store: Store, batch: Batch, by: By): Promise<ActResult<Batch, BatchRefusal>> {
+  return perform(store, { action: 'batch.note', subject: batch.batchId }, by, async db =>
+    noteLocked(db, await batches.lock(db, batch.batchNo)),
+  )
+}
+
+async function noteLocked(_db: Db, row: Batch): Promise<Decided<Batch, never>> {
+  return { done: row, detail: { client_id: row.clientId }, entityId: row.entityId }
+}
+
 /** An act on a batch for a caller that has begun the transaction. */
 export interface BatchAct {
   /** Locks the row for the act. */
@@ -84,6 +95,7 @@ export const BATCH_ACTS = {
   'batch.pause': { lock: batches.lock, decide: pauseLocked },
   'batch.resume': { lock: batches.lock, decide: resumeLocked },
   'batch.cancel': { lock: batches.settle, decide: cancelLocked },
+  'batch.note': { lock: batches.lock, decide: noteLocked },
 } as const satisfies Record<string, BatchAct>
 
 function ended({ cancelledAt, finishedAt }: Batch): 'finished' | 'cancelled' | undefined {

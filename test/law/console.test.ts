@@ -58,10 +58,22 @@ describe('the console', () => {
   })
 
   it('explains jobs by functions that read the store by a reader alone', () => {
-    const names = ['explain', 'find-facts', 'job-facts', 'job-reader', 'next-steps', 'timeline', 'unread-results']
+    const names = [
+      'explain',
+      'find-facts',
+      'job-facts',
+      'job-reader',
+      'next-steps',
+      'stalled-batches',
+      'timeline',
+      'unread-results',
+    ]
     const shared = product.filter(({ path }) => names.some(name => path === `producers/operate/${name}.ts`))
     expect(shared).toHaveLength(names.length)
-    expectNone(shared, ({ text }) => text.match(/^import (?!type\b).*src\/store\/(?!batch\/batch-state).*$/gm) ?? [])
+    expectNone(
+      shared,
+      ({ text }) => text.match(/^import (?!type\b).*src\/store\/(?!batch\/(?:batch-state|why-stalled)).*$/gm) ?? [],
+    )
     const pages = product.filter(({ path }) => isWithin(path, 'producers/console/explain'))
     expectNone(pages, file =>
       targetsOf(file).filter(

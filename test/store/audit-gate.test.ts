@@ -44,6 +44,7 @@ const NEVER = [
     'audit.verify',
     'audit.went-back',
     'batch.cancel',
+    'batch.note',
     'batch.pause',
     'batch.resume',
   ],

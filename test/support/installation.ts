@@ -1,6 +1,7 @@
 // A whole installation for a test: an upgraded database, its keys, a client and a scope, queues on either engine, and
 // workers in this process or in processes. Its files are in a temporary folder.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -66,8 +67,14 @@ export interface WorkerOptions {
   env?: Record<string, string>
 }
 
-export async function openInstallation(engine: Engine, settings: Record<string, string> = {}): Promise<Installation> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'tokenmill-installation-'))
+/** `kept`: the data directory, of this or of an earlier installation in the same database; it stays. */
+export async function openInstallation(
+  engine: Engine,
+  settings: Record<string, string> = {},
+  kept?: string,
+): Promise<Installation> {
+  const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'tokenmill-installation-')))
+  await mkdir(dataDir, { recursive: true })
   const env: NodeJS.ProcessEnv = {
     ...withoutVitest(process.env),
     DATABASE_URL: engine.databaseUrl,
@@ -92,6 +99,11 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
   const connections: Client[] = []
   const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES, names } = {}) => {
     const outDir = join(dataDir, 'clients', name)
+    const clientFile = join(outDir, 'client.json')
+    if (existsSync(clientFile)) {
+      const { token_scope: made } = JSON.parse(await readFile(clientFile, 'utf8')) as { token_scope: string }
+      return { clientFile, credentials: await readCredentials(clientFile), scope: made }
+    }
     const scope = await makeScope(vault, {
       entityId: entity,
       par: true,
@@ -110,7 +122,6 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
       audience: session.config.audience,
       baseUrl: 'http://127.0.0.1:8080/oidc',
     })
-    const clientFile = join(outDir, 'client.json')
     await writeFile(clientFile, JSON.stringify({ ...file, token_scope: scope.tokenScope }))
     return { clientFile, credentials: await readCredentials(clientFile), scope: scope.tokenScope }
   }
@@ -149,6 +160,7 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     async close() {
       for (const client of connections) await client.close()
       await session.lifetime.close()
+      if (kept !== undefined) return
       await rm(dataDir, { recursive: true, force: true })
     },
   }
@@ -163,7 +175,7 @@ async function install(url: string, dataDir: string): Promise<void> {
   const options = {
     config: { dataDir, kek: undefined, kekFile },
     database: { url, embedded: false },
-    makeKek: kekFile,
+    makeKek: existsSync(kekFile) ? undefined : kekFile,
   }
   if (!isCloned(url)) return void (await upgrade({ ...options, tell: () => {} }))
   // Rights on the database itself aren't cloned.

@@ -14,6 +14,7 @@ const ROLES: Record<keyof typeof BATCH_ACTS, readonly PersonRole[]> = {
   'batch.pause': ['OPERATOR', 'ADMIN'],
   'batch.resume': ['OPERATOR', 'ADMIN'],
   'batch.cancel': ['ADMIN'],
+  'batch.note': ['OPERATOR', 'ADMIN'],
 }
 
 const isBatchAct = (name: string): name is keyof typeof BATCH_ACTS => Object.hasOwn(BATCH_ACTS, name)
@@ -32,7 +33,8 @@ export const actOnBatch: DoAct = async (db, { person, actor }, { request }, { cl
   if (!batch || !mayMeet(person, batch)) return refused('batch_not_found', 'subject')
   const { lock, decide }: BatchAct = BATCH_ACTS[act]
   const row = await lock(db, batch.batchNo)
-  if (seen !== seenOf(row)) return refused('changed_meanwhile', 'seen', row.entityId)
+  // A note changes nothing, so it is right whatever the batch did meanwhile.
+  if (act !== 'batch.note' && seen !== seenOf(row)) return refused('changed_meanwhile', 'seen', row.entityId)
   const ended = await performIn(db, deed, by, () => decide(db, row, clock()))
   return 'refused' in ended ? refuse('act_state', 'body.act') : ended
 }

@@ -46,24 +46,44 @@ export const actOnFailed: DoAct = async (db, { person, actor }, { request }, dep
   const parameters = FailedParameters.parse(request.parameters)
   const { kind } = parameters
   if (!isKind(kind)) return refused('failed_not_found', 'parameters')
-  const isMany = 'filter' in parameters
+  const isMany = 'filter' in parameters || 'ids' in parameters
   if (isMany && subject !== failedSubject(parameters)) return refused('failed_not_found', 'subject')
   const sees = { seen: clientsOf(db, person, deps), now: deps.clock() }
-  const found = isMany ? await findMany(parameters, sees, deps) : await findOne(kind, subject, sees, deps)
+  const found = await findAll(parameters, subject, sees, deps)
   if (!isMany && found?.length === 0) return refused('failed_not_found', 'subject')
-  if (!found || digestOf(found) !== seen || (isMany && found.length !== parameters.count))
+  if (!found || digestOf(found) !== seen || (isMany && found.length !== countIn(parameters)))
     return refused('changed_meanwhile', 'seen')
   if (!found.some(copy => isAble(copy, act))) return refused('act_state', 'act')
   const record = () => recordFailed(db, { nonce, action: act, kind, copies: found.toReversed() }, by)
   if (!isMany) return { auditId: (await record()).get(subject) ?? 0 }
   // The whole has a row of its own, before those of its copies.
-  const { filter, count, up_to } = parameters
+  const selection =
+    'ids' in parameters
+      ? { ticked: parameters.ids.length }
+      : { filter: parameters.filter, count: parameters.count, up_to: parameters.up_to }
   const whole = await performIn(db, deed, by, async () => ({
     done: undefined,
-    detail: { kind, filter, count, up_to, ids_sha256: seen },
+    detail: { kind, ...selection, ids_sha256: seen },
   }))
   await record()
   return { auditId: whole.auditId }
+}
+
+function countIn(parameters: FailedParameters): number {
+  return 'ids' in parameters ? parameters.ids.length : 'count' in parameters ? parameters.count : 1
+}
+
+async function findAll(
+  parameters: FailedParameters,
+  subject: string,
+  sees: Sees,
+  deps: Pick<Deps, 'queues'>,
+): Promise<SelectedCopy[] | undefined> {
+  if ('filter' in parameters) return findMany(parameters, sees, deps)
+  if (!('ids' in parameters)) return findOne(parameters.kind, subject, sees, deps)
+  const found: SelectedCopy[] = []
+  for (const id of parameters.ids) found.push(...(await findOne(parameters.kind, id, sees, deps)))
+  return found
 }
 
 interface Sees {

@@ -1,10 +1,11 @@
-// `tokenmill batch pause`, `resume` and `cancel`: asks for confirmation, runs the act, and puts its result into words.
-import { type BatchRefusal, cancelBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
+// `tokenmill batch pause`, `resume`, `cancel` and `note`: asks for confirmation, runs the act, and puts its result into words.
+import { type BatchRefusal, cancelBatch, noteBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
 import { systemClock } from '../../../src/clock.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { confirm } from '../../confirm.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
@@ -71,6 +72,19 @@ export function cancel(terminal: Terminal, id: string, options: ActOptions): Pro
     }
     const now = await findOne(store, id, batch.clientId)
     print(terminal, options, shownBatch(now, systemClock()), `${id} is cancelled; what was done stays done.`)
+  })
+}
+
+export function note(terminal: Terminal, id: string, options: ActOptions): Promise<void> {
+  const { reason = '' } = options
+  if (reason.trim() === '') throw new Stop('Give the note with --reason.', EXIT.usage)
+  if (holdsPossiblePan(reason))
+    throw new Stop('The note holds digits that could be a card number. Write it without them.', EXIT.usage)
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const batch = await findOne(store, id, options.client)
+    await noteBatch(store, batch, await byOf({ action: 'batch.note', subject: id }, options, store))
+    print(terminal, options, shownBatch(batch, systemClock()), `The note on ${id} is written.`)
   })
 }
 

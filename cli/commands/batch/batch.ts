@@ -1,6 +1,7 @@
 // `tokenmill batch`: lists batches, and shows their progress and why a batch is stalled. acts.ts has the commands that
 // change batches.
 import { explainStalls } from '../../../producers/operate/stalled-batches.ts'
+import { wholeStallReader } from '../../../producers/operate/whole-reader.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
 import * as clients from '../../../src/store/access/clients.ts'
@@ -63,7 +64,8 @@ export async function describeBatch(batch: Batch, session: Session, now: number)
   const rate = isGoing ? await batchSpeed(store, batch, now) : 0
   const left = batch.extent?.rows == null ? undefined : Math.max(0, batch.extent.rows - batch.rowsDone)
   const queues = () => openQueues(session, database)
-  const [stall] = shown.state === 'STALLED' ? await explainStalls([batch], { store, queues, now }) : []
+  const [stall] =
+    shown.state === 'STALLED' ? await explainStalls([batch], { reader: wholeStallReader(store), queues, now }) : []
   return {
     ...shown,
     client_name: client?.name ?? null,

@@ -46,8 +46,8 @@ function actForm(
   )
   const inner = html`${hidden}<input type="hidden" name="seen" value="${seen ?? ''}">
 ${inputs}
-<label for="reason">Why? It is written into the audit, for everybody who reads it. No card numbers, no names of cardholders.</label>
-<textarea id="reason" name="reason" maxlength="${REASON_MAX}" rows="3">${reason}</textarea>
+<label for="reason">${words.asks ?? 'Why? It is written into the audit, for everybody who reads it.'} No card numbers, no names of cardholders.</label>
+${words.asks === undefined ? html`<textarea id="reason" name="reason" maxlength="${REASON_MAX}" rows="3">${reason}</textarea>` : html`<textarea id="reason" name="reason" maxlength="${REASON_MAX}" rows="3" required="">${reason}</textarea>`}
 <button class="main${words.isFinal ? ' danger' : ''}" type="submit">${words.verb} ${counted}</button>
 <a class="button" href="${back.to}">Leave it</a>
 <p data-status="" role="status"></p>`

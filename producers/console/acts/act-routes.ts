@@ -109,6 +109,7 @@ async function intend(subject: ActSubject, asking: Asking): Promise<Begun | Deni
   const reason = form.reason.replace(/\s+/g, ' ').trim()
   if (holdsPossiblePan(reason))
     return { status: 400, text: 'The reason holds digits that could be a card number. Write it without them.' }
+  if (reason === '' && words.asks !== undefined) return { status: 400, text: 'There is no text yet. Write it first.' }
   const seen = form.seen === '' ? null : form.seen
   const said = { seen, reason: reason === '' ? null : reason, person_id: session.personId }
   return { intended: { act: words.act, subject: name, parameters, ...said }, batchNo }

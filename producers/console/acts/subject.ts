@@ -16,6 +16,8 @@ export interface ActWords {
   roles: readonly string[]
   /** Nobody can take it back. */
   isFinal: boolean
+  /** It is nothing without its reason: what is asked for in place of why. */
+  asks?: string
 }
 
 /** How a request names an act and its subject: by the path, and by the query of the page or the fields of its form. */

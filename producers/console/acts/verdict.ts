@@ -26,6 +26,7 @@ const DESCRIBE: Partial<Record<ActName, DescribeSent>> = {
   'batch.pause': sentBatchAct,
   'batch.resume': sentBatchAct,
   'batch.cancel': sentBatchAct,
+  'batch.note': sentBatchAct,
   'failed.retry': sentFailedAct,
   'failed.discard': sentFailedAct,
   'identity.connect': sentIdentityAct,

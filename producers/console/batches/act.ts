@@ -6,6 +6,7 @@ import { command, id } from '../figures.ts'
 import { html, path } from '../html.ts'
 import { BATCH_ACTS, isBatchAct, leftOf, possibleIn } from './acts.ts'
 import { batchOf, progress } from './batch.ts'
+import { NOTE } from './notes.ts'
 import { stateMark } from './state-mark.ts'
 
 const BATCH: ActSubject = {
@@ -44,4 +45,37 @@ ${progress(batch)}`,
   },
 }
 
-export const batchActRoutes = actRoutes(BATCH)
+/** A note: its reason is the note. */
+const NOTE_SUBJECT: ActSubject = {
+  route: '/batches/:no/note',
+  at: 'batches',
+  noun: 'a note on a batch',
+
+  async show({ deps, session, asked }) {
+    const batch = await batchOf(deps, session, asked.params['no'] ?? '')
+    if (!batch) return undefined
+    const { batchNo, batchId, clientId } = batch
+    return {
+      words: NOTE,
+      to: path`/batches/${batchNo}/note`,
+      back: { to: path`/batches/${batchNo}`, text: 'Back to the batch' },
+      shown: html`<p>${id(batchId)} ${stateMark(stateOf(batch, deps.clock()))}</p>`,
+      counted: 'this note',
+      effect:
+        'Everybody who sees the batch reads the note on its page. It changes nothing else, and nobody can remove it.',
+      instead: '',
+      seen: seenOf(batch),
+      fields: {},
+      command: command('tokenmill', 'batch', 'note', batchId, '--client', clientId, '--reason', 'TEXT'),
+    }
+  },
+
+  async sign({ deps, session, asked }) {
+    const batch = await batchOf(deps, session, asked.params['no'] ?? '')
+    if (!batch) return undefined
+    const { batchNo, batchId, clientId } = batch
+    return { words: NOTE, subject: batchId, parameters: { client_id: clientId }, batchNo }
+  },
+}
+
+export const batchActRoutes = [actRoutes(BATCH), actRoutes(NOTE_SUBJECT)]

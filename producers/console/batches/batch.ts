@@ -1,6 +1,7 @@
 // The page of one batch: its facts, what became of its rows, and what may be done to it.
 import { describeError } from '../../../src/log.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
 import type { SeenSample } from '../../../src/store/console/seen-batch-samples.ts'
 import * as seenSamples from '../../../src/store/console/seen-batch-samples.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
@@ -11,14 +12,16 @@ import type { ConsoleApp } from '../app.ts'
 import { chart } from '../chart/chart.ts'
 import { courseOf } from '../chart/course.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { command, count, duration, id, moment, rows } from '../figures.ts'
+import { openTurns } from '../failed/turns.ts'
+import { command, count, duration, id, moment, rows, withCommands } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { refusedOf } from './counted.ts'
-import { deedsOf } from './deeds.ts'
+import { NOTES_SHOWN, notes } from './notes.ts'
 import { files, outcomes } from './outcomes.ts'
+import { whyStalledOf } from './stall.ts'
 import { stateMark } from './state-mark.ts'
 
 /** The batch of a path, if it is the session's person's to see. */
@@ -30,18 +33,24 @@ export async function batchOf(
   return /^\d{1,15}$/.test(no) ? seen.find(sightOf(session.entities), store, Number(no)) : undefined
 }
 
+/** Failed chunks are whole chunks, so one page at a time looks for them. */
+const TURNS = { most: 8, mostOfOne: 2 }
+
 export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
+  const inTurn = openTurns(TURNS)
   app.get<{ Params: { no: string } }>('/batches/:no', async (request, reply) => {
     const session = sessionOf(request)
     const batch = await batchOf(deps, session, request.params.no)
     if (!batch) return sendPage(reply, 404, missingPage(deps, session))
     const now = deps.clock()
-    const [speed, samples, deeds] = await Promise.all([
+    const isStalled = stateOf(batch, now) === 'STALLED'
+    const [speed, samples, acts, stall] = await Promise.all([
       speedOf(deps, session, batch, now),
       seenSamples.list(sightOf(session.entities), deps.store, batch.batchNo),
-      deedsOf(deps, session, batch),
+      seenRows.listOfBatch(sightOf(session.entities), deps.store, { ...batch, limit: NOTES_SHOWN }),
+      isStalled ? whyStalledOf(deps, session, batch, inTurn) : undefined,
     ])
-    const content = batchContent(batch, { session, speed, samples, deeds, now })
+    const content = batchContent(batch, { session, speed, samples, acts, stall, now })
     return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
   })
 }
@@ -66,34 +75,39 @@ async function speedOf(
 }
 
 interface Shown {
-  session: Pick<LiveSession, 'roles'>
+  session: Pick<LiveSession, 'roles' | 'personId'>
   /** Rows per second; undefined: the batch isn't going on. */
   speed: number | undefined
   samples: readonly SeenSample[]
-  /** What people did with it. */
-  deeds: Html | undefined
+  acts: readonly seenRows.SeenAuditRow[]
+  /** Why it is stalled; undefined: it isn't, or that could not be found. */
+  stall: string | undefined
   now: number
 }
 
-function batchContent(batch: seen.SeenBatch, { session, speed, samples, deeds, now }: Shown): Html {
+function batchContent(batch: seen.SeenBatch, { session, speed, samples, acts, stall, now }: Shown): Html {
   const state = stateOf(batch, now)
   return html`<p class="up"><a href="/batches">Batches</a></p>
 <h1>${id(batch.batchId)} ${stateMark(state)}</h1>
 ${progress(batch)}
-${why(batch, state)}
+${why(batch, state, stall)}
 ${actLinks(batch, state, session)}
 <section><h2>Rows over time</h2>${courseSection(batch, samples, { state, speed, now })}</section>
 <section><h2>What became of its rows</h2>${outcomes(batch)}</section>
 <section><h2>Facts</h2>${factList(batch, speed, now)}</section>
+<section><h2>Acts and notes</h2>${notes(batch, acts, session)}</section>
 <section><h2>Files and signatures</h2>${files(batch)}</section>
-${deeds}
 <p class="same">The same on the command line: ${command('tokenmill', 'batch', 'show', batch.batchId, '--client', batch.clientId)}</p>`
 }
 
 /** Of a state that raises a question, the answer, or the command that has it. */
-function why({ batchId, clientId, pausedAt }: seen.SeenBatch, state: BatchState): Html | undefined {
+function why(
+  { batchId, clientId, pausedAt }: seen.SeenBatch,
+  state: BatchState,
+  stall: string | undefined,
+): Html | undefined {
   if (state === 'STALLED')
-    return html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. Nobody works, nobody sends, results are not read, or chunks failed; this says which: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}</p>`
+    return html`<p class="effect">No chunk was answered for a minute or more, and rows are outstanding. ${stall === undefined ? html`Why is not known now; this says it: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}` : html`<strong id="stall">Why: ${withCommands(stall)}</strong>.`}</p>`
   if (state === 'PAUSED' && pausedAt === null)
     return html`<p>Its sender stopped at its own limit. It goes on when the sender runs again without it.</p>`
   if (state === 'OPEN') return html`<p>No chunk has said how many there will be.</p>`

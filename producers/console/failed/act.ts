@@ -52,9 +52,9 @@ const ONE: ActSubject = {
 }
 
 /** The command needs a reason where nobody can take the act back. */
-const REASONED: Record<FailedActName, string[]> = { retry: [], discard: ['--reason', 'TEXT'] }
+export const REASONED: Record<FailedActName, string[]> = { retry: [], discard: ['--reason', 'TEXT'] }
 
-const EFFECTS: Record<FailedActName, (what: string) => string> = {
+export const EFFECTS: Record<FailedActName, (what: string) => string> = {
   retry: what =>
     `${what}: back on the queue, and worked as if sent anew. What was done before is not done twice. The sender gets the answer.`,
   discard: what =>
@@ -170,7 +170,7 @@ function described(filter: Filter, upTo: number): Html {
 }
 
 /** Those that can't be sent again, counted by why. */
-function stays(selected: readonly SelectedCopy[], act: FailedActName): Html | undefined {
+export function stays(selected: readonly Pick<SelectedCopy, 'whyNot'>[], act: FailedActName): Html | undefined {
   if (act === 'discard') return undefined
   const words = [...new Set(selected.map(({ whyNot }) => whyNot))].filter(word => word !== undefined)
   if (words.length === 0) return undefined

@@ -1,4 +1,5 @@
 // The page of the jobs that failed for good and that a person may see, newest first.
+import { TICKED_MOST } from '../../../src/job/system/act.ts'
 import type { CopyFilter } from '../../../src/queue/failed/selection.ts'
 import * as seenClients from '../../../src/store/console/seen-clients.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
@@ -61,7 +62,7 @@ export function failedListRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 <p>Jobs that failed for good. Their senders were answered 500. A copy of each waits here for seven days.</p>
 ${filterForm(filter, clients)}
 ${when(looked.listed.length > 0 || looked.next !== undefined, actLinks(filter, session))}
-${looked.listed.length === 0 ? emptyList(filter, looked, from !== undefined) : table(looked.listed)}
+${looked.listed.length === 0 ? emptyList(filter, looked, from !== undefined) : tickable(looked.listed, filter, session)}
 <p class="pages">${pages(filter, looked, from !== undefined)}</p>
 ${when(looked.listed.length > 0, csvForm(filter))}
 <p class="same">The same on the command line: ${command('tokenmill', 'failed', 'list', ...optionsOf(filter, now))}</p>`
@@ -108,16 +109,32 @@ function actLinks(filter: Filter, session: Pick<LiveSession, 'roles'>): Html | u
   return html`<ul class="acts">${names.map(link)}</ul>`
 }
 
-function table(copies: readonly ListedCopy[]): Html {
-  return html`<table class="failed">
-<thead><tr><th scope="col">Job</th><th scope="col">Why it failed</th><th scope="col">Client</th><th scope="col" class="figure">Attempts</th><th scope="col">Can be sent again</th><th scope="col">Failed (UTC)</th></tr></thead>
-<tbody>${copies.map(tableRow)}</tbody>
+/** The table, with a box before each job where the person may act on those of one kind. */
+function tickable(copies: readonly ListedCopy[], filter: Filter, session: Pick<LiveSession, 'roles'>): Html {
+  const names = (Object.keys(FAILED_ACTS) as FailedActName[]).filter(name => mayDo(FAILED_ACTS[name], session))
+  if (filter.kind === undefined || names.length === 0) return table(copies, false)
+  const button = (name: FailedActName) =>
+    html`<button type="submit" formaction="${path`/failed/ticked/${name}`}">${FAILED_ACTS[name].verb} the ticked…</button> `
+  return html`<form class="ticked" method="get" action="${path`/failed/ticked/${names[0] ?? 'retry'}`}"><input type="hidden" name="kind" value="${filter.kind}">
+${table(copies, true)}
+<p class="ticked">${names.map(button)}<span class="muted">Up to ${TICKED_MOST} at once.</span></p></form>`
+}
+
+function table(copies: readonly ListedCopy[], hasTicks: boolean): Html {
+  return html`<table class="failed${hasTicks ? ' ticks' : ''}">
+<thead><tr>${when(hasTicks, html`<th scope="col" class="tick">Tick</th>`)}<th scope="col">Job</th><th scope="col">Why it failed</th><th scope="col">Client</th><th scope="col" class="figure">Attempts</th><th scope="col">Can be sent again</th><th scope="col">Failed (UTC)</th></tr></thead>
+<tbody>${copies.map(copy => tableRow(copy, hasTicks))}</tbody>
 </table>`
 }
 
-function tableRow(copy: ListedCopy): Html {
+function tableRow(copy: ListedCopy, hasTicks: boolean): Html {
+  const label = `The ${copy.kind} that failed at ${new Date(copy.failedAt).toISOString().slice(11, 19)}`
   return html`<tr>
-<td class="main"><a href="${copyPath(copy)}">${copy.kind}</a></td>
+${when(
+  hasTicks,
+  html`<td class="tick"><input type="checkbox" name="id" value="${copy.id}" aria-label="${label}"></td>
+`,
+)}<td class="main"><a href="${copyPath(copy)}">${copy.kind}</a></td>
 <td class="why"><code>${copy.code}</code> <span class="muted">${faultText(copy.code)}</span></td>
 <td class="client">${clientOf(copy)}</td>
 <td class="figure attempts">${count(copy.attempt)}</td>

@@ -13,7 +13,7 @@ import { jobs, notDone } from './words.ts'
 export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request } }) => {
   const parameters = FailedParameters.parse(request['parameters'])
   const { kind } = parameters
-  const isMany = 'filter' in parameters
+  const isMany = 'filter' in parameters || 'ids' in parameters
   const name: FailedActName = request['act'] === FAILED_ACTS.retry.act ? 'retry' : 'discard'
   const ends = await pendingActs.listEnds(deps.store, nonce)
   const all = ends.reduce((sum, { copies }) => sum + copies, 0)
@@ -23,15 +23,19 @@ export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request 
     at: 'failed',
     facts: [
       ['Kind', html`${kind}`],
-      isMany
-        ? ['Which', html`${jobs(parameters.count)} that failed up to ${moment(parameters.up_to)} UTC`]
-        : ['Copy', id(String(request['subject']))],
+      which(parameters, String(request['subject'])),
       ...(all === 0 ? [] : ([['So far', progress(ends, { all, open, name })]] as const)),
     ],
     back: html`<a href="${listPath({ kind: isKind(kind) ? kind : undefined, code: undefined, clientId: undefined, since: undefined })}">Failed jobs of this kind</a>`,
     goesOn: open > 0,
     done: doneText(ends, name),
   }
+}
+
+function which(parameters: FailedParameters, subject: string): readonly [string, Html] {
+  if ('ids' in parameters) return ['Which', html`${jobs(parameters.ids.length)} that were ticked`]
+  if (!('filter' in parameters)) return ['Copy', id(subject)]
+  return ['Which', html`${jobs(parameters.count)} that failed up to ${moment(parameters.up_to)} UTC`]
 }
 
 const DONE: Record<FailedActName, string> = { retry: 'sent again', discard: 'discarded' }

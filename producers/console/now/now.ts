@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { entitiesOf, sightOf } from '../../../src/store/console/sight.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { command } from '../figures.ts'
+import { command, withCommands } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { liveFrame, timeOf } from '../live/frame.ts'
 import { LIVE } from '../live/live.ts'
@@ -79,11 +79,4 @@ function needLine(part: LivePart, { id, tone, what, says, since, to, next }: Nee
   const own = `need-${id}`
   part.fixed(next)
   return html`<li data-need="${tone}"><span class="glyph" aria-hidden="true">${GLYPHS[tone]}</span><span><a href="${to}">${what}</a>${since === undefined ? undefined : html` <span class="since">since ${part.text(`${own}-since`, timeOf(since))}</span>`}: ${part.text(`${own}-says`, says)}. <span class="next">Next: ${withCommands(next)}</span></span></li>`
-}
-
-/** Text in which commands stand between backticks. */
-function withCommands(text: string): Html[] {
-  return text
-    .split('`')
-    .map((words, at) => (at % 2 === 1 ? html`<code class="command">${words}</code>` : html`${words}`))
 }

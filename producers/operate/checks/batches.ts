@@ -4,6 +4,7 @@ import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
 import { type Verdict, warning, well } from '../check.ts'
 import { explainStalls } from '../stalled-batches.ts'
 import { count } from '../units.ts'
+import { wholeStallReader } from '../whole-reader.ts'
 import type { WorkSources } from './work.ts'
 
 const LISTED_MAX = 200
@@ -19,9 +20,11 @@ export async function askBatches({ store, queues, now }: Omit<WorkSources, 'sche
   const stalled = open.filter(({ state }) => state === 'STALLED')
   if (stalled.length === 0) return well(`${count(open.length, 'open batch', 'open batches')}: ${says}`)
   const shown = stalled.slice(0, SHOWN_MAX).map(({ batch }) => batch)
-  const reasons = (await explainStalls(shown, { store: db, queues, now })).map(({ isRevoked, why }, at) => ({
-    ...{ isRevoked, words: `${shown[at]?.batchId}: ${why}` },
-  }))
+  const reasons = (await explainStalls(shown, { reader: wholeStallReader(db), queues, now })).map(
+    ({ isRevoked, why }, at) => ({
+      ...{ isRevoked, words: `${shown[at]?.batchId}: ${why}` },
+    }),
+  )
   const cancel = reasons.some(({ isRevoked }) => isRevoked)
     ? '; `tokenmill batch cancel ID` for a revoked client’s'
     : ''

@@ -57,7 +57,7 @@ export async function askProcesses({ store }: ProcessSources): Promise<Verdict> 
   const roles = [...new Set(alive.map(({ role }) => role))]
   const says =
     roles.map(role => `${alive.filter(one => one.role === role).length} ${role}`).join(', ') || 'no process lives'
-  const lost = all.filter(one => one.silentMs > BEAT.lateMs && !isReplaced(one, alive))
+  const lost = all.filter(one => one.silentMs > BEAT.lateMs && !processes.isReplaced(one, alive))
   if (lost.length > 0) {
     const named = lost.slice(0, 5).map(({ role, host, silentMs }) => `${role} on ${host} (${duration(silentMs)} ago)`)
     return warning(`${says}; seen last: ${named.join(', ')}`, 'look at that host; start the role there again')
@@ -92,10 +92,4 @@ export async function listProcesses({ store }: ProcessSources): Promise<ProcessF
 
 async function listAlive(db: Db): Promise<processes.ProcessRow[]> {
   return (await processes.list(db)).filter(({ silentMs }) => silentMs <= BEAT.deadMs)
-}
-
-/** Whether another process was started in its place. */
-function isReplaced(silent: processes.ProcessRow, alive: readonly processes.ProcessRow[]): boolean {
-  const diedAt = Date.now() - silent.silentMs
-  return alive.some(({ host, role, startedAt }) => host === silent.host && role === silent.role && startedAt > diedAt)
 }

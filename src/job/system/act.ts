@@ -9,7 +9,7 @@ import { ScheduleParameters, ScheduleRunParameters } from './schedule-act.ts'
 import { ExportParameters } from './taken-lists.ts'
 
 export const ACTS = [
-  ...(['batch.pause', 'batch.resume', 'batch.cancel'] as const),
+  ...(['batch.pause', 'batch.resume', 'batch.cancel', 'batch.note'] as const),
   ...(['failed.retry', 'failed.discard'] as const),
   ...(['schedule.pause', 'schedule.resume', 'schedule.run'] as const),
   ...(['person.enrol', 'passkey.add', 'passkey.remove', 'list.exported'] as const),
@@ -78,7 +78,18 @@ const ManyFailed = z.strictObject({
   count: z.int().min(1).max(FAILED_MOST),
   up_to: moment(),
 })
-export const FailedParameters = z.union([OneFailed, ManyFailed])
+/** How many copies may be ticked. */
+export const TICKED_MOST = 50
+/** These copies of the kind, each once. */
+const TickedFailed = z.strictObject({
+  kind: kind(),
+  ids: z
+    .array(z.string().regex(/^f_[\w-]{43}$/))
+    .min(1)
+    .max(TICKED_MOST)
+    .refine(ids => new Set(ids).size === ids.length),
+})
+export const FailedParameters = z.union([OneFailed, ManyFailed, TickedFailed])
 export type FailedParameters = z.infer<typeof FailedParameters>
 
 /** The subject of an act on many copies: the name of their queue. */
@@ -92,6 +103,7 @@ const PARAMETERS: Record<ActName, z.ZodType> = {
   'batch.pause': BatchParameters,
   'batch.resume': BatchParameters,
   'batch.cancel': BatchParameters,
+  'batch.note': BatchParameters,
   'failed.retry': FailedParameters,
   'failed.discard': FailedParameters,
   'schedule.pause': ScheduleParameters,
@@ -138,10 +150,12 @@ const Fields = z.strictObject({
   proof: z.union([Assertion, Enrolment]).nullable(),
 })
 
-export const Act = Fields.superRefine(({ act, subject, parameters, seen, proof }, context) => {
+export const Act = Fields.superRefine(({ act, subject, parameters, seen, reason, proof }, context) => {
   const isWrong = (field: string) => context.addIssue({ code: 'custom', path: [field], message: 'field_value' })
   if (!PARAMETERS[act].safeParse(parameters).success) isWrong('parameters')
   if ((seen === null) !== UNSEEN.has(act)) isWrong('seen')
+  // The reason is the note.
+  if (act === 'batch.note' && reason === null) isWrong('reason')
   if (act === 'list.exported' && proof !== null) isWrong('proof')
   if (act === 'person.invite' && !isPersonName(subject)) isWrong('subject')
 })

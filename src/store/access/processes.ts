@@ -34,6 +34,14 @@ export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'work
   silentMs: number
 }
 
+type Named = Pick<ProcessRow, 'host' | 'role' | 'silentMs'>
+
+/** Whether another process was started in the place of one that fell silent: nobody needs to look after that one. */
+export function isReplaced(silent: Named, alive: readonly Pick<ProcessRow, 'host' | 'role' | 'startedAt'>[]): boolean {
+  const diedAt = Date.now() - silent.silentMs
+  return alive.some(({ host, role, startedAt }) => host === silent.host && role === silent.role && startedAt > diedAt)
+}
+
 export type LiveWorker = Pick<NewProcess, 'kinds' | 'features'> & Pick<ProcessRow, 'silentMs'>
 
 const SILENT_MS = '(greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as silent_ms'

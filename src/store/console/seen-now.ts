@@ -1,6 +1,7 @@
 // What the page Now shows of the whole installation: processes, what the scheduler saw, and the last hour. People for some
 // entities see none of it, but for the pulse, which says whether somebody works and looks at all. It only reads.
 import { BEAT } from '../access/beat.ts'
+import { isReplaced, type ProcessRole } from '../access/processes.ts'
 import type { Db } from '../pool.ts'
 import type { WatchedCheck, WatchedQueue } from '../watch/watched.ts'
 import { entitiesOf, type Sight } from './sight.ts'
@@ -54,15 +55,21 @@ export interface SeenProcess {
   silentMs: number
 }
 
-/** Processes that weren't ended on purpose. A dead one stays for an hour. */
+/**
+ * Processes that weren't ended on purpose. A dead one stays for an hour, unless another was started in its place: `status` doesn't
+ * name it then, and its row would ask for somebody whom nothing needs.
+ */
 export async function listProcesses(sight: Sight, db: Db): Promise<SeenProcess[]> {
-  const { rows } = await db.query<SeenProcess>({
+  const { rows } = await db.query<SeenProcess & { role: ProcessRole; startedAt: number }>({
     name: 'seen-processes',
-    text: `select host, role, version, kinds, ${msSince('seen_at')} as "silentMs" from tokenmill.process
+    text: `select host, role, version, kinds, started_at as "startedAt", ${msSince('seen_at')} as "silentMs" from tokenmill.process
 where ${ALL} and ended_at is null order by host, role, version limit 1000`,
     values: [entitiesOf(sight)],
   })
+  const alive = rows.filter(({ silentMs }) => silentMs <= DEAD_MS)
   return rows
+    .filter(one => one.silentMs <= LATE_MS || !isReplaced(one, alive))
+    .map(({ startedAt: _, ...process }) => process)
 }
 
 export interface SeenCheck extends WatchedCheck {

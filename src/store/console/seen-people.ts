@@ -131,7 +131,7 @@ export async function listDeeds(
 ): Promise<SeenDeed[]> {
   const { rows } = await db.query<SeenDeed>({
     text: `select a.audit_id as "auditId", a.seq, a.at, a.action, a.subject, a.outcome from tokenmill.audit as a
-where ${ALL} and a.actor = $2 and a.actor like 'person:%' order by a.audit_id desc limit $3`,
+where ${ALL} and a.actor = $2 order by a.at desc, a.audit_id desc limit $3`,
     values: [entitiesOf(sight), `person:${personId}`, limit],
   })
   return rows

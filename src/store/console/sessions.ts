@@ -155,10 +155,14 @@ export async function revokeOfOthers(db: Db, issuer: string | null): Promise<voi
   })
 }
 
-/** Removes sessions that are over, but the newest of each person: it says when the person signed in last. */
+/**
+ * Removes sessions that are over, but the newest of each person: it says when the person signed in last. Those whose passkey or
+ * account was revoked go when they have been idle.
+ */
 export async function removeOver(db: Db): Promise<void> {
   await db.query({
-    text: `delete from tokenmill.session as s where s.expires_at < now()
+    text: `delete from tokenmill.session as s
+where (s.expires_at < now() or s.revoked_at is not null or s.seen_at < now() - interval '${SESSION.idleMs} ms')
 and exists (select from tokenmill.session as n where n.person_id = s.person_id and n.created_at > s.created_at)`,
   })
 }

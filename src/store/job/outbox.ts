@@ -116,7 +116,7 @@ where outbox_id = $1 and (select set_config('synchronous_commit', 'off', true)) 
 }
 
 /** True for a result, false for an event. An event has no receipt: its row holds its own id as receipt id. */
-const IS_ANSWER = 'result_id is distinct from receipt_id'
+export const IS_ANSWER = 'result_id is distinct from receipt_id'
 
 /** Queues with unpublished results or events, oldest first. */
 export async function pendingQueues(

@@ -6,5 +6,3 @@ grant select (at, actor, action, subject, outcome) on tokenmill.audit to tokenmi
 
 create index person_by_end on tokenmill.person (revoked_at desc, person_id) where revoked_at is not null;
 create index invite_open on tokenmill.invite (expires_at, invite_id) where used_at is null;
--- Rows of people are few among those of clients and machines, so the index is small where the audit is not.
-create index audit_by_person on tokenmill.audit (actor, audit_id desc) where actor like 'person:%';

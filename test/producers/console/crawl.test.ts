@@ -10,8 +10,9 @@ const CANARIES = {
   rows: 91_827_364,
   reason: 'canary_reason',
   client: `c${'0'.repeat(24)}7`,
+  note: 'canary note',
 }
-const ACTS = ['pause', 'resume', 'cancel'] as const
+const ACTS = ['pause', 'resume', 'cancel', 'note'] as const
 /** A number that no batch has. */
 const NONE = 999_999_999
 
@@ -53,6 +54,10 @@ values ($1, 'report', $2, 'INVOICE', $3, 'text/csv', '{"taxPercent": "canary"}',
     `insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, state, due_at, reason, ended_at)
 values ($1, '2026-01-01', $2, 'FAILED', now(), $3, now())`,
     [theirSchedule, THEIRS, reason],
+  )
+  await bundle.rows(
+    `insert into tokenmill.audit (actor, action, subject, detail, host) values ('machine:canary', 'batch.note', $1, $2, 'h')`,
+    [id, JSON.stringify({ client_id: clientId, reason: CANARIES.note })],
   )
   nobodys = await bundle.addBatch({ ...canary, batchId: `${id}-2`, entityId: null })
   const made = await bundle.rows<{ id: number }>(
@@ -198,12 +203,12 @@ describe('a person of one entity', () => {
 describe('a role', () => {
   it.each([
     ['VIEWER', []],
-    ['OPERATOR', ['pause', 'resume']],
-    ['ADMIN', ['pause', 'resume', 'cancel']],
+    ['OPERATOR', ['pause', 'resume', 'note']],
+    ['ADMIN', ['pause', 'resume', 'cancel', 'note']],
   ])('%s begins %j', async (role, may) => {
     const { cookie } = await bundle.addPerson(`one ${role}`, { roles: [role] })
     for (const act of ACTS) {
-      const json = { seen: 'RUNNING', reason: '' }
+      const json = { seen: 'RUNNING', reason: 'why' }
       const { status } = await bundle.call('POST', `/batches/${ours}/${act}/begin`, { cookie, json })
       expect({ act, status }).toEqual({ act, status: may.includes(act) ? 200 : 403 })
       const page = await bundle.call('GET', `/batches/${ours}/${act}`, { cookie })

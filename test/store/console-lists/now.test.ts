@@ -1,5 +1,6 @@
 // What the page Now reads stays bounded by what it shows: 100,000 batches of which few are open, and eight days of minutes.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { askProcesses } from '../../../producers/operate/checks/processes.ts'
 import { KINDS } from '../../../src/job/catalogue.ts'
 import { openLog } from '../../../src/log.ts'
 import * as seenNow from '../../../src/store/console/seen-now.ts'
@@ -82,4 +83,22 @@ it('open batches come in the order in which they need somebody', async () => {
   const isStalled = listed.map(({ activeAt }) => Date.now() - activeAt > 61_000)
   expect(listed).toHaveLength(20)
   expect(isStalled).toEqual(isStalled.toSorted((a, b) => Number(b) - Number(a)))
+})
+
+it('names a process that died only while no other was started in its place, as status does', async () => {
+  await owner.query({
+    text: `insert into tokenmill.process (process_id, role, host, version, connections, started_at, seen_at) values
+(gen_random_uuid(), 'scheduler', 'one', '1', 1, now() - interval '1 hour', now() - interval '10 minutes'),
+(gen_random_uuid(), 'scheduler', 'one', '1', 1, now() - interval '9 minutes', now()),
+(gen_random_uuid(), 'scheduler', 'two', '1', 1, now() - interval '1 hour', now() - interval '10 minutes')`,
+  })
+  const listed = await seenNow.listProcesses(sightOf(null), store)
+  expect(listed.map(({ host, silentMs }) => [host, silentMs > seenNow.DEAD_MS])).toEqual([
+    ['one', false],
+    ['two', true],
+  ])
+  const { state, says } = await askProcesses({ store: async () => owner })
+  expect(state).toBe('warning')
+  expect(says).toContain('scheduler on two')
+  expect(says).not.toContain('scheduler on one (')
 })

@@ -66,9 +66,9 @@ const LISTS: [string, Read, RegExp][] = [
   [
     'what a person did',
     (sight, db) => seenPeople.listDeeds(sight, db, { personId: idOf(1), limit: 20 }),
-    /audit_by_person/,
+    /audit_by_actor/,
   ],
-  ['what nobody did', (sight, db) => seenPeople.listDeeds(sight, db, { personId: live, limit: 20 }), /audit_by_person/],
+  ['what nobody did', (sight, db) => seenPeople.listDeeds(sight, db, { personId: live, limit: 20 }), /audit_by_actor/],
   ['open invites', (sight, db) => seenPeople.listInvites(sight, db, { limit: 101 }), /invite_open/],
   ['an invite', (sight, db) => seenPeople.findInvite(sight, db, idOf(1)), /invite_pkey/],
   [

@@ -128,6 +128,10 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
       [admin, 'batch.pause', 'DONE'],
       [admin, 'batch.resume', 'DONE'],
       [admin, 'batch.cancel', 'DONE'],
+      [viewer, 'batch.note', 'act_forbidden'],
+      // Of a batch that has ended, too.
+      [operator, 'batch.note', 'DONE'],
+      [admin, 'batch.note', 'DONE'],
     ]
     const batch = await bench.batch()
     for (const [member, act, said] of tries)
@@ -219,6 +223,16 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
       [{ ...(await about(ours)), proof: touched.proof }, 'field_value'],
       [
         { ...(await about(ours)), act: 'batch.pause', seen: 'RUNNING', parameters: { client_id: ours.clientId } },
+        'passkey_missing',
+      ],
+      [
+        {
+          ...(await about(ours)),
+          act: 'batch.note',
+          seen: 'RUNNING',
+          reason: 'x',
+          parameters: { client_id: ours.clientId },
+        },
         'passkey_missing',
       ],
     ]

@@ -94,6 +94,48 @@ describeStore('an act on failed jobs', engine => {
     ])
   })
 
+  it('does exactly the ticked ones, all or none', async () => {
+    const copies = [await fail(), await fail(), await fail({ isEmptied: true }), await fail()]
+    const ticked = (act: Action, ids: readonly { id: string }[]) => ({
+      ...{ act, subject: `failed-${KIND}`, seen: digestOf(ids) },
+      parameters: { kind: KIND, ids: ids.map(({ id }) => id) },
+    })
+    const three = copies.slice(0, 3)
+    const member = await bench.join('Tilda', ['OPERATOR'], [OTHER])
+    expect(await send(member, ticked('failed.retry', three))).toBe('changed_meanwhile')
+    expect(await send(operator, ticked('failed.discard', three))).toBe('act_forbidden')
+    expect(await send(operator, { ...ticked('failed.retry', three), subject: 'failed-act' })).toBe('failed_not_found')
+    expect(await send(operator, ticked('failed.retry', [...three, { id: `f_${'A'.repeat(43)}` }]))).toBe(
+      'changed_meanwhile',
+    )
+    expect(await send(operator, ticked('failed.retry', [...three, ...three]))).toBe('field_value')
+    const signed = bench.touch(operator, bench.on(operator, ticked('failed.retry', three)))
+    const more = { ...signed, ...ticked('failed.retry', copies) }
+    expect(await bench.send({ ...more, proof: signed.proof })).toBe('passkey_challenge')
+    expect(await bench.send({ ...signed, proof: null })).toBe('passkey_missing')
+    expect(await left()).toHaveLength(4)
+    const request = bench.on(operator, ticked('failed.retry', three))
+    expect(await bench.send(bench.touch(operator, request))).toBe('DONE')
+    await ended()
+    expect((await outcomes(request.nonce)).sort()).toEqual(['card_data_removed', 'done', 'done'])
+    expect((await left()).map(({ id }) => id).sort()).toEqual(
+      copies
+        .slice(2)
+        .map(({ id }) => id)
+        .sort(),
+    )
+    const [whole] = await rows(
+      `select detail->>'ticked' as ticked from tokenmill.audit where action = 'failed.retry' and subject = $1 and outcome = 'done'
+order by audit_id desc limit 1`,
+      `failed-${KIND}`,
+    )
+    expect(whole).toEqual({ ticked: '3' })
+    // One of them is gone since.
+    expect(await send(operator, ticked('failed.retry', [copies[0], copies[3]] as { id: string }[]))).toBe(
+      'changed_meanwhile',
+    )
+  })
+
   it('does exactly the number confirmed while new ones arrive', async () => {
     const matching = await Promise.all(Array.from({ length: 41 }, () => fail()))
     const others = [await fail({ code: 'defect' }), await fail({ credentials: other.credentials })]

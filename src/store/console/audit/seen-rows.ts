@@ -175,7 +175,7 @@ export async function findNamed(sight: Sight, db: Db, name: string): Promise<num
   return rows[0]?.auditId
 }
 
-/** What was done to a batch, newest first. Of one that somebody else was refused the row doesn't say whose batch it was. */
+/** What was done to a batch, newest first. Rows of acts that were refused don't say whose batch it was, so they are left out. */
 export async function listOfBatch(
   sight: Sight,
   db: Db,
@@ -186,7 +186,7 @@ export async function listOfBatch(
   select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail, a.entity_id from tokenmill.audit as a
   where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
   order by a.at desc, a.audit_id desc limit ${OF_BATCH}) as l
-where ${seen('l')} and l.detail->>'client_id' = $3 order by l.at desc, l.audit_id desc limit $4`,
+where ${seen('l')} and l.detail->>'client_id' = $3 and l.outcome = 'done' order by l.at desc, l.audit_id desc limit $4`,
     values: [entitiesOf(sight), batchId, clientId, limit],
   })
   return rows

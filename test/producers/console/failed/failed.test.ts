@@ -211,6 +211,44 @@ describe('an act', () => {
     expect((await get('/failed/all/retry?kind=report&code=defect')).text).toContain('Retry 1 job')
   })
 
+  it('on ticked jobs is for exactly these, without scripts, too', async () => {
+    const copies = [await fail(), await fail({ isEmptied: true }), await fail({ code: 'defect' })]
+    const theirs = await fail({ credentials: other.credentials })
+    expect((await get('/failed')).text).not.toContain('type="checkbox"')
+    const list = (await get('/failed?kind=report')).text
+    expect([...list.matchAll(/type="checkbox" name="id" value="(f_[\w-]{43})"/g)]).toHaveLength(4)
+    expect(list).toContain('formaction="/failed/ticked/discard"')
+    const vera = await bundle.addPerson('ticking vera', { roles: ['VIEWER'] })
+    expect((await get('/failed?kind=report', vera)).text).not.toContain('type="checkbox"')
+    // As a browser sends the form.
+    const query = (...ids: { id: string }[]) => `kind=report&${ids.map(({ id }) => `id=${id}`).join('&')}`
+    const page = await get(`/failed/ticked/retry?${query(...copies.slice(0, 2), { id: NONE })}`)
+    for (const words of ['Retry 1 job', '1 job, because the card data were removed', 'Gone meanwhile: 1 job'])
+      expect(page.text).toContain(words)
+    const json = { ...fieldsOf(page.text), reason: 'the folder is back' }
+    const begun = await bundle.call('POST', '/failed/ticked/retry/begin', { cookie: ada.cookie, json })
+    const [row] = await bundle.rows<{ request: Record<string, unknown> }>(
+      'select request from tokenmill.pending_act where nonce = $1',
+      [(JSON.parse(begun.text) as { nonce: string }).nonce],
+    )
+    expect(row?.request).toMatchObject({
+      ...{ act: 'failed.retry', subject: 'failed-report', seen: digestOf(copies.slice(0, 2)) },
+      parameters: { kind: KIND, ids: copies.slice(0, 2).map(({ id }) => id) },
+    })
+    // A single one; none; too many; those of others as those that don't exist.
+    expect((await get(`/failed/ticked/discard?${query(theirs)}`)).text).toContain('Discard 1 job')
+    expect((await get('/failed/ticked/retry?kind=report')).text).toContain('No job is ticked')
+    const many = Array.from({ length: 51 }, (_none, n) => ({ id: `f_${String(n).padStart(43, '0')}` }))
+    expect((await get(`/failed/ticked/retry?${query(...many)}`)).text).toContain('50 at most')
+    const [foreign, missing] = await Promise.all(
+      [theirs, { id: NONE }].map(one => get(`/failed/ticked/retry?${query(one)}`, limited)),
+    )
+    expect(foreign && seenBy(foreign)).toBe(missing && seenBy(missing))
+    expect(foreign?.status).toBe(404)
+    expect((await get(`/failed/ticked/retry?${query(...copies)}`, vera)).status).toBe(403)
+    expect((await get(`/failed/ticked/nothing?${query(...copies)}`)).status).toBe(404)
+  })
+
   it('on a job that can not be sent again says so', async () => {
     const copy = await fail({ isEmptied: true })
     expect((await get(pathOf(copy))).text).not.toContain('Retry…')

@@ -1,0 +1,50 @@
+// What people did to a batch, and their notes on it, on the batch's page: who, when, what and why, the newest first.
+import type { SeenAuditRow } from '../../../src/store/console/audit/seen-rows.ts'
+import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import { type ActWords, mayDo } from '../acts/subject.ts'
+import { addressOf } from '../audit/filter.ts'
+import { who } from '../audit/words.ts'
+import { shown } from '../explain/shown.ts'
+import { moment } from '../figures.ts'
+import { type Html, html, path } from '../html.ts'
+
+/** How many are shown. */
+export const NOTES_SHOWN = 20
+
+export const NOTE: ActWords = {
+  act: 'batch.note',
+  verb: 'Write',
+  roles: ['OPERATOR', 'ADMIN'],
+  isFinal: false,
+  asks: 'The note. Everybody who sees this batch reads it, and it is written into the audit.',
+}
+
+const DONE: Partial<Record<string, string>> = {
+  'batch.pause': 'paused it',
+  'batch.resume': 'resumed it',
+  'batch.cancel': 'cancelled it',
+  'batch.note': 'noted',
+}
+
+export function notes(
+  { batchNo }: Pick<SeenBatch, 'batchNo'>,
+  acts: readonly SeenAuditRow[],
+  session: Pick<LiveSession, 'roles' | 'personId'>,
+): Html {
+  const [newest] = acts
+  const listed = newest
+    ? html`<ol class="notes">${acts.map(act => note(act, session))}</ol>
+<p class="pages"><a href="${addressOf({ like: newest.auditId })}">All rows of the audit about this id</a></p>`
+    : html`<p class="empty">What people do to this batch is listed here, with their reasons and notes. Nobody has done anything.</p>`
+  const write = mayDo(NOTE, session)
+    ? html`<p><a class="button" href="${path`/batches/${batchNo}/note`}">Write a note…</a></p>`
+    : undefined
+  return html`${listed}${write}`
+}
+
+function note(row: SeenAuditRow, { personId }: Pick<LiveSession, 'personId'>): Html {
+  const { auditId, at, action, reason } = row
+  const deed = html`<a href="${path`/audit/${auditId}`}">${DONE[action] ?? action}</a>`
+  return html`<li><span class="by">${moment(at)} <strong>${who(row, personId)}</strong> ${deed}</span>${reason === null ? undefined : html`<span class="said">${shown(reason)}</span>`}</li>`
+}

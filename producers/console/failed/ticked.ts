@@ -1,0 +1,93 @@
+// Acts on failed jobs that are ticked in the list: their ids stand in the address of the act's page, so that it works without
+// scripts, and the passkey signs exactly these.
+import { failedSubject, TICKED_MOST } from '../../../src/job/system/act.ts'
+import { digestOf } from '../../../src/queue/failed/selection.ts'
+import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
+import { command } from '../figures.ts'
+import { html, path } from '../html.ts'
+import { EFFECTS, REASONED, stays } from './act.ts'
+import { FAILED_ACTS, type FailedActName, isFailedAct } from './acts.ts'
+import { type Filter, listPath, readFilter } from './filter.ts'
+import { findCopy, type ListedCopy } from './set.ts'
+import { openTurns } from './turns.ts'
+import { jobs } from './words.ts'
+
+/** Each copy is read whole. */
+const inTurn = openTurns({ most: 4, mostOfOne: 2 })
+
+interface Ticked {
+  act: FailedActName
+  filter: Filter & { kind: NonNullable<Filter['kind']> }
+  ids: readonly string[]
+}
+
+export const TICKED: ActSubject = {
+  route: '/failed/ticked/:act',
+  at: 'failed',
+  noun: 'failed jobs',
+
+  async show({ deps, session, asked }) {
+    const ticked = tickedIn(asked)
+    if (!ticked) return undefined
+    const { filter, ids } = ticked
+    if (ids.length === 0 || ids.length > TICKED_MOST) return shown(ticked, [])
+    const found = await inTurn(session.personId, async () => {
+      const copies: ListedCopy[] = []
+      for (const id of ids) {
+        const copy = await findCopy(deps, session, { kind: filter.kind, id })
+        if (copy) copies.push(copy)
+      }
+      return copies
+    })
+    // None is there, or none is the person's to see.
+    return found !== 'busy' && found.length === 0 ? undefined : shown(ticked, found)
+  },
+
+  async sign({ asked }) {
+    const ticked = tickedIn(asked)
+    if (!ticked || ticked.ids.length === 0 || ticked.ids.length > TICKED_MOST) return undefined
+    const { act, filter, ids } = ticked
+    const parameters = { kind: filter.kind, ids: [...ids] }
+    return { words: FAILED_ACTS[act], subject: failedSubject(filter), parameters, batchNo: null }
+  },
+}
+
+function shown({ act, filter, ids }: Ticked, found: readonly ListedCopy[] | 'busy'): ShownAct {
+  const copies = found === 'busy' ? [] : found
+  const able = copies.filter(({ whyNot }) => act === 'discard' || whyNot === undefined)
+  const gone = found === 'busy' || copies.length === 0 ? 0 : ids.length - copies.length
+  const what = jobs(able.length)
+  const facts = html`<dl class="facts"><div><dt>Kind</dt><dd>${filter.kind}</dd></div><div><dt>Ticked</dt><dd>${jobs(ids.length)}</dd></div></dl>`
+  const missing = gone === 0 ? undefined : html`<p>Gone meanwhile: ${jobs(gone)}.</p>`
+  return {
+    words: FAILED_ACTS[act],
+    to: path`/failed/ticked/${act}`,
+    back: { to: listPath(filter), text: 'Back to the list' },
+    shown: html`${facts}${missing}${stays(copies, act)}`,
+    counted: what,
+    effect: able.length === 0 ? undefined : EFFECTS[act](what),
+    instead: insteadOf(ids, found),
+    seen: digestOf(copies),
+    fields: { kind: filter.kind, ids: copies.map(({ id }) => id).join(',') },
+    command: command('tokenmill', 'failed', act, ...copies.map(({ id }) => id), ...REASONED[act]),
+  }
+}
+
+function insteadOf(ids: readonly string[], found: readonly ListedCopy[] | 'busy'): string {
+  if (ids.length === 0) return 'No job is ticked. Go back to the list and tick those that you mean.'
+  if (ids.length > TICKED_MOST) return `${jobs(ids.length)} are ticked. One act is about ${TICKED_MOST} at most.`
+  if (found === 'busy') return 'Other failed jobs are being read. Wait a moment, then load this page again.'
+  return 'None of these can be sent again.'
+}
+
+/** The list's form sends `id` for each; the form of the act sends `ids`. */
+function tickedIn({ params, given }: Asking['asked']): Ticked | undefined {
+  const { act = '' } = params
+  const filter = readFilter(given)
+  const { kind } = filter
+  if (!isFailedAct(act) || kind === undefined) return undefined
+  const { id, ids } = given
+  const named = Array.isArray(id) ? id : typeof id === 'string' ? [id] : typeof ids === 'string' ? ids.split(',') : []
+  const all = named.filter((one): one is string => typeof one === 'string' && /^f_[\w-]{43}$/.test(one))
+  return { act, filter: { ...filter, kind }, ids: [...new Set(all)] }
+}

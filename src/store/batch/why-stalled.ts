@@ -1,0 +1,70 @@
+// Why a batch is stalled, in words for a person, from what the store and the queues say. It reads nothing.
+import { HELD_BACK_MIN } from '../job/outbox.ts'
+
+/** A chunk of the batch that failed for good, as a copy in the failed set says. Nobody has proved who wrote the copy. */
+export interface FailedChunk {
+  /** The id of the copy. */
+  id: string
+  /** The fault's code. */
+  fault: string
+  /** Why the copy can't be sent again; undefined if it can. */
+  whyNot: string | undefined
+}
+
+export interface StallFacts {
+  /** The batch's client is revoked, so no worker takes its chunks. */
+  isRevoked: boolean
+  /** How many live worker processes listen to the queue of its chunks. */
+  workers: number
+  /**
+   * How many answers to its client wait to be published, because its results queues are full or the queue server is
+   * away; `unseen`: whoever asks may not know it.
+   */
+  unread: number | 'unseen'
+  /** How many chunks are in the queue, of any batch; undefined if the queue server doesn't answer. */
+  queued: number | 'unseen' | undefined
+  failed: readonly FailedChunk[] | 'unseen'
+}
+
+/** What the store says. */
+export type StoredStallFacts = Pick<StallFacts, 'isRevoked' | 'workers' | 'unread'>
+
+/** What names a batch and its queue. */
+export interface StalledBatch {
+  clientId: string
+  batchId: string
+  recordKind: string
+}
+
+export function queueOf({ recordKind }: Pick<StalledBatch, 'recordKind'>): 'token-batch' | 'transaction-batch' {
+  return recordKind === 'transaction' ? 'transaction-batch' : 'token-batch'
+}
+
+/** The first cause that applies, as one sentence for a person. */
+export function whyStalled({ isRevoked, workers, unread, queued, failed }: StallFacts): string {
+  if (isRevoked) return 'its client is revoked: no chunk of it is taken any more; `tokenmill batch cancel` ends it'
+  if (queued === undefined) return 'the queue server does not answer'
+  if (workers === 0) return 'nobody works: no worker process listens to its queue'
+  if (unread === 'unseen')
+    return 'workers listen to its queue; whether its results are unread, its chunks failed or nobody sends, `tokenmill batch show` says'
+  if (unread >= HELD_BACK_MIN) return `held back: ${unread} answers to its client wait, because their queue is not read`
+  if (unread > 0) return `results unread: ${unread} answers to its client wait for room in their queue`
+  if (failed !== 'unseen' && failed.length > 0) return whyFailed(failed)
+  if (failed === 'unseen' || queued === 'unseen')
+    return 'workers listen to its queue and its results are read; whether its chunks wait or nobody sends, `tokenmill batch show` says'
+  if (queued === 0) return 'nobody sends: none of its chunks is in the queue'
+  return `its chunks wait or are being worked: ${queued} chunks are in the queue`
+}
+
+const IDS_MAX = 3
+
+function whyFailed(failed: readonly FailedChunk[]): string {
+  const faults = [...new Set(failed.map(({ fault }) => fault))].join(', ')
+  const says = `the failed set has ${failed.length === 1 ? '1 copy that names' : `${failed.length} copies that name`} it (${faults})`
+  const ids = failed.filter(({ whyNot }) => whyNot === undefined).map(({ id }) => id)
+  if (ids.length > IDS_MAX)
+    return `${says}; \`tokenmill failed list\` shows them, \`tokenmill failed retry\` sends them again`
+  if (ids.length > 0)
+    return `${says}; \`tokenmill failed retry ${ids.join(' ')}\` sends ${ids.length === 1 ? 'it' : 'them'} again`
+  return `${says} and can not be retried: ${failed[0]?.whyNot}`
+}

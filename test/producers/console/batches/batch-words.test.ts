@@ -1,0 +1,165 @@
+// What the page of a batch says in words: why it is stalled, as `batch show` says it, and what people did to it
+// and noted, by whichever way.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { failedDiscard, failedList, moveToFailed } from '../../../../src/queue/failed.ts'
+import { runCommand } from '../../../support/command.ts'
+import { ENTITY } from '../../../support/installation.ts'
+import { type ConsoleBundle, OURS, openConsoleBundle, type Person } from '../bundle.ts'
+
+const HOSTILE = `"><img src=x onerror=alert(1)>`
+
+let bundle: ConsoleBundle
+let ada: Person
+beforeAll(async () => {
+  bundle = await openConsoleBundle()
+  ada = await bundle.addPerson('ada')
+})
+afterAll(() => bundle?.close())
+
+const plain = (html: string) =>
+  html
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+
+describe('a stalled batch', () => {
+  const batchId = 'stalled-batch'
+  let no: number
+  beforeAll(async () => {
+    no = await bundle.addBatch({
+      ...{ batchId, rowsDone: 400 },
+      more: `extent_chunks = 2, chunks_done = 1, active_at = now() - interval '5 minutes'`,
+    })
+  })
+
+  const whyTo = async ({ cookie }: Person = ada) => {
+    const { text } = await bundle.call('GET', `/batches/${no}`, { cookie })
+    return plain(/<strong id="stall">(.*?)<\/strong>/s.exec(text)?.[1] ?? 'nothing is said')
+  }
+  const commands = async () => {
+    const { env } = bundle.installation
+    return (JSON.parse((await runCommand(['batch', 'show', batchId, '--json'], { env })).stdout) as { why: string }).why
+  }
+  const addWorker = () =>
+    bundle.rows(`insert into tokenmill.process (process_id, role, host, version, connections, kinds)
+values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
+  const says = (why: string) => `Why: ${why.replaceAll('`', '')}`
+
+  it('says why, in the words of the command', async () => {
+    const seen: string[] = []
+    const same = async () => {
+      const why = await commands()
+      seen.push(why)
+      expect(await whyTo()).toBe(says(why))
+    }
+    await same()
+    await addWorker()
+    await same()
+    const { queues, credentials } = bundle.installation
+    const { clientId } = credentials.signingKey
+    const job = { id: 'failed-chunk', enqueuedAt: Date.now() }
+    const copy = { jws: '', kind: 'token-batch', code: 'store_busy', attempt: 8, failedAt: Date.now(), jobId: job.id }
+    await moveToFailed(queues, 'token-batch', job, { ...copy, clientId, jti: `${batchId}-1` })
+    await same()
+    await bundle.rows(`insert into tokenmill.outbox (day, client_id, result_id, receipt_id, revision, state)
+select current_date, '${clientId}', gen_random_uuid(), gen_random_uuid(), 1, 'NEW' from generate_series(1, 7)`)
+    await same()
+    expect(seen.map(why => why.split(':')[0])).toEqual([
+      ...['nobody works', 'nobody sends'],
+      'the failed set has 1 copy that names it (store_busy) and can not be retried',
+      'results unread',
+    ])
+    expect(seen[3]).toContain('7 answers')
+  })
+
+  it('tells people for some entities what is theirs to know, and the command for the rest', async () => {
+    const shared = await bundle.addPerson('some', { entities: [OURS] })
+    expect(await whyTo(shared)).toMatch(/^Why: workers listen to its queue; whether .* tokenmill batch show says$/)
+    const whole = await bundle.addPerson('whole', { entities: [OURS, ENTITY] })
+    expect(await whyTo(whole)).toContain('results unread: 7 answers')
+    await bundle.rows(`delete from tokenmill.outbox where state = 'NEW'`)
+    expect(await whyTo(whole)).toContain('the failed set has 1 copy')
+    const { queues } = bundle.installation
+    for (const { id } of await failedList(queues, 'token-batch')) await failedDiscard(queues, 'token-batch', id)
+    expect(await whyTo(whole)).toMatch(/its results are read; whether its chunks wait/)
+  })
+
+  it('says that its client is revoked', async () => {
+    await bundle.rows(`update tokenmill.client set revoked_at = now() where client_id = $1`, [
+      bundle.installation.credentials.signingKey.clientId,
+    ])
+    expect(await whyTo()).toBe(says(await commands()))
+    expect(await whyTo()).toContain('its client is revoked')
+  })
+})
+
+describe('acts and notes', () => {
+  const batchId = 'noted-batch'
+  let no: number
+  beforeAll(async () => {
+    no = await bundle.addBatch({ batchId })
+  })
+  const notes = async ({ cookie }: Person = ada) => {
+    const { text } = await bundle.call('GET', `/batches/${no}`, { cookie })
+    return [...text.matchAll(/<li><span class="by">.*?<\/li>/g)].map(([note]) =>
+      plain(note).replace(/^[\d-]+ [\d:]+ /, ''),
+    )
+  }
+  const run = (...words: string[]) => runCommand(['batch', ...words], { env: bundle.installation.env })
+
+  it('are listed with who, what and why, the newest first, from the command and from people', async () => {
+    expect(await notes()).toEqual([])
+    expect((await run('pause', batchId, '--reason', 'the bank asked')).code).toBe(0)
+    expect((await run('note', batchId, '--reason', HOSTILE)).code).toBe(0)
+    const { clientId } = bundle.installation.credentials.signingKey
+    const { personId } = await bundle.addPerson('bea')
+    await bundle.rows(
+      `insert into tokenmill.audit (actor, action, subject, detail, host, entity_id) values ($1, 'batch.resume', $2, $3, 'h', '${OURS}')`,
+      [`person:${personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'the bank is ready' })],
+    )
+    const said = await notes()
+    expect(said).toEqual([
+      'bea resumed it the bank is ready',
+      expect.stringMatching(/^\S+ \(account\) noted &#34;&#62;&#60;img src=x/),
+      expect.stringMatching(/^\S+ \(account\) paused it the bank asked$/),
+    ])
+    expect(said.join()).not.toContain('<img')
+  })
+
+  it('name to people for some entities nobody but people of these', async () => {
+    const limited = await bundle.addPerson('olga', { entities: [OURS] })
+    const { clientId } = bundle.installation.credentials.signingKey
+    await bundle.rows(
+      `insert into tokenmill.audit (actor, action, subject, detail, host, entity_id) values ($1, 'batch.note', $2, $3, 'h', '${OURS}')`,
+      [`person:${limited.personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'mine' })],
+    )
+    const said = await notes(limited)
+    expect(said).toEqual([
+      'olga (you) noted mine',
+      'a person outside your entities resumed it the bank is ready',
+      expect.stringMatching(/^an operator at the command line noted /),
+      'an operator at the command line paused it the bank asked',
+    ])
+    expect((await notes(ada))[0]).toBe('olga noted mine')
+  })
+
+  it('are not those of another client’s batch of the same id, and no refused ones', async () => {
+    await bundle.rows(
+      `insert into tokenmill.audit (actor, action, subject, detail, host, outcome) values
+('machine:x', 'batch.note', $1, '{"client_id": "another", "reason": "foreign"}', 'h', 'done'),
+('machine:x', 'batch.pause', $1, $2, 'h', 'refused')`,
+      [batchId, JSON.stringify({ client_id: bundle.installation.credentials.signingKey.clientId, reason: 'refused' })],
+    )
+    expect(await notes()).toHaveLength(4)
+  })
+
+  it('need their text, and hold no card number', async () => {
+    expect((await run('note', batchId)).code).toBe(64)
+    expect((await run('note', batchId, '--reason', 'card 4111 1111 1111 1111')).code).toBe(64)
+    const begin = (reason: string) =>
+      bundle.call('POST', `/batches/${no}/note/begin`, { cookie: ada.cookie, json: { seen: 'PAUSED', reason } })
+    expect((await begin('  ')).text).toContain('There is no text yet')
+    expect((await begin('card 4111 1111 1111 1111')).text).toContain('card number')
+    expect((await begin('call the bank first')).status).toBe(200)
+  })
+})
