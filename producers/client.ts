@@ -60,7 +60,10 @@ export interface ConnectOptions {
   clock?: Clock
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
-  /** Reads the features of the workers. For a caller that knows more than the list that workers publish. */
+  /**
+   * Reads the features of the workers, for the forms of results. For a caller that knows more than the list that workers
+   * publish.
+   */
   features?: ReadFeatures | undefined
   /** How often the key is checked while a job is unanswered, in ms (5,000). */
   keyCheckMs?: number | undefined

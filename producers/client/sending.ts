@@ -55,7 +55,7 @@ export interface SendingDeps {
   resultSets: boolean
   clock: Clock
   log: Logger
-  /** Reads the features of the workers; default: from the list that workers sign. */
+  /** Reads the features of the workers, for claims about forms of results; default: from the list that workers sign. */
   features?: ReadFeatures | undefined
 }
 
@@ -121,10 +121,17 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
   let watching: LiveFeatures | undefined
+  let watchingForms: LiveFeatures | undefined
   /** Begins to watch the workers' features when the first job needs them. */
   function watch(): LiveFeatures {
-    watching ??= watchFeatures(deps.features ?? listedFeatures(queues, trusted, clock), { log })
+    watching ??= watchFeatures(listedFeatures(queues, trusted, clock), { log })
     return watching
+  }
+  /** The same, for claims about forms of results: a job whose claims are refused is sent again without them. */
+  function watchForms(): LiveFeatures | undefined {
+    if (!resultSets) return undefined
+    watchingForms ??= deps.features && watchFeatures(deps.features, { log })
+    return watchingForms ?? watch()
   }
 
   /** Checks and signs the job, and waits until one more job may be unanswered. */
@@ -139,6 +146,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
     const features = isPlain && !resultSets ? undefined : watch()
+    const forms = watchForms()
     // A job that needs the features only for forms of results doesn't wait until they are known: it is sent without these
     // claims.
     if (!isPlain) await features?.ready
@@ -146,7 +154,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const optional = (inForms: boolean) => ({
       traceparent: features?.has('traceparent') ? traceparent : undefined,
       knowsKey: features?.has('knows_key') ? trusted.announced(clock()) : undefined,
-      ...(inForms ? formsRead(given, features, replyTo) : {}),
+      ...(inForms ? formsRead(given, forms, replyTo) : {}),
     })
     const signAt = (now: number, inForms: boolean) =>
       signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional(inForms) }, now)
@@ -239,7 +247,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       closed = true
       unansweredLimit.close()
       jobs.close()
-      await Promise.all([stopResending(), watching?.close()])
+      await Promise.all([stopResending(), watching?.close(), watchingForms?.close()])
     },
   }
 }

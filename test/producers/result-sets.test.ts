@@ -248,6 +248,16 @@ describeRedis('a reader of result sets', () => {
     expect(await call(common, true)).toBeUndefined()
   })
 
+  it('takes the features for forms of results from a caller that knows them, and those for other claims from the list', async () => {
+    const fake = worker()
+    const client = await open({ features: async () => FEATURES })
+    await untilSaid(client, fake)
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+    await client.call('token-lifecycle', lifecycle(), { resultColumns: true, traceparent })
+    expect(fake.seen.at(-1)?.claims).toMatchObject({ result_sets: true, result_columns: true })
+    expect(fake.seen.at(-1)?.claims).not.toHaveProperty('traceparent')
+  })
+
   it('sends a job again without both claims if a worker of an older release refuses result_columns', async () => {
     await announce(FEATURES)
     const fake = worker(async ({ claims }, tell) => {
