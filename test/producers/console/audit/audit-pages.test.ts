@@ -133,7 +133,7 @@ describe('one row', () => {
     expect(text).toContain(`href="/batches/${batchNo}"`)
     expect(text.indexOf('<pre')).toBeGreaterThan(text.indexOf('What proves it'))
     expect(plain(text)).toContain('"rows_left": 41200')
-    expect(plain((await get(`/batches/${batchNo}`)).text)).toContain('What people did with it')
+    expect(plain((await get(`/batches/${batchNo}`)).text)).toContain('paused it too many refused')
     expect((await get(`/batches/${batchNo}`)).text).toContain(`href="/audit/${row}"`)
     for (const path of [`/audit/${NONE}`, '/audit/0', '/audit/x', '/audit/1x'])
       expect((await get(path)).status).toBe(404)

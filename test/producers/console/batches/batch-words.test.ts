@@ -115,7 +115,11 @@ describe('acts and notes', () => {
     const { personId } = await bundle.addPerson('bea')
     await bundle.rows(
       `insert into tokenmill.audit (actor, action, subject, detail, host, entity_id) values ($1, 'batch.resume', $2, $3, 'h', '${OURS}')`,
-      [`person:${personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'the bank is ready' })],
+      [
+        `person:${personId}`,
+        batchId,
+        JSON.stringify({ client_id: clientId, reason: 'the bank is ready', entity_id: OURS }),
+      ],
     )
     const said = await notes()
     expect(said).toEqual([
@@ -131,7 +135,7 @@ describe('acts and notes', () => {
     const { clientId } = bundle.installation.credentials.signingKey
     await bundle.rows(
       `insert into tokenmill.audit (actor, action, subject, detail, host, entity_id) values ($1, 'batch.note', $2, $3, 'h', '${OURS}')`,
-      [`person:${limited.personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'mine' })],
+      [`person:${limited.personId}`, batchId, JSON.stringify({ client_id: clientId, reason: 'mine', entity_id: OURS })],
     )
     const said = await notes(limited)
     expect(said).toEqual([
