@@ -56,7 +56,8 @@ describe('looking', () => {
     for (const kind of KINDS) {
       const pages = await pagesOf(kind, { readMs: 40 })
       expect(pages.every(ids => ids.length > 0)).toBe(true)
-      expect(pages.length).toBeLessThan(15)
+      // However slow the reading is, a page looks at 20 copies at least.
+      expect(pages.length).toBeLessThanOrEqual(300 / 20 + 1)
       expect(pages.flat().toSorted()).toEqual(made.toSorted())
     }
   })

@@ -82,10 +82,12 @@ describe('the list', () => {
     let page = await get('/failed?kind=report')
     for (;;) {
       pages.push(listed(page))
-      if (!page.text.includes('>Older<')) break
-      page = await get(hrefOf(page.text, 'Older'))
+      // On a busy host a page may end before it has 50, because it looks for 150 ms.
+      const next = ['Older', 'Look further'].find(text => page.text.includes(`>${text}<`))
+      if (next === undefined) break
+      page = await get(hrefOf(page.text, next))
     }
-    expect(pages.map(ids => ids.length)).toEqual([50, 50, 20])
+    expect(Math.max(...pages.map(ids => ids.length))).toBeLessThanOrEqual(50)
     expect(pages.flat().sort()).toEqual(made.sort())
   })
 
