@@ -60,8 +60,8 @@ export interface IdentityPage {
   facts: Html
   /** What will happen, or why nothing can. */
   effect: string
-  /** The form's target and its button; undefined: there is nothing to do. */
-  form?: { to: Path; button: string; isFinal: boolean } | undefined
+  /** The form's target and its button, and what else it sends; undefined: there is nothing to do. */
+  form?: { to: Path; button: string; isFinal: boolean; fields?: Html } | undefined
   same: Html
   wrong?: string | undefined
 }
@@ -82,9 +82,9 @@ ${form && (mayTouch ? touchForm(form) : noPasskey(session))}
   return framed(deps, { title, session, at: 'sessions', usesPasskey: mayTouch, content })
 }
 
-function touchForm({ to, button, isFinal }: NonNullable<IdentityPage['form']>): Html {
+function touchForm({ to, button, isFinal, fields }: NonNullable<IdentityPage['form']>): Html {
   return html`<form class="act" method="post" action="${to}" data-begin="${to.text}/begin">
-<input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
+<input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">${fields}
 <button class="main${isFinal ? ' danger' : ''}" type="submit" disabled="">${button}</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
