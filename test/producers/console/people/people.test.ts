@@ -230,6 +230,12 @@ describe('an act on people', () => {
     }
   })
 
+  it('is not filled in by a link', async () => {
+    const query = 'name=Mallory&sees=all&role_ADMIN=on&entities=x'
+    for (const path of ['/people/invite', `/people/${olga.personId}/change`])
+      expect((await get(`${path}?${query}`)).text).toBe((await get(path)).text)
+  })
+
   it('that needs a script says why, and names the command', async () => {
     for (const path of ['/people/invite', `/people/${olga.personId}/link`]) {
       const { text } = await get(path)
