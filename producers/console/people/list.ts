@@ -46,7 +46,7 @@ ${shown.length === 0 ? html`<p class="empty">${after === undefined ? 'Nobody is 
 <p class="pages">${when(after !== undefined, html`<a href="/people">First page</a> `)}${next(listed, shown, last => path`/people?after=${last}`)}<a href="/people?revoked=yes">People who were revoked</a></p>
 <h2>Open invites</h2>
 ${invites.length === 0 ? noInvites() : inviteTable(invites.slice(0, LISTED), mayInvite)}
-${when(invites.length > LISTED, html`<p>There are more; the command lists all.</p>`)}
+${when(invites.length > LISTED, html`<p class="muted">These ${LISTED} end last; ${command('tokenmill', 'person', 'invites')} lists all.</p>`)}
 <p class="same">The same on the command line: ${command('tokenmill', 'person', 'list')} and ${command('tokenmill', 'person', 'invites')}. They check also that tokenmill itself wrote each row, for which the console has no key.</p>`
 }
 

@@ -159,10 +159,10 @@ p.name as inviter, i.created_at as "createdAt", i.expires_at as "expiresAt", i.u
 const INVITES = `from tokenmill.invite as i left join tokenmill.person as p
   on p.person_id = (case when i.invited_by ~ '^person:[0-9a-f-]{36}$' then substr(i.invited_by, 8) end)::uuid`
 
-/** Invites that can still be used, the first to end first. */
+/** Invites that can still be used, the last to end first. */
 export async function listInvites(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenInvite[]> {
   const { rows } = await db.query<SeenInvite>({
-    text: `select ${INVITE} ${INVITES} where ${ALL} and i.used_at is null and i.expires_at > now() order by i.expires_at, i.invite_id limit $2`,
+    text: `select ${INVITE} ${INVITES} where ${ALL} and i.used_at is null and i.expires_at > now() order by i.expires_at desc, i.invite_id desc limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

@@ -126,7 +126,7 @@ it('knows how many passkeys fit, and how many sessions are live', async () => {
   ])
   expect(await seenPeople.listEntities(sightOf([OURS]), store, { limit: 5 })).toEqual([])
   const [first] = await seenPeople.listInvites(sightOf(null), store, { limit: 1 })
-  expect(first).toMatchObject({ name: 'n11', inviter: 'person 000011' })
+  expect(first).toMatchObject({ name: 'n40', inviter: 'person 000040' })
 })
 
 it('remembers the last sign-in of each person, and no earlier session that is over', async () => {
