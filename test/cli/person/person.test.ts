@@ -202,6 +202,15 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect((await bench.cli(['person', 'revoke-invite', 'Iris'])).status).toBe(64)
   })
 
+  it('invites shows the rights that the person of a new link has now', async () => {
+    await addAdmin('Kim', { roles: ['VIEWER'] })
+    expect((await bench.cli(['person', 'link', 'Kim'])).status).toBe(0)
+    expect((await bench.cli(['person', 'change', 'Kim', '--roles', 'OPERATOR'])).status).toBe(0)
+    const listed = (await bench.cli(['person', 'invites', '--json'])).json<{ name: string }[]>()
+    expect(listed.find(({ name }) => name === 'Kim')).toMatchObject({ roles: ['OPERATOR'] })
+    expect((await bench.cli(['person', 'revoke', 'Kim'])).status).toBe(0)
+  })
+
   it('rp-changed revokes the passkeys of the former domain, and prints links for the administrators', async () => {
     const ada = await addAdmin('Anna')
     const olga = await addAdmin('Olga', { roles: ['OPERATOR'] })
