@@ -148,7 +148,7 @@ from tokenmill.audit as t where action = 'person.invite'`,
       (await bench.cli(['person', 'list', '--json']))
         .json<{ name: string; identities: object[] }[]>()
         .find(({ name }) => name === 'Iris')?.identities
-    expect(await listed()).toEqual([{ issuer, subject, connected_at: expect.any(String) }])
+    expect(await listed()).toEqual([{ issuer, subject, state: 'live', connected_at: expect.any(String) }])
     const words = ['person', 'disconnect', 'Iris', '--issuer', issuer]
     expect((await bench.cli(words)).status).toBe(64)
     expect((await bench.cli([...words, '--subject', 'another'])).status).toBe(1)
@@ -160,6 +160,15 @@ from tokenmill.audit as t where action = 'person.invite'`,
     )
     expect(told.map(({ outcome }) => outcome)).toEqual(['refused', 'done'])
     expect(told[1]).toMatchObject({ detail: { issuer, sub: subject, reason: 'left' } })
+    // Whoever has the workers' login puts in a row. It has no code, and takes the account.
+    await bench.rows(
+      'insert into tokenmill.person_identity (identity_id, person_id, issuer, subject) values ($1, $2, $3, $4)',
+      { values: [randomUUID(), personId, issuer, subject] },
+    )
+    expect(await listed()).toMatchObject([{ issuer, subject, state: 'not written by tokenmill' }])
+    expect((await bench.cli(['person', 'list'])).stdout).toMatch(/Iris .*0, 1 not written by tokenmill/)
+    expect((await bench.cli([...words, '--subject', subject])).status).toBe(0)
+    expect(await listed()).toEqual([])
     expect((await bench.cli(['person', 'revoke', 'Iris'])).stdout).toContain('1 passkeys, 0 identities')
   })
 
