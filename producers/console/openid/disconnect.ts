@@ -44,12 +44,12 @@ export function disconnectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-async function findOwn(
+function findOwn(
   { store }: Pick<ConsoleDeps, 'store'>,
   { personId }: Pick<sessions.LiveSession, 'personId'>,
-  identity: string,
+  identityId: string,
 ): Promise<ownIdentities.OwnIdentity | undefined> {
-  return (await ownIdentities.listOwnIdentities(store, personId)).find(({ identityId }) => identityId === identity)
+  return ownIdentities.findOwnIdentity(store, { personId, identityId })
 }
 
 function disconnectPage(

@@ -2,8 +2,10 @@
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { id, moment } from '../figures.ts'
+import { shown } from '../explain/shown.ts'
+import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { when } from '../server/page.ts'
 
 /** Undefined: there is no provider, and the person has no account from a time when there was one. */
 export async function identitiesSection(
@@ -21,5 +23,6 @@ export async function identitiesSection(
   const find = html`<form class="act" method="post" action="/identities/find"><button type="submit">Connect ${name}…</button></form>`
   return html`<h2>Sign-in with ${name}</h2>
 ${own.length === 0 ? empty : table}
+${when(own.length === ownIdentities.OWN_LISTED, html`<p class="same">The newest ${ownIdentities.OWN_LISTED}; ${command('tokenmill', 'person', 'list', '--json')} lists all.</p>`)}
 ${openid && find}`
 }
