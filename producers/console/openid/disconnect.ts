@@ -1,5 +1,5 @@
 // Disconnects an account from the person, by the touch of a passkey. Sessions that the account began are over then; this one goes on
-// with the passkey that was touched.
+// with the passkey that was touched, if the verdict comes while the request waits for it.
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
@@ -64,7 +64,7 @@ function disconnectPage(
     title: 'Disconnect an account',
     facts: html`${accountFacts(own)}<div><dt>Connected</dt><dd>${moment(createdAt)} UTC</dd></div>`,
     effect:
-      'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch.',
+      'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch; if the worker answers late, it ends, too, if this account began it.',
     form: { to: path`/identities/${identityId}/disconnect`, button: 'Disconnect this account', isFinal: true },
     same: html`The same on the command line: ${command(...words)}`,
     wrong,
