@@ -7,6 +7,7 @@ import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shownWord } from '../explain/shown.ts'
 import { command } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -88,7 +89,7 @@ async function connectPage(
           ...{ to: path`/identities/connect`, button: 'Connect this account', isFinal: false },
           fields: html`<input type="hidden" name="flow" value="${stateHash.toString('base64url')}">`,
         },
-    same: html`The same by an invite, which ends in a new passkey: ${command(...words, '--issuer', issuer, '--subject', subject)}`,
+    same: html`The same by an invite, which ends in a new passkey: ${command(...words, '--issuer', issuer, '--subject', shownWord(subject, 'SUBJECT'))}`,
     wrong,
   })
 }

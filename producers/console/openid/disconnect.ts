@@ -4,6 +4,7 @@ import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shownWord } from '../explain/shown.ts'
 import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -59,7 +60,16 @@ function disconnectPage(
   wrong?: string,
 ): Promise<Html> {
   const { issuer, subject, createdAt, identityId } = own
-  const words = ['tokenmill', 'person', 'disconnect', session.name, '--issuer', issuer, '--subject', subject]
+  const words = [
+    'tokenmill',
+    'person',
+    'disconnect',
+    session.name,
+    '--issuer',
+    issuer,
+    '--subject',
+    shownWord(subject, 'SUBJECT'),
+  ]
   return identityPage(deps, session, {
     title: 'Disconnect an account',
     facts: html`${accountFacts(own)}<div><dt>Connected</dt><dd>${moment(createdAt)} UTC</dd></div>`,

@@ -8,6 +8,7 @@ import { canAct, noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shown } from '../explain/shown.ts'
 import { type Html, html, type Path } from '../html.ts'
 import { framed } from '../server/page.ts'
 import { readProof } from '../session/proof.ts'
@@ -92,8 +93,8 @@ function touchForm({ to, button, isFinal, fields }: NonNullable<IdentityPage['fo
 <noscript><p>This needs scripts: a browser uses a passkey for a script only.</p></noscript>`
 }
 
-/** The account, as its provider names it. */
+/** The account, as its provider names it; digits that could be a card number are not shown. */
 export function accountFacts({ issuer, subject }: IdentityAct['account']): Html {
   return html`<div><dt>Provider</dt><dd>${issuer}</dd></div>
-<div><dt>Account</dt><dd>${subject}</dd></div>`
+<div><dt>Account</dt><dd>${shown(subject)}</dd></div>`
 }

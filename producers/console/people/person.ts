@@ -5,7 +5,7 @@ import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/shown.ts'
+import { shown, shownWord } from '../explain/shown.ts'
 import { chosen, couldBeCard } from '../failed/words.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
@@ -85,7 +85,7 @@ function keyTable(person: seenPeople.SeenPerson, keys: readonly seenPeople.SeenP
 function accountTable({ name, accounts: all }: seenPeople.SeenPerson, accounts: readonly seenPeople.SeenAccount[]) {
   const [only] = accounts
   const one = accounts.length === 1 ? only : undefined
-  const words = ['--issuer', one?.issuer ?? 'ISSUER', '--subject', shown(one?.subject ?? 'SUBJECT')]
+  const words = ['--issuer', one?.issuer ?? 'ISSUER', '--subject', shownWord(one?.subject ?? 'SUBJECT', 'SUBJECT')]
   return html`<p>The person signs in by these, too. Acts still ask for a passkey.</p>
 <table class="people accounts-of">
 <thead><tr><th scope="col">Account</th><th scope="col">At</th><th scope="col">Connected (UTC)</th></tr></thead>

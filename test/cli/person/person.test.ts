@@ -133,6 +133,8 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect((await invite('--issuer', 'login', '--subject', subject)).status).toBe(64)
     expect((await invite('--issuer', `${issuer}?x=1`, '--subject', subject)).status).toBe(64)
     expect((await invite('--issuer', issuer, '--subject', 'ä')).status).toBe(64)
+    const card = await invite('--issuer', issuer, '--subject', '4111111111111111')
+    expect([card.status, card.stderr]).toEqual([64, expect.stringContaining('could be a card number')])
     const said = await invite('--issuer', issuer, '--subject', subject)
     expect(said.status, said.stderr).toBe(0)
     const [row] = await bench.rows(

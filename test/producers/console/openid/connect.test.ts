@@ -145,6 +145,44 @@ it('offers no account of another person, and no identity of another person for a
     }
 })
 
+it('lists the newest accounts of a person, and each can be ended', async () => {
+  const many = await bundle.addPerson('many', { roles: ['VIEWER'] })
+  await give(many)
+  const first = await bundle.bind(many, 'the-first')
+  await bundle.rows(
+    `insert into tokenmill.person_identity (identity_id, person_id, issuer, subject, created_at)
+select gen_random_uuid(), $1, $2, 'later-' || n, now() + make_interval(secs => n) from generate_series(1, 50) as n`,
+    [many.personId, bundle.provider.issuer],
+  )
+  const { text } = await at(many).get('/passkeys')
+  expect(text).toContain('later-50')
+  expect(text).not.toContain('the-first')
+  expect(text).toMatch(/The newest 50; .*tokenmill person list --json.* lists all/)
+  const page = await at(many).get(`/identities/${first}/disconnect`)
+  expect(page.text).toContain('the-first')
+  expect((await at(many).get('/identities/x/disconnect')).status).toBe(404)
+})
+
+it('shows no digits of an account that could be a card number', async () => {
+  const card = '4111111111111111'
+  const cora = await bundle.addPerson('cora', { roles: ['VIEWER'] })
+  await give(cora)
+  is(card)
+  const visitor = at(cora)
+  const page = await visitor.get((await visitor.leave({ path: '/identities/find' })).callback)
+  expect(page.text).toContain('****************')
+  const { nonce } = JSON.parse((await begin(cora, formOf(page))).text)
+  await bundle.rows('update tokenmill.pending_act set sent_at = now() where nonce = $1', [nonce])
+  const identity = await bundle.bind(cora, card)
+  const pages = [page.text]
+  for (const path of ['/passkeys', `/identities/${identity}/disconnect`, `/acts/${nonce}`]) {
+    const seen = await visitor.get(path)
+    expect([path, seen.status]).toEqual([path, 200])
+    pages.push(seen.text)
+  }
+  expect(pages.join()).not.toContain(card)
+})
+
 it('leaves a person without a passkey looking, and says how to get one', async () => {
   const eva = await bundle.addPerson('eva')
   await bundle.bind(eva, 'eva-there')
