@@ -39,9 +39,9 @@ export async function enrol(
   // Those of the person are revoked with the passkeys.
   const holder = account && (await identities.findLive(db, account))?.personId
   if (holder !== undefined && holder !== invite.personId) return refuse('identity_taken', 'body.subject')
-  const refused =
+  const person =
     invite.personId === null ? await addPerson(db, invite, personId, deps) : await renew(db, invite, personId, deps)
-  if (refused) return refused
+  if (isRefusal(person)) return person
   await addPasskey(db, passkey, personId, deps)
   if (account) await bindIdentity(db, deps.ring, { ...account, personId })
   await invites.use(db, invite.inviteId)
@@ -51,7 +51,8 @@ export async function enrol(
     credential: passkey.credentialId,
     proof: canonical(request),
   }
-  const { inviteId, name, roles, entities, invitedBy } = invite
+  const { inviteId, invitedBy } = invite
+  const { name, roles, entities } = person
   const detail = {
     invite_id: inviteId,
     name,
@@ -88,29 +89,31 @@ function accountOf({ issuer, subject }: Invite): identities.Account | undefined 
   return issuer === null || subject === null ? undefined : { issuer, subject }
 }
 
+type Enrolled = Pick<persons.Person, 'name' | 'roles' | 'entities'>
+
 async function addPerson(
   db: Db,
   { name, roles, entities }: Invite,
   personId: string,
   { ring }: Deps,
-): Promise<Refusal | undefined> {
+): Promise<Enrolled | Refusal> {
   const person = { personId, name, roles, entities, isLocal: false }
   if (!(await persons.insert(db, person))) return refuse('person_exists', 'body.person_id')
   await grantPerson(db, ring, person)
-  return undefined
+  return person
 }
 
 /**
  * The invite names the person, so the console can give its passkey to nobody else. A passkey that is added at the same moment is
  * revoked with the others: the invite may be there because one of them was stolen. Whoever stole it could connect an account, so
- * all accounts are disconnected, too.
+ * all accounts are disconnected, too. The person keeps the roles and entities of now: those of the invite may have been changed since.
  */
-async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Refusal | undefined> {
+async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Enrolled | Refusal> {
   const person = personId === invite.personId ? await persons.lock(db, personId) : undefined
   if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.person_id')
   await credentials.revokeAllOf(db, personId)
   await identities.revokeAllOf(db, personId)
-  return undefined
+  return person
 }
 
 async function addPasskey(db: Db, passkey: NewPasskey, personId: string, { ring, console }: Deps): Promise<void> {

@@ -43,6 +43,9 @@ const NOT_INVITED: Record<InviteRefusal | LinkRefusal, string> = {
   key_used: 'This link was made before. Make another one.',
 }
 
+/** The state of a row without a right code. */
+const NOT_OURS = 'not written by tokenmill'
+
 const notRevoked = (refusal: RevokeRefusal, rpId: string) =>
   refusal === 'revoked'
     ? 'This person was revoked before.'
@@ -194,20 +197,24 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
     const passkeys = (await credentials.list(store)).filter(passkey => isPasskeyLive(ring, passkey))
-    const accounts = (await identities.list(store)).filter(identity => isIdentityLive(ring, identity))
+    const accounts = (await identities.list(store)).flatMap(identity => {
+      const { personId, issuer, subject, createdAt, revokedAt } = identity
+      const state = isIdentityLive(ring, identity) ? 'live' : NOT_OURS
+      return revokedAt === null
+        ? [{ personId, shown: { issuer, subject, state, connected_at: moment(createdAt) } }]
+        : []
+    })
     const shown = (await persons.list(store)).map(person => {
       const own = passkeys.filter(({ personId }) => personId === person.personId)
       const used = own.flatMap(({ lastUsedAt }) => lastUsedAt ?? [])
       return {
         person_id: person.personId,
         name: person.name,
-        state: person.revokedAt !== null ? 'revoked' : isPersonLive(ring, person) ? 'live' : 'not written by tokenmill',
+        state: person.revokedAt !== null ? 'revoked' : isPersonLive(ring, person) ? 'live' : NOT_OURS,
         roles: person.roles,
         entities: person.entities,
         passkeys: own.length,
-        identities: accounts
-          .filter(({ personId }) => personId === person.personId)
-          .map(({ issuer, subject, createdAt }) => ({ issuer, subject, connected_at: moment(createdAt) })),
+        identities: accounts.filter(({ personId }) => personId === person.personId).map(({ shown: one }) => one),
         last_used_at: used.length === 0 ? null : moment(Math.max(...used)),
         created_at: moment(person.createdAt),
         revoked_at: person.revokedAt === null ? null : moment(person.revokedAt),
@@ -220,7 +227,7 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
       person.roles.join(','),
       person.entities === null ? 'all' : `${person.entities.length}`,
       `${person.passkeys}`,
-      `${person.identities.length}`,
+      countOf(person.identities),
       person.last_used_at ?? '-',
     ])
     print(
@@ -230,6 +237,12 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
       table(['PERSON', 'NAME', 'STATE', 'ROLES', 'ENTITIES', 'PASSKEYS', 'IDENTITIES', 'LAST USED'], rows),
     )
   })
+}
+
+/** Says how many of them tokenmill didn't write, if any. */
+function countOf(accounts: readonly { state: string }[]): string {
+  const others = accounts.filter(({ state }) => state === NOT_OURS).length
+  return `${accounts.length - others}${others === 0 ? '' : `, ${others} ${NOT_OURS}`}`
 }
 
 interface RevokeOptions extends ActOptions {

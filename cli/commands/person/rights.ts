@@ -11,6 +11,7 @@ import {
 import { systemClock } from '../../../src/clock.ts'
 import * as openInvites from '../../../src/store/person/invites.ts'
 import type { PersonRole } from '../../../src/store/person/persons.ts'
+import * as persons from '../../../src/store/person/persons.ts'
 import { readRelyingParty } from '../../../src/vault/passkey/relying-party.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
@@ -69,7 +70,13 @@ export function invites(terminal: Terminal, options: JsonOption): Promise<void> 
     const { store, ring } = await openVault(session)
     const now = systemClock()
     const open = (await openInvites.list(store)).filter(invite => isInviteLive(ring, invite, now))
-    const shown = open.map(invite => ({
+    // A new link gives no rights: its person has those of now.
+    const people = new Map((await persons.list(store)).map(person => [person.personId, person]))
+    const withRights = open.map(invite => {
+      const { roles, entities } = people.get(invite.personId ?? '') ?? invite
+      return { ...invite, roles, entities }
+    })
+    const shown = withRights.map(invite => ({
       invite_id: invite.inviteId,
       name: invite.name,
       person_id: invite.personId,

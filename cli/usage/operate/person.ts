@@ -8,6 +8,7 @@ import {
   PERSON_ROLES,
   type PersonRole,
 } from '../../../src/job/system/people.ts'
+import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { addCommand, collect, readUuid, withActor } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
 
@@ -26,7 +27,7 @@ export function person(family: Command, terminal: Terminal): void {
     )
   invite
     .option('--issuer <url>', 'the OpenID provider of an account by which the person may sign in, too', readIssuer)
-    .option('--subject <text>', 'that account, as the claim `sub` of the provider’s ID tokens names it', readSubject)
+    .option('--subject <text>', 'that account, as the claim `sub` of the provider’s ID tokens names it', readNewSubject)
   withActor(invite).action(async (name, options) => (await load()).invite(terminal, name, options))
   const link = addCommand(
     family,
@@ -99,6 +100,15 @@ function readIssuer(text: string): string {
 function readSubject(text: string): string {
   if (!isSubject(text)) throw new InvalidArgumentError('A subject is 1 to 255 printable ASCII characters.')
   return text
+}
+
+/** What is connected already can be named whatever it is, so that it can be ended. */
+function readNewSubject(text: string): string {
+  if (holdsPossiblePan(text))
+    throw new InvalidArgumentError(
+      'It holds digits that could be a card number. The person connects it in the console.',
+    )
+  return readSubject(text)
 }
 
 function collectEntities(text: string, previous: string[] | undefined): string[] {

@@ -34,7 +34,7 @@ export function actRoutes(subject: ActSubject): ConsoleRoutes {
 
     app.get(route, async (request, reply) => {
       const session = sessionOf(request)
-      const act = await subject.show({ deps, session, asked: askedOf(request, request.query) })
+      const act = await subject.show({ deps, session, asked: askedOf(request, subject.takesQuery && request.query) })
       if (!act) return sendPage(reply, 404, missingPage(deps, session))
       if (!mayDo(act.words, session)) return sendPage(reply, 403, refusedPage(deps, deniedTo(subject, act), session))
       return sendPage(reply, 200, actPage(deps, subject, act, { session, canAct: await canAct(deps, session) }))

@@ -20,7 +20,10 @@ export interface ActWords {
   asks?: string
 }
 
-/** How a request names an act and its subject: by the path, and by the query of the page or the fields of its form. */
+/**
+ * How a request names an act and its subject: by the path, and by the fields of its form; by the query of the page only for an
+ * `ActSubject` with `takesQuery`.
+ */
 export interface Asked {
   params: Readonly<Record<string, string>>
   given: Readonly<Record<string, unknown>>
@@ -76,6 +79,8 @@ export interface ActSubject {
   at: NonNullable<Page['at']>
   /** What it is done to: `a batch`. */
   noun: string
+  /** The query of the page names the subject. Without it a link can't fill in what the person is to write or choose. */
+  takesQuery?: true
   show(asking: Asking): Promise<ShownAct | undefined>
   sign(asking: Asking): Promise<SignedAct | Wrong | undefined>
 }

@@ -10,6 +10,11 @@ export function isNumberLikeCard(text: string): boolean {
   return NUMBER.test(text) && passesLuhn(digitsOf(text))
 }
 
+/** As an argument of a command that a page shows: the name of the value, where the value isn't shown. */
+export function shownWord(text: string, name: string): string {
+  return shown(text) === text ? text : name
+}
+
 /** The text, with asterisks for its digits if these could be a card number. */
 export function shown(text: string): string {
   return isNumberLikeCard(text) || holdsPossiblePan(text) ? text.replace(/\d/g, '*') : text

@@ -72,6 +72,7 @@ const MANY: ActSubject = {
   route: '/failed/all/:act',
   at: 'failed',
   noun: 'failed jobs',
+  takesQuery: true,
 
   async show({ deps, session, asked }) {
     const { act = '' } = asked.params

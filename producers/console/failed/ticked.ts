@@ -25,6 +25,7 @@ export const TICKED: ActSubject = {
   route: '/failed/ticked/:act',
   at: 'failed',
   noun: 'failed jobs',
+  takesQuery: true,
 
   async show({ deps, session, asked }) {
     const ticked = tickedIn(asked)

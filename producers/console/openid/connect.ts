@@ -1,10 +1,13 @@
 // Connects an account at the provider with the person: the way there and back finds the account, the person looks at it, and the touch of
-// a passkey has a worker connect it.
+// a passkey has a worker connect it. The form names the flow whose account the page showed: another flow of the same session, begun in
+// another tab or by whoever stole the cookie, changes nothing of it.
+import { z } from 'zod'
 import * as flows from '../../../src/store/console/openid-flows.ts'
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shownWord } from '../explain/shown.ts'
 import { command } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -16,6 +19,9 @@ import { accountFacts, beginIdentityAct, identityPage, LATE, sendIdentityAct } f
 import type { OpenIdProvider } from './provider.ts'
 
 const LOCAL = 'You came by the link of tokenmill start. Accounts are for people who were invited.'
+
+/** The hash of the state of the flow whose account was shown. */
+const Shown = z.object({ flow: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })
 
 export function connectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const { store, openid: provider } = deps
@@ -37,7 +43,9 @@ export function connectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
   app.post('/identities/connect/begin', async (request, reply) => {
     const session = sessionOf(request)
-    const subject = await flows.findSubject(store, session.sessionHash)
+    const form = Shown.safeParse(request.body).data
+    const shown = form && { stateHash: Buffer.from(form.flow, 'base64url'), sessionHash: session.sessionHash }
+    const subject = shown && (await flows.findSubject(store, shown))
     if (subject === undefined) return reply.code(403).send({ text: `Begin again at Your passkeys: ${LATE}` })
     return beginIdentityAct(deps, session, { act: 'identity.connect', account: { issuer: provider.issuer, subject } })
   })
@@ -59,8 +67,9 @@ async function connectPage(
   wrong?: string,
 ): Promise<Html | undefined> {
   const { store } = deps
-  const subject = await flows.findSubject(store, session.sessionHash)
-  if (subject === undefined) return undefined
+  const found = await flows.findLatest(store, session.sessionHash)
+  if (found === undefined) return undefined
+  const { subject, stateHash } = found
   const account = { issuer, subject }
   const entities = (session.entities ?? []).flatMap(entity => ['--entity', entity])
   const words = ['tokenmill', 'person', 'invite', session.name, '--roles', session.roles.join(','), ...entities]
@@ -74,8 +83,13 @@ async function connectPage(
     title: `Connect ${name}`,
     facts: accountFacts(account),
     effect: holder ? taken : free,
-    form: holder ? undefined : { to: path`/identities/connect`, button: 'Connect this account', isFinal: false },
-    same: html`The same by an invite, which ends in a new passkey: ${command(...words, '--issuer', issuer, '--subject', subject)}`,
+    form: holder
+      ? undefined
+      : {
+          ...{ to: path`/identities/connect`, button: 'Connect this account', isFinal: false },
+          fields: html`<input type="hidden" name="flow" value="${stateHash.toString('base64url')}">`,
+        },
+    same: html`The same by an invite, which ends in a new passkey: ${command(...words, '--issuer', issuer, '--subject', shownWord(subject, 'SUBJECT'))}`,
     wrong,
   })
 }

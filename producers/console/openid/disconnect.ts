@@ -1,9 +1,10 @@
 // Disconnects an account from the person, by the touch of a passkey. Sessions that the account began are over then; this one goes on
-// with the passkey that was touched.
+// with the passkey that was touched, if the verdict comes while the request waits for it.
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shownWord } from '../explain/shown.ts'
 import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -44,12 +45,12 @@ export function disconnectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-async function findOwn(
+function findOwn(
   { store }: Pick<ConsoleDeps, 'store'>,
   { personId }: Pick<sessions.LiveSession, 'personId'>,
-  identity: string,
+  identityId: string,
 ): Promise<ownIdentities.OwnIdentity | undefined> {
-  return (await ownIdentities.listOwnIdentities(store, personId)).find(({ identityId }) => identityId === identity)
+  return ownIdentities.findOwnIdentity(store, { personId, identityId })
 }
 
 function disconnectPage(
@@ -59,12 +60,21 @@ function disconnectPage(
   wrong?: string,
 ): Promise<Html> {
   const { issuer, subject, createdAt, identityId } = own
-  const words = ['tokenmill', 'person', 'disconnect', session.name, '--issuer', issuer, '--subject', subject]
+  const words = [
+    'tokenmill',
+    'person',
+    'disconnect',
+    session.name,
+    '--issuer',
+    issuer,
+    '--subject',
+    shownWord(subject, 'SUBJECT'),
+  ]
   return identityPage(deps, session, {
     title: 'Disconnect an account',
     facts: html`${accountFacts(own)}<div><dt>Connected</dt><dd>${moment(createdAt)} UTC</dd></div>`,
     effect:
-      'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch.',
+      'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch; if the worker answers late, it ends, too, if this account began it.',
     form: { to: path`/identities/${identityId}/disconnect`, button: 'Disconnect this account', isFinal: true },
     same: html`The same on the command line: ${command(...words)}`,
     wrong,

@@ -8,6 +8,7 @@ import { canAct, noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shown } from '../explain/shown.ts'
 import { type Html, html, type Path } from '../html.ts'
 import { framed } from '../server/page.ts'
 import { readProof } from '../session/proof.ts'
@@ -60,8 +61,8 @@ export interface IdentityPage {
   facts: Html
   /** What will happen, or why nothing can. */
   effect: string
-  /** The form's target and its button; undefined: there is nothing to do. */
-  form?: { to: Path; button: string; isFinal: boolean } | undefined
+  /** The form's target and its button, and what else it sends; undefined: there is nothing to do. */
+  form?: { to: Path; button: string; isFinal: boolean; fields?: Html } | undefined
   same: Html
   wrong?: string | undefined
 }
@@ -82,9 +83,9 @@ ${form && (mayTouch ? touchForm(form) : noPasskey(session))}
   return framed(deps, { title, session, at: 'sessions', usesPasskey: mayTouch, content })
 }
 
-function touchForm({ to, button, isFinal }: NonNullable<IdentityPage['form']>): Html {
+function touchForm({ to, button, isFinal, fields }: NonNullable<IdentityPage['form']>): Html {
   return html`<form class="act" method="post" action="${to}" data-begin="${to.text}/begin">
-<input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
+<input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">${fields}
 <button class="main${isFinal ? ' danger' : ''}" type="submit" disabled="">${button}</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
@@ -92,8 +93,8 @@ function touchForm({ to, button, isFinal }: NonNullable<IdentityPage['form']>): 
 <noscript><p>This needs scripts: a browser uses a passkey for a script only.</p></noscript>`
 }
 
-/** The account, as its provider names it. */
+/** The account, as its provider names it; digits that could be a card number are not shown. */
 export function accountFacts({ issuer, subject }: IdentityAct['account']): Html {
   return html`<div><dt>Provider</dt><dd>${issuer}</dd></div>
-<div><dt>Account</dt><dd>${subject}</dd></div>`
+<div><dt>Account</dt><dd>${shown(subject)}</dd></div>`
 }

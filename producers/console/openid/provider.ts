@@ -28,8 +28,8 @@ export interface OpenIdProvider {
   /** The word on the button. */
   name: string
   issuer: string
-  /** Since when the provider hasn't answered (ms since the epoch); undefined: it has, or was not asked yet. */
-  awaySince(): number | undefined
+  /** When the provider last didn't answer as it should (ms since the epoch); undefined: it has answered since, or was not asked yet. */
+  awayAt(): number | undefined
   /** Undefined: the provider is away. `redirectUri`: where it sends the browser back. */
   depart(redirectUri: string): Promise<Departure | undefined>
   /** `callback`: the whole address to which the browser came back. `begunAt`: ms since the epoch. Never rejects. */
@@ -56,24 +56,24 @@ const KNOWN =
 export function openProvider(settings: OpenIdSettings, { secret, outbound, clock, log }: ProviderDeps): OpenIdProvider {
   const { issuer, name } = settings
   let known: { configuration: client.Configuration; at: number } | undefined
-  let away: { since: number; at: number } | undefined
+  let awayAt: number | undefined
   let asked: Promise<client.Configuration | undefined> | undefined
 
   const read = async (): Promise<client.Configuration | undefined> => {
     try {
       const configuration = await discover(settings, { secret, outbound })
       known = { configuration, at: clock() }
-      away = undefined
+      awayAt = undefined
       return configuration
     } catch (error) {
       log.warn({ reason: reasonOf(error) }, 'the OpenID provider did not say how it is reached')
-      away = { since: away?.since ?? clock(), at: clock() }
+      awayAt = clock()
       return undefined
     }
   }
   const configured = async (): Promise<client.Configuration | undefined> => {
     if (known && clock() - known.at < KEPT_MS) return known.configuration
-    if (away && clock() - away.at < REST_MS) return known?.configuration
+    if (awayAt !== undefined && clock() - awayAt < REST_MS) return known?.configuration
     asked ??= read().finally(() => {
       asked = undefined
     })
@@ -83,7 +83,7 @@ export function openProvider(settings: OpenIdSettings, { secret, outbound, clock
   return {
     name,
     issuer,
-    awaySince: () => away?.since,
+    awayAt: () => awayAt,
     async depart(redirectUri) {
       const configuration = await configured()
       if (!configuration) return undefined
@@ -100,6 +100,7 @@ export function openProvider(settings: OpenIdSettings, { secret, outbound, clock
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
       try {
         const tokens = await client.authorizationCodeGrant(configuration, callback, checks)
+        awayAt = undefined
         const claims = tokens.claims()
         const isRight = claims && isTimely(claims.iat, begunAt, clock()) && isSubject(claims.sub)
         if (isRight) return { subject: claims.sub }
@@ -107,6 +108,7 @@ export function openProvider(settings: OpenIdSettings, { secret, outbound, clock
         return { failed: 'wrong' }
       } catch (error) {
         log.warn({ reason: reasonOf(error) }, 'an answer of the OpenID provider was refused')
+        if (isAway(error)) awayAt = clock()
         return { failed: failureOf(error) }
       }
     },
@@ -157,10 +159,14 @@ function isTimely(iat: number, begunAt: number, now: number): boolean {
 }
 
 function failureOf(error: unknown): Failure {
-  if (outboundOf(error)) return 'away'
-  if (error instanceof client.ResponseBodyError) return error.status >= 500 ? 'away' : 'wrong'
+  if (isAway(error)) return 'away'
   if (!(error instanceof client.AuthorizationResponseError)) return 'wrong'
   return /^(server_error|temporarily_unavailable)$/.test(error.error) ? 'away' : 'denied'
+}
+
+/** Not so what a browser brings back as the provider's error: anybody could write that. */
+function isAway(error: unknown): boolean {
+  return outboundOf(error) !== undefined || (error instanceof client.ResponseBodyError && error.status >= 500)
 }
 
 /** A word for the log, of which nobody but this program and its packages chose a character. */

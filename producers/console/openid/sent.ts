@@ -1,6 +1,7 @@
 // An act on a person's own account that was sent.
 import { AccountParameters } from '../../../src/job/system/account.ts'
 import type { DescribeSent } from '../acts/subject.ts'
+import { shown } from '../explain/shown.ts'
 import { html } from '../html.ts'
 
 export const sentIdentityAct: DescribeSent = async ({ act: { request } }) => {
@@ -11,7 +12,7 @@ export const sentIdentityAct: DescribeSent = async ({ act: { request } }) => {
     at: 'sessions',
     facts: [
       ['Provider', html`${issuer}`],
-      ['Account', html`${subject}`],
+      ['Account', html`${shown(subject)}`],
     ],
     back: html`<a href="/passkeys">Your passkeys</a>`,
     done: isConnected

@@ -3,6 +3,7 @@
 import { seenOfInvite } from '../../../src/job/system/people.ts'
 import { actRoutes } from '../acts/act-routes.ts'
 import type { ActSubject } from '../acts/subject.ts'
+import { shown } from '../explain/shown.ts'
 import { command, moment } from '../figures.ts'
 import { html, path } from '../html.ts'
 import {
@@ -77,7 +78,7 @@ const REVOKE_INVITE: ActSubject = {
   async show({ deps, session, asked }) {
     const invite = await inviteOf(deps, session, asked.params['id'])
     if (!invite) return undefined
-    const { inviteId, name, personId, roles, entities, usedAt, expiresAt } = invite
+    const { inviteId, name, personId, roles, entities, issuer, subject, usedAt, expiresAt } = invite
     const rights = personId === null ? html`${roleText(roles)}, ${sees(entities)}` : html`as the person has`
     return {
       words: PEOPLE_ACTS.revokeInvite,
@@ -87,6 +88,7 @@ const REVOKE_INVITE: ActSubject = {
 <div><dt>Invite of</dt><dd>${name}</dd></div>
 <div><dt>For</dt><dd>${personId === null ? 'a new person' : 'a new passkey'}</dd></div>
 <div><dt>Rights</dt><dd>${rights}</dd></div>
+${issuer === null || subject === null ? undefined : html`<div><dt>Account</dt><dd>${shown(subject)} at ${issuer}</dd></div>`}
 <div><dt>Made by</dt><dd>${inviter(invite)}</dd></div>
 <div><dt>Until</dt><dd>${moment(expiresAt)} UTC</dd></div>
 </dl>`,

@@ -11,7 +11,7 @@ import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { UUID } from './found.ts'
-import { inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, roleText, sees } from './words.ts'
+import { accounts, inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, roleText, sees } from './words.ts'
 
 const LISTED = 100
 
@@ -46,7 +46,7 @@ ${shown.length === 0 ? html`<p class="empty">${after === undefined ? 'Nobody is 
 <p class="pages">${when(after !== undefined, html`<a href="/people">First page</a> `)}${next(listed, shown, last => path`/people?after=${last}`)}<a href="/people?revoked=yes">People who were revoked</a></p>
 <h2>Open invites</h2>
 ${invites.length === 0 ? noInvites() : inviteTable(invites.slice(0, LISTED), mayInvite)}
-${when(invites.length > LISTED, html`<p>There are more; the command lists all.</p>`)}
+${when(invites.length > LISTED, html`<p class="muted">These ${LISTED} end last; ${command('tokenmill', 'person', 'invites')} lists all.</p>`)}
 <p class="same">The same on the command line: ${command('tokenmill', 'person', 'list')} and ${command('tokenmill', 'person', 'invites')}. They check also that tokenmill itself wrote each row, for which the console has no key.</p>`
 }
 
@@ -82,7 +82,7 @@ function liveRow(person: SeenPerson): Html {
 <td class="who"><a href="${personPath(person)}">${name}</a></td>
 <td class="roles">${roleText(roles)}</td>
 <td class="sees">${sees(entities)}</td>
-<td class="keys">${personMark(person) ?? passkeys(person)}</td>
+<td class="keys">${personMark(person) ?? passkeys(person)}${accounts(person)}</td>
 <td class="last">${known(signedInAt)}</td>
 <td class="since">${moment(createdAt)}</td>
 </tr>`
@@ -96,10 +96,10 @@ function inviteTable(invites: readonly SeenInvite[], mayRevoke: boolean): Html {
 }
 
 function inviteRow(invite: SeenInvite, mayRevoke: boolean): Html {
-  const { inviteId, name, personId, roles, entities, expiresAt } = invite
+  const { inviteId, name, personId, roles, entities, issuer, expiresAt } = invite
   return html`<tr>
 <td class="who">${personId === null ? name : html`<a href="${personPath({ personId })}">${name}</a>`}</td>
-<td class="roles">${personId === null ? roleText(roles) : 'a new passkey'}</td>
+<td class="roles">${personId === null ? roleText(roles) : 'a new passkey'}${when(issuer !== null, html` <span class="muted">with an account</span>`)}</td>
 <td class="sees">${personId === null ? sees(entities) : html`<span class="muted">as now</span>`}</td>
 <td class="by">${inviter(invite)}</td>
 <td class="last">${moment(expiresAt)}</td>

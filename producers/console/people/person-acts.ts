@@ -18,7 +18,17 @@ import {
   writtenOf,
 } from './form.ts'
 import { personOf } from './found.ts'
-import { entityList, LASTS, PEOPLE_ACTS, passkeys, personMark, personPath, plural, roleText } from './words.ts'
+import {
+  accounts,
+  entityList,
+  LASTS,
+  PEOPLE_ACTS,
+  passkeys,
+  personMark,
+  personPath,
+  plural,
+  roleText,
+} from './words.ts'
 
 type Person = seenPeople.SeenPerson
 type Given = Asking['asked']['given']
@@ -81,7 +91,7 @@ function described(person: Person): Html {
 <div><dt>Person</dt><dd>${name} ${personMark(person)}</dd></div>
 <div><dt>Roles</dt><dd>${roleText(roles)}</dd></div>
 <div><dt>Sees</dt><dd>${entityList(entities)}</dd></div>
-<div><dt>Passkeys</dt><dd>${passkeys(person)}</dd></div>
+<div><dt>Passkeys</dt><dd>${passkeys(person)}${accounts(person)}</dd></div>
 </dl>`
 }
 
@@ -115,8 +125,8 @@ export const LINK = onPerson({
   counted: name => `a new link for ${name}`,
   not: async ({ session }, { personId }) =>
     personId === session.personId ? 'Another administrator makes a new link for you.' : undefined,
-  effect: ({ name, passkeys }) =>
-    `With it, ${name} makes a new passkey, which replaces ${plural(passkeys, 'passkey')}: use it when the others are lost or stolen. Until then those work. ${LASTS} An open invite for ${name} ends.`,
+  effect: ({ name, passkeys, accounts, sessions }) =>
+    `With it, ${name} makes a new passkey, which replaces ${plural(passkeys, 'passkey')}, disconnects ${plural(accounts, 'account')} at a provider and ends ${plural(sessions, 'session')}: use it when a passkey is lost or stolen. Until then all of these work. ${LASTS} An open invite for ${name} ends.`,
   inputs: async () => keyInputs(),
   parameters: given => readKey(given) ?? NO_KEY,
 })
@@ -126,9 +136,9 @@ export const REVOKE = onPerson({
   noun: 'a person',
   counted: name => name,
   not: lastAdmin,
-  effect({ personId, name, passkeys, sessions }, { session }) {
+  effect({ personId, name, passkeys, accounts, sessions }, { session }) {
     const own = personId === session.personId ? ' This is you: your session ends with it.' : ''
-    return `At once ${name} signs in no more and does no act: ${plural(passkeys, 'passkey')} and ${plural(sessions, 'session')} end, and open invites for ${name} and by ${name}.${own} Nobody can take this back; an invite makes a new person.`
+    return `At once ${name} signs in no more and does no act: ${plural(passkeys, 'passkey')}, ${plural(accounts, 'account')} at a provider and ${plural(sessions, 'session')} end, and open invites for ${name} and by ${name}.${own} Nobody can take this back; an invite makes a new person.`
   },
   parameters: () => ({}),
 })

@@ -1,10 +1,11 @@
-// The page of one person: rights, passkeys, sessions, and what this person did.
+// The page of one person: rights, passkeys, accounts at a provider, sessions, and what this person did.
 import * as seenPeople from '../../../src/store/console/seen-people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shown, shownWord } from '../explain/shown.ts'
 import { chosen, couldBeCard } from '../failed/words.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
@@ -22,8 +23,9 @@ export function personRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (!person) return sendPage(reply, 404, missingPage(deps, session))
     const sight = sightOf(session.entities)
     const { personId } = person
-    const [keys, deeds] = await Promise.all([
+    const [keys, accounts, deeds] = await Promise.all([
       seenPeople.listPasskeys(sight, deps.store, personId),
+      seenPeople.listAccounts(sight, deps.store, personId),
       seenPeople.listDeeds(sight, deps.store, { personId, limit: DEEDS }),
     ])
     const content = html`<p class="up"><a href="/people">People</a></p>
@@ -32,6 +34,7 @@ ${actLinks(person, session)}
 ${facts(person)}
 <h2>Passkeys</h2>
 ${keyTable(person, keys, deps.site().rpId)}
+${when(accounts.length > 0, html`<h2>Accounts</h2>${accountTable(person, accounts)}`)}
 <h2>What this person did</h2>
 ${deedTable(deeds)}
 <p class="same">The same on the command line: ${command('tokenmill', 'person', 'list')} and ${command('tokenmill', 'audit', 'list', '--actor', `person:${personId}`)}</p>`
@@ -77,6 +80,25 @@ function keyTable(person: seenPeople.SeenPerson, keys: readonly seenPeople.SeenP
 </tr>`,
   )}</tbody>
 </table>`
+}
+
+function accountTable({ name, accounts: all }: seenPeople.SeenPerson, accounts: readonly seenPeople.SeenAccount[]) {
+  const [only] = accounts
+  const one = accounts.length === 1 ? only : undefined
+  const words = ['--issuer', one?.issuer ?? 'ISSUER', '--subject', shownWord(one?.subject ?? 'SUBJECT', 'SUBJECT')]
+  return html`<p>The person signs in by these, too. Acts still ask for a passkey.</p>
+<table class="people accounts-of">
+<thead><tr><th scope="col">Account</th><th scope="col">At</th><th scope="col">Connected (UTC)</th></tr></thead>
+<tbody>${accounts.map(
+    ({ issuer, subject, createdAt }) => html`<tr>
+<td class="who">${shown(subject)}</td>
+<td class="for">${issuer}</td>
+<td class="since">${moment(createdAt)}</td>
+</tr>`,
+  )}</tbody>
+</table>
+${when(all > accounts.length, html`<p class="pages muted">The newest ${count(accounts.length)} of ${count(all)}; ${command('tokenmill', 'person', 'list', '--json')} lists all.</p>`)}
+<p class="same">To end one: ${command('tokenmill', 'person', 'disconnect', name, ...words)}</p>`
 }
 
 function deedTable(deeds: readonly seenPeople.SeenDeed[]): Html {

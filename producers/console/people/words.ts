@@ -51,6 +51,11 @@ export function passkeys({ passkeys: all, fitting, isLocal }: SeenPerson): Html 
   return html`${count(all)}, <span class="muted">${count(all - fitting)} for another domain</span>`
 }
 
+/** What is connected besides; undefined: nothing. */
+export function accounts({ accounts: all }: Pick<SeenPerson, 'accounts'>): Html | undefined {
+  return all === 0 ? undefined : html`, <span class="muted">${plural(all, 'account')}</span>`
+}
+
 export function known(ms: number | null): Html {
   return ms === null ? html`<span class="muted">not known</span>` : html`${moment(ms)}`
 }

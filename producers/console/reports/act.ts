@@ -21,6 +21,7 @@ const SCHEDULE: ActSubject = {
   route: '/reports/schedules/:id/:act',
   at: 'reports',
   noun: 'a schedule',
+  takesQuery: true,
 
   async show(asking) {
     const found = await findSchedule(asking)

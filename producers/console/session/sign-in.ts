@@ -102,11 +102,11 @@ ${when(deps.isEmbedded, html`<p class="same">This installation runs on the embed
 }
 
 function openIdForm(provider: OpenIdProvider, to: string): Html {
-  const since = provider.awaySince()
+  const at = provider.awayAt()
   const { name } = provider
   return html`<form class="act other-way" method="post" action="/openid/begin">
 <input type="hidden" name="to" value="${to}">
 <button type="submit">Sign in with ${name}</button>
-<p class="same">${since === undefined ? html`This works if your account at ${name} is connected with you here. Acts still ask for your passkey.` : html`${name} has not answered since ${moment(since)} UTC. Your passkey signs you in all the same.`}</p>
+<p class="same">${at === undefined ? html`This works if your account at ${name} is connected with you here. Acts still ask for your passkey.` : html`${name} did not answer as it should at ${moment(at)} UTC. Your passkey signs you in all the same.`}</p>
 </form>`
 }

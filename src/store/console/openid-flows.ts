@@ -59,12 +59,28 @@ export async function setSubject(db: Db, stateHash: Buffer, subject: string): Pr
   })
 }
 
-/** The account that the latest flow of this session has found. */
-export async function findSubject(db: Db, sessionHash: Buffer): Promise<string | undefined> {
-  const { rows } = await db.query<{ subject: string }>({
-    text: `select subject from tokenmill.openid_flow where session_hash = $1 and subject is not null and expires_at > now()
-order by used_at desc limit 1`,
+/** The latest flow of this session that has found an account. */
+export async function findLatest(
+  db: Db,
+  sessionHash: Buffer,
+): Promise<{ stateHash: Buffer; subject: string } | undefined> {
+  const { rows } = await db.query<{ stateHash: Buffer; subject: string }>({
+    text: `select state_hash as "stateHash", subject from tokenmill.openid_flow
+where session_hash = $1 and subject is not null and expires_at > now() order by used_at desc limit 1`,
     values: [sessionHash],
+  })
+  return rows[0]
+}
+
+/** The account that this flow of this session has found. */
+export async function findSubject(
+  db: Db,
+  { stateHash, sessionHash }: { stateHash: Buffer; sessionHash: Buffer },
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ subject: string }>({
+    text: `select subject from tokenmill.openid_flow
+where state_hash = $1 and session_hash = $2 and subject is not null and expires_at > now()`,
+    values: [stateHash, sessionHash],
   })
   return rows[0]?.subject
 }

@@ -29,12 +29,28 @@ export interface OwnIdentity {
   createdAt: number
 }
 
-/** A person's live identities, oldest first. */
+/** How many identities a page lists. */
+export const OWN_LISTED = 50
+
+/** A person's newest live identities. */
 export async function listOwnIdentities(db: Db, personId: string): Promise<OwnIdentity[]> {
   const { rows } = await db.query<OwnIdentity>({
     text: `select identity_id as "identityId", issuer, subject, created_at as "createdAt" from tokenmill.person_identity
-where person_id = $1 and revoked_at is null order by created_at, identity_id limit 50`,
+where person_id = $1 and revoked_at is null order by created_at desc, identity_id limit ${OWN_LISTED}`,
     values: [personId],
   })
   return rows
+}
+
+/** A live identity, if it is this person's. */
+export async function findOwnIdentity(
+  db: Db,
+  { personId, identityId }: { personId: string; identityId: string },
+): Promise<OwnIdentity | undefined> {
+  const { rows } = await db.query<OwnIdentity>({
+    text: `select identity_id as "identityId", issuer, subject, created_at as "createdAt" from tokenmill.person_identity
+where person_id = $1 and identity_id::text = $2 and revoked_at is null`,
+    values: [personId, identityId],
+  })
+  return rows[0]
 }

@@ -17,6 +17,8 @@ export interface SeenPerson {
   /** Live passkeys, and how many of them are for the domain of this console. */
   passkeys: number
   fitting: number
+  /** Live accounts at an OpenID provider. */
+  accounts: number
   /** Live sessions. */
   sessions: number
   /** The last request of a session that is kept; null: none is. */
@@ -29,12 +31,14 @@ const ALL = '$1::uuid[] is null'
 const COLUMNS = `p.person_id as "personId", p.name, p.roles, p.entities, p.is_local as "isLocal", p.created_at as "createdAt",
 p.revoked_at as "revokedAt"`
 const RAW = 'p.person_id, p.name, p.roles, p.entities, p.is_local, p.created_at, p.revoked_at'
-const COUNTS = 'k.passkeys, k.fitting, s.sessions, s."seenAt", s."signedInAt"'
+const COUNTS = 'k.passkeys, k.fitting, d.accounts, s.sessions, s."seenAt", s."signedInAt"'
 
 /** Of each person p. $2: the domain of the console. */
 const COUNTED = `cross join lateral (
   select count(*) as passkeys, count(*) filter (where k.rp_id = $2) as fitting from tokenmill.person_credential as k
   where k.person_id = p.person_id and k.revoked_at is null) as k
+cross join lateral (
+  select count(*) as accounts from tokenmill.person_identity as d where d.person_id = p.person_id and d.revoked_at is null) as d
 cross join lateral (
   select count(*) filter (where p.revoked_at is null and ${LIVE}) as sessions, max(s.seen_at) as "seenAt", max(s.created_at) as "signedInAt"
   from tokenmill.session as s where s.person_id = p.person_id) as s`
@@ -112,6 +116,23 @@ where ${ALL} and k.person_id = $2 and k.revoked_at is null order by k.created_at
   return rows
 }
 
+/** An account at an OpenID provider by which the person signs in, too. */
+export interface SeenAccount {
+  issuer: string
+  subject: string
+  createdAt: number
+}
+
+/** The newest live accounts of a person. */
+export async function listAccounts(sight: Sight, db: Db, personId: string): Promise<SeenAccount[]> {
+  const { rows } = await db.query<SeenAccount>({
+    text: `select d.issuer, d.subject, d.created_at as "createdAt" from tokenmill.person_identity as d
+where ${ALL} and d.person_id = $2 and d.revoked_at is null order by d.created_at desc, d.identity_id limit 50`,
+    values: [entitiesOf(sight), personId],
+  })
+  return rows
+}
+
 /** A row of the audit: what a person did, or tried. */
 export interface SeenDeed {
   auditId: number
@@ -146,6 +167,9 @@ export interface SeenInvite {
   /** The person who gets a new passkey; null: a new person. */
   personId: string | null
   invitedBy: string
+  /** The account that the person gets with the passkey; both null: none. */
+  issuer: string | null
+  subject: string | null
   /** The name of the person who invited; null: a client or a machine did. */
   inviter: string | null
   /** ms since the epoch. */
@@ -155,14 +179,14 @@ export interface SeenInvite {
 }
 
 const INVITE = `i.invite_id as "inviteId", i.name, i.roles, i.entities, i.person_id as "personId", i.invited_by as "invitedBy",
-p.name as inviter, i.created_at as "createdAt", i.expires_at as "expiresAt", i.used_at as "usedAt"`
+i.issuer, i.subject, p.name as inviter, i.created_at as "createdAt", i.expires_at as "expiresAt", i.used_at as "usedAt"`
 const INVITES = `from tokenmill.invite as i left join tokenmill.person as p
   on p.person_id = (case when i.invited_by ~ '^person:[0-9a-f-]{36}$' then substr(i.invited_by, 8) end)::uuid`
 
-/** Invites that can still be used, the first to end first. */
+/** Invites that can still be used, the last to end first. */
 export async function listInvites(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenInvite[]> {
   const { rows } = await db.query<SeenInvite>({
-    text: `select ${INVITE} ${INVITES} where ${ALL} and i.used_at is null and i.expires_at > now() order by i.expires_at, i.invite_id limit $2`,
+    text: `select ${INVITE} ${INVITES} where ${ALL} and i.used_at is null and i.expires_at > now() order by i.expires_at desc, i.invite_id desc limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

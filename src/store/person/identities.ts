@@ -1,5 +1,7 @@
-// Which account at an OpenID provider is whose. An identity signs in to the console and signs no act. A row without a right code
-// (src/vault/ring/grants.ts) is treated as absent; the callers check it.
+// Which account at an OpenID provider is whose. An identity signs in to the console and signs no act. Whoever has the
+// workers' login can insert a row without a right code (src/vault/ring/grants.ts). Such a row counts here as any other: it signs in,
+// because the console has no key to check it by, and it keeps its account from everybody else. `doctor` and `person list` report it,
+// and disconnecting the account removes it.
 import type { Db } from '../pool.ts'
 
 /** An account at a provider, as an ID token names it. */

@@ -133,6 +133,8 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect((await invite('--issuer', 'login', '--subject', subject)).status).toBe(64)
     expect((await invite('--issuer', `${issuer}?x=1`, '--subject', subject)).status).toBe(64)
     expect((await invite('--issuer', issuer, '--subject', 'ä')).status).toBe(64)
+    const card = await invite('--issuer', issuer, '--subject', '4111111111111111')
+    expect([card.status, card.stderr]).toEqual([64, expect.stringContaining('could be a card number')])
     const said = await invite('--issuer', issuer, '--subject', subject)
     expect(said.status, said.stderr).toBe(0)
     const [row] = await bench.rows(
@@ -148,7 +150,7 @@ from tokenmill.audit as t where action = 'person.invite'`,
       (await bench.cli(['person', 'list', '--json']))
         .json<{ name: string; identities: object[] }[]>()
         .find(({ name }) => name === 'Iris')?.identities
-    expect(await listed()).toEqual([{ issuer, subject, connected_at: expect.any(String) }])
+    expect(await listed()).toEqual([{ issuer, subject, state: 'live', connected_at: expect.any(String) }])
     const words = ['person', 'disconnect', 'Iris', '--issuer', issuer]
     expect((await bench.cli(words)).status).toBe(64)
     expect((await bench.cli([...words, '--subject', 'another'])).status).toBe(1)
@@ -160,6 +162,15 @@ from tokenmill.audit as t where action = 'person.invite'`,
     )
     expect(told.map(({ outcome }) => outcome)).toEqual(['refused', 'done'])
     expect(told[1]).toMatchObject({ detail: { issuer, sub: subject, reason: 'left' } })
+    // Whoever has the workers' login puts in a row. It has no code, and takes the account.
+    await bench.rows(
+      'insert into tokenmill.person_identity (identity_id, person_id, issuer, subject) values ($1, $2, $3, $4)',
+      { values: [randomUUID(), personId, issuer, subject] },
+    )
+    expect(await listed()).toMatchObject([{ issuer, subject, state: 'not written by tokenmill' }])
+    expect((await bench.cli(['person', 'list'])).stdout).toMatch(/Iris .*0, 1 not written by tokenmill/)
+    expect((await bench.cli([...words, '--subject', subject])).status).toBe(0)
+    expect(await listed()).toEqual([])
     expect((await bench.cli(['person', 'revoke', 'Iris'])).stdout).toContain('1 passkeys, 0 identities')
   })
 
@@ -200,6 +211,15 @@ from tokenmill.audit as t where action = 'person.invite'`,
     expect(await listed()).not.toContainEqual(expect.objectContaining(open))
     expect((await bench.cli(words)).status).toBe(1)
     expect((await bench.cli(['person', 'revoke-invite', 'Iris'])).status).toBe(64)
+  })
+
+  it('invites shows the rights that the person of a new link has now', async () => {
+    await addAdmin('Kim', { roles: ['VIEWER'] })
+    expect((await bench.cli(['person', 'link', 'Kim'])).status).toBe(0)
+    expect((await bench.cli(['person', 'change', 'Kim', '--roles', 'OPERATOR'])).status).toBe(0)
+    const listed = (await bench.cli(['person', 'invites', '--json'])).json<{ name: string }[]>()
+    expect(listed.find(({ name }) => name === 'Kim')).toMatchObject({ roles: ['OPERATOR'] })
+    expect((await bench.cli(['person', 'revoke', 'Kim'])).status).toBe(0)
   })
 
   it('rp-changed revokes the passkeys of the former domain, and prints links for the administrators', async () => {

@@ -28,6 +28,8 @@ select ${ID}, 'person ' || lpad(n::text, 6, '0'), array[case when n % 100 = 0 th
   case when n % 2 = 0 then now() - make_interval(secs => n / 4) end from generate_series(1, 6000) as n`,
     `insert into tokenmill.person_credential (credential_id, person_id, public_jwk, alg, rp_id, sign_count)
 select 'k' || n, ${ID}, '{}', 'ES256', case when n % 3 = 0 then 'old.example.com' else '${RP_ID}' end, 0 from generate_series(1, 6000) as n`,
+    `insert into tokenmill.person_identity (identity_id, person_id, issuer, subject)
+select ${ID}, ${ID}, 'https://login.example.com', 'subject ' || n from generate_series(1, 6000) as n`,
     `insert into tokenmill.session (session_hash, person_id, created_at, seen_at, expires_at, address)
 select sha256(n::text::bytea), ${ID}, now() - make_interval(mins => n), now() - make_interval(mins => n), now() - make_interval(mins => n - 480),
   '::1' from generate_series(1, 6000) as n`,
@@ -39,7 +41,7 @@ select case when n % 1000 = 0 then 'person:' || '${idOf(1)}' else 'client:c' || 
     `insert into tokenmill.scope (token_scope, entity_id) select ${ID}, '${OURS}' from generate_series(1, 40) as n`,
   ])
   await owner.query({
-    text: 'vacuum analyze tokenmill.person, tokenmill.person_credential, tokenmill.session, tokenmill.invite, tokenmill.audit, tokenmill.scope',
+    text: 'vacuum analyze tokenmill.person, tokenmill.person_credential, tokenmill.person_identity, tokenmill.session, tokenmill.invite, tokenmill.audit, tokenmill.scope',
   })
 }, 60_000)
 afterAll(async () => {
@@ -63,6 +65,7 @@ const LISTS: [string, Read, RegExp][] = [
   ['administrators', (sight, db) => seenPeople.countAdmins(sight, db, RP_ID), /person_name_stands_once/],
   ['a person', (sight, db) => seenPeople.find(sight, db, { personId: live, rpId: RP_ID }), /person_pkey/],
   ['passkeys', (sight, db) => seenPeople.listPasskeys(sight, db, live), /credential_by_person/],
+  ['accounts', (sight, db) => seenPeople.listAccounts(sight, db, live), /identity_by_person/],
   [
     'what a person did',
     (sight, db) => seenPeople.listDeeds(sight, db, { personId: idOf(1), limit: 20 }),
@@ -117,7 +120,7 @@ it('lists each person once, by name, and those who were revoked by their end', a
 
 it('knows how many passkeys fit, and how many sessions are live', async () => {
   const find = (n: number) => seenPeople.find(sightOf(null), store, { personId: idOf(n), rpId: RP_ID })
-  expect(await find(3)).toMatchObject({ passkeys: 1, fitting: 0, sessions: 1, revokedAt: null })
+  expect(await find(3)).toMatchObject({ passkeys: 1, fitting: 0, accounts: 1, sessions: 1, revokedAt: null })
   expect(await find(4)).toMatchObject({ passkeys: 1, fitting: 1, sessions: 0, revokedAt: expect.any(Number) })
   expect(await find(17)).toMatchObject({ sessions: 0, signedInAt: expect.any(Number) })
   expect(await seenPeople.countAdmins(sightOf(null), store, RP_ID)).toBe(0)
@@ -126,7 +129,7 @@ it('knows how many passkeys fit, and how many sessions are live', async () => {
   ])
   expect(await seenPeople.listEntities(sightOf([OURS]), store, { limit: 5 })).toEqual([])
   const [first] = await seenPeople.listInvites(sightOf(null), store, { limit: 1 })
-  expect(first).toMatchObject({ name: 'n11', inviter: 'person 000011' })
+  expect(first).toMatchObject({ name: 'n40', inviter: 'person 000040' })
 })
 
 it('remembers the last sign-in of each person, and no earlier session that is over', async () => {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { invitePerson, revokePerson } from '../../../src/acts/person.ts'
+import { changePerson } from '../../../src/acts/person-rights.ts'
 import type { Act } from '../../../src/job/system/act.ts'
 import type { Account } from '../../../src/store/person/identities.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -160,8 +161,26 @@ order by created_at`,
     expect(await liveOf(member)).toEqual([next.subject])
     const { personId } = member
     const ended = await revokePerson({ ...installation.vault, rpId: SITE.rpId }, { personId, isLast: false }, BY)
-    expect(ended).toEqual({ done: { passkeys: 1, identities: 1 } })
+    expect(ended).toEqual({ done: { passkeys: 1, identities: 1, invites: 0 } })
     expect(await liveOf(member)).toEqual([])
+  })
+
+  it('comes with the rights that the person has when the link is used, and the audit says these', async () => {
+    const member = await bench.join('Rhea', ['VIEWER'])
+    const { personId } = member
+    const named = await invite('Rhea', account())
+    if (!('done' in named)) return expect.fail()
+    const rights = { personId, roles: ['OPERATOR' as const], entities: [randomUUID()] }
+    const { roles, entities } = rights
+    expect(await changePerson({ ...installation.vault, rpId: SITE.rpId }, rights, BY)).toEqual({ done: { invites: 0 } })
+    expect(await enrol(named.done, personId)).toBe('DONE')
+    const [told] = await rows(
+      `select detail from tokenmill.audit where action = 'person.enrol' and subject = $1 order by audit_id desc limit 1`,
+      personId,
+    )
+    expect(told).toMatchObject({ detail: { name: 'Rhea', roles, entities } })
+    const [row] = await rows('select roles, entities from tokenmill.person where person_id = $1', personId)
+    expect(row).toEqual({ roles, entities })
   })
 
   it('is nobody’s by the console’s rights, and a row of the database’s owner has no code', async () => {

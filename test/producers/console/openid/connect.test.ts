@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeCookie } from '../../../../producers/console/session/cookie.ts'
 import * as sessions from '../../../../src/store/console/sessions.ts'
 import type { Person } from '../bundle.ts'
-import { type OpenIdBundle, openOpenIdBundle, type Visitor } from './bundle.ts'
+import { type OpenIdBundle, openOpenIdBundle, type Visited, type Visitor } from './bundle.ts'
 
 const HOSTILE = `<img/src=x/onerror="alert(1)">`
 
@@ -34,8 +34,18 @@ const at = ({ cookie }: Person): Visitor => {
   visitor.cookies.set(name, value)
   return visitor
 }
-const begin = ({ cookie }: Pick<Person, 'cookie'>, path: string) =>
-  bundle.call('POST', `${path}/begin`, { cookie, json: {} })
+const begin = ({ cookie }: Pick<Person, 'cookie'>, json: Record<string, string>) =>
+  bundle.call('POST', '/identities/connect/begin', { cookie, json })
+/** What the form of a page sends. */
+const formOf = ({ text }: Visited) => ({ flow: /name="flow" value="([^"]*)"/.exec(text)?.[1] ?? '' })
+/** The account that the act covers. */
+const asked = async ({ text }: { text: string }) => {
+  const [pending] = await bundle.rows<{ request: Record<string, unknown> }>(
+    'select request from tokenmill.pending_act where nonce = $1',
+    [JSON.parse(text).nonce],
+  )
+  return pending?.request['parameters']
+}
 
 it('finds an account, shows it, and asks for a touch of the person’s passkey that covers it', async () => {
   is(HOSTILE)
@@ -49,7 +59,7 @@ it('finds an account, shows it, and asks for a touch of the person’s passkey t
   expect(page.text).toContain(bundle.provider.issuer)
   expect(page.text).toContain('&#60;img/src')
   expect(page.text).not.toContain('<img')
-  const begun = JSON.parse((await begin(ada, '/identities/connect')).text)
+  const begun = JSON.parse((await begin(ada, formOf(page))).text)
   expect(begun.get).toMatchObject({ allowCredentials: ['ada-1'], rpId: 'localhost' })
   const [pending] = await bundle.rows<{ request: object }>(
     'select request from tokenmill.pending_act where nonce = $1',
@@ -74,13 +84,32 @@ it('is one session’s: no other meets what it found', async () => {
   visitor.cookies.set(name, value)
   expect((await visitor.get(callback)).status).toBe(403)
   expect((await at(olga).get('/identities/connect')).status).toBe(404)
-  expect((await begin(olga, '/identities/connect')).status).toBe(403)
+  is('found-again')
+  const again = at(ada)
+  const form = formOf(await again.get((await again.leave({ path: '/identities/find' })).callback))
+  expect((await begin(olga, form)).status).toBe(403)
   const signedOut = at(ada)
   const second = await signedOut.leave({ path: '/identities/find' })
   signedOut.cookies.delete(name)
   expect((await signedOut.get(second.callback)).status).toBe(403)
   // A sign-in that ends in such a flow would be another one than the person began.
   expect(signedOut.cookies.has(name)).toBe(false)
+})
+
+it('connects the account that the page showed, whichever the session finds after it', async () => {
+  const { issuer } = bundle.provider
+  const find = async (subject: string) => {
+    is(subject)
+    const visitor = at(ada)
+    return formOf(await visitor.get((await visitor.leave({ path: '/identities/find' })).callback))
+  }
+  const shown = await find('shown-to-ada')
+  // With the cookie of this session alone, or in another tab.
+  const later = await find('a-thiefs')
+  expect(await asked(await begin(ada, shown))).toEqual({ issuer, subject: 'shown-to-ada' })
+  expect(await asked(await begin(ada, later))).toEqual({ issuer, subject: 'a-thiefs' })
+  for (const form of [{}, { flow: '' }, { flow: `${shown.flow}A` }, { flow: 'A'.repeat(43) }])
+    expect((await begin(ada, form)).status).toBe(403)
 })
 
 it('says in the session that the provider did not let the person in', async () => {
@@ -114,6 +143,44 @@ it('offers no account of another person, and no identity of another person for a
       expect(missing.status).toBe(404)
       expect(await ask(identity)).toEqual(missing)
     }
+})
+
+it('lists the newest accounts of a person, and each can be ended', async () => {
+  const many = await bundle.addPerson('many', { roles: ['VIEWER'] })
+  await give(many)
+  const first = await bundle.bind(many, 'the-first')
+  await bundle.rows(
+    `insert into tokenmill.person_identity (identity_id, person_id, issuer, subject, created_at)
+select gen_random_uuid(), $1, $2, 'later-' || n, now() + make_interval(secs => n) from generate_series(1, 50) as n`,
+    [many.personId, bundle.provider.issuer],
+  )
+  const { text } = await at(many).get('/passkeys')
+  expect(text).toContain('later-50')
+  expect(text).not.toContain('the-first')
+  expect(text).toMatch(/The newest 50; .*tokenmill person list --json.* lists all/)
+  const page = await at(many).get(`/identities/${first}/disconnect`)
+  expect(page.text).toContain('the-first')
+  expect((await at(many).get('/identities/x/disconnect')).status).toBe(404)
+})
+
+it('shows no digits of an account that could be a card number', async () => {
+  const card = '4111111111111111'
+  const cora = await bundle.addPerson('cora', { roles: ['VIEWER'] })
+  await give(cora)
+  is(card)
+  const visitor = at(cora)
+  const page = await visitor.get((await visitor.leave({ path: '/identities/find' })).callback)
+  expect(page.text).toContain('****************')
+  const { nonce } = JSON.parse((await begin(cora, formOf(page))).text)
+  await bundle.rows('update tokenmill.pending_act set sent_at = now() where nonce = $1', [nonce])
+  const identity = await bundle.bind(cora, card)
+  const pages = [page.text]
+  for (const path of ['/passkeys', `/identities/${identity}/disconnect`, `/acts/${nonce}`]) {
+    const seen = await visitor.get(path)
+    expect([path, seen.status]).toEqual([path, 200])
+    pages.push(seen.text)
+  }
+  expect(pages.join()).not.toContain(card)
 })
 
 it('leaves a person without a passkey looking, and says how to get one', async () => {

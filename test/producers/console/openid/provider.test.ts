@@ -52,6 +52,25 @@ it('sends people away with state, nonce and PKCE, each new, and asks for no more
   expect(asked).toHaveLength(1)
 })
 
+it('knows when the provider did not answer, also when it took no code, until it answers again', async () => {
+  const answers = metadata() as Answers
+  const { provider, wait } = openBench(answers)
+  expect(provider.awayAt()).toBeUndefined()
+  const departure = await provider.depart(CALLBACK)
+  if (!departure) return expect.fail()
+  const callback = new URL(`${CALLBACK}?code=c&state=${departure.state}`)
+  const arrive = () => provider.arrive(callback, { ...departure, begunAt: Date.now() })
+  expect(await arrive()).toEqual({ failed: 'away' })
+  const first = provider.awayAt()
+  expect(first).toEqual(expect.any(Number))
+  wait(5_000)
+  expect(await arrive()).toEqual({ failed: 'away' })
+  expect(provider.awayAt()).toBe((first ?? 0) + 5_000)
+  wait(700_000)
+  expect(await provider.depart(CALLBACK)).toBeDefined()
+  expect(provider.awayAt()).toBeUndefined()
+})
+
 it.each([
   ['names another issuer', { issuer: 'https://evil.example' }],
   ['names the issuer with a slash more', { issuer: `${ISSUER}/` }],
@@ -61,26 +80,26 @@ it.each([
 ])('goes to no provider that %s', async (_, more) => {
   const { provider } = openBench(metadata(more))
   expect(await provider.depart(CALLBACK)).toBeUndefined()
-  expect(provider.awaySince()).toBeTypeOf('number')
+  expect(provider.awayAt()).toBeTypeOf('number')
 })
 
 it('asks a provider that is away once a second at most, whoever wants to sign in, and then knows it for a while', async () => {
   const answers: Answers = {}
   const { provider, asked, wait } = openBench(answers)
-  expect(provider.awaySince()).toBeUndefined()
+  expect(provider.awayAt()).toBeUndefined()
   const departures = await Promise.all(Array.from({ length: 20 }, () => provider.depart(CALLBACK)))
   expect([departures.filter(Boolean).length, asked.length]).toEqual([0, 1])
-  const since = provider.awaySince()
+  const at = provider.awayAt() ?? 0
   wait(900)
   await provider.depart(CALLBACK)
   expect(asked).toHaveLength(1)
   wait(100)
   await provider.depart(CALLBACK)
-  expect([asked.length, provider.awaySince()]).toEqual([2, since])
+  expect([asked.length, provider.awayAt()]).toEqual([2, at + 1_000])
   Object.assign(answers, metadata())
   wait(1_000)
   expect(await provider.depart(CALLBACK)).toBeDefined()
-  expect([asked.length, provider.awaySince()]).toEqual([3, undefined])
+  expect([asked.length, provider.awayAt()]).toEqual([3, undefined])
   // It is asked again after ten minutes; if it is away then, what it said before holds.
   delete answers['openid-configuration']
   wait(600_000)

@@ -45,7 +45,7 @@ it('starts while the provider is away, says so, and goes on with passkeys', asyn
   expect(gone).toMatchObject({ status: 503 })
   expect(gone.text).toContain(`${NAME} does not answer as it should.`)
   const page = await visitor.get('/sign-in')
-  expect(page.text).toMatch(/Keycloak has not answered since <time datetime="/)
+  expect(page.text).toMatch(/Keycloak did not answer as it should at <time datetime="/)
   expect(page.text).toContain('Sign in with a passkey')
   bundle.provider.open(`${bundle.origin}/openid/callback`)
   await until(async () => (await visitor.post('/openid/begin')).status === 200, { what: 'an answer of the provider' })

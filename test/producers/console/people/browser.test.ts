@@ -138,6 +138,10 @@ join tokenmill.invite as i on i.name = p.name join tokenmill.person as a on a.na
   (select count(*) from tokenmill.invite where used_at is null) as invites`,
     )
     expect(left).toEqual({ people: 0, invites: 0 })
+    await bundle.rows(
+      `insert into tokenmill.person_identity (identity_id, person_id, issuer, subject) values (gen_random_uuid(), $1, $2, $3)`,
+      [page.slice(-36), `https://login.example.com/${'realm'.repeat(40)}`, 'subject'.repeat(36)],
+    )
     await ada.setViewportSize({ width: 375, height: 800 })
     for (const path of ['/people', '/people/invite', page.slice(bundle.origin.length)]) {
       await ada.goto(`${bundle.origin}${path}`)

@@ -109,6 +109,56 @@ describe('the page People', () => {
     for (const path of [`/people/${NOBODY}`, '/people/x', '/people/invites']) expect((await get(path)).status).toBe(404)
   })
 
+  it('names the accounts by which a person signs in, too, and what becomes of them', async () => {
+    const { personId } = await bundle.addPerson('twoways', { roles: ['VIEWER'] })
+    const issuer = 'https://login.example.com/realms/main'
+    const connect = (subject: string) =>
+      bundle.rows(
+        'insert into tokenmill.person_identity (identity_id, person_id, issuer, subject) values ($1, $2, $3, $4)',
+        [randomUUID(), personId, issuer, subject],
+      )
+    expect((await get(`/people/${personId}`)).text).not.toContain('<h2>Accounts</h2>')
+    await connect('subject-1')
+    const one = await get(`/people/${personId}`)
+    for (const words of [issuer, 'subject-1']) expect(one.text).toContain(words)
+    expect(one.text).toContain(`tokenmill person disconnect twoways --issuer ${issuer} --subject subject-1`)
+    for (const subject of [CARD, HOSTILE]) await connect(subject)
+    const page = await get(`/people/${personId}`)
+    expect(page.text).toContain('tokenmill person disconnect twoways --issuer ISSUER --subject SUBJECT')
+    expect(page.text).not.toContain(CARD)
+    expect(page.text).not.toContain('<img')
+    expect(rowOf(await get('/people'), 'twoways')).toContain('3 accounts')
+    expect((await get(`/people/${personId}/link`)).text).toContain(
+      'replaces 0 passkeys, disconnects 3 accounts at a provider and ends 1 session',
+    )
+    expect((await get(`/people/${personId}/revoke`)).text).toContain(
+      '0 passkeys, 3 accounts at a provider and 1 session end',
+    )
+  })
+
+  it('says of an invite that an account comes with it, and which', async () => {
+    const set = 'update tokenmill.invite set issuer = $2, subject = $3 where invite_id = $1'
+    expect(rowOf(await get('/people'), 'canary-invite')).not.toContain('account')
+    await bundle.rows(set, [inviteId, 'https://login.example.com', 'subject-of-invite'])
+    expect(rowOf(await get('/people'), 'canary-invite')).toContain('with an account')
+    const { text } = await get(`/people/invites/${inviteId}/revoke`)
+    expect(text).toMatch(/subject-of-invite.*https:\/\/login.example.com/s)
+    await bundle.rows(set, [inviteId, null, null])
+  })
+
+  it('says that it lists the open invites that end last, and no others', async () => {
+    await bundle.rows(
+      `insert into tokenmill.invite (invite_id, lookup_hash, public_key, name, roles, invited_by, expires_at)
+select gen_random_uuid(), sha256(n::text::bytea), sha256(n::text::bytea), 'many-' || n, '{VIEWER}', 'machine:test',
+  now() + make_interval(mins => n) from generate_series(1, 100) as n`,
+    )
+    const { text } = await get('/people')
+    expect(text).toContain('canary-invite')
+    expect(text).not.toContain('>many-1<')
+    expect(text).toMatch(/These 100 end last; .*tokenmill person invites.* lists all/)
+    await bundle.rows(`delete from tokenmill.invite where name like 'many-%'`)
+  })
+
   it('shows hostile names as texts', async () => {
     const { personId } = await bundle.addPerson(HOSTILE)
     await bundle.rows(`update tokenmill.invite set invited_by = $1 where invite_id = $2`, [HOSTILE, inviteId])
@@ -228,6 +278,12 @@ describe('an act on people', () => {
       expect(answer.text).toMatch(words)
       expect(answer.text).not.toContain(CARD)
     }
+  })
+
+  it('is not filled in by a link', async () => {
+    const query = 'name=Mallory&sees=all&role_ADMIN=on&entities=x'
+    for (const path of ['/people/invite', `/people/${olga.personId}/change`])
+      expect((await get(`${path}?${query}`)).text).toBe((await get(path)).text)
   })
 
   it('that needs a script says why, and names the command', async () => {
