@@ -101,7 +101,7 @@ const CURRENCIES = ['EUR', 'JPY', 'KWD'] as const
 const DIGITS = { EUR: 2, JPY: 0, KWD: 3 } as const
 
 /** Sales, and now and then a refund, in currencies of two, no and three digits. */
-function sampleDay(entityUid: string, from: number): string {
+export function sampleDay(entityUid: string, from: number): string {
   const lines = Array.from({ length: TRANSACTIONS }, (_, index) => {
     const currency = CURRENCIES[index % CURRENCIES.length] ?? 'EUR'
     const isRefund = index % 17 === 0

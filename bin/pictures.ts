@@ -2,14 +2,14 @@
 // the embedded engine in a separate data directory, with samples as the demo has them: batches, a failed job, and jobs to explain.
 // It needs Chromium. Names and rows are the same each time; moments and speeds are those of the run.
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { EXIT } from '../cli/exit.ts'
 import { openCommandStore, openSession, type Session } from '../cli/open/open.ts'
-import { openProducer } from '../cli/open/producer.ts'
+import { openProducer, type Producing } from '../cli/open/producer.ts'
 import { processTerminal, say } from '../cli/terminal.ts'
 import { connect } from '../producers/client.ts'
 import { writeSample } from '../producers/migrate/sample.ts'
@@ -22,6 +22,7 @@ import { type Child, startCommand } from '../test/support/process.ts'
 import { failCopy } from '../test/workers/act/failed-copies.ts'
 import { NAMES, PICTURES, type Picture } from './pictures/list.ts'
 import { withPalette } from './pictures/palette-png.ts'
+import { comeIn, endNights, setUp } from './pictures/samples.ts'
 
 const OUT = fileURLToPath(new URL('../docs/pictures/', import.meta.url))
 const WIDTH = 1_440
@@ -34,7 +35,8 @@ const [WORK_MS, REST_MS] = [40_000, 25_000]
 const [ROWS_A_SECOND, PACE_MS] = [40, 200]
 const START_MS_MAX = 120_000
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardholderName: 'ANNA MEYER' }
-const HOST = 'vault-1'
+/** What stands for this machine and the account that runs the commands. */
+const [HOST, ACCOUNT] = ['vault-1', 'ops']
 
 const terminal = processTerminal()
 const dataDir = resolve('.tokenmill-pictures')
@@ -52,11 +54,12 @@ const env = {
   TOKENMILL_KEK_FILE: '',
 }
 
-async function run(...args: string[]): Promise<void> {
+async function run(...args: string[]): Promise<string> {
   const child = startCommand(args, { env })
   const { code } = await child.exit
   if (code !== EXIT.ok && code !== EXIT.incomplete)
     throw new Error(`tokenmill ${args.join(' ')} ended with ${code}: ${child.stderr()}`)
+  return child.stdout()
 }
 
 async function sample(name: string, rows: number): Promise<string> {
@@ -99,8 +102,7 @@ async function keepPace(session: Session, sender: Child): Promise<void> {
 }
 
 /** A token with a job that can be explained, and jobs that failed for good. */
-async function makeJobs(session: Session): Promise<void> {
-  const producing = await openProducer(session, undefined, [])
+async function makeJobs(session: Session, producing: Producing): Promise<void> {
   const client = await connect({ ...producing, replyTo: 'pictures', log: session.log })
   const { credentials, queues } = producing
   const card = { token_scope: credentials.tokenScope, ...(await client.encryptCard(CARD)) }
@@ -140,16 +142,27 @@ async function take(page: Page, origin: string, picture: Picture): Promise<void>
       await page.reload()
     }
   }
-  await page.evaluate(named(hostname(), HOST))
+  await page.evaluate(renamed())
   const high = (await page.evaluate('document.documentElement.scrollHeight')) as number
   const clip = { x: 0, y: 0, width, height: Math.min(high, heightMax) }
   await writeFile(join(OUT, `${name}.png`), withPalette(await page.screenshot({ fullPage: true, clip })))
   say(terminal, `docs/pictures/${name}.png`)
 }
 
-/** A script that writes another name in place of this machine's. */
-function named(from: string, to: string): string {
-  return `for (const one of document.querySelectorAll('main *')) if (one.childElementCount === 0 && one.textContent === ${JSON.stringify(from)}) one.textContent = ${JSON.stringify(to)}`
+/** A script that writes other names in place of this machine's and of its account's. */
+function renamed(): string {
+  const [user, host] = [userInfo().username, hostname()]
+  const names = JSON.stringify({ [`${user}@${host}`]: `${ACCOUNT}@${HOST}`, [user]: ACCOUNT, [host]: HOST })
+  return `(() => {
+  const names = ${names}
+  const account = ${JSON.stringify(`${user}@${host}`)}
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const one = texts.currentNode
+    const text = one.data.trim()
+    one.data = names[text] === undefined ? one.data.replace(account, names[account]) : one.data.replace(text, names[text])
+  }
+})()`
 }
 
 async function main(): Promise<void> {
@@ -165,13 +178,20 @@ async function main(): Promise<void> {
       ms: START_MS_MAX,
       stream: 'stderr',
     })
-    await makeJobs(session)
+    const { origin } = new URL(link)
+    const producing = await openProducer(session, undefined, [])
+    const { store } = await openCommandStore(session)
+    const { entityId } = producing.credentials
+    await setUp(run, store, { dataDir, entityId })
+    await makeJobs(session, producing)
     const going = await makeBatches(session)
+    await comeIn(run, browser, origin, entityId)
+    await endNights(run, store)
     const page = await browser.newPage()
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/now')
-    for (const picture of PICTURES) await take(page, new URL(link).origin, picture)
+    for (const picture of PICTURES) await take(page, origin, picture)
     await going.kill9()
   } finally {
     await browser.close()

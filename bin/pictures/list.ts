@@ -25,7 +25,13 @@ export interface Picture {
   heightMax?: number
 }
 
-const ofRail: Picture[] = RAIL.map(({ at, to }) => ({ name: at, path: to.text }))
+/** Of these pages more or less than usual is shown, in px. */
+const HEIGHTS: Partial<Record<string, number>> = { audit: 1_000, installation: 1_530 }
+
+const ofRail: Picture[] = RAIL.map(({ at, to }) => {
+  const heightMax = HEIGHTS[at]
+  return { name: at, path: to.text, ...(heightMax === undefined ? {} : { heightMax }) }
+})
 
 export const PICTURES: readonly Picture[] = [
   ...ofRail,
@@ -35,5 +41,6 @@ export const PICTURES: readonly Picture[] = [
   { name: 'batch-act', path: '/batches', follow: [NAMES.running, 'Cancel…'] },
   { name: 'failed-job', path: '/failed', follow: ['report'] },
   { name: 'explain-job', path: '/explain', search: NAMES.jti },
+  { name: 'clients', path: '/installation/clients' },
   { name: 'verdict', path: '/batches', follow: [NAMES.running, 'Pause…'], isDone: true },
 ]

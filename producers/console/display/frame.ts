@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html } from '../html.ts'
-import { STYLES } from '../server/assets.ts'
+import { WALL_STYLES } from '../server/assets.ts'
 
 type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
 
@@ -19,7 +19,7 @@ export function wall(
 <meta name="color-scheme" content="dark">
 <title>Display · tokenmill</title>
 <link rel="icon" href="/icon.svg">
-${STYLES}
+${WALL_STYLES}
 ${isAskedAgain ? html`<meta http-equiv="refresh" content="10; url=/display">` : undefined}
 </head>
 <body>

@@ -17,11 +17,24 @@ const FILES = [ROOM, new URL('styles/', ROOM)].flatMap(room =>
     .map(({ name }) => ({ name, file: new URL(name, room) })),
 )
 
-/** The links to all styles, for the head of a page. `console.css` holds what all pages share; a page's own rules have a file. */
-export const STYLES: readonly Html[] = FILES.map(({ name }) => name)
-  .filter(name => name.endsWith('.css'))
-  .sort()
-  .map(name => html`<link rel="stylesheet" href="${path`/${name}`}">`)
+/**
+ * The links to all styles, for the head of a page. `console.css` holds what all pages share; a page's own rules have a file.
+ * `darkIn`: the media query for which the dark colours hold.
+ */
+function stylesOf(darkIn: string): readonly Html[] {
+  const names = FILES.map(({ name }) => name).filter(name => name.endsWith('.css'))
+  return names
+    .sort()
+    .map(name =>
+      name === 'dark.css'
+        ? html`<link rel="stylesheet" href="${path`/${name}`}" media="${darkIn}">`
+        : html`<link rel="stylesheet" href="${path`/${name}`}">`,
+    )
+}
+
+export const STYLES = stylesOf('(prefers-color-scheme: dark)')
+/** A wall display is dark, but where its browser forces colours of its own. */
+export const WALL_STYLES = stylesOf('(forced-colors: none), (prefers-color-scheme: dark)')
 
 export function assetRoutes(app: ConsoleApp): void {
   for (const { name, file } of FILES) {

@@ -38,9 +38,9 @@ const SCRIPT = html`<script type="module" src="/passkey.js"></script>`
 const COPY = html`<script type="module" src="/copy.js"></script>`
 /** It is posted: what people look for stands in no address. */
 const SEARCH = html`<form class="search" method="post" action="/search" role="search"><input name="what" aria-label="Explain a job, token or batch" placeholder="jti, reference, token, batch…" maxlength="300" autocomplete="off" spellcheck="false" required><button class="quiet" type="submit">Explain</button></form>`
-/** With scripts, waiting.js asks instead: a page that is loaded anew all the time can't be listened to. */
 /** Opens the rail where the screen is too narrow for it. It needs no script, and Escape closes it. */
 const MENU = html`<button class="menu" type="button" popovertarget="rail">Menu</button>`
+/** With scripts, waiting.js asks instead: a page that is loaded anew all the time can't be listened to. */
 const AGAIN = html`<noscript><meta http-equiv="refresh" content="2"></noscript>`
 const WAITING = html`<script type="module" src="/waiting.js"></script>`
 

@@ -25,13 +25,13 @@ const DECIDED = {
 const TEXTS = ['ink', 'muted', 'link', 'well', 'warn', 'bad'] as const
 const GROUNDS = ['ground', 'panel'] as const
 
-/** The colours of console.css. */
+/** The colours of console.css, and of dark.css where they are others. */
 function coloursOf(scheme: 'light' | 'dark'): Record<string, string> {
-  const text = STYLES.find(({ name }) => name === 'console.css')?.text ?? ''
-  const [light = '', dark = ''] = [...text.matchAll(/:root \{([^}]*)\}/g)].map(found => found[1])
-  const read = (block: string) =>
-    [...block.matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g)].map(([, name, hex]) => [name, hex])
-  return Object.fromEntries(scheme === 'light' ? read(light) : [...read(light), ...read(dark)])
+  const read = (file: string) => {
+    const [, block = ''] = /:root \{([^}]*)\}/.exec(STYLES.find(({ name }) => name === file)?.text ?? '') ?? []
+    return [...block.matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g)].map(([, name, hex]) => [name, hex])
+  }
+  return Object.fromEntries([...read('console.css'), ...(scheme === 'dark' ? read('dark.css') : [])])
 }
 
 describe.each(['light', 'dark'] as const)('the %s colours', scheme => {

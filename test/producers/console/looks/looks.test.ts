@@ -4,7 +4,7 @@
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
-import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
+import { type OpenIdBundle, openOpenIdBundle } from '../openid/bundle.ts'
 import { enrolled, listenTo, type Seat } from '../seats.ts'
 import { openAxe } from './axe.ts'
 import { focused, follow, press, tabTo } from './keys.ts'
@@ -12,8 +12,11 @@ import { listRoutes, pagesOf } from './pages.ts'
 import { noneWrong, type Stand, walk } from './walk.ts'
 import { beat, fillWorld, type World } from './world.ts'
 
+/** What a scheduler and workers say of themselves holds for 10 s. */
+const BEAT_MS = 4_000
+
 describeChromium('the looks of the console', () => {
-  let bundle: ConsoleBundle
+  let bundle: OpenIdBundle
   let browser: Browser
   let context: BrowserContext
   let world: World
@@ -23,7 +26,7 @@ describeChromium('the looks of the console', () => {
   let missing: string[]
 
   beforeAll(async () => {
-    ;[bundle, browser] = await Promise.all([openConsoleBundle({ TOKENMILL_ENVIRONMENT: 'production' }), openBrowser()])
+    ;[bundle, browser] = await Promise.all([openOpenIdBundle({ TOKENMILL_ENVIRONMENT: 'production' }), openBrowser()])
     await bundle.installation.openWorkers({ roles: ['interactive'] })
     const ada = await bundle.addPerson('ada')
     ;[world, olga] = await Promise.all([
@@ -32,11 +35,19 @@ describeChromium('the looks of the console', () => {
     ])
     context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
     const [name = '', value = ''] = ada.cookie.split('=')
-    await context.addCookies([{ name, value, url: bundle.origin }])
+    await context.addCookies([
+      { name, value, url: bundle.origin },
+      { name: 'tokenmill-display', value: world.display, url: bundle.origin },
+    ])
+    // Time stands still for the pages: none loads itself anew while it is looked at.
+    await context.clock.install()
+    await context.clock.pauseAt(Date.now() + 1_000)
     const found = pagesOf(await listRoutes(), world)
     missing = found.missing
     const left = [...found.paths]
+    const beating = setInterval(() => beat(bundle), BEAT_MS)
     await Promise.all([1, 2].map(() => walkAll(left)))
+    clearInterval(beating)
   })
   afterAll(async () => {
     await browser?.close()
@@ -52,15 +63,13 @@ describeChromium('the looks of the console', () => {
   }
   async function walkAll(left: string[]): Promise<void> {
     const stand = await openStand()
-    // Time stands still for the pages: none loads itself anew while it is looked at.
-    await stand.page.clock.install()
-    await stand.page.clock.pauseAt(Date.now() + 1_000)
     for (let path = left.shift(); path !== undefined; path = left.shift()) await walk(stand, path, wrong)
     await stand.page.close()
   }
 
   it('are looked at on the page of every route', () => {
     expect(missing).toEqual([])
+    expect(wrong.absent.sort()).toEqual(['/batches/999999999: 404', '/nowhere: 404', '/openid/callback: 403'])
     const { missing: added } = pagesOf(['/batches', '/added/:name'], world)
     expect(added).toHaveLength(1)
     expect(added[0]).toContain('Add a row for it to PARTED')

@@ -6,6 +6,7 @@ import type { ConsoleDeps } from '../../../../producers/console/deps.ts'
 import { ROUTES } from '../../../../producers/console/routes.ts'
 import { openServer } from '../../../../producers/console/server/server.ts'
 import { openLog } from '../../../../src/log.ts'
+import { KIND } from '../../../workers/act/failed-copies.ts'
 import type { World } from './world.ts'
 
 /** Routes that are no pages: where the others begin, the files of every page, and the streams of live ones. */
@@ -15,6 +16,7 @@ const NO_PAGE = /^\/$|\.(css|js|svg|csv)$|\/(live|again)$/
 export const PARTED: Readonly<Record<string, (world: World) => string[]>> = {
   '/batches/:no': world => [world.running, world.paused, world.stalled, world.finished].map(no => `/batches/${no}`),
   '/batches/:no/refused': world => [`/batches/${world.running}/refused`],
+  '/batches/:no/note': world => [`/batches/${world.running}/note`],
   '/batches/:no/:act': world => [`/batches/${world.running}/cancel`, `/batches/${world.finished}/pause`],
   '/explain/jobs/:id': world => [world.job, world.refusedJob],
   '/explain/tokens/:id': world => [world.token],
@@ -22,8 +24,20 @@ export const PARTED: Readonly<Record<string, (world: World) => string[]>> = {
   '/failed/:kind/:id': world => [world.copy],
   '/failed/:kind/:id/:act': world => [`${world.copy}/retry`],
   '/failed/all/:act': () => ['/failed/all/retry?kind=report', '/failed/all/retry?kind=token-create'],
+  '/failed/ticked/:act': ({ ticked }) => [`/failed/ticked/retry?kind=${KIND}${ticked.map(id => `&id=${id}`).join('')}`],
+  '/reports/schedules/:id': world => [world.schedule],
+  '/reports/schedules/:id/:act': world => [`${world.schedule}/run`],
+  '/reports/runs/:id/:date/:entity': world => [world.failedRun, world.madeRun],
+  '/audit/:id': world => [world.auditRow],
+  '/people/:id': world => [`/people/${world.person}`],
+  '/people/:id/change': world => [`/people/${world.person}/change`],
+  '/people/:id/link': world => [`/people/${world.person}/link`],
+  '/people/:id/revoke': world => [`/people/${world.person}/revoke`],
+  '/people/invites/:id/revoke': world => [`/people/invites/${world.invite}/revoke`],
+  '/installation/clients/:client': world => [`/installation/clients/${world.client}`],
+  '/identities/:identity/disconnect': world => [`/identities/${world.identity}/disconnect`],
   '/acts/:nonce': world => world.nonces.map(nonce => `/acts/${nonce}`),
-  '/passkeys/acts/:nonce': world => world.added.map(nonce => `/passkeys/acts/${nonce}`),
+  '/passkeys/acts/:nonce': world => world.added.slice(1, 3).map(nonce => `/passkeys/acts/${nonce}`),
   '/passkeys/:handle/remove': world => [world.removal],
   '/welcome/:nonce': world => [`/welcome/${world.enrolled}`],
 }
@@ -32,6 +46,8 @@ export const PARTED: Readonly<Record<string, (world: World) => string[]>> = {
 const MORE = [
   '/batches?state=abandoned',
   '/failed?kind=token-create',
+  '/failed/ticked/retry?kind=report',
+  '/people?revoked=yes',
   '/nowhere',
   '/batches/999999999',
   '/sign-in?enrolled=',
@@ -45,8 +61,9 @@ export async function listRoutes(): Promise<string[]> {
       if (method === 'GET') found.push(url)
     })
   }
-  // Nothing is asked of the server, so it is given no store and no queues.
-  const deps = { log: openLog('silent'), clock: () => 0 } as unknown as ConsoleDeps
+  // Nothing is asked of the server, so it is given no store and no queues. Some routes are there with an OpenID provider only.
+  const openid = { name: 'OpenID', issuer: 'https://login.example.com' }
+  const deps = { log: openLog('silent'), clock: () => 0, openid } as unknown as ConsoleDeps
   const app = await openServer(deps, [note, ...ROUTES], undefined)
   await app.close()
   return found

@@ -10,12 +10,12 @@ export interface Stand {
   origin: string
 }
 
-const SIDES = ['axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
+const SIDES = ['absent', 'axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
 /** What is wrong, by what was looked at. */
 export type Wrong = Record<(typeof SIDES)[number], string[]>
 
 export function noneWrong(): Wrong {
-  return { axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
+  return { absent: [], axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
 }
 
 const WHOLE = { width: 1_440, height: 900 }
@@ -26,7 +26,8 @@ export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<vo
   const { page, cdp, origin } = stand
   const say = (side: keyof Wrong, found: readonly string[], how = '') =>
     wrong[side].push(...found.map(one => `${path}${how}: ${one}`))
-  await page.goto(`${origin}${path}`)
+  const answer = await page.goto(`${origin}${path}`)
+  if (!answer?.ok()) say('absent', [String(answer?.status())])
   const findWrong = await openAxe(cdp)
   say('axe', await findWrong('all'))
   say('focus', await focusWrong(page))

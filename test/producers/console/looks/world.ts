@@ -11,17 +11,22 @@ import * as watched from '../../../../src/store/watch/watched.ts'
 import { parseReuseToken } from '../../../../src/token/token.ts'
 import { failCopy, KIND } from '../../../workers/act/failed-copies.ts'
 import type { ConsoleBundle, Person } from '../bundle.ts'
+import type { OpenIdBundle } from '../openid/bundle.ts'
+import { fillRights, type RightsPages } from './rights.ts'
+import { fillSchedules, type SchedulePages } from './schedules.ts'
 
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardholderName: 'ANNA MEYER' }
 
 /** What the addresses of pages name. */
-export interface World {
+export interface World extends SchedulePages, RightsPages {
   running: number
   paused: number
   stalled: number
   finished: number
   /** The paths of a failed job, of two decided jobs and of a token. */
   copy: string
+  /** Ids of failed jobs, of which the last can't be sent again. */
+  ticked: string[]
   refusedJob: string
   job: string
   token: string
@@ -35,21 +40,24 @@ export interface World {
 }
 
 /** An installation where something is in every state. Workers for single jobs must be there. */
-export async function fillWorld(bundle: ConsoleBundle, person: WorldPerson): Promise<World> {
+export async function fillWorld(bundle: OpenIdBundle, person: WorldPerson): Promise<World> {
   const { credentials, queues } = bundle.installation
   const numbers = await addBatches(bundle)
   const reference = 'order 2026-11-20 / 17'
-  const [copy] = await Promise.all(
+  const copies = await Promise.all(
     ['files_away', 'internal', 'contention'].map(code => failCopy(queues, { credentials, code, reference })),
   )
-  await failCopy(queues, { credentials, isEmptied: true })
+  copies.push(await failCopy(queues, { credentials, isEmptied: true }))
   const client = await bundle.installation.connect()
   const jobs = await sendJobs(client, bundle.installation.scope)
   await client.close()
   await addRefused(bundle, numbers.running)
+  await addNote(bundle, person)
   await beat(bundle)
   const acts = { ...(await addVerdicts(bundle, person, numbers.paused)), removal: await addPasskeys(bundle, person) }
-  return { ...numbers, copy: `/failed/${KIND}/${copy?.id}`, ...jobs, ...acts }
+  const failed = { copy: `/failed/${KIND}/${copies[0]?.id}`, ticked: copies.map(({ id }) => id) }
+  const rest = { ...(await fillSchedules(bundle, person)), ...(await fillRights(bundle, person)) }
+  return { ...numbers, ...failed, ...jobs, ...acts, ...rest }
 }
 
 /** A receipt of a chunk of which every third row is refused. */
@@ -67,6 +75,17 @@ async function addRefused(bundle: ConsoleBundle, batchNo: number): Promise<void>
   chunk, counts, outcomes, revision, attempt, accepted_at, completed_at)
 values (gen_random_uuid(), current_date, 'c', 'c', 'token-batch', 'chunk-1', '', '', 'SUCCEEDED', 200, $1, 1, $2, $3, 1, 1, now(), now())`,
     [batchNo, JSON.stringify(counts), pack(records)],
+  )
+}
+
+async function addNote({ rows, installation }: ConsoleBundle, { personId }: WorldPerson): Promise<void> {
+  const detail = {
+    client_id: installation.credentials.signingKey.clientId,
+    reason: 'part 3 comes on Monday, '.repeat(9),
+  }
+  await rows(
+    `insert into tokenmill.audit (actor, action, subject, detail) values ($1, 'batch.note', '2026-11-20-autumn', $2)`,
+    [`person:${personId}`, JSON.stringify(detail)],
   )
 }
 
