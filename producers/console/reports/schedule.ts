@@ -10,6 +10,7 @@ import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shown } from '../explain/shown.ts'
 import { command, duration, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -120,7 +121,7 @@ function factList(schedule: SeenSchedule, now: number): Html {
   const { kind, clientId, clientName, entityId, mimeType, parameters, createdAt, pausedAt, resumedAt, removedAt } =
     schedule
   const at = (ms: number | null) => (ms === null ? undefined : html`${moment(ms)} UTC`)
-  const set = Object.entries(parameters).map(([name, value]) => `${name}=${value}`)
+  const set = Object.entries(parameters).map(([name, value]) => `${name}=${shown(String(value))}`)
   const facts: [string, Value][] = [
     ['Schedule', id(schedule.scheduleId)],
     ['Client', clientId === null ? undefined : html`${clientName ?? ''} ${id(clientId)}`],

@@ -244,7 +244,9 @@ values ($1, 'INVOICE', '{}', 'text/csv', $2, 'SUCCESSFUL', 'c', 'k', 'invoice.cs
   })
 
   it('holds hostile texts as texts, and no card number', async () => {
-    const id = await add({ more: `parameters = '${JSON.stringify({ taxPercent: HOSTILE })}'` })
+    const id = await add({
+      more: `parameters = '${JSON.stringify({ taxPercent: HOSTILE, names: Number(CARD), note: CARD })}'`,
+    })
     const receiptId = randomUUID()
     const path = await run(id, { state: 'FAILED', reason: HOSTILE, receiptId })
     await bundle.rows(
