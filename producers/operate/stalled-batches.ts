@@ -31,6 +31,8 @@ interface StallSources {
   now: number
   /** For how long copies of failed chunks are read, in ms; undefined: without end. */
   lookMs?: number
+  /** How long the queue server may take to say how many chunks are in a queue, in ms; undefined: as long as its client waits. */
+  answerMs?: number
 }
 
 interface Stall {
@@ -45,18 +47,14 @@ const COPIES_MAX = 100
 /** One explanation per batch, in the order of `batches`. */
 export async function explainStalls(batches: readonly StalledBatch[], sources: StallSources): Promise<Stall[]> {
   const { reader } = sources
-  const queued = await sources
-    .queues()
-    .then(queues => readQueued(batches, { ...sources, queues }))
-    .catch(() => undefined)
+  const queued = await readQueued(batches, sources)
   return Promise.all(
     batches.map(async batch => {
       const stored = await reader.facts(batch)
-      const depth = queued?.depths.get(queueOf(batch))
-      const failed = queued?.unseen.has(batch) ? 'unseen' : (queued?.failed.get(batch) ?? [])
+      const depth = queued.depths.get(queueOf(batch))
       const facts: StallFacts = {
         ...stored,
-        failed,
+        failed: queued.failed.get(batch) ?? 'unseen',
         queued: depth === undefined || reader.seesQueues ? depth : 'unseen',
       }
       return { isRevoked: facts.isRevoked, why: whyStalled(facts) }
@@ -67,44 +65,65 @@ export async function explainStalls(batches: readonly StalledBatch[], sources: S
 type QueueName = ReturnType<typeof queueOf>
 type Opened = Pick<StallSources, 'reader' | 'now' | 'lookMs'> & { queues: Queues }
 
-async function readQueued(batches: readonly StalledBatch[], opened: Opened) {
+/** A queue without a depth did not answer. A batch without `failed` is one whose failed chunks must not be known. */
+async function readQueued(batches: readonly StalledBatch[], sources: StallSources) {
   const depths = new Map<QueueName, number>()
-  const failed = new Map<StalledBatch, FailedChunk[]>()
-  const unseen = new Set<StalledBatch>()
-  for (const batch of batches) if (!(await opened.reader.seesFailed(batch))) unseen.add(batch)
+  const failed = new Map<StalledBatch, StallFacts['failed']>()
+  const seen = new Set<StalledBatch>()
+  for (const batch of batches) if (await sources.reader.seesFailed(batch)) seen.add(batch)
   for (const name of new Set(batches.map(queueOf))) {
-    const { waiting, active, delayed } = await opened.queues.depth(name)
-    depths.set(name, waiting + active + delayed)
-    const ofQueue = batches.filter(batch => queueOf(batch) === name && !unseen.has(batch))
+    const answered = await readDepth(name, sources).catch(() => undefined)
+    if (!answered) continue
+    depths.set(name, answered.depth)
+    const ofQueue = batches.filter(batch => queueOf(batch) === name && seen.has(batch))
     if (ofQueue.length === 0) continue
-    for (const [batch, chunks] of await findFailed(name, ofQueue, opened)) failed.set(batch, chunks)
+    for (const [batch, chunks] of await findFailed(name, ofQueue, { ...sources, ...answered }))
+      failed.set(batch, chunks)
   }
-  return { depths, failed, unseen }
+  return { depths, failed }
+}
+
+async function readDepth(name: QueueName, { queues: open, answerMs }: StallSources) {
+  const read = async () => {
+    const queues = await open()
+    const { waiting, active, delayed } = await queues.depth(name)
+    return { queues, depth: waiting + active + delayed }
+  }
+  return answerMs === undefined ? read() : within(answerMs, read())
+}
+
+/** Undefined if it takes longer than `ms`. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(resolve, ms, undefined)
+  })
+  work.catch(() => {})
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 async function findFailed(
   name: QueueName,
   batches: readonly StalledBatch[],
   { reader, now, ...opened }: Opened,
-): Promise<Map<StalledBatch, FailedChunk[]>> {
-  const found = await findCopies(name, batches, opened)
-  const known = await reader.done(found.map(one => one.receiptId))
+): Promise<Map<StalledBatch, StallFacts['failed']>> {
+  const { copies, isWhole } = await findCopies(name, batches, opened).catch(() => ({ copies: [], isWhole: false }))
+  const known = await reader.done(copies.map(one => one.receiptId))
   // Chunks with a receipt are left out: their sender has sent them again since.
   const done = new Set(known.map(one => one.receiptId))
-  const open = found.filter(one => !done.has(one.receiptId))
-  return new Map(
-    [...Map.groupBy(open, ({ batch }) => batch)].map(([batch, ofBatch]) => [
-      batch,
-      ofBatch.map(({ copy }) => {
-        // A revoked client is reported for the whole batch, so it isn't a reason here.
-        const refused = whyNot(copy, { now, isRevoked: false })
-        return { id: copy.id, fault: copy.code, whyNot: refused && RETRY_REFUSALS[refused] }
-      }),
-    ]),
+  const open = Map.groupBy(
+    copies.filter(one => !done.has(one.receiptId)),
+    ({ batch }) => batch,
   )
+  const chunkOf = ({ copy }: (typeof copies)[number]): FailedChunk => {
+    // A revoked client is reported for the whole batch, so it isn't a reason here.
+    const refused = whyNot(copy, { now, isRevoked: false })
+    return { id: copy.id, fault: copy.code, whyNot: refused && RETRY_REFUSALS[refused] }
+  }
+  return new Map(batches.map(batch => [batch, open.get(batch)?.map(chunkOf) ?? (isWhole ? [] : ('more' as const))]))
 }
 
-/** The newest copy of each chunk of these batches. */
+/** The newest copy of each chunk of these batches. `isWhole`: the failed set was read to its end. */
 async function findCopies(
   name: QueueName,
   batches: readonly StalledBatch[],
@@ -120,7 +139,7 @@ async function findCopies(
     if (batch && jti !== undefined && !found.has(copy.jobId))
       found.set(copy.jobId, { batch, copy, receiptId: receiptId(batch.clientId, jti) })
     read += 1
-    if (read === COPIES_MAX || performance.now() > until) break
+    if (read === COPIES_MAX || performance.now() > until) return { copies: [...found.values()], isWhole: false }
   }
-  return [...found.values()]
+  return { copies: [...found.values()], isWhole: true }
 }

@@ -54,6 +54,8 @@ async function dispatch(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run
   const { store, clock } = deps
   const schedule = await schedules.find(store, run.scheduleId)
   if (!schedule) return
+  // It was paused after the run was claimed. The run begins when it is resumed.
+  if (schedule.pausedAt !== null && run.state === 'DUE') return
   if (schedule.kind === 'token-expiry') return sweep(run)
   const impossible = await sendReport(run, schedule, await clients.find(store, schedule.clientId), deps)
   if (impossible === undefined) {

@@ -1,6 +1,6 @@
 // What an operator does to schedules: adds one, removes one, pauses and resumes one, runs one now for a date. A scheduler process
 // sends the job of such a run, as it does for the nightly runs. Commands and workers call the same functions.
-import { datesWithoutRun } from '../job/schedule/business-dates.ts'
+import { CATCH_UP_DATES, datesWithoutRun } from '../job/schedule/business-dates.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { dueRuns, entitiesOf, runsOn } from '../store/report/new-runs.ts'
@@ -81,7 +81,7 @@ export function pauseSchedule(store: Store, scheduleId: string, by: By, now: num
   return onSchedule(store, 'schedule.pause', { scheduleId, businessDate: '', now }, by)
 }
 
-/** Resumes a schedule. Of the dates that it missed, the last seven are due at once. */
+/** Resumes a schedule. What it missed, and runs that had not begun when it was paused, are due at once: the last seven dates. */
 export function resumeSchedule(store: Store, scheduleId: string, by: By, now: number): Promise<ScheduleResult> {
   return onSchedule(store, 'schedule.resume', { scheduleId, businessDate: '', now }, by)
 }
@@ -119,7 +119,8 @@ async function resumeLocked(db: Db, { schedule, now }: Acted): Promise<DecidedSc
   const entityId = ownerOf(schedule)
   const refused = changeRefusal(schedule) ?? (schedule?.pausedAt === null ? 'not_paused' : undefined)
   if (refused || !schedule) return { refused: refused ?? 'no_schedule', entityId }
-  await schedules.resume(db, schedule.scheduleId)
+  await schedules.resume(db, schedule.scheduleId, now)
+  await runs.resume(db, schedule.scheduleId, { since: now - CATCH_UP_DATES * DAY_MS, now })
   const missed = datesWithoutRun({ ...schedule, pausedAt: null }, now).length
   return { done: { runs: missed }, detail: { missed }, entityId }
 }

@@ -62,8 +62,9 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
     const { error, results } = await migrator.migrateToLatest()
     if (error) throw error
     await ensurePartitions(db)
-    await largeIndexes.ensureAll(pool, name => begins({ kind: 'index', name }))
+    // Before the indexes: a build that is broken off leaves the workers their rights.
     await workerRights.grant(pool)
+    await largeIndexes.ensureAll(pool, name => begins({ kind: 'index', name }))
     await adoptCluster(pool)
     return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)
   } finally {

@@ -39,6 +39,20 @@ where indrelid = 'tokenmill.token'::regclass`,
     expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
   })
 
+  it('leaves the workers their rights where its build breaks off', async () => {
+    await client.query('drop index tokenmill.token_due; revoke all on tokenmill.batch from tokenmill_worker')
+    const upgraded = upgradeSchema(database.url, ({ kind }) => {
+      if (kind === 'index') throw new Error('broken off')
+    })
+    await expect(upgraded).rejects.toThrow('broken off')
+    const { rows } = await client.query(
+      `select has_table_privilege('tokenmill_worker', 'tokenmill.batch', 'insert') as may`,
+    )
+    expect(rows).toEqual([{ may: true }])
+    await upgradeSchema(database.url)
+    expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
+  })
+
   it('stands beside the one of release 0.3 as long as workers of that release may run', async () => {
     await client.query(`create index token_expires on tokenmill.token (token_expiry_date, token_id)
   where token_expiry_date is not null and status = 'ACTIVE'`)

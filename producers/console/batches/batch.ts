@@ -47,11 +47,23 @@ export function batchRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const [speed, samples, acts, stall] = await Promise.all([
       speedOf(deps, session, batch, now),
       seenSamples.list(sightOf(session.entities), deps.store, batch.batchNo),
-      seenRows.listOfBatch(sightOf(session.entities), deps.store, { ...batch, limit: NOTES_SHOWN }),
+      actsOf(deps, session, batch),
       isStalled ? whyStalledOf(deps, session, batch, inTurn) : undefined,
     ])
     const content = batchContent(batch, { session, speed, samples, acts, stall, now })
     return sendPage(reply, 200, framed(deps, { title: 'One batch', session, at: 'batches', content }))
+  })
+}
+
+/** The newest acts on it, one more than are shown; undefined: they can't be found now, as before `schema upgrade` has built their index. */
+async function actsOf(
+  { store, log }: Pick<ConsoleDeps, 'store' | 'log'>,
+  { entities }: Pick<LiveSession, 'entities'>,
+  batch: seen.SeenBatch,
+): Promise<seenRows.SeenAuditRow[] | undefined> {
+  return seenRows.listOfBatch(sightOf(entities), store, { ...batch, limit: NOTES_SHOWN + 1 }).catch(error => {
+    log.warn({ error: describeError(error) }, 'the acts on a batch were not found')
+    return undefined
   })
 }
 
@@ -79,7 +91,8 @@ interface Shown {
   /** Rows per second; undefined: the batch isn't going on. */
   speed: number | undefined
   samples: readonly SeenSample[]
-  acts: readonly seenRows.SeenAuditRow[]
+  /** Undefined: they were not found. */
+  acts: readonly seenRows.SeenAuditRow[] | undefined
   /** Why it is stalled; undefined: it isn't, or that could not be found. */
   stall: string | undefined
   now: number

@@ -29,18 +29,23 @@ const DONE: Partial<Record<string, string>> = {
 
 export function notes(
   { batchNo }: Pick<SeenBatch, 'batchNo'>,
-  acts: readonly SeenAuditRow[],
+  acts: readonly SeenAuditRow[] | undefined,
   session: Pick<LiveSession, 'roles' | 'personId'>,
 ): Html {
-  const [newest] = acts
-  const listed = newest
-    ? html`<ol class="notes">${acts.map(act => note(act, session))}</ol>
-<p class="pages"><a href="${addressOf({ like: newest.auditId })}">All rows of the audit about this id</a></p>`
-    : html`<p class="empty">What people do to this batch is listed here, with their reasons and notes. Nobody has done anything.</p>`
   const write = mayDo(NOTE, session)
     ? html`<p><a class="button" href="${path`/batches/${batchNo}/note`}">Write a note…</a></p>`
     : undefined
-  return html`${listed}${write}`
+  return html`${list(acts, session)}${write}`
+}
+
+function list(acts: readonly SeenAuditRow[] | undefined, session: Pick<LiveSession, 'personId'>): Html {
+  if (!acts) return html`<p class="empty">What people did to this batch could not be read now.</p>`
+  const [newest] = acts
+  if (!newest)
+    return html`<p class="empty">What people do to this batch is listed here, with their reasons and notes. Nobody has done anything.</p>`
+  const more = acts.length > NOTES_SHOWN ? html`These are the newest ${NOTES_SHOWN}. ` : undefined
+  return html`<ol class="notes">${acts.slice(0, NOTES_SHOWN).map(act => note(act, session))}</ol>
+<p class="pages">${more}<a href="${addressOf({ like: newest.auditId })}">All rows of the audit about this id</a></p>`
 }
 
 function note(row: SeenAuditRow, { personId }: Pick<LiveSession, 'personId'>): Html {

@@ -42,11 +42,11 @@ export function insteadOf(name: ScheduleActName, { kind, removedAt, pausedAt }: 
 /** What will happen to a schedule that is paused or resumed. */
 export function effectOf(name: 'pause' | 'resume', schedule: SeenSchedule, now: number): string {
   if (name === 'pause')
-    return 'No further run of this schedule begins until somebody resumes it. A run that is under way goes on.'
+    return 'No further run of this schedule begins until somebody resumes it. A run that was sent already goes on, and runs that wait begin when it is resumed.'
   const missed = datesWithoutRun({ ...schedule, pausedAt: null }, now).length
   const missing =
     missed === 0
       ? 'It missed no day.'
       : `${dates(missed)} that it missed ${missed === 1 ? 'is' : 'are'} made within a minute.`
-  return `This schedule runs again at its time. ${missing}`
+  return `This schedule runs again at its time. ${missing} Runs that had not begun when it was paused begin, too.`
 }

@@ -16,7 +16,7 @@ import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage, when } from '../server/page.ts'
 import { type AskedRuns, addressOf, commandOf, filterForm, isFiltered, readAsked } from './filters.ts'
 import { runTable } from './runs.ts'
-import { FAILED_MS, type Seeing, stateOfSchedule } from './state.ts'
+import { type Seeing, stateOfSchedule, troubleSince } from './state.ts'
 import { timeOf, whatOf } from './words.ts'
 
 /** How many runs one page lists. */
@@ -31,10 +31,8 @@ export function reportListRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const sight = sightOf(session.entities)
     const asked = readAsked(request.query)
     const seeing = await seeingOf(deps, sight)
-    const { now, lateMs } = seeing
-    const listing = { dueBefore: now - lateMs, failedSince: now - FAILED_MS, limit: SCHEDULES + 1 }
     const [schedules, found] = await Promise.all([
-      seenSchedules.list(sight, store, listing),
+      seenSchedules.list(sight, store, { ...troubleSince(seeing), limit: SCHEDULES + 1 }),
       seenRuns.list(sight, store, { ...asked, limit: LISTED + 1 }),
     ])
     const runs = found.slice(0, LISTED)

@@ -57,6 +57,7 @@ function why(run: SeenRun, seeing: Seeing): Html | undefined {
     return html`<p class="effect">${reasonOf(reason)} ${nextStepOf(reason)}</p>`
   if (state === 'FAULTED' && reason !== null)
     return html`<p class="effect">${reasonOf(reason)} It is tried again by itself${nextAt === null ? undefined : html` from ${moment(nextAt)} UTC on`}.</p>`
+  if (run.waitsForResume) return html`<p class="effect">Its schedule is paused: it begins when somebody resumes it.</p>`
   if (state === 'DUE')
     return html`<p class="effect">${seeing.isScheduled ? 'A scheduler sends it within a minute, unless 1,000 reports are under way.' : html`No scheduler was heard just now, so nobody sends it. Start one: ${command('tokenmill', 'scheduler')}`}</p>`
   if (state === 'QUEUED')

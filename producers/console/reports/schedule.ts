@@ -10,6 +10,7 @@ import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { shown } from '../explain/shown.ts'
 import { command, duration, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -18,7 +19,7 @@ import { possibleIn, SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
 import { addressOf, isUuid } from './filters.ts'
 import { NOBODY, seeingOf } from './list.ts'
 import { runTable } from './runs.ts'
-import { FAILED_MS, type Seeing, stateOfRun, stateOfSchedule } from './state.ts'
+import { type Seeing, stateOfSchedule, troubleSince } from './state.ts'
 import { formatOf, nextStepOf, reasonOf, whatOf, whenOf } from './words.ts'
 
 const LISTED = 20
@@ -40,11 +41,12 @@ export function scheduleRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (!schedule) return sendPage(reply, 404, missingPage(deps, session))
     const sight = sightOf(session.entities)
     const { scheduleId } = schedule
-    const [seeing, runs] = await Promise.all([
-      seeingOf(deps, sight),
+    const seeing = await seeingOf(deps, sight)
+    const [trouble, runs] = await Promise.all([
+      seenSchedules.findTrouble(sight, deps.store, { scheduleId, ...troubleSince(seeing) }),
       seenRuns.list(sight, deps.store, { scheduleId, limit: LISTED }),
     ])
-    const content = scheduleContent({ ...schedule, ...troubleOf(runs, seeing) }, { session, runs, seeing })
+    const content = scheduleContent({ ...schedule, ...trouble }, { session, runs, seeing })
     return sendPage(reply, 200, framed(deps, { title: 'One schedule', session, at: 'reports', content }))
   })
 }
@@ -55,22 +57,6 @@ interface Shown {
   seeing: Seeing
 }
 
-/** What of its last runs needs somebody. A failure is over when a later run of the same entity ended well. */
-function troubleOf(runs: readonly ListedRun[], seeing: Seeing): Trouble {
-  const late = runs.filter(run => stateOfRun(run, seeing) === 'LATE').map(({ dueAt }) => dueAt)
-  const isMadeUp = (run: ListedRun) =>
-    runs.some(
-      ({ entityId, state, endedAt }) =>
-        entityId === run.entityId && state === 'SUCCEEDED' && (endedAt ?? 0) > (run.endedAt ?? 0),
-    )
-  const failed = runs.filter(run => run.state === 'FAILED' && (run.endedAt ?? 0) >= seeing.now - FAILED_MS)
-  const open = failed.filter(run => !isMadeUp(run)).map(({ endedAt }) => endedAt ?? 0)
-  return {
-    lateSince: late.length === 0 ? null : Math.min(...late),
-    failedAt: open.length === 0 ? null : Math.max(...open),
-  }
-}
-
 function scheduleContent(schedule: SeenSchedule & Trouble, { session, runs, seeing }: Shown): Html {
   const { scheduleId } = schedule
   const { state, since } = stateOfSchedule(schedule, seeing)
@@ -78,7 +64,7 @@ function scheduleContent(schedule: SeenSchedule & Trouble, { session, runs, seei
 <h1>${whatOf(schedule)} ${stateMark(state)}</h1>
 <p>${whenSentence(schedule)}${since === undefined ? undefined : ` ${BEGAN[state] ?? 'Since'} ${duration(Math.max(0, seeing.now - since) / 1000)} ago.`}</p>
 ${when(!seeing.isScheduled && schedule.removedAt === null, NOBODY)}
-${whatToDo(schedule, state, runs)}
+${whatToDo(schedule, state)}
 ${actLinks(schedule, session)}
 <section><h2>Next</h2>${nextList(schedule, seeing.now)}</section>
 <section><h2>Last runs</h2>${runs.length === 0 ? html`<p class="empty">None yet: the first one begins at the next moment above.</p>` : runTable(runs, seeing, { ofOne: true })}
@@ -103,14 +89,12 @@ function whenSentence(schedule: SeenSchedule): string {
     : `${text}, for tokens whose expiry date is before that day.`
 }
 
-function whatToDo({ pausedAt }: SeenSchedule, state: string, runs: readonly ListedRun[]): Html | undefined {
+function whatToDo({ pausedAt, failedReason }: SeenSchedule & Trouble, state: string): Html | undefined {
   if (state === 'MISSED')
     return html`<p class="effect">It was due, and no scheduler began it. Start a scheduler: it makes up for the last seven days by itself.</p>`
-  if (state === 'LATE')
-    return html`<p class="effect">A run has not ended in time. Its page below says what it waits for.</p>`
-  const failed = runs.find(run => run.state === 'FAILED')
-  if (state === 'FAILED' && failed?.reason != null)
-    return html`<p class="effect">${reasonOf(failed.reason)} ${nextStepOf(failed.reason)}</p>`
+  if (state === 'LATE') return html`<p class="effect">A run has not ended in time. Its page says what it waits for.</p>`
+  if (state === 'FAILED' && failedReason !== null)
+    return html`<p class="effect">${reasonOf(failedReason)} ${nextStepOf(failedReason)}</p>`
   if (pausedAt !== null)
     return html`<p class="effect">Somebody paused it, so no run begins. The audit says who and why. When it is resumed, it makes up for up to seven days that it missed.</p>`
   return undefined
@@ -137,7 +121,7 @@ function factList(schedule: SeenSchedule, now: number): Html {
   const { kind, clientId, clientName, entityId, mimeType, parameters, createdAt, pausedAt, resumedAt, removedAt } =
     schedule
   const at = (ms: number | null) => (ms === null ? undefined : html`${moment(ms)} UTC`)
-  const set = Object.entries(parameters).map(([name, value]) => `${name}=${value}`)
+  const set = Object.entries(parameters).map(([name, value]) => `${name}=${shown(String(value))}`)
   const facts: [string, Value][] = [
     ['Schedule', id(schedule.scheduleId)],
     ['Client', clientId === null ? undefined : html`${clientName ?? ''} ${id(clientId)}`],

@@ -1,14 +1,18 @@
 // An act on a schedule that was sent, and how the schedule is now.
 import { ScheduleRunParameters } from '../../../src/job/system/schedule-act.ts'
+import type { SeenSchedule } from '../../../src/store/console/seen-schedules.ts'
+import * as seenSchedules from '../../../src/store/console/seen-schedules.ts'
+import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { DescribeSent } from '../acts/subject.ts'
-import { stateMark } from '../batches/state-mark.ts'
+import { type ShownState, stateMark } from '../batches/state-mark.ts'
+import type { ConsoleDeps } from '../deps.ts'
 import { id } from '../figures.ts'
 import { html } from '../html.ts'
 import { SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
 import { schedulePath, seeingOf } from './list.ts'
 import { scheduleOf } from './schedule.ts'
-import { stateOfSchedule } from './state.ts'
+import { stateOfSchedule, troubleSince } from './state.ts'
 import { whatOf } from './words.ts'
 
 export const sentScheduleAct: DescribeSent = async ({ deps, session, act: { request } }) => {
@@ -17,7 +21,7 @@ export const sentScheduleAct: DescribeSent = async ({ deps, session, act: { requ
     name => SCHEDULE_ACTS[name].act === request['act'],
   )
   const run = known === 'run' ? ScheduleRunParameters.safeParse(request['parameters']).data : undefined
-  const shown = schedule && stateOfSchedule(schedule, await seeingOf(deps, sightOf(session.entities))).state
+  const shown = schedule && (await stateNow(deps, session, schedule))
   return {
     title: known ? `${SCHEDULE_ACTS[known].verb} a schedule` : 'An act',
     at: 'reports',
@@ -35,4 +39,15 @@ export const sentScheduleAct: DescribeSent = async ({ deps, session, act: { requ
       run &&
       'A worker has written it into the audit. A scheduler sends the run within a minute; the page of the schedule shows how it ends.',
   }
+}
+
+async function stateNow(
+  deps: ConsoleDeps,
+  { entities }: Pick<LiveSession, 'entities'>,
+  schedule: SeenSchedule,
+): Promise<ShownState> {
+  const sight = sightOf(entities)
+  const seeing = await seeingOf(deps, sight)
+  const asked = { scheduleId: schedule.scheduleId, ...troubleSince(seeing) }
+  return stateOfSchedule({ ...schedule, ...(await seenSchedules.findTrouble(sight, deps.store, asked)) }, seeing).state
 }

@@ -2,11 +2,11 @@
 // store has no row of it. The limits are those of `tokenmill status`.
 import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
 import type { ListedRun } from '../../../src/store/console/seen-runs.ts'
-import type { SeenSchedule, Trouble } from '../../../src/store/console/seen-schedules.ts'
+import type { SeenSchedule, Trouble, TroubleSince } from '../../../src/store/console/seen-schedules.ts'
 import type { ShownState } from '../batches/state-mark.ts'
 
 /** A failure is a matter for somebody for a day, in ms. */
-export const FAILED_MS = 24 * 3_600_000
+const FAILED_MS = 24 * 3_600_000
 
 export interface Seeing {
   /** ms since the epoch. */
@@ -17,6 +17,11 @@ export interface Seeing {
   isScheduled: boolean
 }
 
+/** What the store is asked for, so that the state of a schedule is the same on each page. */
+export function troubleSince({ now, lateMs }: Seeing): TroubleSince {
+  return { dueBefore: now - lateMs, failedSince: now - FAILED_MS }
+}
+
 export interface ScheduleState {
   state: ShownState
   /** ms since the epoch; undefined: no moment belongs to it. */
@@ -25,21 +30,19 @@ export interface ScheduleState {
   rank: number
 }
 
-export function stateOfSchedule(
-  schedule: SeenSchedule & Partial<Trouble>,
-  { now, lateMs, isScheduled }: Seeing,
-): ScheduleState {
+export function stateOfSchedule(schedule: SeenSchedule & Trouble, { now, lateMs, isScheduled }: Seeing): ScheduleState {
   const { removedAt, pausedAt, lateSince, failedAt, hasEntities } = schedule
   if (removedAt !== null) return { state: 'REMOVED', since: removedAt, rank: 3 }
   const [missed] = hasEntities ? datesWithoutRun(schedule, now - lateMs) : []
   if (missed) return { state: 'MISSED', since: missed.dueAt, rank: 0 }
-  if (lateSince != null) return { state: 'LATE', since: lateSince, rank: 0 }
-  if (failedAt != null) return { state: 'FAILED', since: failedAt, rank: 1 }
+  if (lateSince !== null) return { state: 'LATE', since: lateSince, rank: 0 }
+  if (failedAt !== null) return { state: 'FAILED', since: failedAt, rank: 1 }
   if (pausedAt !== null) return { state: 'PAUSED', since: pausedAt, rank: 2 }
   return { state: isScheduled ? 'ON TIME' : 'UNKNOWN', rank: 3 }
 }
 
-/** An open run that should have ended is LATE, whatever it waits for. */
-export function stateOfRun({ state, dueAt, endedAt }: ListedRun, { now, lateMs }: Seeing): ShownState {
+/** An open run that should have ended is LATE, whatever it waits for, unless somebody paused its schedule before it began. */
+export function stateOfRun({ state, dueAt, endedAt, waitsForResume }: ListedRun, { now, lateMs }: Seeing): ShownState {
+  if (waitsForResume) return 'PAUSED'
   return endedAt === null && dueAt <= now - lateMs ? 'LATE' : state
 }

@@ -18,12 +18,13 @@ export interface StallFacts {
   workers: number
   /**
    * How many answers to its client wait to be published, because its results queues are full or the queue server is
-   * away; `unseen`: whoever asks may not know it.
+   * away; not all are counted where there are HELD_BACK_MIN. `unseen`: whoever asks may not know it.
    */
   unread: number | 'unseen'
   /** How many chunks are in the queue, of any batch; undefined if the queue server doesn't answer. */
   queued: number | 'unseen' | undefined
-  failed: readonly FailedChunk[] | 'unseen'
+  /** `more`: none was found, and not all of the failed set was read. `unseen`: whoever asks may not know it. */
+  failed: readonly FailedChunk[] | 'unseen' | 'more'
 }
 
 /** What the store says. */
@@ -47,11 +48,14 @@ export function whyStalled({ isRevoked, workers, unread, queued, failed }: Stall
   if (workers === 0) return 'nobody works: no worker process listens to its queue'
   if (unread === 'unseen')
     return 'workers listen to its queue; whether its results are unread, its chunks failed or nobody sends, `tokenmill batch show` says'
-  if (unread >= HELD_BACK_MIN) return `held back: ${unread} answers to its client wait, because their queue is not read`
+  if (unread >= HELD_BACK_MIN)
+    return `held back: ${unread === HELD_BACK_MIN ? '10,000 or more' : unread} answers to its client wait, because their queue is not read`
   if (unread > 0) return `results unread: ${unread} answers to its client wait for room in their queue`
-  if (failed !== 'unseen' && failed.length > 0) return whyFailed(failed)
+  if (typeof failed === 'object' && failed.length > 0) return whyFailed(failed)
   if (failed === 'unseen' || queued === 'unseen')
     return 'workers listen to its queue and its results are read; whether its chunks wait or nobody sends, `tokenmill batch show` says'
+  if (failed === 'more')
+    return `workers listen to its queue, which has ${queued} chunks; whether chunks of it failed is not known, because the failed set was not read to its end; \`tokenmill failed list\` lists it`
   if (queued === 0) return 'nobody sends: none of its chunks is in the queue'
   return `its chunks wait or are being worked: ${queued} chunks are in the queue`
 }

@@ -14,6 +14,8 @@ export interface ListedRun extends RunKey {
   dueAt: number
   lateAt: number | null
   endedAt: number | null
+  /** It has not begun, and its schedule is paused. */
+  waitsForResume: boolean
   reason: string | null
   /** Of the sweep of tokens: how many it was about. */
   tokens: number | null
@@ -52,6 +54,7 @@ export interface RunListing extends RunFilter {
 
 const LISTED = `r.schedule_id as "scheduleId", r.business_date as "businessDate", r.entity_id as "entityId", s.kind,
 s.report_type as "reportType", r.state, r.due_at as "dueAt", r.late_at as "lateAt", r.ended_at as "endedAt", r.reason, r.tokens,
+(r.state = 'DUE' and s.paused_at is not null) as "waitsForResume",
 p.lines, (extract(epoch from p.modified_on - p.created_on) * 1000)::bigint as "madeMs"`
 /** A report may have been made by the job of another request. */
 const JOINED = `join tokenmill.schedule as s on s.schedule_id = r.schedule_id

@@ -2,7 +2,7 @@
 // client that acts for no other one. It only reads.
 import type { Going } from '../../job/schedule/business-dates.ts'
 import type { Db } from '../pool.ts'
-import { NO_ENTITY, type RunState } from '../report/schedule-runs.ts'
+import { NO_ENTITY, type RunState, WAITS_FOR_RESUME } from '../report/schedule-runs.ts'
 import { entitiesOf, type Sight } from './sight.ts'
 
 export interface SeenSchedule extends Going {
@@ -38,6 +38,8 @@ export interface Trouble {
   lateSince: number | null
   /** The last failure within the given time that no later success of the same entity makes up for. */
   failedAt: number | null
+  /** Why that run failed. */
+  failedReason: string | null
 }
 
 export interface ListedSchedule extends SeenSchedule, Trouble, Partial<LatestRuns> {}
@@ -63,12 +65,40 @@ export async function find(sight: Sight, db: Db, scheduleId: string): Promise<Se
   return rows[0]
 }
 
-export interface Listing {
+export interface TroubleSince {
   /** An open run that was due by then is late; ms since the epoch. */
   dueBefore: number
   /** Failures since then count; ms since the epoch. */
   failedSince: number
-  limit: number
+}
+
+/** Of all schedules, or of one. $1 entities, $2 due before, $3 failed since. */
+const troubleOf = (schedule: 'all' | `$${number}::uuid`) => {
+  const own = `($1::uuid[] is null or r.entity_id = any($1))${schedule === 'all' ? '' : ` and r.schedule_id = ${schedule}`}`
+  return `late as (
+  select r.schedule_id, min(r.due_at) as since from tokenmill.schedule_run as r
+  where r.next_at is not null and r.due_at <= $2 and ${own} and not ${WAITS_FOR_RESUME} group by r.schedule_id
+), failed as (
+  select r.schedule_id, max(r.ended_at) as at, (array_agg(r.reason order by r.ended_at desc))[1] as reason from tokenmill.schedule_run as r
+  where r.state = 'FAILED' and r.ended_at >= $3 and ${own}
+    and not exists (select from tokenmill.schedule_run as well where well.schedule_id = r.schedule_id
+      and well.entity_id = r.entity_id and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at)
+  group by r.schedule_id
+)`
+}
+
+/** What of all runs of one schedule needs somebody, as in the list. `scheduleId`: a UUID. */
+export async function findTrouble(
+  sight: Sight,
+  db: Db,
+  { scheduleId, dueBefore, failedSince }: TroubleSince & { scheduleId: string },
+): Promise<Trouble> {
+  const { rows } = await db.query<Trouble>({
+    text: `with ${troubleOf('$4::uuid')}
+select (select since from late) as "lateSince", (select at from failed) as "failedAt", (select reason from failed) as "failedReason"`,
+    values: [entitiesOf(sight), new Date(dueBefore), new Date(failedSince), scheduleId],
+  })
+  return rows[0] ?? { lateSince: null, failedAt: null, failedReason: null }
 }
 
 /**
@@ -78,21 +108,13 @@ export interface Listing {
 export async function list(
   sight: Sight,
   db: Db,
-  { dueBefore, failedSince, limit }: Listing,
+  { dueBefore, failedSince, limit }: TroubleSince & { limit: number },
 ): Promise<ListedSchedule[]> {
   const { rows } = await db.query<ListedSchedule>({
-    text: `with late as (
-  select r.schedule_id, min(r.due_at) as since from tokenmill.schedule_run as r
-  where r.next_at is not null and r.due_at <= $2 and ($1::uuid[] is null or r.entity_id = any($1)) group by r.schedule_id
-), failed as (
-  select r.schedule_id, max(r.ended_at) as at from tokenmill.schedule_run as r
-  where r.state = 'FAILED' and r.ended_at >= $3 and ($1::uuid[] is null or r.entity_id = any($1))
-    and not exists (select from tokenmill.schedule_run as well where well.schedule_id = r.schedule_id
-      and well.entity_id = r.entity_id and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at)
-  group by r.schedule_id
-)
+    text: `with ${troubleOf('all')}
 select s.*, latest."lastDate", latest."lastState", latest."lastReason", latest."lastRuns" from (
-  select ${COLUMNS}, late.since as "lateSince", failed.at as "failedAt" from tokenmill.schedule as s ${CLIENT}
+  select ${COLUMNS}, late.since as "lateSince", failed.at as "failedAt",
+    failed.reason as "failedReason" from tokenmill.schedule as s ${CLIENT}
   left join late on late.schedule_id = s.schedule_id left join failed on failed.schedule_id = s.schedule_id
   where ${SEEN} and s.removed_at is null
   order by late.since is null, late.since, failed.at is null, s.paused_at is null, s.created_at, s.schedule_id limit $4

@@ -11,7 +11,7 @@ create index schedule_run_in_state on tokenmill.schedule_run (state, business_da
   where state <> 'SUCCEEDED';
 create index schedule_run_failed on tokenmill.schedule_run (ended_at) where state = 'FAILED';
 
--- What the console shows of them; of a report no sums, and no parameters that a caller chose.
+-- What the console shows of them; of a report no sums and no parameters. It shows those of a schedule, without digits that could be a card number.
 grant select (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone, created_at, removed_at,
   paused_at, resumed_at) on tokenmill.schedule to tokenmill_console;
 grant select (schedule_id, business_date, entity_id, receipt_id, state, due_at, next_at, attempts, faults, report_uid, tokens,

@@ -69,15 +69,23 @@ function runOf(row: Row): Run {
   }
 }
 
+/** Whether the run of the alias `r` has not begun, and its schedule is paused: it doesn't begin, and is neither late nor given up. */
+export const WAITS_FOR_RESUME = `(r.state = 'DUE' and exists (select from tokenmill.schedule as paused
+  where paused.schedule_id = r.schedule_id and paused.paused_at is not null))`
+
 export type NewRun = Pick<Run, keyof RunKey | 'receiptId' | 'dueAt'>
 
-/** Inserts the runs that don't exist yet; returns how many. */
+/** Inserts the runs that don't exist yet, but none of a schedule that is paused; returns how many. */
 export async function insert(db: Db, runs: readonly NewRun[]): Promise<number> {
   if (runs.length === 0) return 0
   const { count } = await db.query({
-    text: `insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, receipt_id, due_at, next_at)
+    // The lock waits for somebody who pauses the schedule now.
+    text: `with going as materialized (
+  select schedule_id from tokenmill.schedule where schedule_id = any($1::uuid[]) and paused_at is null for share
+)
+insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, receipt_id, due_at, next_at)
 select v.*, v.due_at from unnest($1::uuid[], $2::date[], $3::uuid[], $4::uuid[], $5::timestamptz[])
-  as v(schedule_id, business_date, entity_id, receipt_id, due_at)
+  as v(schedule_id, business_date, entity_id, receipt_id, due_at) join going on going.schedule_id = v.schedule_id
 on conflict on constraint schedule_run_pkey do nothing`,
     values: [
       plains(runs.map(run => run.scheduleId)),
@@ -120,8 +128,8 @@ interface Claiming {
 export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
-  select schedule_id, business_date, entity_id from tokenmill.schedule_run
-  where next_at <= $1 and (state = 'DUE') = $4 order by next_at limit $3 for update skip locked
+  select r.schedule_id, r.business_date, r.entity_id from tokenmill.schedule_run as r
+  where r.next_at <= $1 and (r.state = 'DUE') = $4 and not ${WAITS_FOR_RESUME} order by r.next_at limit $3 for update skip locked
 ) as due where r.schedule_id = due.schedule_id and r.business_date = due.business_date and r.entity_id = due.entity_id
 returning ${OF_R}`,
     values: [new Date(now), new Date(now + leaseMs), limit, fresh],
@@ -129,11 +137,19 @@ returning ${OF_R}`,
   return rows.map(runOf)
 }
 
+/** Makes runs due at `now` that wait for a resume and were due after `since`. Both are ms. */
+export async function resume(db: Db, scheduleId: string, due: { since: number; now: number }): Promise<void> {
+  await db.query({
+    text: `update tokenmill.schedule_run set due_at = $3, next_at = $3, late_at = null
+where schedule_id = $1 and ${OPEN} and state = 'DUE' and due_at > $2`,
+    values: [scheduleId, new Date(due.since), new Date(due.now)],
+  })
+}
+
 /** How many runs have a job that was sent and isn't answered. */
 export async function countQueued(db: Db): Promise<number> {
-  const { rows } = await db.query<{ n: number }>({
-    text: `select count(*) as n from tokenmill.schedule_run where next_at is not null and state = 'QUEUED'`,
-  })
+  const text = `select count(*) as n from tokenmill.schedule_run where ${OPEN} and state = 'QUEUED'`
+  const { rows } = await db.query<{ n: number }>({ text })
   return rows[0]?.n ?? 0
 }
 
@@ -202,7 +218,8 @@ where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED')) r
 /** Marks open runs as late that were due by `before` and aren't marked yet; returns them. */
 export async function markLate(db: Db, before: number, now: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({
-    text: `update tokenmill.schedule_run set late_at = $2 where ${OPEN} and late_at is null and due_at <= $1 returning ${COLUMNS}`,
+    text: `update tokenmill.schedule_run as r set late_at = $2
+where r.${OPEN} and r.late_at is null and r.due_at <= $1 and not ${WAITS_FOR_RESUME} returning ${OF_R}`,
     values: [new Date(before), new Date(now)],
   })
   return rows.map(runOf)
@@ -213,17 +230,19 @@ export async function giveUp(db: Db, before: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
   reason = case when s.removed_at is null then coalesce(r.reason, 'unanswered') else 'schedule_removed' end
-from tokenmill.schedule as s where s.schedule_id = r.schedule_id and r.${OPEN} and (s.removed_at is not null or r.due_at <= $1)
+from tokenmill.schedule as s where s.schedule_id = r.schedule_id and r.${OPEN}
+  and (s.removed_at is not null or (r.due_at <= $1 and not ${WAITS_FOR_RESUME}))
 returning ${OF_R}`,
     values: [new Date(before)],
   })
   return rows.map(runOf)
 }
 
-/** When the oldest open run was due, and how many open runs are marked as late. */
+/** When the oldest open run was due, and how many are marked as late; without those that wait for a resume. */
 export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undefined; late: number }> {
   const { rows } = await db.query<{ due_at: number | null; late: number }>({
-    text: `select min(due_at) as due_at, count(late_at) as late from tokenmill.schedule_run where ${OPEN}`,
+    text: `select min(r.due_at) as due_at, count(r.late_at) as late from tokenmill.schedule_run as r
+where r.${OPEN} and not ${WAITS_FOR_RESUME}`,
   })
   return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
 }
@@ -239,7 +258,7 @@ export async function listTroubled(
   const { rows } = await db.query<Row>({
     text: `select ${OF_R} from tokenmill.schedule_run as r
 join tokenmill.schedule as s on s.schedule_id = r.schedule_id and s.removed_at is null
-where (r.${OPEN} and r.due_at <= $1) or (r.state = 'FAILED' and r.ended_at >= $2 and not exists (
+where (r.${OPEN} and r.due_at <= $1 and not ${WAITS_FOR_RESUME}) or (r.state = 'FAILED' and r.ended_at >= $2 and not exists (
   select from tokenmill.schedule_run as well where well.schedule_id = r.schedule_id and well.entity_id = r.entity_id
     and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at))
 order by r.due_at limit $3`,

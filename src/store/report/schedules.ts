@@ -140,10 +140,10 @@ export async function pause(db: Db, scheduleId: string): Promise<void> {
   })
 }
 
-/** Resumes a schedule. Runs that it missed meanwhile are due at once. */
-export async function resume(db: Db, scheduleId: string): Promise<void> {
+/** Resumes a schedule at `now`, in ms since the epoch. Dates that it missed meanwhile are due then. */
+export async function resume(db: Db, scheduleId: string, now: number): Promise<void> {
   await db.query({
-    text: 'update tokenmill.schedule set paused_at = null, resumed_at = now() where schedule_id = $1',
-    values: [scheduleId],
+    text: 'update tokenmill.schedule set paused_at = null, resumed_at = $2 where schedule_id = $1',
+    values: [scheduleId, new Date(now)],
   })
 }

@@ -5,9 +5,10 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { TICKS } from '../../../producers/schedule/open.ts'
 import { grantAll } from '../../../src/acts/grants.ts'
-import { runSchedule } from '../../../src/acts/schedule.ts'
+import { resumeSchedule, runSchedule } from '../../../src/acts/schedule.ts'
 import { dateOf, dayAfter } from '../../../src/job/schedule/business-dates.ts'
 import * as clients from '../../../src/store/access/clients.ts'
+import { runsOn } from '../../../src/store/report/new-runs.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../../src/store/report/schedules.ts'
@@ -180,13 +181,47 @@ describeEngines('a schedule', engine => {
     await schedule.dispatchNow()
     expect(await runsOf(installation, scheduleId)).toEqual([])
     const resumedAt = Date.now()
-    await schedules.resume(store, scheduleId)
+    await schedules.resume(store, scheduleId, resumedAt)
     const { lateRuns } = schedule.metrics
     await schedule.dispatchNow()
     expect((await lateRuns.get()).values).toMatchObject([{ value: 0 }])
     const made = await settled(scheduleId, 3)
     expect(made.map(run => run.state)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED'])
-    for (const { dueAt } of made) expect(Math.abs(dueAt - resumedAt)).toBeLessThan(5_000)
+    for (const { dueAt } of made) expect(dueAt).toBe(resumedAt)
+    await closeAll()
+    await remove(scheduleId)
+  })
+
+  it('that is paused begins no run that waits, and neither gives it up nor calls it late', async () => {
+    const { store } = installation.vault
+    const scheduleId = await add({}, 1)
+    const now = Date.now()
+    const plan = await schedules.find(store, scheduleId)
+    const due = (daysAgo: number) => {
+      const dueAt = now - daysAgo * 86_400_000 - 7_200_000
+      const businessDate = dayAfter(dateOf(now), -1 - daysAgo)
+      return runsOn(plan ?? expect.fail(), { businessDate, dueAt }, [ENTITY])[0] ?? expect.fail()
+    }
+    const [waiting, old] = [due(0), due(9)]
+    expect(await runs.insert(store, [waiting, old])).toBe(2)
+    await schedules.pause(store, scheduleId)
+    // A scheduler may have read the schedule before it was paused.
+    expect(await runs.insert(store, [due(1)])).toBe(0)
+    const schedule = await openOne()
+    await schedule.dispatchNow()
+    for (const run of await runsOf(installation, scheduleId))
+      expect(run).toMatchObject({ state: 'DUE', attempts: 0, lateAt: null, endedAt: null })
+    expect((await schedule.metrics.lateRuns.get()).values).toMatchObject([{ value: 0 }])
+    const troubled = await runs.listTroubled(store, { dueBefore: now, failedSince: now, limit: 10 })
+    expect(troubled.filter(run => run.scheduleId === scheduleId)).toEqual([])
+    const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+    const resumedAt = Date.now()
+    await resumeSchedule(store, scheduleId, by, resumedAt)
+    await schedule.dispatchNow()
+    const [made, given] = await settled(scheduleId, 2)
+    expect(made).toMatchObject({ state: 'SUCCEEDED', dueAt: resumedAt, lateAt: null })
+    // It is older than the seven dates that are made up for.
+    expect(given).toMatchObject({ state: 'FAILED', dueAt: old.dueAt })
     await closeAll()
     await remove(scheduleId)
   })

@@ -222,6 +222,7 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
     const about = { clientId: CLIENT, batchId: 'subject 7', limit: 5 }
     for (const sight of Object.values(SIGHTS)) {
       await seenRows.listOfBatch(sight, explaining, about)
+      expect(plans.at(-1)).toContain('using audit_by_subject')
       await seenRows.findNamed(sight, explaining, 'subject 7')
       await seenRows.find(sight, explaining, 7)
       await choices.listActors(sight, explaining, 200)

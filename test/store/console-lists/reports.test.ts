@@ -99,6 +99,7 @@ from generate_series(1, ${SCHEDULES}) as n, generate_series(1, ${DAYS}) as d`,
       const plans = [
         await planOf(db => seenSchedules.list(sight, db, listing)),
         await planOf(db => seenSchedules.find(sight, db, idOf(7))),
+        await planOf(db => seenSchedules.findTrouble(sight, db, { ...listing, scheduleId: idOf(7) })),
         await planOf(db => seenSchedules.listOfDate(sight, db, { scheduleId: idOf(7), date: '2026-01-01', limit: 10 })),
         await planOf(db => seenSchedules.listEntities(sight, db, idOf(7))),
         await planOf(db =>
@@ -159,6 +160,11 @@ from generate_series(1, ${SCHEDULES}) as n, generate_series(1, ${DAYS}) as d`,
       failedAt: expect.any(Number),
     })
     expect(of(9)?.failedAt ?? null).toBe(null)
+    for (const n of [5, 6, 9]) {
+      const { lateSince, failedAt, failedReason } = of(n) ?? expect.fail()
+      const found = await seenSchedules.findTrouble(sightOf(null), store, { ...listing, scheduleId: idOf(n) })
+      expect(found).toEqual({ lateSince, failedAt, failedReason })
+    }
     expect(await seenSchedules.list(sightOf([entityOf(8)]), store, listing)).toHaveLength(2)
     expect(await seenSchedules.find(sightOf([entityOf(8)]), store, idOf(7))).toBeUndefined()
   })

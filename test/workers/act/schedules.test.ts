@@ -117,10 +117,10 @@ describeStore('an act on a schedule', engine => {
     expect(await bench.send(pause)).toBe('changed_meanwhile')
     // Another pause is another state.
     const resume = await touched('schedule.resume')
-    await schedules.resume(store, id)
+    await schedules.resume(store, id, Date.now())
     await schedules.pause(store, id)
     expect(await bench.send(resume)).toBe('changed_meanwhile')
-    await schedules.resume(store, id)
+    await schedules.resume(store, id, Date.now())
     const run = await touched('schedule.run')
     const key = { scheduleId: id, businessDate: dayAgo(1), entityId: ENTITY }
     await runs.insert(store, [{ ...key, receiptId: null, dueAt: Date.now() }])

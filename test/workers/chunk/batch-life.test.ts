@@ -238,9 +238,11 @@ it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
   [{ isRevoked: true, queued: undefined }, /its client is revoked/],
   [{ workers: 2, unread: 0, queued: undefined }, /queue server does not answer/],
   [{ workers: 0, unread: 5, queued: 5 }, /nobody works/],
-  [{ workers: 2, unread: 10_000, queued: 5 }, /held back/],
+  [{ workers: 2, unread: 10_000, queued: 5 }, /held back: 10,000 or more answers/],
+  [{ workers: 2, unread: 10_001, queued: 5 }, /held back: 10001 answers/],
   [{ workers: 2, unread: 5, queued: 5 }, /results unread: 5/],
   [{ workers: 2, unread: 0, queued: 0 }, /nobody sends/],
+  [{ workers: 2, unread: 0, queued: 0, failed: 'more' }, /has 0 chunks; whether chunks of it failed is not known/],
   [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
   [
     { failed: [FAILED] },

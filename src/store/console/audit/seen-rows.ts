@@ -48,9 +48,8 @@ export interface SeenAuditRow extends SeenActor {
 
 /** How many rows of its index a page looks at; for people for some entities so many of each. */
 const LOOKED = { all: 5_000, entities: 1_000 } as const
-/** How many rows about one subject are looked at for one that the person sees, and for those of one batch. */
+/** How many rows about one subject are looked at for one that the person sees. */
 const NAMED = 5_000
-const OF_BATCH = 500
 
 const seen = (a: string) => `($1::uuid[] is null or ${a}.entity_id = any($1))`
 const ID = (a: string) => `substr(${a}.actor, 8)`
@@ -175,7 +174,10 @@ export async function findNamed(sight: Sight, db: Db, name: string): Promise<num
   return rows[0]?.auditId
 }
 
-/** What was done to a batch, newest first. Rows of acts that were refused don't say whose batch it was, so they are left out. */
+/**
+ * Acts on a batch and notes on it, newest first; not who took lists of its rows, whom nothing keeps from doing so often. Rows of acts
+ * that were refused don't say whose batch it was, so they are left out. It reads an index that `schema upgrade` builds last.
+ */
 export async function listOfBatch(
   sight: Sight,
   db: Db,
@@ -183,10 +185,10 @@ export async function listOfBatch(
 ): Promise<SeenAuditRow[]> {
   const { rows } = await db.query<SeenAuditRow>({
     text: `select ${COLUMNS('l')} from (
-  select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail, a.entity_id from tokenmill.audit as a
-  where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
-  order by a.at desc, a.audit_id desc limit ${OF_BATCH}) as l
-where ${seen('l')} and l.detail->>'client_id' = $3 and l.outcome = 'done' order by l.at desc, l.audit_id desc limit $4`,
+  select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail from tokenmill.audit as a
+  where left(a.subject, 200) = left($2::text, 200) and a.subject = $2 and a.action like 'batch.%' and a.outcome = 'done'
+    and a.detail->>'client_id' = $3 and ${seen('a')}
+  order by a.at desc, a.audit_id desc limit $4) as l order by l.at desc, l.audit_id desc`,
     values: [entitiesOf(sight), batchId, clientId, limit],
   })
   return rows

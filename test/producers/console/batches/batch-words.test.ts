@@ -157,6 +157,34 @@ describe('acts and notes', () => {
     expect(await notes()).toHaveLength(4)
   })
 
+  it('stay on the page, whoever takes lists of its rows and whatever is done to other batches of its id', async () => {
+    const { clientId } = bundle.installation.credentials.signingKey
+    const before = await notes()
+    const write = (action: string, client: string, times: number) =>
+      bundle.rows(
+        `insert into tokenmill.audit (actor, action, subject, detail, host, outcome)
+select 'machine:x', $1, $2, $3, 'h', 'done' from generate_series(1, $4::int)`,
+        [action, batchId, JSON.stringify({ client_id: client, reason: 'r' }), times],
+      )
+    await write('list.exported', clientId, 30)
+    await write('batch.note', 'another', 600)
+    expect(await notes()).toEqual(before)
+    await write('batch.note', clientId, 20)
+    expect(await notes()).toHaveLength(20)
+    expect((await bundle.call('GET', `/batches/${no}`, { cookie: ada.cookie })).text).toContain(
+      'These are the newest 20.',
+    )
+  })
+
+  it('that can not be read leave the rest of the page', async () => {
+    await bundle.rows('alter table tokenmill.audit rename to audit_away')
+    const answer = await bundle.call('GET', `/batches/${no}`, { cookie: ada.cookie })
+    await bundle.rows('alter table tokenmill.audit_away rename to audit')
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('could not be read now')
+    expect(answer.text).not.toContain('Nobody has done anything')
+  })
+
   it('need their text, and hold no card number', async () => {
     expect((await run('note', batchId)).code).toBe(64)
     expect((await run('note', batchId, '--reason', 'card 4111 1111 1111 1111')).code).toBe(64)

@@ -183,6 +183,14 @@ describe('the page of a schedule', () => {
     )
     const paused = await add({ more: `paused_at = now()` })
     expect(words(await get(pathOf(paused)))).toContain('no run begins until somebody resumes it')
+    // A run that has not begun waits, so it isn't late.
+    const waiting = await run(paused, { state: 'DUE', dueAgo: '5 hours' })
+    for (const path of [pathOf(paused), waiting, '/reports']) {
+      const said = words(await get(path))
+      expect(said, path).not.toContain('LATE')
+      expect(said, path).toContain('PAUSED')
+    }
+    expect(words(await get(waiting))).toContain('it begins when somebody resumes it')
     const removed = await add({ more: `removed_at = now()` })
     expect(words(await get(pathOf(removed)))).toContain('REMOVED')
   })
@@ -236,7 +244,9 @@ values ($1, 'INVOICE', '{}', 'text/csv', $2, 'SUCCESSFUL', 'c', 'k', 'invoice.cs
   })
 
   it('holds hostile texts as texts, and no card number', async () => {
-    const id = await add({ more: `parameters = '${JSON.stringify({ taxPercent: HOSTILE })}'` })
+    const id = await add({
+      more: `parameters = '${JSON.stringify({ taxPercent: HOSTILE, names: Number(CARD), note: CARD })}'`,
+    })
     const receiptId = randomUUID()
     const path = await run(id, { state: 'FAILED', reason: HOSTILE, receiptId })
     await bundle.rows(
@@ -295,6 +305,29 @@ describe('an act', () => {
     expect(await said('run')).toContain('It is paused, so nothing runs')
     expect(await said('resume')).toMatch(/[23] dates that it missed are made/)
     expect(words(await get(`${pathOf(EXPIRY)}/pause`))).toContain('Tokens past their date are always suspended')
+  })
+
+  it('is followed by the same state of the schedule on each page, whichever of its many runs needs somebody', async () => {
+    const id = await add({ entityId: null })
+    const entity = (n: number) => `0b5a4f6e-6f0c-4a53-8d43-${String(n).padStart(12, '0')}`
+    for (let n = 1; n <= 30; n += 1)
+      await run(id, { entityId: entity(n), ...(n === 1 ? { state: 'FAILED', reason: 'role_missing' } : {}) })
+    const nonce = 'BAAAAAAAAAAAAAAAAAAAAA'
+    const request = { act: 'schedule.pause', subject: id, parameters: {}, person_id: ada.personId, reason: null }
+    await bundle.rows(
+      `insert into tokenmill.pending_act (nonce, session_hash, request, expires_at, sent_at, verdict) values ($1, $2, $3, now() + interval '1 minute', now(), $4)`,
+      [nonce, ada.sessionHash, JSON.stringify(request), JSON.stringify({ done: true, auditId: null })],
+    )
+    const head = async () => (words(await get(pathOf(id))).split('Next ')[0] ?? '').trim()
+    expect(await head()).toMatch(/FAILED.*lacks the role REPORT_REQUEST/)
+    expect(words(await get(`/acts/${nonce}`))).toMatch(/FAILED\S* now/)
+    await bundle.rows(
+      `update tokenmill.schedule_run set state = 'QUEUED', due_at = now() - interval '5 hours', next_at = now(), ended_at = null, reason = null
+where schedule_id = $1 and entity_id = $2`,
+      [id, entity(1)],
+    )
+    expect(await head()).toMatch(/LATE.*A run was due 5 h ago/)
+    expect(words(await get(`/acts/${nonce}`))).toMatch(/LATE\S* now/)
   })
 
   it('has a page of its verdict that leads back to the schedule', async () => {
