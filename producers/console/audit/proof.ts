@@ -116,7 +116,8 @@ function leftText({ segment, seq, sentTo, sentAt }: seenProof.SeenChain, now: nu
 }
 
 function placeText({ place, isOutside }: seenProof.SeenChain): Html | undefined {
-  if (place === null) return html`<span class="muted">not known: no worker of this release has sent a segment</span>`
+  if (place === null)
+    return html`<span class="muted">not known: no worker of this release sent the newest segment</span>`
   if (isOutside) return html`<code>${shown(place)}</code> (<code>AUDIT_URL</code>)`
   return html`a folder of the worker’s host ${shown(place)}: <code>AUDIT_URL</code> is not set there`
 }
