@@ -2,9 +2,11 @@
 // test/store/console-lists/audit.test.ts.
 import { hash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { auditPages } from '../../../../producers/console/audit/csv.ts'
 import { proofSection, worstOf } from '../../../../producers/console/audit/proof.ts'
 import { grantPerson } from '../../../../src/acts/grants.ts'
 import type { SeenChain, SeenVerdict } from '../../../../src/store/console/audit/seen-proof.ts'
+import { sightOf } from '../../../../src/store/console/sight.ts'
 import { runCommand } from '../../../support/command.ts'
 import { ENTITY } from '../../../support/installation.ts'
 import { until } from '../../../support/until.ts'
@@ -345,6 +347,22 @@ describe('a CSV', () => {
       subject: 'audit',
       detail: { list: 'audit', action: 'csv.row', outcome: 'done', unproved: true },
     })
+  })
+
+  it('breaks off if the row where it goes on is removed meanwhile', async () => {
+    const { store } = bundle.installation.vault
+    await bundle.rows(`insert into tokenmill.audit (actor, action, subject)
+select 'cli:root', 'csv.long', 'row ' || n from generate_series(1, 1200) as n`)
+    const pages = auditPages(sightOf(null), store, { action: 'csv.long' })
+    const first = await pages.next()
+    expect(first.value).toHaveLength(500)
+    expect((await pages.next()).value).toHaveLength(500)
+    const [, last] = (first.value as (readonly (string | number | null)[])[]).at(-1) ?? []
+    const again = auditPages(sightOf(null), store, { action: 'csv.long' })
+    await again.next()
+    await bundle.rows('delete from tokenmill.audit where audit_id <= $1', [last])
+    await expect(again.next()).rejects.toThrow('removed')
+    await bundle.rows(`delete from tokenmill.audit where action = 'csv.long'`)
   })
 
   it('of failed jobs has those of the page, without what the person may not see', async () => {
