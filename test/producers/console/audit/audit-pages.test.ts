@@ -3,6 +3,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditPages } from '../../../../producers/console/audit/csv.ts'
+import { readAsked } from '../../../../producers/console/audit/filter.ts'
 import { proofSection, worstOf } from '../../../../producers/console/audit/proof.ts'
 import { grantPerson } from '../../../../src/acts/grants.ts'
 import type { SeenChain, SeenVerdict } from '../../../../src/store/console/audit/seen-proof.ts'
@@ -303,6 +304,13 @@ describe('the proof of the audit', () => {
     for (const words of ['none was written here', 'no worker has cut a segment', 'not known'])
       expect(section).toContain(words)
     expect(told({ seq: 11 }, {}).section).toContain('a folder of the worker’s host h: AUDIT_URL is not set there')
+  })
+})
+
+it('takes no day that isn’t there', () => {
+  expect(readAsked({ since: '2026-02-31', until: '2026-02-28' })).toMatchObject({
+    since: undefined,
+    until: '2026-02-28',
   })
 })
 
