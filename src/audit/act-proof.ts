@@ -2,6 +2,7 @@
 // public keys from the store, also those that are revoked by now, and doesn't check their codes: whoever owns the database can put
 // another key there. `audit verify` says whether the row is as it was written. A right proof says what was asked, not what came of it.
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { canonical } from '../job/envelope/digest.ts'
 import { readCompact, verify } from '../job/envelope/envelope.ts'
 import { readObject } from '../job/envelope/strict-json.ts'
@@ -49,7 +50,7 @@ async function ofPerson(db: Db, row: Proved, proof: string): Promise<ProofVerdic
   if (request.proof.credential_id !== detail['credential']) return wrong('it is of another passkey')
   const told = toldBy(row, request)
   if (typeof told !== 'string') return wrong(`it asks for something else: another ${told.differs}`)
-  const signer = await signerOf(db, request)
+  const signer = await signerOf(db, request, detail)
   if ('why' in signer) return wrong(signer.why)
   const others = await audits.listOfProof(db, row, request.nonce)
   return { proof: 'right', by: `${signer.by}${AS_TOLD[told]}`, ...(others.length > 0 && { others }) }
@@ -62,10 +63,10 @@ const AS_TOLD: Record<Extract<Told, string>, string> = {
 
 type Signer = { by: string } | { why: string }
 
-function signerOf(db: Db, request: Act): Promise<Signer> | Signer {
+function signerOf(db: Db, request: Act, detail: Proved['detail']): Promise<Signer> | Signer {
   if (isAssertion(request.proof)) return byPasskey(db, request, request.proof)
   return isEnrolment(request.proof)
-    ? byInvite(db, request, request.proof)
+    ? byInvite(db, request, { enrolment: request.proof, detail })
     : { why: 'it is not the signed request of an act' }
 }
 
@@ -84,10 +85,18 @@ async function byPasskey(db: Db, request: Act, assertion: Assertion): Promise<Si
     : { by: `passkey ${assertion.credential_id}, on ${origin}` }
 }
 
-async function byInvite(db: Db, request: Act, enrolment: Enrolment): Promise<Signer> {
+async function byInvite(
+  db: Db,
+  request: Act,
+  { enrolment, detail }: { enrolment: Enrolment; detail: Proved['detail'] },
+): Promise<Signer> {
   const { subject } = request
   const invite = UUID.test(subject) ? await invites.find(db, subject) : undefined
   if (!invite) return { why: 'the store has no such invite' }
+  // The enrolment names the invite, and that says who the person is to be.
+  const { name, roles, entities } = invite
+  if (!isDeepStrictEqual([detail['name'], detail['roles'], detail['entities']], [name, roles, entities]))
+    return { why: 'the invite is for another name, roles or entities' }
   const { installationId } = await installation.get(db)
   return isSignedByInvite(invite.publicKey, enrolment, challengeOf(request, installationId))
     ? { by: `the key in invite ${subject}` }

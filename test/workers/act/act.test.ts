@@ -12,6 +12,7 @@ import { canonical } from '../../../src/job/envelope/digest.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId } from '../../../src/job/envelope/ids.ts'
 import type { Act } from '../../../src/job/system/act.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../../../src/store/access/audits.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
@@ -606,5 +607,14 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     expect(Object.keys(right)).toEqual(
       expect.arrayContaining(['batch.pause', 'batch.resume', 'batch.cancel', 'batch.note', 'person.enrol']),
     )
+    const [enrolled] = await rows<AuditRow>(
+      `select ${AUDIT_COLUMNS} from tokenmill.audit where action = 'person.enrol' and outcome = 'done' limit 1`,
+    )
+    if (!enrolled) return expect.fail()
+    const check = (odd: object) =>
+      checkProof(installation.vault.store, { ...enrolled, detail: { ...enrolled.detail, ...odd } })
+    expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('invite') })
+    expect(await check({ roles: ['VIEWER'] })).toMatchObject({ proof: 'wrong', why: expect.stringContaining('roles') })
+    expect(await check({ invite_id: OTHER })).toMatchObject({ proof: 'wrong' })
   })
 })
