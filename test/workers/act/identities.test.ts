@@ -160,7 +160,7 @@ order by created_at`,
     expect(await liveOf(member)).toEqual([next.subject])
     const { personId } = member
     const ended = await revokePerson({ ...installation.vault, rpId: SITE.rpId }, { personId, isLast: false }, BY)
-    expect(ended).toEqual({ done: { passkeys: 1, identities: 1 } })
+    expect(ended).toEqual({ done: { passkeys: 1, identities: 1, invites: 0 } })
     expect(await liveOf(member)).toEqual([])
   })
 
