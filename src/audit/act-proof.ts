@@ -1,24 +1,36 @@
 // Checks again what an audit row keeps as the proof of who acted: what a person's passkey signed, or an operator's client. It takes
 // public keys from the store, also those that are revoked by now, and doesn't check their codes: whoever owns the database can put
-// another key there. `audit verify` says whether the row is as it was written.
+// another key there. `audit verify` says whether the row is as it was written. A right proof says what was asked, not what came of it.
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { canonical } from '../job/envelope/digest.ts'
 import { readCompact, verify } from '../job/envelope/envelope.ts'
 import { readObject } from '../job/envelope/strict-json.ts'
-import { Act, isAssertion } from '../job/system/act.ts'
+import { Act, type Assertion, type Enrolment, isAssertion, isEnrolment } from '../job/system/act.ts'
 import type { AuditRow } from '../store/access/audits.ts'
+import * as audits from '../store/access/audits.ts'
 import * as clients from '../store/access/clients.ts'
 import * as installation from '../store/installation.ts'
 import * as credentials from '../store/person/credentials.ts'
+import * as invites from '../store/person/invites.ts'
 import type { Db } from '../store/pool.ts'
 import { importPublicJwk } from '../vault/client-key.ts'
 import { verifyAssertion } from '../vault/passkey/assertion.ts'
 import { challengeOf } from '../vault/passkey/challenge.ts'
 import { bytesOf } from '../vault/passkey/client-data.ts'
+import { isSignedByInvite } from '../vault/passkey/invite-key.ts'
+import { type Told, toldBy } from './act-told.ts'
 
-/** `none`: the row keeps no proof. `why`: one sentence. */
-export type ProofVerdict = { proof: 'none' } | { proof: 'right'; by: string } | { proof: 'wrong'; why: string }
+/**
+ * `none`: the row keeps no proof. `why`: one sentence. `others`: the ids of other rows of the same act and subject that keep the
+ * same proof, up to ten. It was used once, so at most one of them is true.
+ */
+export type ProofVerdict =
+  | { proof: 'none' }
+  | { proof: 'right'; by: string; others?: number[] }
+  | { proof: 'wrong'; why: string }
 
-type Proved = Pick<AuditRow, 'actor' | 'action' | 'subject' | 'detail'>
+type Proved = Pick<AuditRow, 'auditId' | 'actor' | 'action' | 'subject' | 'outcome' | 'detail'>
 
 export async function checkProof(db: Db, row: Proved): Promise<ProofVerdict> {
   const { proof } = row.detail
@@ -28,26 +40,70 @@ export async function checkProof(db: Db, row: Proved): Promise<ProofVerdict> {
 
 const wrong = (why: string): ProofVerdict => ({ proof: 'wrong', why })
 
-async function ofPerson(db: Db, { actor, action, detail }: Proved, proof: string): Promise<ProofVerdict> {
+async function ofPerson(db: Db, row: Proved, proof: string): Promise<ProofVerdict> {
+  const { actor, action, detail } = row
   if (createHash('sha256').update(proof).digest('hex') !== detail['proof_sha256'])
     return wrong('its SHA-256 is not that of the row')
   const request = Act.safeParse(readObject(Buffer.from(proof))).data
-  if (!request || !isAssertion(request.proof)) return wrong('it is not the signed request of an act')
+  if (!request?.proof || canonical(request) !== proof) return wrong('it is not the signed request of an act')
   if (request.act !== action || `person:${request.person_id}` !== actor) return wrong('it is of another act or person')
-  const { proof: assertion } = request
+  if (request.proof.credential_id !== detail['credential']) return wrong('it is of another passkey')
+  const told = toldBy(row, request)
+  if (typeof told !== 'string') return wrong(`it asks for something else: another ${told.differs}`)
+  const signer = await signerOf(db, request, detail)
+  if ('why' in signer) return wrong(signer.why)
+  const others = await audits.listOfProof(db, row, request.nonce)
+  return { proof: 'right', by: `${signer.by}${AS_TOLD[told]}`, ...(others.length > 0 && { others }) }
+}
+
+const AS_TOLD: Record<Extract<Told, string>, string> = {
+  asked: '',
+  one_of_many: ', for all copies that a filter found: the signature does not name this one',
+}
+
+type Signer = { by: string } | { why: string }
+
+function signerOf(db: Db, request: Act, detail: Proved['detail']): Promise<Signer> | Signer {
+  if (isAssertion(request.proof)) return byPasskey(db, request, request.proof)
+  return isEnrolment(request.proof)
+    ? byInvite(db, request, { enrolment: request.proof, detail })
+    : { why: 'it is not the signed request of an act' }
+}
+
+async function byPasskey(db: Db, request: Act, assertion: Assertion): Promise<Signer> {
   const passkey = await credentials.find(db, assertion.credential_id)
-  if (!passkey || `person:${passkey.personId}` !== actor) return wrong('the store has no such passkey of this person')
+  if (passkey?.personId !== request.person_id) return { why: 'the store has no such passkey of this person' }
   const origin = originOf(assertion.client_data_json)
   if (origin === undefined || URL.parse(origin)?.hostname !== passkey.rpId)
-    return wrong('it was made on another domain than that of the passkey')
+    return { why: 'it was made on another domain than that of the passkey' }
   const { installationId } = await installation.get(db)
   const asked = { challenge: challengeOf(request, installationId), origin, rpId: passkey.rpId }
   // The counter has grown since.
   const verified = verifyAssertion(assertion, { ...passkey, signCount: 0, ...asked })
   return typeof verified === 'string'
-    ? wrong(`the passkey did not sign it (${verified})`)
-    : { proof: 'right', by: `passkey ${assertion.credential_id}, on ${origin}` }
+    ? { why: `the passkey did not sign it (${verified})` }
+    : { by: `passkey ${assertion.credential_id}, on ${origin}` }
 }
+
+async function byInvite(
+  db: Db,
+  request: Act,
+  { enrolment, detail }: { enrolment: Enrolment; detail: Proved['detail'] },
+): Promise<Signer> {
+  const { subject } = request
+  const invite = UUID.test(subject) ? await invites.find(db, subject) : undefined
+  if (!invite) return { why: 'the store has no such invite' }
+  // The enrolment names the invite, and that says who the person is to be.
+  const { name, roles, entities } = invite
+  if (!isDeepStrictEqual([detail['name'], detail['roles'], detail['entities']], [name, roles, entities]))
+    return { why: 'the invite is for another name, roles or entities' }
+  const { installationId } = await installation.get(db)
+  return isSignedByInvite(invite.publicKey, enrolment, challengeOf(request, installationId))
+    ? { by: `the key in invite ${subject}` }
+    : { why: 'the key in the invite did not sign it' }
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function originOf(clientData: string): string | undefined {
   const bytes = bytesOf(clientData)
@@ -55,11 +111,13 @@ function originOf(clientData: string): string | undefined {
   return typeof origin === 'string' ? origin : undefined
 }
 
-async function ofClient(db: Db, { actor, action, subject }: Proved, proof: string): Promise<ProofVerdict> {
+async function ofClient(db: Db, { actor, action, subject, detail }: Proved, proof: string): Promise<ProofVerdict> {
   const { header, payload } = readCompact(proof) ?? {}
   const clientId = payload?.['iss']
   if (typeof clientId !== 'string' || `client:${clientId}` !== actor) return wrong('another client signed it')
   if (payload?.['action'] !== action || payload['subject'] !== subject) return wrong('it is of another act')
+  const { reason } = detail
+  if (reason !== undefined && reason !== payload['reason']) return wrong('it gives another reason')
   const key = (await clients.findClientKeys(db, clientId)).find(({ kid }) => kid === header?.['kid'])
   if (!key) return wrong('the store has no such key of this client')
   return verify(proof, { alg: key.alg, publicKey: importPublicJwk(key.publicJwk).key })

@@ -28,5 +28,8 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.str
 
 function sentence(verdict: ProofVerdict): string {
   if (verdict.proof === 'none') return 'no: the row keeps no signature'
-  return verdict.proof === 'right' ? `yes: by ${verdict.by}` : `WRONG: ${verdict.why}`
+  if (verdict.proof === 'wrong') return `WRONG: ${verdict.why}`
+  const { by, others } = verdict
+  if (!others) return `yes: by ${by}`
+  return `DOUBTFUL: by ${by}; but it was used once, and other rows keep it, too: audit_id ${others.join(', ')} (--json)`
 }

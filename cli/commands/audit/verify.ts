@@ -11,6 +11,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
 import type { LiveRing } from '../../../src/vault/key-ring.ts'
 import type { JsonOption } from '../../command.ts'
+import { endingOf } from '../../ending.ts'
 import { Stop } from '../../exit.ts'
 import { findAuditPlace } from '../../open/audit-place.ts'
 import { findOwnKeys } from '../../open/installation-key.ts'
@@ -42,6 +43,8 @@ export function run(terminal: Terminal, options: VerifyOptions): Promise<void> {
     const late = await auditSearch.countUnnumbered(store, LATE_MS)
     const counts = { rows, segments, rows_outside: rowsOutside, rows_without_number: late }
     print(terminal, options, { sound: findings.length === 0, ...counts, findings }, textOf(findings, counts))
+    if (!isComplete)
+      say(terminal, 'AUDIT_URL is not set here, so segments may be elsewhere: name their place by --segments.')
     if (late > 0) say(terminal, `${late} rows have had no number for over a minute: is a worker running?`)
     const said = { ...counts, to, findings: findings.length, place: place.name, is_complete: isComplete }
     await record(terminal, store, said)
@@ -54,9 +57,20 @@ export function run(terminal: Terminal, options: VerifyOptions): Promise<void> {
 async function record(terminal: Terminal, db: Db, said: Record<string, unknown> & { findings: number }): Promise<void> {
   const outcome = said.findings === 0 ? 'done' : 'failed'
   const audit = { actor: actor(), action: 'audit.verify', subject: 'audit', detail: said, outcome } as const
-  await audits
-    .insert(db, audit)
-    .catch(() => say(terminal, 'The verdict was not written into the audit: this user may not write there.'))
+  await audits.insert(db, audit).catch(error => {
+    say(terminal, `The verdict was not written into the audit: ${whyNotWritten(error)}.`)
+  })
+}
+
+/** SQLSTATEs: the user may only read, or the server. */
+const READ_ONLY: Record<string, string> = {
+  '42501': 'this user may not write there',
+  '25006': 'this database is read-only',
+}
+
+function whyNotWritten(error: unknown): string {
+  const { code } = error as { code?: unknown }
+  return READ_ONLY[String(code)] ?? endingOf(error).line ?? 'unexpected error'
 }
 
 function textOf(

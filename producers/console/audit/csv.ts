@@ -35,14 +35,21 @@ export function auditCsvRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
       subject: 'audit',
       parameters: { list: 'audit', ...given },
       head: HEAD,
-      pages: () => pagesOf(sight, store, filterOf({ ...asked, after: undefined })),
+      pages: () => auditPages(sight, store, filterOf({ ...asked, after: undefined })),
     })
   })
 }
 
-async function* pagesOf(sight: Sight, db: Db, filter: seenRows.AuditFilter): AsyncGenerator<readonly Cells[]> {
+/** Rows page by page. Throws if the row behind which it goes on was removed: nobody is to take the rows before it for all. */
+export async function* auditPages(
+  sight: Sight,
+  db: Db,
+  filter: seenRows.AuditFilter,
+): AsyncGenerator<readonly Cells[]> {
   for (let after: number | undefined; ; ) {
     const { found, next } = await seenRows.list(sight, db, { ...filter, after, limit: PAGE })
+    if (found.length === 0 && next === undefined && after !== undefined && !(await seenRows.find(sight, db, after)))
+      throw new Error('the row behind which the list goes on was removed')
     yield found.map(cellsOf)
     after = next
     if (after === undefined) return

@@ -3,6 +3,7 @@
 import type { ActorChoice } from '../../../src/store/console/audit/seen-choices.ts'
 import type { AuditFilter } from '../../../src/store/console/audit/seen-rows.ts'
 import { type Html, html, type Path, path } from '../html.ts'
+import { isDay } from '../reports/filters.ts'
 
 /** What a person asked for, in the words of the address. */
 export interface AskedAudit extends Pick<AuditFilter, 'actor' | 'action' | 'outcome' | 'like'> {
@@ -28,8 +29,7 @@ export function readAsked(query: unknown): AskedAudit {
     const value = given[name]
     return typeof value === 'string' && value !== 'any' && isRight(value) ? value : undefined
   }
-  const day = (name: string) =>
-    text(name, value => /^\d{4}-\d\d-\d\d$/.test(value) && Number.isFinite(Date.parse(value)))
+  const day = (name: string) => text(name, isDay)
   const row = (name: string) => {
     const value = text(name, one => /^[1-9]\d{0,14}$/.test(one))
     return value === undefined ? undefined : Number(value)

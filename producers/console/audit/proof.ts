@@ -9,7 +9,7 @@ import { type Html, html, path, type Value } from '../html.ts'
 
 export interface Proof {
   chain: seenProof.SeenChain
-  verdict: seenProof.SeenVerdict | undefined
+  verdicts: seenProof.SeenVerdicts
 }
 
 export interface Judging {
@@ -20,8 +20,8 @@ export interface Judging {
 
 /** Undefined for people for some entities. */
 export async function proofOf(sight: Sight, db: Db): Promise<Proof | undefined> {
-  const [chain, verdict] = await Promise.all([seenProof.findChain(sight, db), seenProof.findVerdict(sight, db)])
-  return chain && { chain, verdict }
+  const [chain, verdicts] = await Promise.all([seenProof.findChain(sight, db), seenProof.findVerdicts(sight, db)])
+  return chain && { chain, verdicts }
 }
 
 /** As `tokenmill status` judges it. */
@@ -31,9 +31,15 @@ const REFUSED_MS = 15 * 60_000
 const OLD_MS = 2 * 86_400_000
 
 /** What needs somebody, the worst first; undefined: nothing. */
-export function worstOf({ chain, verdict }: Proof, { now, isEmbedded }: Judging): Html | undefined {
-  if (verdict && !verdict.isSound)
-    return needs('bad', html`The last verdict of <code>audit verify</code>: the audit is not sound. Look below.`)
+export function worstOf({ chain, verdicts }: Proof, { now, isEmbedded }: Judging): Html | undefined {
+  const { newest, proved, unsound } = verdicts
+  if (unsound) {
+    const since =
+      unsound === newest || unsound.auditId === newest?.auditId
+        ? undefined
+        : ', and no complete one has found it sound since'
+    return needs('bad', html`A verdict of <code>audit verify</code>: the audit is not sound${since}. Look below.`)
+  }
   if (chain.awaySince !== null) {
     const ms = now - chain.awaySince
     const tone = ms < REFUSED_MS ? 'warn' : 'bad'
@@ -48,11 +54,16 @@ export function worstOf({ chain, verdict }: Proof, { now, isEmbedded }: Judging)
       'warn',
       html`No segment has left for ${duration((now - chain.sentAt) / 1000)}. Look whether a worker runs.`,
     )
-  if (isEmbedded || (verdict && now - verdict.at < OLD_MS)) return undefined
+  if (isEmbedded || (proved && now - proved.at < OLD_MS)) return undefined
+  if (newest && now - newest.at < OLD_MS)
+    return needs(
+      'warn',
+      html`The last verification did not compare the rows with all segments: the place was not named on its host. Run it where <code>AUDIT_URL</code> is set, or with <code>--segments</code>.`,
+    )
   return needs(
     'warn',
-    verdict
-      ? html`Nobody has verified the audit since ${moment(verdict.at)} UTC, as far as it was written here.`
+    newest
+      ? html`Nobody has verified the audit since ${moment(newest.at)} UTC, as far as it was written here.`
       : html`Nobody has verified the audit yet, as far as it was written here.`,
   )
 }
@@ -61,9 +72,12 @@ function needs(tone: 'warn' | 'bad', says: Html): Html {
   return html`<p class="audit-needs"><span class="state ${tone}"><span class="glyph" aria-hidden="true">⚠\uFE0E</span>LOOK</span> ${says}</p>`
 }
 
-export function proofSection({ chain, verdict }: Proof, { now }: Judging): Html {
+export function proofSection({ chain, verdicts }: Proof, { now }: Judging): Html {
+  const { newest, proved, unsound } = verdicts
   const facts: [string, Value][] = [
-    ['Last verdict', verdict ? verdictText(verdict) : 'none was written here'],
+    ['Last verdict', newest ? verdictText(newest) : 'none was written here'],
+    ['Not settled', unsound && unsound.auditId !== newest?.auditId ? verdictText(unsound) : undefined],
+    ['Last complete', proved && proved.auditId !== newest?.auditId ? verdictText(proved) : undefined],
     ['Newest row', chain.seq === 0 ? 'none has a number yet' : `number ${count(chain.seq)}`],
     ['Left the store', leftText(chain, now)],
     ['Goes to', placeText(chain)],
@@ -72,19 +86,27 @@ export function proofSection({ chain, verdict }: Proof, { now }: Judging): Html 
   ]
   const known = facts.filter(([, value]) => value !== undefined)
   return html`<section class="proof" id="proof"><h2>Can it be believed?</h2>
-<p>This page proves nothing. It reads the database that the rows are about: whoever owns the database can change a row, and can write a verdict, too. So verify it elsewhere: on another host, with the key-encryption key, as somebody who does not administer the database. The command compares the rows with the segments, which have left the store.</p>
+<p>This page proves nothing. It reads the database that the rows are about: whoever owns the database can change a row, and can write a verdict, too; so can the gateway and workers. So verify it elsewhere: on another host, with the key-encryption key, as somebody who does not administer the database. The command compares the rows with the segments, which have left the store.</p>
 <p>${command('tokenmill', 'audit', 'verify')}</p>
 <dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl></section>`
 }
 
-function verdictText({ auditId, at, actor, host, isSound, detail }: seenProof.SeenVerdict): Html {
-  const number = (name: string) => (typeof detail[name] === 'number' ? (detail[name] as number) : undefined)
-  const [to, findings, segments] = [number('to'), number('findings'), number('segments')]
+function verdictText({ auditId, at, actor, host, isSound, isComplete, detail }: seenProof.SeenVerdict): Html {
+  const number = (name: string) => (typeof detail[name] === 'number' ? (detail[name] as number) : 0)
+  const [to, findings, segments, outside] = [
+    number('to'),
+    number('findings'),
+    number('segments'),
+    number('rows_outside'),
+  ]
   const account = shown(actor.slice(actor.indexOf(':') + 1))
   const where = host === null ? undefined : html` on ${shown(host)}`
-  const by = html`<br><span class="muted">By ${account}${where}, ${moment(at)} UTC; compared with ${count(segments ?? 0)} segments. <a href="${path`/audit/${auditId}`}">Its row</a></span>`
-  if (isSound) return html`Sound, up to row ${count(to ?? 0)}${by}`
-  return html`<strong class="bad">Not sound</strong>: ${count(findings ?? 0)} ${findings === 1 ? 'finding' : 'findings'}${by}`
+  const compared = html`compared with ${count(segments)} segments${segments > 0 && outside < to ? html`, up to row ${count(outside)} only` : undefined}`
+  const by = html`<br><span class="muted">By ${account}${where}, ${moment(at)} UTC; ${compared}. <a href="${path`/audit/${auditId}`}">Its row</a></span>`
+  if (!isSound)
+    return html`<strong class="bad">Not sound</strong>: ${count(findings)} ${findings === 1 ? 'finding' : 'findings'}${by}`
+  if (isComplete) return html`Sound, up to row ${count(to)}${by}`
+  return html`<strong class="warn">Not compared</strong> with all segments; the rows alone are sound, up to row ${count(to)}${by}`
 }
 
 function leftText({ segment, seq, sentTo, sentAt }: seenProof.SeenChain, now: number): Html {
@@ -94,7 +116,8 @@ function leftText({ segment, seq, sentTo, sentAt }: seenProof.SeenChain, now: nu
 }
 
 function placeText({ place, isOutside }: seenProof.SeenChain): Html | undefined {
-  if (place === null) return html`<span class="muted">not known: no worker of this release has sent a segment</span>`
+  if (place === null)
+    return html`<span class="muted">not known: no worker of this release sent the newest segment</span>`
   if (isOutside) return html`<code>${shown(place)}</code> (<code>AUDIT_URL</code>)`
   return html`a folder of the worker’s host ${shown(place)}: <code>AUDIT_URL</code> is not set there`
 }

@@ -139,6 +139,21 @@ order by audit_id limit 1`,
   return rows[0]?.reason ?? undefined
 }
 
+/** The ids of up to ten other rows of the same actor, act and subject whose proof has the same nonce. */
+export async function listOfProof(
+  db: Db,
+  { auditId, actor, action, subject }: Pick<AuditRow, 'auditId' | 'actor' | 'action' | 'subject'>,
+  nonce: string,
+): Promise<number[]> {
+  const { rows } = await db.query<{ auditId: number }>({
+    // `left` is that of an index (src/store/large-indexes.ts).
+    text: `select audit_id as "auditId" from tokenmill.audit where left(subject, 200) = left($2, 200) and subject = $2
+and actor = $3 and action = $4 and audit_id <> $1 and strpos(detail->>'proof', $5) > 0 order by at, audit_id limit 10`,
+    values: [auditId, subject, actor, action, `"nonce":"${nonce}"`],
+  })
+  return rows.map(row => row.auditId)
+}
+
 /** The number of a row; undefined while it has none. */
 export async function findNumber(db: Db, auditId: number): Promise<number | undefined> {
   const { rows } = await db.query<{ seq: number | null }>({

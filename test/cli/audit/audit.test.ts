@@ -120,6 +120,13 @@ values ($1, 'to-pause', 'token-create', 1000, '{}', now())`,
     const { store } = installation.vault
     const verdict = async () => (await list('--action', 'audit.verify', '--limit', '1'))[0]
     expect(await verdict()).toMatchObject({ outcome: 'done', detail: { findings: 0, to: expect.any(Number) } })
+    const denied = 'alter table tokenmill.audit add constraint no_verdict check (action <> $$audit.verify$$) not valid'
+    await store.query({ text: denied })
+    const unwritten = await cli('audit', 'verify')
+    await store.query({ text: 'alter table tokenmill.audit drop constraint no_verdict' })
+    expect(unwritten).toMatchObject({ status: 0, stderr: expect.stringContaining('was not written into the audit: ') })
+    expect(unwritten.stderr).not.toContain('this user may not write there')
+    expect(unwritten.stderr).toContain('segments may be elsewhere')
     await store.query({ text: `update tokenmill.audit set actor = 'nobody' where seq = 3` })
     const said = await cli('audit', 'verify')
     expect(await verdict()).toMatchObject({ outcome: 'failed', detail: { findings: 1 } })

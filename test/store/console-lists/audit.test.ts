@@ -227,7 +227,7 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
       await seenRows.find(sight, explaining, 7)
       await choices.listActors(sight, explaining, 200)
       await choices.listActions(sight, explaining, 200)
-      await proof.findVerdict(sight, explaining)
+      await proof.findVerdicts(sight, explaining)
       for (const plan of plans.slice(-6)) expect(plan).not.toContain('Seq Scan on audit')
     }
   })

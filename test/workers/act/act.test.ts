@@ -12,6 +12,7 @@ import { canonical } from '../../../src/job/envelope/digest.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId } from '../../../src/job/envelope/ids.ts'
 import type { Act } from '../../../src/job/system/act.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../../../src/store/access/audits.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
@@ -61,8 +62,15 @@ describeStore('an act of a person', engine => {
   }
   const lastAudit = async () =>
     (
-      await rows<{ actor: string; action: string; subject: string; outcome: string; detail: Record<string, unknown> }>(
-        `select actor, action, subject, outcome, detail from tokenmill.audit
+      await rows<{
+        auditId: number
+        actor: string
+        action: string
+        subject: string
+        outcome: string
+        detail: Record<string, unknown>
+      }>(
+        `select audit_id as "auditId", actor, action, subject, outcome, detail from tokenmill.audit
 where action like 'batch.%' or action like 'person.%' order by audit_id desc limit 1`,
       )
     )[0]
@@ -87,15 +95,23 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
     // As `audit show` does.
     const check = (changed: object) => checkProof(installation.vault.store, { ...row, ...changed } as never)
     expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('passkey ') })
-    const resigned = (odd: object) => {
+    const resigned = (odd: object, told = {}) => {
       const text = canonical({ ...signed, proof, ...odd })
-      return { detail: { ...row?.detail, proof: text, proof_sha256: hash('sha256', text) } }
+      return { detail: { ...row?.detail, proof: text, proof_sha256: hash('sha256', text), ...told } }
     }
+    const told = (odd: object) => ({ detail: { ...row?.detail, ...odd } })
     const wrong: [object, string][] = [
+      // With the proof as it was made.
+      [{ subject: 'another-batch' }, 'another subject'],
+      [told({ reason: 'never said' }), 'another reason'],
+      [told({ reason: undefined }), 'another reason'],
+      [told({ client_id: 'cother' }), 'another client_id'],
+      [told({ client_id: undefined }), 'another client_id'],
+      [told({ credential: 'another' }), 'another passkey'],
       [{ detail: { ...row?.detail, proof: `${row?.detail['proof']} ` } }, 'SHA-256'],
       [{ action: 'batch.cancel' }, 'another act'],
       [{ actor: `person:${admin.personId}` }, 'person'],
-      [resigned({ reason: 'another reason' }), 'did not sign it (challenge)'],
+      [resigned({ reason: 'another reason' }, { reason: 'another reason' }), 'did not sign it (challenge)'],
       [resigned({ person_id: admin.personId }), 'another act or person'],
       [resigned({ proof: null }), 'not the signed request'],
       [{ actor: 'client:c' }, 'another client signed it'],
@@ -103,6 +119,13 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
     for (const [changed, why] of wrong)
       expect(await check(changed)).toEqual({ proof: 'wrong', why: expect.stringContaining(why) })
     expect(await check({ detail: {} })).toEqual({ proof: 'none' })
+    // A second row with the same words and the same proof, even if its text differs.
+    const [again] = await rows<{ id: number }>(
+      `insert into tokenmill.audit (actor, action, subject, detail) values ($1, 'batch.pause', $2, $3) returning audit_id as id`,
+      ...[row?.actor, row?.subject, row?.detail],
+    )
+    expect(await check({})).toMatchObject({ proof: 'right', others: [again?.id] })
+    await rows('delete from tokenmill.audit where audit_id = $1', again?.id)
   })
 
   it('that is sent again under its jti is answered again, and done once', async () => {
@@ -576,5 +599,22 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     const pause = async (member: Member) =>
       bench.send(bench.touch(member, await bench.about(member, 'batch.pause', batch)))
     expect([await pause(former), await pause(renewed)]).toEqual(['passkey_unknown', 'DONE'])
+  })
+
+  it('leaves rows whose proofs are right', async () => {
+    const { wrong, right } = await bench.proofs()
+    expect(wrong).toEqual([])
+    expect(Object.keys(right)).toEqual(
+      expect.arrayContaining(['batch.pause', 'batch.resume', 'batch.cancel', 'batch.note', 'person.enrol']),
+    )
+    const [enrolled] = await rows<AuditRow>(
+      `select ${AUDIT_COLUMNS} from tokenmill.audit where action = 'person.enrol' and outcome = 'done' limit 1`,
+    )
+    if (!enrolled) return expect.fail()
+    const check = (odd: object) =>
+      checkProof(installation.vault.store, { ...enrolled, detail: { ...enrolled.detail, ...odd } })
+    expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('invite') })
+    expect(await check({ roles: ['VIEWER'] })).toMatchObject({ proof: 'wrong', why: expect.stringContaining('roles') })
+    expect(await check({ invite_id: OTHER })).toMatchObject({ proof: 'wrong' })
   })
 })

@@ -3,11 +3,13 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { openInbox } from '../../../producers/results.ts'
 import { invitePerson } from '../../../src/acts/person.ts'
+import { checkProof } from '../../../src/audit/act-proof.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Act, Enrolment } from '../../../src/job/system/act.ts'
 import { openLog } from '../../../src/log.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../../../src/store/access/audits.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { seenOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
@@ -57,6 +59,8 @@ export interface ActBench {
   enrol(secret: string, authenticator: Authenticator, request: Unproved, odd?: Oddity): Act & { proof: Enrolment }
   /** The job of a request, as it is in the queue. */
   jobOf(request: Act, jti: string): { jws: string }
+  /** What is said against the proofs of rows, each with its act; how many are right, by act. */
+  proofs(): Promise<{ wrong: string[]; right: Record<string, number> }>
   batch(entityId?: string | null): Promise<Batch>
   find(batch: Batch): Promise<Batch>
   close(): Promise<void>
@@ -144,6 +148,19 @@ export async function openActBench(installation: Installation): Promise<ActBench
       const said = await bench.send(bench.enrol(invite.secret, authenticator, request))
       if (said !== 'DONE') throw new Error(said)
       return { personId, authenticator }
+    },
+    async proofs() {
+      const { rows } = await store.query<AuditRow>({
+        text: `select ${AUDIT_COLUMNS} from tokenmill.audit where actor like 'person:%' and detail ? 'proof'`,
+      })
+      const wrong: string[] = []
+      const right: Record<string, number> = {}
+      for (const row of rows) {
+        const verdict = await checkProof(store, row)
+        if (verdict.proof === 'right' && !verdict.others) right[row.action] = (right[row.action] ?? 0) + 1
+        else wrong.push(`${row.action} ${row.outcome}: ${JSON.stringify(verdict)}`)
+      }
+      return { wrong, right }
     },
     async batch(entityId = null) {
       return batches.open(store, {

@@ -3,8 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { doFailedActs } from '../../../src/acts/failed-acts.ts'
+import { checkProof } from '../../../src/audit/act-proof.ts'
 import { digestOf } from '../../../src/queue/failed/selection.ts'
 import { failedDiscard, failedList, failedRetry, moveToFailed } from '../../../src/queue/failed.ts'
+import { AUDIT_COLUMNS, type AuditRow } from '../../../src/store/access/audits.ts'
 import * as failedActs from '../../../src/store/person/failed-acts.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
@@ -341,6 +343,28 @@ where action = 'failed.retry' and outcome = 'done' and detail->>'proof' like '%'
     await queues.remove(KIND, copy.jobId)
     await ended()
     expect(await sent()).toBe(1)
+  })
+
+  it('leaves rows whose proofs are right', async () => {
+    const { wrong, right } = await bench.proofs()
+    expect(wrong).toEqual([])
+    expect(Object.keys(right)).toEqual(expect.arrayContaining(['failed.retry', 'failed.discard']))
+    const check = async (selection: string, odd: object) => {
+      const [row] = await rows<AuditRow>(
+        `select ${AUDIT_COLUMNS} from tokenmill.audit where subject like 'f\\_%' and outcome = 'done' and detail->>'proof' like $1 limit 1`,
+        `%"${selection}":%`,
+      )
+      if (!row) throw new Error(`no copy of ${selection}`)
+      return checkProof(installation.vault.store, { ...row, ...odd, detail: { ...row.detail, ...odd } })
+    }
+    const another = `f_${'A'.repeat(43)}`
+    const differs = (name: string) => ({ proof: 'wrong', why: expect.stringContaining(`another ${name}`) })
+    expect(await check('ids', { subject: another })).toEqual(differs('subject'))
+    expect(await check('ids', { kind: 'act' })).toEqual(differs('kind'))
+    // The signature covers the digest of the copies, from which no copy can be told.
+    const unnamed = expect.stringMatching(/^passkey .* the signature does not name this one$/)
+    expect(await check('filter', {})).toEqual({ proof: 'right', by: unnamed })
+    expect(await check('filter', { kind: 'act' })).toEqual(differs('kind'))
   })
 
   async function failCopyOf(jobId: string, enqueuedAt: number, jws: string): Promise<string> {

@@ -200,4 +200,10 @@ order by created_at`,
     expect(await listUngranted(store, ring)).toEqual([expect.stringMatching(/^identity /)])
     await rows(`delete from tokenmill.person_identity where subject = 'thief'`)
   })
+
+  it('leaves rows whose proofs are right', async () => {
+    const { wrong, right } = await bench.proofs()
+    expect(wrong).toEqual([])
+    expect(Object.keys(right)).toEqual(expect.arrayContaining(['identity.connect', 'identity.disconnect']))
+  })
 })

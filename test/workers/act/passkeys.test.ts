@@ -218,4 +218,10 @@ from tokenmill.audit where action = 'passkey.remove' and subject = $1 and outcom
     // Its touch is one of a passkey that is gone by then.
     expect(await vault.store.transaction(db => late.save(db))).toMatchObject({ refused: {} })
   })
+
+  it('leaves rows whose proofs are right', async () => {
+    const { wrong, right } = await bench.proofs()
+    expect(wrong).toEqual([])
+    expect(Object.keys(right)).toEqual(expect.arrayContaining(['passkey.add', 'passkey.remove']))
+  })
 })

@@ -349,4 +349,12 @@ and exists (select from tokenmill.person_credential as k where k.person_id = p.p
       expect([what, (await canAct()).length]).toEqual([what, 1])
     }
   })
+
+  it('leaves rows whose proofs are right', async () => {
+    const { wrong, right } = await bench.proofs()
+    expect(wrong).toEqual([])
+    expect(Object.keys(right)).toEqual(
+      expect.arrayContaining(['person.invite', 'person.change', 'person.link', 'person.revoke', 'invite.revoke']),
+    )
+  })
 })

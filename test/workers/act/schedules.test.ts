@@ -211,4 +211,10 @@ describeStore('an act on a schedule', engine => {
     expect((await find(paused)).pausedAt).not.toBe(null)
     expect([...(await runsOf(id)), ...(await runsOf(other))]).toEqual([])
   })
+
+  it('leaves rows whose proofs are right', async () => {
+    const { wrong, right } = await bench.proofs()
+    expect(wrong).toEqual([])
+    expect(Object.keys(right)).toEqual(expect.arrayContaining(['schedule.pause', 'schedule.resume', 'schedule.run']))
+  })
 })

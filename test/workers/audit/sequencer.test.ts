@@ -14,6 +14,7 @@ import { verifyAudit } from '../../../src/audit/verify.ts'
 import * as auditChain from '../../../src/store/access/audit-chain.ts'
 import * as audits from '../../../src/store/access/audits.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import * as seenProof from '../../../src/store/console/audit/seen-proof.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
 import { pruneRows, type SequencerDeps, startSequencer } from '../../../workers/audit/sequencer.ts'
 import { cli } from '../../cli/command-bench.ts'
@@ -99,6 +100,18 @@ describe('the sequencer of the audit', () => {
     const told = await deps.store.query({ text: 'select place, is_outside as "isOutside" from tokenmill.audit_chain' })
     const { name, isOutside } = openPlace()
     expect(told.rows).toEqual([{ place: name, isOutside }])
+    const seen = (change: string) =>
+      deps.store.transaction(async db => {
+        await db.query({ text: `update tokenmill.audit_chain set ${change}` })
+        const chain = await seenProof.findChain({ sees: 'all' }, db)
+        await db.query({ text: `update tokenmill.audit_chain set segment = $1, unsent_from = null`, values: [segment] })
+        return chain && { place: chain.place, isOutside: chain.isOutside }
+      })
+    const { segment } = await auditChain.find(deps.store)
+    expect(await seen('unsent_from = null')).toEqual({ place: name, isOutside })
+    expect(await seen('segment = segment + 1, unsent_from = cut_seq')).toEqual({ place: name, isOutside })
+    // As a worker of an earlier release sends the next one.
+    expect(await seen('segment = segment + 1')).toEqual({ place: null, isOutside: null })
   })
 
   it('numbers each row once though two run at once, and one commits late', async () => {

@@ -13,22 +13,26 @@ export interface SeenChain {
   /** ms since the epoch: when the newest segment was sent, and since when the place takes none. */
   sentAt: number
   awaySince: number | null
-  /** Where the newest segment went: a URL, or if `isOutside` is false a worker's host. Null: not known. */
+  /** Where the newest segment that was sent went: a URL, or if `isOutside` is false a worker's host. Null: not known. */
   place: string | null
   isOutside: boolean | null
 }
+
+/** A worker of an earlier release doesn't say where it sends segments. */
+const IS_OF_SENT = 'place_segment = case when unsent_from is null then segment else segment - 1 end'
 
 export async function findChain(sight: Sight, db: Db): Promise<SeenChain | undefined> {
   const { rows } = await db.query<SeenChain>({
     name: 'seen-audit-chain',
     text: `select seq, segment, case when unsent_from is null then cut_seq else unsent_from - 1 end as "sentTo", sent_at as "sentAt",
-  away_since as "awaySince", place, is_outside as "isOutside" from tokenmill.audit_chain where $1::uuid[] is null`,
+  away_since as "awaySince", case when ${IS_OF_SENT} then place end as place, case when ${IS_OF_SENT} then is_outside end as "isOutside"
+from tokenmill.audit_chain where $1::uuid[] is null`,
     values: [entitiesOf(sight)],
   })
   return rows[0]
 }
 
-/** What `audit verify` wrote here; whoever owns the database can write such a row. */
+/** What `audit verify` wrote here. Whoever may write to the audit can write such a row: its owner, the gateway and the workers. */
 export interface SeenVerdict {
   auditId: number
   /** ms since the epoch. */
@@ -36,15 +40,33 @@ export interface SeenVerdict {
   actor: string
   host: string | null
   isSound: boolean
+  /** It compared the rows with segments, of a place to which every host sends them. */
+  isComplete: boolean
   detail: Record<string, unknown>
 }
 
-export async function findVerdict(sight: Sight, db: Db): Promise<SeenVerdict | undefined> {
-  const { rows } = await db.query<SeenVerdict>({
-    name: 'seen-audit-verdict',
-    text: `select audit_id as "auditId", at, actor, host, outcome = 'done' as "isSound", detail from tokenmill.audit
-where $1::uuid[] is null and action = 'audit.verify' order by at desc, audit_id desc limit 1`,
+export interface SeenVerdicts {
+  newest: SeenVerdict | undefined
+  /** The newest one of a complete verification that found nothing. */
+  proved: SeenVerdict | undefined
+  /** The newest one that found something, if none has proved since that there is nothing. */
+  unsound: SeenVerdict | undefined
+}
+
+const PARTS = ['newest', 'proved', 'unsound'] as const
+const IS_COMPLETE = `(detail->'is_complete' = 'true' and jsonb_typeof(detail->'segments') = 'number' and detail->'segments' > '0')`
+const newest = (holds: string) => `select audit_id as "auditId", at, actor, host, outcome = 'done' as "isSound",
+  coalesce(${IS_COMPLETE}, false) as "isComplete", detail from tokenmill.audit
+  where $1::uuid[] is null and action = 'audit.verify' and ${holds} order by at desc, audit_id desc limit 1`
+
+export async function findVerdicts(sight: Sight, db: Db): Promise<SeenVerdicts> {
+  const { rows } = await db.query<SeenVerdict & { part: keyof SeenVerdicts }>({
+    name: 'seen-audit-verdicts',
+    text: `with newest as (${newest('true')}), proved as (${newest(`outcome = 'done' and ${IS_COMPLETE}`)}),
+unsound as (${newest(`outcome <> 'done' and not exists (select from proved where (proved.at, proved."auditId") > (audit.at, audit.audit_id))`)})
+${PARTS.map(part => `select '${part}' as part, "auditId", at, actor, host, "isSound", "isComplete", detail from ${part}`).join('\nunion all\n')}`,
     values: [entitiesOf(sight)],
   })
-  return rows[0]
+  const found = new Map(rows.map(({ part, ...verdict }) => [part, verdict]))
+  return { newest: found.get('newest'), proved: found.get('proved'), unsound: found.get('unsound') }
 }

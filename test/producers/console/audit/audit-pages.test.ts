@@ -2,9 +2,12 @@
 // test/store/console-lists/audit.test.ts.
 import { hash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { auditPages } from '../../../../producers/console/audit/csv.ts'
+import { readAsked } from '../../../../producers/console/audit/filter.ts'
 import { proofSection, worstOf } from '../../../../producers/console/audit/proof.ts'
 import { grantPerson } from '../../../../src/acts/grants.ts'
 import type { SeenChain, SeenVerdict } from '../../../../src/store/console/audit/seen-proof.ts'
+import { sightOf } from '../../../../src/store/console/sight.ts'
 import { runCommand } from '../../../support/command.ts'
 import { ENTITY } from '../../../support/installation.ts'
 import { until } from '../../../support/until.ts'
@@ -237,15 +240,29 @@ describe('the proof of the audit', () => {
     const { env } = bundle.installation
     await bundle.installation.openWorkers({ roles: ['interactive'] })
     await until(async () => (await bundle.rows('select from tokenmill.audit where seq is null')).length === 0)
+    // Here it knows no place, and so compares nothing.
     expect(await runCommand(['audit', 'verify'], { env })).toMatchObject({ code: 0 })
+    expect(await state()).toContain('Last verdict Not compared with all segments')
+    expect(await state()).toContain('LOOK The last verification did not compare the rows with all segments')
+    const verdict = (detail: Record<string, unknown>) => add({ action: 'audit.verify', subject: 'audit', detail })
+    await verdict({ findings: 0, to: 9, segments: 2, rows_outside: 9, is_complete: true })
     expect(await state()).toMatch(/Last verdict Sound, up to row [\d,]+ By \S+ on \S+, .* compared with \d+ segments/)
     expect(await state()).not.toContain('LOOK')
     await bundle.rows(`update tokenmill.audit set at = at - interval '3 days' where action = 'audit.verify'`)
     expect(await state()).toContain('Nobody has verified the audit since')
     await bundle.rows(`update tokenmill.audit set actor = 'nobody' where seq = 3`)
     expect(await runCommand(['audit', 'verify'], { env })).toMatchObject({ code: 1 })
-    expect(await state()).toMatch(/LOOK The last verdict of audit verify : the audit is not sound/)
+    expect(await state()).toMatch(/LOOK A verdict of audit verify : the audit is not sound\./)
     expect(await state()).toMatch(/Last verdict Not sound : [1-9]\d* findings?/)
+    // A later one that compares nothing doesn't take it back; a complete one does.
+    await verdict({ findings: 0, to: 9, segments: 0, rows_outside: 0, is_complete: false })
+    expect(await state()).toContain('not sound, and no complete one has found it sound since')
+    expect(await state()).toMatch(/Not settled Not sound : [1-9]/)
+    await verdict({ findings: 0, to: 9, segments: 0, rows_outside: 0, is_complete: true })
+    expect(await state()).toContain('not sound, and no complete one')
+    await verdict({ findings: 0, to: 9, segments: 2, rows_outside: 8, is_complete: true })
+    expect(await state()).not.toContain('not sound')
+    expect(await state()).toMatch(/Last verdict Sound, up to row 9 .* compared with 2 segments, up to row 8 only/)
   })
 
   it('says what needs somebody, the worst first', () => {
@@ -253,11 +270,25 @@ describe('the proof of the audit', () => {
     const MIN = 60_000
     const told = (chain: Partial<SeenChain>, verdict: Partial<SeenVerdict> | undefined, isEmbedded = false) => {
       const calm = { seq: 9, segment: 3, sentTo: 9, sentAt: now - MIN, awaySince: null, place: 'h', isOutside: false }
-      const sound = { auditId: 1, at: now - MIN, actor: 'cli:a', host: 'h', isSound: true, detail: {} }
-      const proof = { chain: { ...calm, ...chain }, verdict: verdict && { ...sound, ...verdict } }
+      const sound = {
+        auditId: 1,
+        at: now - MIN,
+        actor: 'cli:a',
+        host: 'h',
+        isSound: true,
+        isComplete: true,
+        detail: {},
+      }
+      const newest = verdict && { ...sound, ...verdict }
+      const [proved, unsound] = newest?.isSound ? [newest, undefined] : [undefined, newest]
+      const proof = {
+        chain: { ...calm, ...chain },
+        verdicts: { newest, proved: proved?.isComplete ? proved : undefined, unsound },
+      }
       const section = proofSection(proof, { now, isEmbedded })
       return { needs: plain(String(worstOf(proof, { now, isEmbedded }) ?? '')), section: plain(String(section)) }
     }
+    expect(told({}, { isComplete: false }).needs).toContain('did not compare the rows with all segments')
     expect(told({}, {}).needs).toBe('')
     expect(told({}, undefined, true).needs).toBe('')
     expect(told({}, undefined).needs).toContain('Nobody has verified the audit yet')
@@ -273,6 +304,13 @@ describe('the proof of the audit', () => {
     for (const words of ['none was written here', 'no worker has cut a segment', 'not known'])
       expect(section).toContain(words)
     expect(told({ seq: 11 }, {}).section).toContain('a folder of the worker’s host h: AUDIT_URL is not set there')
+  })
+})
+
+it('takes no day that isn’t there', () => {
+  expect(readAsked({ since: '2026-02-31', until: '2026-02-28' })).toMatchObject({
+    since: undefined,
+    until: '2026-02-28',
   })
 })
 
@@ -317,6 +355,22 @@ describe('a CSV', () => {
       subject: 'audit',
       detail: { list: 'audit', action: 'csv.row', outcome: 'done', unproved: true },
     })
+  })
+
+  it('breaks off if the row where it goes on is removed meanwhile', async () => {
+    const { store } = bundle.installation.vault
+    await bundle.rows(`insert into tokenmill.audit (actor, action, subject)
+select 'cli:root', 'csv.long', 'row ' || n from generate_series(1, 1200) as n`)
+    const pages = auditPages(sightOf(null), store, { action: 'csv.long' })
+    const first = await pages.next()
+    expect(first.value).toHaveLength(500)
+    expect((await pages.next()).value).toHaveLength(500)
+    const [, last] = (first.value as (readonly (string | number | null)[])[]).at(-1) ?? []
+    const again = auditPages(sightOf(null), store, { action: 'csv.long' })
+    await again.next()
+    await bundle.rows('delete from tokenmill.audit where audit_id <= $1', [last])
+    await expect(again.next()).rejects.toThrow('removed')
+    await bundle.rows(`delete from tokenmill.audit where action = 'csv.long'`)
   })
 
   it('of failed jobs has those of the page, without what the person may not see', async () => {
