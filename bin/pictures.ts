@@ -131,7 +131,8 @@ async function take(page: Page, origin: string, picture: Picture): Promise<void>
     await page.locator('main').getByRole('button', { name: 'Explain' }).click()
     await page.locator('.timeline').waitFor()
   }
-  for (const text of follow) await page.getByRole('link', { name: text }).first().click()
+  // The rail has links, too.
+  for (const text of follow) await page.locator('main').getByRole('link', { name: text }).first().click()
   if (isDone) {
     await page.getByLabel(/^Why\?/).fill('the file has rows of last year')
     await page.locator('button.main').click()
