@@ -4,6 +4,7 @@
 // of the same records.
 import { z } from 'zod'
 import { formatReuseTokens } from '../../token/token.ts'
+import { inOrder } from '../block/record-columns.ts'
 import type { RecordResult } from '../outcome.ts'
 
 /** The outcome of each of these records is `CREATED`, and its code 200. */
@@ -73,7 +74,7 @@ function column<Value>(values: Value[]): Value[] {
 }
 
 /** What a result in rows says of the record at a place of the columns, without its reference. */
-export function createdAt(columns: CreatedColumns, at: number): RecordResult {
+function createdAt(columns: CreatedColumns, at: number): RecordResult {
   const { line, reuse_token, bin, last_four, expiry_month, expiry_year, brand, reference_outcome } = columns
   return {
     line: line[at] ?? 0,
@@ -88,6 +89,25 @@ export function createdAt(columns: CreatedColumns, at: number): RecordResult {
     expiry_year: valueAt(expiry_year, at),
     brand: valueAt(brand, at) || undefined,
   }
+}
+
+/**
+ * The records of a result in the order of the chunk, those in its columns among them, which have no references.
+ * Undefined for a result without records.
+ */
+export function recordsOf({
+  records,
+  columns,
+}: {
+  records?: RecordResult[] | undefined
+  columns?: CreatedColumns | undefined
+}): RecordResult[] | undefined {
+  if (!records || !columns) return records
+  if (records.length !== columns.others.length)
+    throw new Error('broken law: each place beside the columns has its record')
+  return [...inOrder({ columns })].map(item =>
+    'other' in item ? (records[item.other] as RecordResult) : createdAt(columns, item.at),
+  )
 }
 
 function valueAt<Value>(values: readonly Value[], at: number): Value | undefined {

@@ -4,9 +4,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CreatedColumns, createdAt } from '../../../src/job/answer/created-columns.ts'
+import { CreatedColumns, recordsOf } from '../../../src/job/answer/created-columns.ts'
 import { textsOf, withoutLost } from '../../../src/job/answer/created-records.ts'
-import { inOrder } from '../../../src/job/block/record-columns.ts'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import { type CreatedRecord, createdOf } from './created.ts'
@@ -69,9 +68,7 @@ describe('the columns of a result', () => {
         const told = JSON.parse(rows.records) as RecordResult[]
         const read = CreatedColumns.parse(JSON.parse(columns.columns ?? ''))
         const rest = JSON.parse(columns.records) as RecordResult[]
-        const spread = [...inOrder({ columns: read })].map(item =>
-          'other' in item ? rest[item.other] : createdAt(read, item.at),
-        )
+        const spread = recordsOf({ records: rest, columns: read }) ?? []
         const nameless = told.map(record => ({ ...record, reference: undefined }))
         expect(spread.map(record => ({ ...record, reference: undefined }))).toEqual(nameless)
         expect(rest).toEqual(told.filter(({ outcome }) => outcome !== 'CREATED'))
