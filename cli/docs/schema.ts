@@ -110,7 +110,7 @@ const CREATED_EXAMPLE: CreatedColumns = {
   line: [2, 5],
   reuse_token: 't014D2PF2DBSQQG28T5CY4TQKFFt014D2PF2DBSQQG28T5CY4TQKFF',
   bin: ['411111'],
-  last_four: '00210039',
+  last_four: '0021,0039',
   expiry_month: [12],
   expiry_year: [2031, 2032],
   brand: ['VISA', ''],

@@ -14,7 +14,7 @@ export const CreatedColumns = z.object({
   /** The 27 characters of each reuse token, one after the other. */
   reuse_token: z.string(),
   bin: z.array(z.string()),
-  /** Four digits for each record, one after the other. */
+  /** Four digits for each record, with a comma between two records: digits alone, or with blanks, could look like a card number. */
   last_four: z.string(),
   expiry_month: z.array(z.int()),
   expiry_year: z.array(z.int()),
@@ -50,6 +50,8 @@ export interface CreatedRecords {
 
 const TOKEN_CHARS = 27
 const LAST_FOUR_CHARS = 4
+/** With the comma behind them. */
+const LAST_FOUR_STEP = LAST_FOUR_CHARS + 1
 
 /** `others`: the places in the chunk of the other records. */
 export function createdColumns(created: CreatedRecords, others: readonly number[]): CreatedColumns {
@@ -58,7 +60,7 @@ export function createdColumns(created: CreatedRecords, others: readonly number[
     line: byLine.map(place => created.lines[place] ?? 0),
     reuse_token: formatReuseTokens(ids, byLine),
     bin: column(byLine.map(place => bins[place] ?? '')),
-    last_four: byLine.map(place => lastFours[place]).join(''),
+    last_four: byLine.map(place => lastFours[place]).join(','),
     expiry_month: column(byLine.map(place => expiryMonths[place] ?? 0)),
     expiry_year: column(byLine.map(place => expiryYears[place] ?? 0)),
     brand: column(byLine.map(place => brands[place] ?? '')),
@@ -84,7 +86,7 @@ function createdAt(columns: CreatedColumns, at: number): RecordResult {
     reference_outcome: valueAt(reference_outcome, at) || undefined,
     reuse_token: reuse_token.slice(at * TOKEN_CHARS, (at + 1) * TOKEN_CHARS),
     bin: valueAt(bin, at),
-    last_four: last_four.slice(at * LAST_FOUR_CHARS, (at + 1) * LAST_FOUR_CHARS),
+    last_four: last_four.slice(at * LAST_FOUR_STEP, at * LAST_FOUR_STEP + LAST_FOUR_CHARS),
     expiry_month: valueAt(expiry_month, at),
     expiry_year: valueAt(expiry_year, at),
     brand: valueAt(brand, at) || undefined,
