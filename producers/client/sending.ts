@@ -41,7 +41,9 @@ export interface SubmitOptions {
   traceparent?: string | undefined
   /**
    * For a `token-batch`: the result may tell of records in columns (`columns` of the result), which lack the records'
-   * references. Only with a results queue of this process's own. A result may still tell of all records in rows.
+   * references. Only with a results queue of this process's own, and unless `resultSets` is false. A result may still
+   * tell of all records in rows. And a result may come in columns although its caller didn't ask, if the same job was
+   * asked for with it before: one with the same jti that still waits here or on the queue.
    */
   resultColumns?: boolean | undefined
 }
