@@ -147,11 +147,11 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
-    const features = isPlain && !resultSets ? undefined : watch()
-    const forms = watchForms()
+    const features = isPlain ? undefined : watch()
     // A job that needs the features only for forms of results doesn't wait until they are known: it is sent without these
     // claims.
-    if (!isPlain) await features?.ready
+    const forms = watchForms()
+    await features?.ready
     // Decided again for each envelope, because workers of an older release may have started.
     const optional = (inForms: boolean) => ({
       traceparent: features?.has('traceparent') ? traceparent : undefined,

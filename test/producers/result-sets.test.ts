@@ -258,6 +258,23 @@ describeRedis('a reader of result sets', () => {
     expect(fake.seen.at(-1)?.claims).not.toHaveProperty('traceparent')
   })
 
+  it('does not read the list for a job whose claims are only about forms of results, if a caller knows the features', async () => {
+    let reads = 0
+    const watched: Queues = {
+      ...queues,
+      notice(name) {
+        reads += 1
+        return queues.notice(name)
+      },
+    }
+    worker()
+    const client = await open({ queues: watched, features: async () => FEATURES })
+    await client.call('token-lifecycle', lifecycle())
+    await client.call('token-lifecycle', lifecycle())
+    // The one read is of the keys that are live, not of the features.
+    expect(reads).toBe(1)
+  })
+
   it('sends a job again without both claims if a worker of an older release refuses result_columns', async () => {
     await announce(FEATURES)
     const fake = worker(async ({ claims }, tell) => {
