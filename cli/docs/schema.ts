@@ -41,7 +41,7 @@ export function schemas(): Record<string, object> {
       ...describe(
         CreatedColumns,
         'columns of a result',
-        'The member columns of the result of a chunk, for a sender whose envelope had result_columns: the records that made a token of their card, as arrays of what a record of records says of them, without blanks and with the members in this order. The outcome of each is CREATED, its code 200. Values of the same place belong to the same record; an array has one value if its values are all the same. An empty text is no value. records has the other records; others names their places in the chunk, from 0.',
+        'The member columns of the result of a chunk, for a sender whose envelope had result_columns, in a delivery whose JWS has the header typ tokenmill-result-columns+jwt: the records that made a token of their card, as arrays of what a record of records says of them, without blanks and with the members in this order. The outcome of each is CREATED, its code 200. Values of the same place belong to the same record; an array has one value if its values are all the same. An empty text is no value. records has the other records; others names their places in the chunk, from 0.',
       ),
       examples: [CREATED_EXAMPLE],
     },
@@ -110,7 +110,7 @@ const CREATED_EXAMPLE: CreatedColumns = {
   line: [2, 5],
   reuse_token: 't014D2PF2DBSQQG28T5CY4TQKFFt014D2PF2DBSQQG28T5CY4TQKFF',
   bin: ['411111'],
-  last_four: '00210039',
+  last_four: '0021,0039',
   expiry_month: [12],
   expiry_year: [2031, 2032],
   brand: ['VISA', ''],

@@ -43,6 +43,8 @@ interface Entry {
   job?: Job
   /** When the job is due to be sent again, ms since the epoch. */
   dueAt: number
+  /** How many times more the job becomes due soon after it was sent. */
+  repeats: number
   waiters: Set<Waiter>
   /** Nobody will ask for the result later. */
   transient: boolean
@@ -70,7 +72,7 @@ export interface Jobs {
   rejectAll(error: Error): void
   /** Whether any job is unanswered or any caller waits. */
   isWaiting(): boolean
-  /** The jobs that are due at `now`; each becomes due again `resendMs` later. */
+  /** The jobs that are due at `now`; each becomes due again `resendMs` later, or earlier after a result about its envelope. */
   due(now: number): Job[]
   close(): void
 }
@@ -81,6 +83,8 @@ const RESULTS_MAX = 1_000
  * its envelope.
  */
 const REPEAT_MS = 250
+/** A result about an envelope makes its job due so often, REPEAT_MS apart: the queue ignores the job while it still has the one to which the result belongs. */
+const REPEATS = 4
 const ANSWERED_MAX = 50_000
 
 /** `onAnswered` is called once per job, when its first result is found or the job is dropped. */
@@ -93,7 +97,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   const plain = new Set<string>()
 
   function entryOf(receiptId: string): Entry {
-    const entry = open.get(receiptId) ?? { dueAt: 0, waiters: new Set<Waiter>(), transient: true }
+    const entry = open.get(receiptId) ?? { dueAt: 0, repeats: 0, waiters: new Set<Waiter>(), transient: true }
     open.set(receiptId, entry)
     return entry
   }
@@ -108,6 +112,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     if (entry.job.isPlain) plain.add(result.receipt_id)
     trim(plain, ANSWERED_MAX)
     entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
+    entry.repeats = REPEATS - 1
     return true
   }
   function giveUp(receiptId: string, entry: Entry, waiter: Waiter): void {
@@ -177,7 +182,8 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       const jobs: Job[] = []
       for (const entry of open.values()) {
         if (!entry.job || entry.dueAt > now) continue
-        entry.dueAt = now + resendMs
+        entry.dueAt = now + (entry.repeats > 0 ? Math.min(REPEAT_MS, resendMs) : resendMs)
+        entry.repeats = Math.max(0, entry.repeats - 1)
         jobs.push(entry.job)
       }
       return jobs

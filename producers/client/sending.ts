@@ -41,7 +41,9 @@ export interface SubmitOptions {
   traceparent?: string | undefined
   /**
    * For a `token-batch`: the result may tell of records in columns (`columns` of the result), which lack the records'
-   * references. Only with a results queue of this process's own. A result may still tell of all records in rows.
+   * references. Only with a results queue of this process's own, and unless `resultSets` is false. A result may still
+   * tell of all records in rows. And a result may come in columns although its caller didn't ask, if the same job was
+   * asked for with it before: one with the same jti that still waits here or on the queue.
    */
   resultColumns?: boolean | undefined
 }
@@ -145,11 +147,11 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
-    const features = isPlain && !resultSets ? undefined : watch()
-    const forms = watchForms()
+    const features = isPlain ? undefined : watch()
     // A job that needs the features only for forms of results doesn't wait until they are known: it is sent without these
     // claims.
-    if (!isPlain) await features?.ready
+    const forms = watchForms()
+    await features?.ready
     // Decided again for each envelope, because workers of an older release may have started.
     const optional = (inForms: boolean) => ({
       traceparent: features?.has('traceparent') ? traceparent : undefined,

@@ -1,6 +1,7 @@
 // `migrate --scheme-tokens`: when the tokens of a chunk are made, a second job asks for their scheme tokens. The
 // outcome of a row stays that of its token; if only the scheme token failed, `failed_facet` and the reason say so.
 import { isRefusal, type Reason } from '../../src/errors.ts'
+import { recordsOf } from '../../src/job/answer/created-columns.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
@@ -26,21 +27,25 @@ export interface SchemePart {
  */
 const NAMES_MAX = 5
 
-/** Adds the outcome of the scheme tokens to the records of `result`. */
+/**
+ * Adds the outcome of the scheme tokens to the records of `result`, which then tells of all in rows. It may come in
+ * columns: the queue may still have the envelope of an earlier run, which asked for them.
+ */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
-  const { records } = result
+  const { columns: _, ...told } = result
+  const records = recordsOf(result)
   // For a chunk that failed as a whole no scheme tokens are requested now; a later run sends the chunk again and
   // requests them.
-  if (!records) return result
+  if (!records) return told
   const wanted = records.filter(isWanted)
   if (wanted.length === 0) {
     if (records[0]) await passOver(records[0].line, part, client)
-    return result
+    return { ...told, records }
   }
   const schemeResult = await askAny(wanted.map(lineOf), part, client)
   const byLine = new Map(schemeResult.records?.map(record => [record.line, record]))
   return {
-    ...result,
+    ...told,
     records: records.map(record => (isWanted(record) ? merged(record, byLine.get(record.line), schemeResult) : record)),
   }
 }

@@ -233,7 +233,7 @@ async function sendOnce(chunk: RowChunk, number: number, form: BlockForm, sendin
   const sent = { ...chunkIn(form, chunk), number, isLast: isLast && !options.dryRun }
   const ask = await tokenBatch(client.clientId, batchOf(sending), sent)
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
-  // Scheme tokens are asked for by the records.
+  // Scheme tokens are asked for by the records. The result may be in columns nevertheless, if an earlier run asked so.
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX, resultColumns: !options.schemeTokens }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), deps.stop)
   if (!options.schemeTokens || options.dryRun) return result

@@ -13,6 +13,11 @@ import { AnyRecordResult, OUTCOMES, RecordResult } from './outcome.ts'
 import { AnyProblem, Problem } from './problem.ts'
 
 const RESULT_TYP = 'tokenmill-result+jwt'
+/**
+ * Of a result with `columns`. A reader of an older release takes it for a forgery; it would believe one without most of
+ * its records.
+ */
+const COLUMNS_TYP = 'tokenmill-result-columns+jwt'
 
 export const Result = z.object({
   v: z.literal(1),
@@ -102,7 +107,7 @@ export const bodyDigest = (body: string) => createHash('sha256').update(body).di
 
 export function sealResult(
   body: string,
-  about: { clientId: string; resultId: string; revision: number },
+  about: { clientId: string; resultId: string; revision: number; inColumns?: boolean | undefined },
   key: InstallationKey,
   newKeys: readonly string[] = [],
 ): ResultData {
@@ -112,7 +117,7 @@ export function sealResult(
     revision: about.revision,
     sha256: bodyDigest(body),
   })
-  return sealBody(body, signText(payload, key, RESULT_TYP), newKeys)
+  return sealBody(body, signText(payload, key, about.inColumns ? COLUMNS_TYP : RESULT_TYP), newKeys)
 }
 
 export function sealBody(body: string, jws: string, newKeys: readonly string[]): ResultData {
@@ -130,7 +135,9 @@ export type OpenedResult =
 
 /** The result in a delivery, if one of `keys` (by `kid`) signed it for `clientId`. `newKeys`: statements beside it. */
 export function openResult(data: unknown, clientId: string, keys: InstallationKeys): OpenedResult {
-  const opened = openBody(data, { typ: RESULT_TYP, clientId, read: readSigned }, keys)
+  const inRows = openBody(data, { typ: RESULT_TYP, clientId, read: readSigned }, keys)
+  const opened =
+    inRows.refused === 'forged' ? openBody(data, { typ: COLUMNS_TYP, clientId, read: readSigned }, keys) : inRows
   return opened.refused === undefined ? { refused: undefined, result: opened.content, newKeys: opened.newKeys } : opened
 }
 

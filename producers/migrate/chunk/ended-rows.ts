@@ -1,5 +1,5 @@
 // Makes the rows of results of a chunk, from its answer and from what only its rows know.
-import { type CreatedColumns, createdAt } from '../../../src/job/answer/created-columns.ts'
+import { recordsOf } from '../../../src/job/answer/created-columns.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { RowChunk } from '../../rows/chunks.ts'
@@ -30,12 +30,11 @@ function answersOf(
   result: Result,
   plan: { startedAt: number },
 ): ResultRow[] {
-  const { records, columns } = result
+  const records = recordsOf(result)
   if (records) {
-    const count = records.length + (columns?.line.length ?? 0)
-    if (count !== rows.length)
-      throw new Error(`broken law: chunk ${number} has ${rows.length} rows and ${count} outcomes`)
-    return columns ? fromColumns(columns, records, rows) : records.map((record, index) => withRow(record, rows[index]))
+    if (records.length !== rows.length)
+      throw new Error(`broken law: chunk ${number} has ${rows.length} rows and ${records.length} outcomes`)
+    return records.map((record, index) => withRow(record, rows[index]))
   }
   if (result.code !== 500) throw refusedChunk(number, result, plan)
   // The chunk was done in an earlier run. This answer doesn't name the tokens that were made then.
@@ -46,16 +45,6 @@ function answersOf(
       'Run the same command again later; the operator finds the cause in the failed set (`tokenmill failed list`).',
     )
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
-}
-
-function fromColumns(columns: CreatedColumns, records: readonly RecordResult[], rows: readonly Row[]): ResultRow[] {
-  const { others } = columns
-  let other = 0
-  return rows.map((row, place) => {
-    const record = others[other] === place ? records[other++] : createdAt(columns, place - other)
-    if (!record) throw new Error('broken law: each place beside the columns has its record')
-    return withRow(record, row)
-  })
 }
 
 /** Adds to the record what only its row says. The record is changed in place, because nothing else holds it. */

@@ -4,6 +4,7 @@
 // of the same records.
 import { z } from 'zod'
 import { formatReuseTokens } from '../../token/token.ts'
+import { inOrder } from '../block/record-columns.ts'
 import type { RecordResult } from '../outcome.ts'
 
 /** The outcome of each of these records is `CREATED`, and its code 200. */
@@ -13,7 +14,7 @@ export const CreatedColumns = z.object({
   /** The 27 characters of each reuse token, one after the other. */
   reuse_token: z.string(),
   bin: z.array(z.string()),
-  /** Four digits for each record, one after the other. */
+  /** Four digits for each record, with a comma between two records: digits alone, or with blanks, could look like a card number. */
   last_four: z.string(),
   expiry_month: z.array(z.int()),
   expiry_year: z.array(z.int()),
@@ -49,6 +50,8 @@ export interface CreatedRecords {
 
 const TOKEN_CHARS = 27
 const LAST_FOUR_CHARS = 4
+/** With the comma behind them. */
+const LAST_FOUR_STEP = LAST_FOUR_CHARS + 1
 
 /** `others`: the places in the chunk of the other records. */
 export function createdColumns(created: CreatedRecords, others: readonly number[]): CreatedColumns {
@@ -57,7 +60,7 @@ export function createdColumns(created: CreatedRecords, others: readonly number[
     line: byLine.map(place => created.lines[place] ?? 0),
     reuse_token: formatReuseTokens(ids, byLine),
     bin: column(byLine.map(place => bins[place] ?? '')),
-    last_four: byLine.map(place => lastFours[place]).join(''),
+    last_four: byLine.map(place => lastFours[place]).join(','),
     expiry_month: column(byLine.map(place => expiryMonths[place] ?? 0)),
     expiry_year: column(byLine.map(place => expiryYears[place] ?? 0)),
     brand: column(byLine.map(place => brands[place] ?? '')),
@@ -73,7 +76,7 @@ function column<Value>(values: Value[]): Value[] {
 }
 
 /** What a result in rows says of the record at a place of the columns, without its reference. */
-export function createdAt(columns: CreatedColumns, at: number): RecordResult {
+function createdAt(columns: CreatedColumns, at: number): RecordResult {
   const { line, reuse_token, bin, last_four, expiry_month, expiry_year, brand, reference_outcome } = columns
   return {
     line: line[at] ?? 0,
@@ -83,11 +86,30 @@ export function createdAt(columns: CreatedColumns, at: number): RecordResult {
     reference_outcome: valueAt(reference_outcome, at) || undefined,
     reuse_token: reuse_token.slice(at * TOKEN_CHARS, (at + 1) * TOKEN_CHARS),
     bin: valueAt(bin, at),
-    last_four: last_four.slice(at * LAST_FOUR_CHARS, (at + 1) * LAST_FOUR_CHARS),
+    last_four: last_four.slice(at * LAST_FOUR_STEP, at * LAST_FOUR_STEP + LAST_FOUR_CHARS),
     expiry_month: valueAt(expiry_month, at),
     expiry_year: valueAt(expiry_year, at),
     brand: valueAt(brand, at) || undefined,
   }
+}
+
+/**
+ * The records of a result in the order of the chunk, those in its columns among them, which have no references.
+ * Undefined for a result without records.
+ */
+export function recordsOf({
+  records,
+  columns,
+}: {
+  records?: RecordResult[] | undefined
+  columns?: CreatedColumns | undefined
+}): RecordResult[] | undefined {
+  if (!records || !columns) return records
+  if (records.length !== columns.others.length)
+    throw new Error('broken law: each place beside the columns has its record')
+  return [...inOrder({ columns })].map(item =>
+    'other' in item ? (records[item.other] as RecordResult) : createdAt(columns, item.at),
+  )
 }
 
 function valueAt<Value>(values: readonly Value[], at: number): Value | undefined {

@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CreatedColumns, createdAt } from '../../../src/job/answer/created-columns.ts'
+import { CreatedColumns, recordsOf } from '../../../src/job/answer/created-columns.ts'
 import { textsOf, withoutLost } from '../../../src/job/answer/created-records.ts'
-import { inOrder } from '../../../src/job/block/record-columns.ts'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
+import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { type CreatedRecord, createdOf } from './created.ts'
 
 const digits = (length: number) => fc.stringMatching(new RegExp(`^[0-9]{${length}}$`))
@@ -41,14 +41,33 @@ describe('the columns of a result', () => {
     }
     const { columns = '' } = textsOf([rejected], createdOf(records), true)
     expect(columns).toBe(
-      '{"line":[2,5],"reuse_token":"t014D2PF2DBSQQG28T5CY4TQKFFt014D2PF2DBSQQG28T5CY4TQKFF","bin":["411111"],"last_four":"00210039","expiry_month":[12],"expiry_year":[2031,2032],"brand":["VISA",""],"reference_outcome":[""],"others":[1]}',
+      '{"line":[2,5],"reuse_token":"t014D2PF2DBSQQG28T5CY4TQKFFt014D2PF2DBSQQG28T5CY4TQKFF","bin":["411111"],"last_four":"0021,0039","expiry_month":[12],"expiry_year":[2031,2032],"brand":["VISA",""],"reference_outcome":[""],"others":[1]}',
     )
     const schema = readFileSync(new URL('../../../docs/schema/created-columns.json', import.meta.url), 'utf8')
     const { examples } = JSON.parse(schema) as { examples: unknown[] }
     expect(JSON.stringify(examples[0])).toBe(columns)
     expect(createHash('sha256').update(columns).digest('hex')).toBe(
-      '6871548bed64f9610710a7e9c4eec2977b81b422af0768a9385f575ed8b8dc2c',
+      'e0f43b95f6de8a8be77b8f5d27623732cd4f1adc30f1d24c466ae8c599bddd2f',
     )
+  })
+
+  it('have no run of digits that could be a card number', () => {
+    const card = {
+      bin: '411111',
+      lastFour: '1111',
+      presented: '',
+      month: 12,
+      year: 2031,
+      brand: 'VISA',
+      isAdded: false,
+    }
+    const four = [4, 1, 2, 3].map(line => ({ ...card, line, reference: undefined, tokenId: `${line}`.repeat(32) }))
+    const [, first] = four
+    if (first) first.lastFour = '4111'
+    const { columns = '' } = textsOf([], createdOf(four), true)
+    expect(JSON.parse(columns).last_four).toBe('4111,1111,1111,1111')
+    expect(columns).not.toMatch(/[0-9]{12}/)
+    expect(holdsPossiblePan(JSON.parse(columns).last_four)).toBe(false)
   })
 
   it('tell of each record what rows tell, but its reference, and of all others as rows', () => {
@@ -69,9 +88,7 @@ describe('the columns of a result', () => {
         const told = JSON.parse(rows.records) as RecordResult[]
         const read = CreatedColumns.parse(JSON.parse(columns.columns ?? ''))
         const rest = JSON.parse(columns.records) as RecordResult[]
-        const spread = [...inOrder({ columns: read })].map(item =>
-          'other' in item ? rest[item.other] : createdAt(read, item.at),
-        )
+        const spread = recordsOf({ records: rest, columns: read }) ?? []
         const nameless = told.map(record => ({ ...record, reference: undefined }))
         expect(spread.map(record => ({ ...record, reference: undefined }))).toEqual(nameless)
         expect(rest).toEqual(told.filter(({ outcome }) => outcome !== 'CREATED'))

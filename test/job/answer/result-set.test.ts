@@ -99,6 +99,20 @@ describe('a result set', () => {
     expect(openDelivery(unknown, CLIENT, KEYS)).toEqual({ refused: 'unknown_key', newKeys: ['statement'] })
   })
 
+  it('is no result in columns, which has a signature of its own form', () => {
+    const [text = ''] = textsOf(RESULTS)
+    const about = { clientId: CLIENT, resultId: RESULTS[0]?.result_id ?? '', revision: 1 }
+    const data = sealResult(text, { ...about, inColumns: true }, KEY, ['statement'])
+    const rows = sealResult(text, about, KEY)
+    expect(openDelivery(data, CLIENT, KEYS)).toMatchObject({ refused: undefined, results: [JSON.parse(text)] })
+    expect(openDelivery(data, CLIENT, new Map())).toEqual({ refused: 'unknown_key', newKeys: ['statement'] })
+    const [head] = data.jws.split('.')
+    const [, ...rest] = rows.jws.split('.')
+    expect(openDelivery({ ...rows, jws: [head, ...rest].join('.') }, CLIENT, KEYS)).toEqual({ refused: 'forged' })
+    const typ = JSON.parse(Buffer.from(head ?? '', 'base64url').toString()).typ
+    expect(typ).toBe('tokenmill-result-columns+jwt')
+  })
+
   it('is forged for a reader that knows single results only', () => {
     const data: ResultData = sealResultSet(textsOf(RESULTS), CLIENT, KEY)
     expect(openResult(data, CLIENT, KEYS)).toEqual({ refused: 'forged' })

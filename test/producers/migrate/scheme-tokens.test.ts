@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { withSchemeTokens } from '../../../producers/migrate/scheme-tokens.ts'
+import type { CreatedColumns } from '../../../src/job/answer/created-columns.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
@@ -62,6 +63,34 @@ it('makes no name that could be a card number from one that is none', async () =
     const { ids } = await asked(id, CREATED, [taken], 12)
     expect(ids.filter(holdsPossiblePan)).toEqual([])
   }
+})
+
+it('asks for the scheme tokens of records that the result tells of in columns, and tells of all in rows', async () => {
+  const { credentials } = await makeParties()
+  const captureKey = credentials.captureKeys.jwe
+  if (!captureKey) throw new Error('no key')
+  const sent: number[] = []
+  const client = {
+    clientId: credentials.signingKey.clientId,
+    call: async (_: string, request: { block: { records: number } }) => {
+      sent.push(request.block.records)
+      return resultOf({ records: [{ line: 4, outcome: 'REJECTED', code: 400, reason: 'scheme_card_ineligible' }] })
+    },
+  } as unknown as Client
+  const columns: CreatedColumns = {
+    ...{ line: [2, 4], reuse_token: `t${'0'.repeat(26)}`.repeat(2), bin: ['411111'], last_four: '0021,0039' },
+    ...{ expiry_month: [12], expiry_year: [2031], brand: ['VISA'], reference_outcome: [''], others: [1] },
+  }
+  const plan = { batchId: 'file', recordKind: 'token-create' as const, acceptedAt: 1_790_000_000, captureKey }
+  const part = { plan, chunk: 0, isLast: true, timeoutMs: 1, stop: new AbortController().signal, tell: () => {} }
+  const told = await withSchemeTokens(resultOf({ records: [{ ...REJECTED, line: 3 }], columns }), part, client)
+  expect(sent).toEqual([2])
+  expect(told).not.toHaveProperty('columns')
+  expect(told.records?.map(({ line, outcome, reason, last_four }) => [line, outcome, reason, last_four])).toEqual([
+    [2, 'CREATED', 'internal', '0021'],
+    [3, 'REJECTED', 'pan_luhn', undefined],
+    [4, 'CREATED', 'scheme_card_ineligible', '0039'],
+  ])
 })
 
 it('tells that the batch cannot end where the row for a chunk without tokens is refused', async () => {

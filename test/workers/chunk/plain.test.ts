@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { cancelBatch } from '../../../src/acts/batch.ts'
-import { createdAt } from '../../../src/job/answer/created-columns.ts'
-import { type ColumnRecord, columnLines, inOrder } from '../../../src/job/block/record-columns.ts'
+import { recordsOf as spread } from '../../../src/job/answer/created-columns.ts'
+import { type ColumnRecord, columnLines } from '../../../src/job/block/record-columns.ts'
 import { unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import { checkOf, readPresented } from '../../../src/job/presented-card.ts'
@@ -517,18 +517,11 @@ describeStore('records in columns', engine => {
 })
 
 /** The records of a result, those in its columns among them. `referenceAt`: the reference that the sender gave a line. */
-function recordsOf(
-  { records, columns }: Result,
-  referenceAt: (line: number) => string | undefined,
-): RecordResult[] | undefined {
-  if (!records || !columns) return records
-  const all: RecordResult[] = []
-  for (const item of inOrder({ columns })) {
-    const record = 'other' in item ? records[item.other] : createdAt(columns, item.at)
-    if (record && 'at' in item) record.reference = referenceAt(record.line)
-    if (record) all.push(record)
-  }
-  return all
+function recordsOf(result: Result, referenceAt: (line: number) => string | undefined): RecordResult[] | undefined {
+  const lines = new Set(result.columns?.line)
+  return spread(result)?.map(record =>
+    lines.has(record.line) ? { ...record, reference: referenceAt(record.line) } : record,
+  )
 }
 
 function sortedByOwner(rows: readonly StoredReference[]): StoredReference[] {

@@ -10,8 +10,10 @@ import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { migrate } from '../../../producers/migrate/run.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import type { RecordKind } from '../../../src/job/catalogue.ts'
+import { type Claims, type JobData, peek, sign } from '../../../src/job/envelope/envelope.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import { openLog } from '../../../src/log.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import { childrenRunning, kill9 } from '../../chaos/bundle.ts'
 import { numberedPan } from '../../scheme/bundle.ts'
@@ -113,7 +115,7 @@ describeStore('a batch of scheme tokens', engine => {
     await until(async () => (await networked.simulator.stats()).tokens.live === live + 40)
   })
 
-  const run = (file: string, more: Partial<MigrateOptions> = {}) => {
+  const run = (file: string, more: Partial<MigrateOptions> = {}, queues = networked.installation.queues) => {
     const { installation } = networked
     return migrate(
       {
@@ -122,7 +124,7 @@ describeStore('a batch of scheme tokens', engine => {
         ...more,
       },
       {
-        ...{ queues: installation.queues, credentials: installation.credentials, clock: Date.now },
+        ...{ queues, credentials: installation.credentials, clock: Date.now },
         ...{ log: openLog('silent'), stream: process.stderr, stop: new AbortController().signal },
       },
     )
@@ -151,6 +153,37 @@ describeStore('a batch of scheme tokens', engine => {
     const find = () => batches.find(store, clientId, `${summary.batchId}-s1`)
     await until(async () => (await find())?.finishedAt != null)
     expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3, rowsDone: 4 })
+  })
+
+  it('follows the tokens of chunks that an earlier run queued and that are answered in columns', async () => {
+    const { installation } = networked
+    const { queues, credentials } = installation
+    const file = join(installation.dataDir, 'queued.csv')
+    const pans = [numberedPan(2_201), numberedPan(2_202), INELIGIBLE, '5100000000000009']
+    await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
+    // The queue keeps the envelope that it has: that of a run without --scheme-tokens, which asked for columns.
+    const queued: Queues = {
+      ...queues,
+      add(queue, job) {
+        const { jws, ...data } = job.data as JobData
+        const { payload } = peek(jws) as Exclude<ReturnType<typeof peek>, string>
+        const earlier = sign({ ...(payload as Claims), result_columns: true }, credentials.signingKey)
+        return queues.add(queue, { ...job, data: { ...data, jws: earlier } })
+      },
+    }
+    const summary = await run(file, { batchId: 'queued' }, queued)
+    expect(summary).toMatchObject({ complete: true, rows: 4 })
+    const rows = (await readFile(summary.results, 'utf8')).trim().split('\n').slice(1)
+    expect(rows.map(row => row.split(',').slice(-2).join(' '))).toEqual([
+      ' ',
+      ' ',
+      'scheme_card_ineligible scheme_token',
+      'pan_luhn token',
+    ])
+    const { clientId } = credentials.signingKey
+    const find = () => batches.find(installation.vault.store, clientId, 'queued-s1')
+    await until(async () => (await find())?.finishedAt != null, { what: 'the batch of the scheme tokens to end' })
+    expect(await find()).toMatchObject({ chunksDone: 2, rowsDone: 3 })
   })
 
   it('ends where an older release, which left out chunks without tokens, began the file', async () => {

@@ -1,5 +1,6 @@
 // A worker in the test's process: jobs walk the real line with a real store. The network is scripted, the clock can be
 // put forward, and the worker can be stopped at any call of the store or the network, as if its process had died.
+import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
@@ -138,8 +139,10 @@ export async function openWorld(
   const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config
   const announcer: Deps['announcer'] = {
     seal: message => message,
-    publish: async ({ body }) => {
-      told.push(JSON.parse(body) as Result)
+    publish: async ({ body, inColumns = false }) => {
+      const result = JSON.parse(body) as Result
+      assert.equal(inColumns, result.columns !== undefined, 'a result in columns is signed as one')
+      told.push(result)
     },
     sweep: async () => 0,
     isHeldBack: async () => false,

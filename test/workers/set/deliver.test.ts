@@ -4,6 +4,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openDelivery, RESULT_SET } from '../../../src/job/answer/result-set.ts'
+import type { ResultData } from '../../../src/job/result.ts'
 import type { QueuedJob } from '../../../src/queue/engine.ts'
 import { type Message, openDeliver } from '../../../workers/set/deliver.ts'
 
@@ -66,6 +67,20 @@ describe('results that are published at the same time', () => {
       ['result-1'],
       ['result-3'],
     ])
+  })
+
+  it('come alone in columns, in a delivery that readers of an older release take for a forgery', async () => {
+    const { calls, queues } = openQueues()
+    const deliver = openDeliver(queues, signing)
+    const inColumns = [undefined, true, undefined]
+    await Promise.all(inColumns.map((said, id) => deliver({ queue: 'new', message: message(id, { inColumns: said }) })))
+    const jobs = calls.flatMap(call => call.jobs)
+    expect(idsIn(jobs).sort()).toEqual([['result-0', 'result-2'], ['result-1']])
+    const typs = jobs.map(({ data }) => {
+      const [head = ''] = (data as ResultData).jws.split('.')
+      return JSON.parse(Buffer.from(head, 'base64url').toString()).typ
+    })
+    expect(typs.sort()).toEqual(['tokenmill-result-columns+jwt', 'tokenmill-result-set+jwt'])
   })
 
   it('come alone as a single delivery, of the same id as from the sweep', async () => {

@@ -53,8 +53,13 @@ describe('the rows of a chunk', () => {
 
   it('are none of an answer with another number of rows', () => {
     const rows = [{ line: 2 }, { line: 3 }] as Row[]
-    const columns = { line: [2], others: [] }
-    const result = { code: 200, records: [], columns } as unknown as Result
-    expect(() => rowsOf({ number: 0, position: 0, isLast: true, rows }, result, { startedAt: 0 })).toThrow('broken law')
+    const created = { bin: '411111', lastFour: '0039', year: 2031, month: 12, brand: 'VISA', isAdded: false }
+    const some = createdOf([{ ...created, line: 2, reference: undefined, tokenId: crypto.randomUUID(), presented: '' }])
+    const columns = JSON.parse(textsOf([], some, true).columns ?? '')
+    for (const others of [[], [1]]) {
+      const result = { code: 200, records: [], columns: { ...columns, others } } as unknown as Result
+      const chunk = { number: 0, position: 0, isLast: true, rows }
+      expect(() => rowsOf(chunk, result, { startedAt: 0 })).toThrow('broken law')
+    }
   })
 })
