@@ -93,9 +93,10 @@ async function byInvite(
   const { subject } = request
   const invite = UUID.test(subject) ? await invites.find(db, subject) : undefined
   if (!invite) return { why: 'the store has no such invite' }
-  // The enrolment names the invite, and that says who the person is to be.
-  const { name, roles, entities } = invite
-  if (!isDeepStrictEqual([detail['name'], detail['roles'], detail['entities']], [name, roles, entities]))
+  // The enrolment names the invite, and that says who the person is to be. Somebody who was here before gets no rights by it.
+  const { name, roles, entities, personId } = invite
+  const granted = personId === null ? [roles, entities] : [undefined, undefined]
+  if (!isDeepStrictEqual([detail['name'], detail['roles'], detail['entities']], [name, ...granted]))
     return { why: 'the invite is for another name, roles or entities' }
   const { installationId } = await installation.get(db)
   return isSignedByInvite(invite.publicKey, enrolment, challengeOf(request, installationId))

@@ -56,8 +56,8 @@ export async function enrol(
   const detail = {
     invite_id: inviteId,
     name,
-    roles,
-    entities,
+    // A person who was here before keeps the rights of now, whatever the invite says.
+    ...(invite.personId === null && { roles, entities }),
     invited_by: invitedBy,
     ...(account && { issuer: account.issuer, sub: account.subject }),
   }
