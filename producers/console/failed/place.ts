@@ -13,8 +13,8 @@ export interface From {
   /** The last copy of a page that was full. */
   place: Place | undefined
   /**
-   * How many of the oldest copies of each kind were not read yet, where a page ended because looking took long. In the order of
-   * the kinds that were looked through. Copies that are removed meanwhile make later ones be read again, and leave none out.
+   * How many of the oldest copies of each kind may still be to be shown, in the order of the kinds that were looked through. Copies
+   * that are removed meanwhile make later ones be read again, and leave none out.
    */
   unread: readonly number[] | undefined
 }

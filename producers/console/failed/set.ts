@@ -66,7 +66,7 @@ export async function look(
   const seen = clientsOf(deps, session)
   const until = performance.now() + bound.ms
   const heads = await openHeads(deps, filter.kind, from)
-  const found: ListedCopy[] = []
+  const found: FoundCopy[] = []
   for (let looked = 0; ; looked += 1) {
     const newest = newestOf(heads)
     if (newest?.at === undefined) break
@@ -78,18 +78,29 @@ export async function look(
     if (found.length > limit && found.filter(({ failedAt }) => failedAt >= latest).length > limit) break
     if (found.length >= bound.most || (looked >= bound.least && performance.now() > until)) {
       await close(heads)
-      const unread = heads.map(({ at }) => (at ? at.older + 1 : 0))
-      return { listed: sorted(found), next: { place: from?.place, unread }, lookedTo: copy.failedAt }
+      return { listed: sorted(found), next: { place: from?.place, unread: unreadOf(heads) }, lookedTo: copy.failedAt }
     }
     const listed = await listedOf(copy, kind, { filter, seen, now: deps.clock() })
-    if (listed && (from?.place === undefined || compare(from.place, listed) < 0)) found.push(listed)
+    if (listed && (from?.place === undefined || compare(from.place, listed) < 0))
+      found.push({ ...listed, older: newest.at.older })
     await advance(newest)
   }
   await close(heads)
   const listed = sorted(found)
-  const shown = listed.slice(0, limit)
-  const next = listed.length > limit ? { place: shown.at(-1), unread: from?.unread } : undefined
+  const [shown, rest] = [listed.slice(0, limit), listed.slice(limit)]
+  // The next page begins with a copy that this one doesn't show, so it shows one at least, however slow its reading is.
+  const next = rest.length > 0 ? { place: shown.at(-1), unread: unreadOf(heads, rest) } : undefined
   return { listed: shown, next, lookedTo: undefined }
+}
+
+type FoundCopy = ListedCopy & Pick<PlacedCopy, 'older'>
+
+/** How many of the oldest copies of each kind weren't looked at, or were found and not shown. */
+function unreadOf(heads: readonly Head[], notShown: readonly FoundCopy[] = []): number[] {
+  return heads.map(({ kind, at }) => {
+    const own = notShown.filter(copy => copy.kind === kind)
+    return Math.max(at ? at.older + 1 : 0, ...own.map(({ older }) => older + 1))
+  })
 }
 
 /** One copy, if it is the person's to see. */
@@ -159,7 +170,7 @@ async function listedOf(copy: FailedJob, kind: Kind, { filter, seen, now }: List
   return { ...facts, whyNot: whyNot(copy, { now, isRevoked }) }
 }
 
-const sorted = (copies: readonly ListedCopy[]) => copies.toSorted(compare)
+const sorted = (copies: readonly FoundCopy[]) => copies.toSorted(compare)
 
 /** Negative if `a` stands before `b`. */
 function compare(a: Place, b: Place): number {

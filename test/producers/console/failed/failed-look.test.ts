@@ -11,6 +11,8 @@ import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
 
 const KINDS = [KIND, undefined] as const
 
+type Bound = Record<'ms' | 'least' | 'most', number>
+
 describe('looking', () => {
   let bundle: ConsoleBundle
   beforeAll(async () => {
@@ -29,18 +31,18 @@ describe('looking', () => {
     for (let n = 0; n < count; n += 1) made.push((await failCopy(queues(), { credentials, failedAt: at(n) })).id)
     return made
   }
-  /** The ids on each page, from the newest on. */
+  /** The ids on each page, from the newest on. Reading a block of copies takes `readMs`, but for the first `fast` pages. */
   async function pagesOf(
     kind: (typeof KINDS)[number],
-    { bound, readMs = 0 }: { bound?: { ms: number; least: number; most: number }; readMs?: number },
+    { bound, readMs = 0, fast = 0 }: { bound?: Bound; readMs?: number; fast?: number },
   ): Promise<string[][]> {
+    const pages: string[][] = []
     const slow = async (...asked: Parameters<ReturnType<typeof queues>['list']>) => {
-      await pause(readMs)
+      if (pages.length >= fast) await pause(readMs)
       return queues().list(...asked)
     }
     const { store } = bundle.installation.vault
     const deps = { store, queues: readMs > 0 ? { ...queues(), list: slow } : queues(), clock: Date.now }
-    const pages: string[][] = []
     let from: From | undefined
     do {
       const looked = await look(deps, { entities: null }, { kind }, { from, limit: 50, ...(bound && { bound }) })
@@ -58,6 +60,17 @@ describe('looking', () => {
       expect(pages.every(ids => ids.length > 0)).toBe(true)
       // However slow the reading is, a page looks at 20 copies at least.
       expect(pages.length).toBeLessThanOrEqual(300 / 20 + 1)
+      expect(pages.flat().toSorted()).toEqual(made.toSorted())
+    }
+  })
+
+  it('lists copies on each page, also where reading gets slow after a page that was full', async () => {
+    const now = Date.now() - 60_000
+    const made = await fail(110, n => now + n * 200)
+    for (const kind of KINDS) {
+      const pages = await pagesOf(kind, { readMs: 160, fast: 1 })
+      expect(pages[0]).toHaveLength(50)
+      expect(pages.every(ids => ids.length > 0)).toBe(true)
       expect(pages.flat().toSorted()).toEqual(made.toSorted())
     }
   })
