@@ -93,9 +93,11 @@ describeChromium('a wall display', () => {
     await page.clock.fastForward(11_000)
     await seen(page, /^unknown since \d\d:\d\d:\d\d$/)
     await page.unroute('**/display/live')
+    const streamed = page.waitForResponse('**/display/live')
     await page.clock.fastForward(16_000)
     await seen(page, SAID)
-    await page.getByText('As of').waitFor()
+    // A display that is revoked before its stream is open hears of it when it next asks for its page.
+    expect((await streamed).status()).toBe(200)
     await revokeDisplay(store, { displayId, name: 'room 1' }, BY)
     await seen(page, /^Nothing is shown here$/)
     await page.context().close()
