@@ -12,11 +12,8 @@ export interface Course {
   observe(goesOn: () => boolean): Promise<void>
   /** Prints counts and p50, p95, p99 of each; returns what was answered otherwise, by request. */
   tell(): { others: Record<string, number>; counts: Record<string, number> }
-  /**
-   * MiB a minute, from this minute on: by the lowest values of the first and of the second half. What is collected comes back
-   * within some minutes, so a half must be longer than that.
-   */
-  growth(fromMinute: number): number
+  /** The lowest memory of each minute, in MiB. */
+  lowest(): readonly number[]
 }
 
 const MINUTE_MS = 60_000
@@ -67,11 +64,17 @@ export function openCourse(resident: () => number): Course {
       }
     },
     tell,
-    growth(fromMinute) {
-      // The last minute may be short.
-      const points = lowest.slice(fromMinute, -1)
-      const half = Math.floor(points.length / 2)
-      return (Math.min(...points.slice(half)) - Math.min(...points.slice(0, half))) / half
-    },
+    lowest: () => lowest,
   }
+}
+
+/**
+ * By how many MiB memory grew, from this minute on, between the lowest values of the first and of the second half. What is
+ * collected comes back within some minutes, so a half must be longer than that.
+ */
+export function growthOf(lowest: readonly number[], fromMinute: number): number {
+  // The last minute may be short.
+  const points = lowest.slice(fromMinute, -1)
+  const half = Math.floor(points.length / 2)
+  return Math.min(...points.slice(half)) - Math.min(...points.slice(0, half))
 }
