@@ -44,7 +44,7 @@ const ENTRIES: Entry[] = [
   },
   {
     term: 'workers [options]',
-    description: 'runs worker processes: one for interactive kinds, one per core for bulk kinds',
+    description: 'runs worker processes, some for interactive kinds and some for bulk kinds',
     load: async () => (await import('./usage/roles.ts')).workers,
   },
   {

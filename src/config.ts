@@ -8,10 +8,7 @@ const port = z.coerce.number().int().min(0).max(65535)
 const HOSTS = /^(([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?(,(?=.)|$)){0,64}$/i
 /** `issuer=URL`, separated by commas. An issuer's name holds no `=`, no comma and no blank. */
 const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16}$/
-/**
- * OpenTelemetry's variables may be meant for other programs on the host. So they are read unchecked;
- * src/trace/settings.ts checks them if traces are on.
- */
+/** OpenTelemetry's variables may be meant for other programs too: read unchecked, and checked by src/trace where traces are on. */
 const foreign = z.string().optional()
 const PLACE = /^(file:(\/\/)?\/[^/\s]\S*|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[!-~]*)?)$/
 const printable = (most: number) =>
@@ -57,6 +54,7 @@ const Environment = z.object({
   TOKENMILL_LOCK_SECONDS: z.coerce.number().min(1).max(3600).default(60),
   TOKENMILL_RESEND_SECONDS: z.coerce.number().min(1).max(3600).default(60),
   TOKENMILL_PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
+  TOKENMILL_INTERACTIVE_PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
   TOKENMILL_GATEWAY_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(600).default(30),
   TOKENMILL_GATEWAY_INFLIGHT: z.coerce.number().int().min(1).max(100_000).default(1_000),
   TOKENMILL_BATCH_BODY_MB: z.coerce.number().int().min(1).max(1_048_576).default(4_096),
@@ -125,7 +123,7 @@ export interface Config {
   lockMs: number
   /** After this time without an answer `migrate`, `submit` and gateways send a job again. */
   resendMs: number
-  processes: number | undefined
+  processes: Record<'bulk' | 'interactive', number | undefined>
   /** How long a write over HTTP waits for its answer. */
   gatewayTimeoutMs: number
   /** How many writes over HTTP may wait at the same time, per gateway process. */
@@ -231,7 +229,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     dryRunRowsMax: e.TOKENMILL_DRY_RUN_ROWS_MAX,
     lockMs: e.TOKENMILL_LOCK_SECONDS * 1000,
     resendMs: e.TOKENMILL_RESEND_SECONDS * 1000,
-    processes: e.TOKENMILL_PROCESSES,
+    processes: { bulk: e.TOKENMILL_PROCESSES, interactive: e.TOKENMILL_INTERACTIVE_PROCESSES },
     gatewayTimeoutMs: Math.round(e.TOKENMILL_GATEWAY_TIMEOUT_SECONDS * 1000),
     gatewayInFlightMax: e.TOKENMILL_GATEWAY_INFLIGHT,
     rateLimit: e.TOKENMILL_RATE_LIMIT,

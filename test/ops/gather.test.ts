@@ -12,7 +12,7 @@ let workers: Supervised
 beforeAll(async () => {
   registry = openRegistry({ role: 'workers' })
   const script = fileURLToPath(new URL('worker.ts', import.meta.url))
-  workers = supervise({ log: openLog('silent'), script, processes: 2, registry })
+  workers = supervise({ log: openLog('silent'), script, processes: { bulk: 2, interactive: 2 }, registry })
   await workers.ready
 })
 afterAll(async () => {
@@ -32,7 +32,7 @@ const pidOf = async (process: string) => {
 
 it('gathers the metrics of all its processes on one page, each under its name', async () => {
   const text = await page()
-  for (const process of ['interactive-0', 'bulk-0', 'bulk-1']) {
+  for (const process of ['interactive-0', 'interactive-1', 'bulk-0', 'bulk-1']) {
     expect(readValue(text, 'build_info', process)).toBe('1')
     expect(readValue(text, 'test_ratio', process)).toBe('Nan')
     expect(readValue(text, 'worker_process_up', process)).toBe('1')

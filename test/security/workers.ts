@@ -6,7 +6,11 @@ import { openOps } from '../../src/ops.ts'
 import { supervise } from '../../workers/process/supervise.ts'
 
 const script = fileURLToPath(new URL('worker.ts', import.meta.url))
-const workers = supervise({ log: openLog('trace', { role: 'workers' }), processes: 1, script })
+const workers = supervise({
+  log: openLog('trace', { role: 'workers' }),
+  processes: { bulk: 1, interactive: 1 },
+  script,
+})
 await workers.ready
 const { reasons, snapshots } = workers
 const ops = await openOps({ host: '127.0.0.1', port: 0, reasons, snapshots })

@@ -139,7 +139,7 @@ export async function openInstallation(
         log: session.log,
         script,
         execArgv: HEAP_FLAGS,
-        processes,
+        processes: { bulk: processes, interactive: processes },
         ...(roles ? { roles } : {}),
         env: { ...env, ...ofWorkers, ...added },
       })

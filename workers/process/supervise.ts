@@ -1,5 +1,5 @@
-// Keeps a set of worker processes running: one for interactive kinds, one per core for bulk kinds. A process that dies
-// is started again, unless its exit status says that another start wouldn't help. The supervisor works no jobs itself;
+// Keeps a set of worker processes running, some for interactive kinds and some for bulk kinds. A process that dies is
+// started again, unless its exit status says that another start wouldn't help. The supervisor works no jobs itself;
 // it collects the metrics and health of its processes.
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -17,8 +17,8 @@ export interface SuperviseOptions {
   kinds?: readonly string[] | undefined
   /** How many jobs of a kind a process works at once. */
   concurrency?: number | undefined
-  /** The number of bulk processes; default: one per core. */
-  processes?: number | undefined
+  /** The number of processes of each role; default: one per core for bulk kinds, one per four cores for interactive kinds. */
+  processes?: Partial<Record<WorkerRole, number | undefined>>
   /** Which processes to run; default: both sorts. */
   roles?: readonly WorkerRole[]
   /** The script that is forked: it opens what a worker needs and runs `runWorkers`. */
@@ -46,6 +46,11 @@ export interface Supervised {
   close(): Promise<void>
 }
 
+/** A job of an interactive kind waits for others more than it computes, and jobs of one process share their statements. */
+const DEFAULTS: Record<WorkerRole, () => number> = {
+  bulk: availableParallelism,
+  interactive: () => Math.max(1, Math.floor(availableParallelism() / 4)),
+}
 const CLOSE_MS = 30_000
 const RESTART_MS = 1_000
 /** Exit statuses after which another start wouldn't help. */
@@ -56,7 +61,7 @@ export function supervise(options: SuperviseOptions): Supervised {
     log,
     kinds,
     concurrency,
-    processes = availableParallelism(),
+    processes = {},
     roles = ['interactive', 'bulk'],
     env = process.env,
     registry,
@@ -70,7 +75,7 @@ export function supervise(options: SuperviseOptions): Supervised {
   const wanted = roles.flatMap(role =>
     kindsOf(role, kinds).length === 0
       ? []
-      : Array.from({ length: role === 'bulk' ? processes : 1 }, (_, number) => ({
+      : Array.from({ length: processes[role] ?? DEFAULTS[role]() }, (_, number) => ({
           role,
           name: `${role}-${number}`,
           place: randomUUID(),

@@ -51,6 +51,7 @@ describe('the settings of a worker process', () => {
   it.each([
     ['TOKENMILL_CONCURRENCY', 'many'],
     ['TOKENMILL_PROCESSES', 'many'],
+    ['TOKENMILL_INTERACTIVE_PROCESSES', 'many'],
   ])('end the process with one line and 78 where %s is %s', async (name, value) => {
     const child = startScript(WORKER_SCRIPT, [], { env: { [name]: value } })
     expect(await child.exit).toMatchObject({ code: 78 })
