@@ -1,5 +1,6 @@
 // The processes of a measured console, each by itself as in production, and the processor time that one of them takes.
 import { readFileSync } from 'node:fs'
+import { HEAP_FLAGS } from '../../bin/launch.mjs'
 import type { Installation } from '../../test/support/installation.ts'
 import { type Child, startCommand } from '../../test/support/process.ts'
 
@@ -9,14 +10,19 @@ export interface Processes {
   close(): Promise<void>
 }
 
-export async function startProcesses(installation: Installation, port: number): Promise<Processes> {
+/** `nodeArgs`: further options of Node for the console. */
+export async function startProcesses(
+  installation: Installation,
+  port: number,
+  nodeArgs: readonly string[] = [],
+): Promise<Processes> {
   const origin = { TOKENMILL_CONSOLE_ORIGIN: `http://localhost:${port}` }
   await installation.startWorkers({ roles: ['interactive'], env: origin })
   await installation.startWorkers({ roles: ['bulk'], env: origin })
   const own = { TOKENMILL_CONSOLE_PORT: String(port), TOKENMILL_LOG_LEVEL: 'info', ...origin }
   const env = { ...(installation.env as Record<string, string>), ...own }
   const scheduler = startCommand(['scheduler'], { env })
-  const served = startCommand(['console'], { env })
+  const served = startCommand(['console'], { env, nodeArgs: [...HEAP_FLAGS, ...nodeArgs] })
   await served.line(/"msg":"serving"/, { stream: 'stderr' })
   return {
     console: served,

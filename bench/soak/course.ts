@@ -1,29 +1,28 @@
 // What a soak of the console sees over time: how long requests take, which were answered otherwise than they should, and the
 // memory of a process.
 import { setTimeout as pause } from 'node:timers/promises'
-import { PROGRESS_MS } from './run.ts'
 
 export interface Course {
   took(what: string, ms: number): void
   /** Does the work and notes how long it took. */
   timed<T>(what: string, work: () => Promise<T>): Promise<T>
   other(what: string, status: number): void
-  /** Notes memory until it is over, and prints how it goes once a minute. */
+  /** Once a minute has the process collect its garbage, notes its memory, and prints how it goes. Until it is over. */
   observe(goesOn: () => boolean): Promise<void>
   /** Prints counts and p50, p95, p99 of each; returns what was answered otherwise, by request. */
   tell(): { others: Record<string, number>; counts: Record<string, number> }
-  /** The lowest memory of each minute, in MiB. */
-  lowest(): readonly number[]
+  /** The memory of each minute, in MiB. */
+  memory(): readonly number[]
 }
 
 const MINUTE_MS = 60_000
+const PAUSE_MS = 1_000
 
-export function openCourse(resident: () => number): Course {
+/** `measure`: the memory of the process, once its garbage is collected, in MiB. */
+export function openCourse(measure: () => Promise<number>): Course {
   const times = new Map<string, number[]>()
   const others: Record<string, number> = {}
-  /** The lowest of each minute, in MiB. */
-  const lowest: number[] = []
-  const began = performance.now()
+  const memory: number[] = []
   const took = (what: string, ms: number) => void (times.get(what)?.push(ms) ?? times.set(what, [ms]))
   const tell: Course['tell'] = () => {
     for (const [what, all] of times) {
@@ -33,9 +32,7 @@ export function openCourse(resident: () => number): Course {
         `  console: ${what}: ${all.length}, p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms\n`,
       )
     }
-    process.stdout.write(
-      `  console: lowest memory of each minute: ${lowest.map(mib => mib.toFixed(0)).join(' ')} MiB\n`,
-    )
+    process.stdout.write(`  console: memory of each minute: ${memory.map(mib => mib.toFixed(0)).join(' ')} MiB\n`)
     return { others, counts: Object.fromEntries([...times].map(([what, all]) => [what, all.length])) }
   }
   return {
@@ -51,30 +48,21 @@ export function openCourse(resident: () => number): Course {
       others[name] = (others[name] ?? 0) + 1
     },
     async observe(goesOn) {
-      let told = began
-      while (goesOn()) {
-        const now = performance.now()
-        const minute = Math.floor((now - began) / MINUTE_MS)
-        lowest[minute] = Math.min(lowest[minute] ?? Number.POSITIVE_INFINITY, resident())
-        if (now - told >= MINUTE_MS) {
-          told = now
-          tell()
-        }
-        await pause(PROGRESS_MS / 10)
+      for (let next = performance.now() + MINUTE_MS; goesOn(); next += MINUTE_MS) {
+        while (goesOn() && performance.now() < next) await pause(PAUSE_MS)
+        if (!goesOn()) return
+        memory.push(await measure())
+        tell()
       }
     },
     tell,
-    lowest: () => lowest,
+    memory: () => memory,
   }
 }
 
-/**
- * By how many MiB memory grew, from this minute on, between the lowest values of the first and of the second half. What is
- * collected comes back within some minutes, so a half must be longer than that.
- */
-export function growthOf(lowest: readonly number[], fromMinute: number): number {
-  // The last minute may be short.
-  const points = lowest.slice(fromMinute, -1)
+/** By how many MiB memory grew, from this minute on, between the lowest values of the first and of the second half. */
+export function growthOf(memory: readonly number[], fromMinute: number): number {
+  const points = memory.slice(fromMinute)
   const half = Math.floor(points.length / 2)
   return Math.min(...points.slice(half)) - Math.min(...points.slice(0, half))
 }
