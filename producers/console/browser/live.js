@@ -12,6 +12,8 @@ const AGAIN_MS = 5_000
 const PLACE = 'live-place'
 
 const texts = new Map()
+/** The marks of states with which the page came, by their elements. */
+const marks = new Map()
 const openedAt = Date.now()
 let heardAt = Date.now()
 let at = root.dataset.at
@@ -37,7 +39,7 @@ function watch() {
   setInterval(look, 500)
   // Timers sleep while a page is hidden, and so does a computer.
   for (const event of ['visibilitychange', 'pageshow', 'focus']) addEventListener(event, look, true)
-  addEventListener('visibilitychange', listen)
+  document.addEventListener('visibilitychange', listen)
 }
 
 /** A page that nobody sees takes no stream: a session has four. */
@@ -83,11 +85,13 @@ function put(key, text) {
   else if (ATTRIBUTES.includes(attribute)) element.setAttribute(attribute, text)
 }
 
-/** Puts the word of another state in place of the mark, whose glyph is of the state before. */
+/** Puts the word of another state in place of the mark, whose glyph is of the state before; and the mark again with its state. */
 function mark(element, state) {
   if (element.dataset.state === state) return
+  if (!marks.has(element)) marks.set(element, { state: element.dataset.state, nodes: [...element.childNodes] })
   element.dataset.state = state
-  element.textContent = state
+  const own = marks.get(element)
+  element.replaceChildren(...(own.state === state ? own.nodes : [state]))
 }
 
 /**
