@@ -9,8 +9,8 @@ import type { Ask } from './visitor.ts'
 /** So many addresses of one route are looked at, and so many are measured. */
 const LOOKED = 30
 const KEPT = 60
-/** Answered by another page, or open for as long as somebody watches. */
-const NOT_PAGES = new Set(['/', '/now/live'])
+/** Answered by another page, open for as long as somebody watches, or a file of the pages. */
+const NOT_PAGES = /^\/$|\/live$|\.\w+$/
 
 /** The templates of all pages: `/batches/:no`. Files of the pages (scripts, styles) are left out. */
 export function listPages(): string[] {
@@ -21,9 +21,7 @@ export function listPages(): string[] {
   for (const add of ROUTES) add(app, {} as ConsoleDeps)
   const variables = (page: string) => page.split(':').length
   // Of two that fit, the router takes the one with more fixed words.
-  return [...new Set(pages)]
-    .filter(page => !/\.\w+$/.test(page) && !NOT_PAGES.has(page))
-    .sort((a, b) => variables(a) - variables(b))
+  return [...new Set(pages)].filter(page => !NOT_PAGES.test(page)).sort((a, b) => variables(a) - variables(b))
 }
 
 export interface Found {

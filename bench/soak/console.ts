@@ -1,4 +1,4 @@
-// Uses the console for `--minutes`, as a team would at once: people watch Now and come back, read every page, sign in and out, act and
+// Uses the console for `--minutes`, as a team would at once: people watch Now or an open batch and come back, read every page, sign in and out, act and
 // take lists as CSV, while files are migrated. Its memory must stay flat, and nothing that it keeps may pile up.
 import { rm } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -56,7 +56,10 @@ export async function soakConsole({ place, engine, check, minutes }: SoakOptions
     ]
     await Promise.all([
       migrate(used),
-      ...Array.from({ length: WATCHERS }, (_none, n) => watch(used, readers[n % readers.length] ?? '')),
+      ...Array.from({ length: WATCHERS }, (_none, n) => {
+        const cookie = readers[n % readers.length] ?? ''
+        return watch(used, cookie, n % 2 === 0 ? async () => '/now/live' : () => streamOfBatch(installation))
+      }),
       ...[people, readers.slice(READERS)].map(cookies => read(used, cookies)),
       ...Array.from({ length: MEMBERS }, () => visit(used)),
       takeLists(used, people[0] ?? ''),
@@ -65,7 +68,7 @@ export async function soakConsole({ place, engine, check, minutes }: SoakOptions
     ])
     const told = course.tell()
     check(part, 'answers every request', told.others, {})
-    for (const what of ['page', 'news', 'sign-in', 'act', 'csv'])
+    for (const what of ['page', 'news', 'news of a batch', 'sign-in', 'act', 'csv'])
       check(part, `${what}: some`, (told.counts[what] ?? 0) > 0, true)
     const growth = growthOf(course.memory(), SETTLED_MINUTES)
     if (minutes >= LEAST_MINUTES)
@@ -102,19 +105,35 @@ async function migrate({ installation, goesOn, dir }: Used): Promise<void> {
   }
 }
 
-/** Watches for some seconds, leaves, and comes back. */
-async function watch({ port, course, goesOn }: Used, cookie: string): Promise<void> {
+/** Watches for some seconds, leaves, and comes back. `choose` is asked each time what is watched. */
+async function watch({ port, course, goesOn }: Used, cookie: string, choose: () => Promise<string>): Promise<void> {
   while (goesOn()) {
     const headers = { host: `localhost:${port}`, cookie }
-    const stream = get({ host: 'localhost', port, path: '/now/live', headers, agent: false }, response => {
+    const path = await choose()
+    const stream = get({ host: 'localhost', port, path, headers, agent: false }, response => {
       // A session has four streams at most; a fifth is told so.
-      if (response.statusCode !== 200 && response.statusCode !== 429) course.other('news', response.statusCode ?? 0)
-      response.on('data', () => course.took('news', 0))
+      const what = path === '/now/live' ? 'news' : 'news of a batch'
+      if (response.statusCode !== 200 && response.statusCode !== 429) course.other(what, response.statusCode ?? 0)
+      response.on('data', () => course.took(what, 0))
     })
     stream.on('error', () => {})
     await pause((5 + 25 * Math.random()) * SECOND)
     stream.destroy()
   }
+}
+
+/** One that has rows left; undefined: there is none. */
+async function openBatch({ vault }: Installation): Promise<number | undefined> {
+  const { rows } = await vault.store.query<{ no: number }>({
+    text: `select batch_no as no from tokenmill.batch where finished_at is null and cancelled_at is null order by random() limit 1`,
+  })
+  return rows[0]?.no
+}
+
+/** The stream ends with the batch. Of Now while none is open. */
+async function streamOfBatch(installation: Installation): Promise<string> {
+  const no = await openBatch(installation)
+  return no === undefined ? '/now/live' : `/batches/${no}/live`
 }
 
 /** Reads pages at random, and finds new ones every minute. */
@@ -138,14 +157,10 @@ async function read({ port, course, goesOn }: Used, cookies: readonly string[]):
 
 /** Signs in, pauses and resumes a batch or retries a failed job, looks at the list, and signs out. */
 async function visit({ installation, port, caller, course, goesOn }: Used): Promise<void> {
-  const { vault } = installation
-  const member = await makeMember(vault, port)
+  const member = await makeMember(installation.vault, port)
   while (goesOn()) {
     const cookie = await course.timed('sign-in', () => signIn(caller, member))
-    const { rows } = await vault.store.query<{ no: number }>({
-      text: `select batch_no as no from tokenmill.batch where finished_at is null and cancelled_at is null order by random() limit 1`,
-    })
-    const no = rows[0]?.no
+    const no = await openBatch(installation)
     if (no !== undefined)
       for (const name of ['pause', 'resume'])
         await course.timed('act', () => act(caller, { ...member, cookie }, `/batches/${no}/${name}`))

@@ -15,8 +15,11 @@ export function rows(n: number): string {
 
 /** A moment in UTC, to the second: `2026-11-23 19:40:31`. `ms`: since the epoch. */
 export function moment(ms: number): Html {
-  const text = new Date(ms).toISOString()
-  return html`<time datetime="${text}">${text.slice(0, 19).replace('T', ' ')}</time>`
+  return html`<time datetime="${new Date(ms).toISOString()}">${momentText(ms)}</time>`
+}
+
+export function momentText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }
 
 const SHOWN_MAX = 24
@@ -49,14 +52,9 @@ export function command(...words: readonly string[]): Html {
 const DAY_MS = 86_400_000
 
 /** A moment on an axis of this length, in UTC: `12:03`, with seconds if it is short, with the day if it is long. */
-export function span(ms: number, lengthMs: number, isExact = false): Html {
-  const text = new Date(ms).toISOString()
-  const shown = isExact
-    ? text.slice(0, 19)
-    : lengthMs < 600_000
-      ? text.slice(11, 19)
-      : text.slice(lengthMs < DAY_MS / 2 ? 11 : 5, 16)
-  return html`<time datetime="${text}">${shown.replace('T', ' ')}</time>`
+export function spanText(ms: number, lengthMs: number): string {
+  const text = momentText(ms)
+  return lengthMs < 600_000 ? text.slice(11) : text.slice(lengthMs < DAY_MS / 2 ? 11 : 5, 16)
 }
 
 /** Text in which commands stand between backticks. */

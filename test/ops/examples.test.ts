@@ -104,7 +104,8 @@ describe('nginx.conf', () => {
     const site = conf.slice(conf.indexOf('server_name console.example.com'))
     expect(site).toContain('proxy_set_header Host $host;')
     const [, path = 'none'] = /location ~ (\S+) \{[^}]*proxy_buffering off;/.exec(site) ?? []
-    for (const stream of ['/now/live', '/display/live']) expect(new RegExp(path).test(stream)).toBe(true)
+    for (const stream of ['/now/live', '/display/live', '/batches/42/live'])
+      expect(new RegExp(path).test(stream)).toBe(true)
     expect(conf.match(/\{/g)?.length).toBe(conf.match(/\}/g)?.length)
   })
 })

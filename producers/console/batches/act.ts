@@ -4,8 +4,10 @@ import { actRoutes } from '../acts/act-routes.ts'
 import type { ActSubject } from '../acts/subject.ts'
 import { command, id } from '../figures.ts'
 import { html, path } from '../html.ts'
+import { openLivePart } from '../live/texts.ts'
 import { BATCH_ACTS, isBatchAct, leftOf, possibleIn } from './acts.ts'
-import { batchOf, progress } from './batch.ts'
+import { progress } from './content.ts'
+import { batchOf } from './facts.ts'
 import { NOTE } from './notes.ts'
 import { stateMark } from './state-mark.ts'
 
@@ -26,7 +28,7 @@ const BATCH: ActSubject = {
       to: path`/batches/${batch.batchNo}/${act}`,
       back: { to: path`/batches/${batch.batchNo}`, text: 'Back to the batch' },
       shown: html`<p>${id(batch.batchId)} ${stateMark(state)}</p>
-${progress(batch)}`,
+${progress(openLivePart(), batch)}`,
       counted: left,
       effect: possibleIn(act, batch, state) ? words.effect(left) : undefined,
       instead: `It is ${state}, so there is nothing to ${words.verb.toLowerCase()}.`,

@@ -11,7 +11,7 @@ import { sendCsv } from '../csv/export.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { sessionOf } from '../server/guard.ts'
 import { missingPage, sendPage } from '../server/page.ts'
-import { batchOf } from './batch.ts'
+import { batchOf } from './facts.ts'
 import { filterOf, readAsked } from './filters.ts'
 import { FIRST, lookForRefused, type RowPlace } from './refused.ts'
 

@@ -2,31 +2,45 @@
 // files of the batch are, which the vault doesn't keep.
 import { basename } from 'node:path'
 import { meaningOf } from '../../../src/errors.ts'
-import { OUTCOMES } from '../../../src/job/outcome.ts'
+import { OUTCOMES, type Outcome } from '../../../src/job/outcome.ts'
 import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
-import { command, count, id, rows } from '../figures.ts'
+import { command, count, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { idOf, type LivePart } from '../live/texts.ts'
 import { refusedOf } from './counted.ts'
 
-export function outcomes({ batchNo, counts, reasons }: Pick<SeenBatch, 'batchNo' | 'counts' | 'reasons'>): Html {
+export function outcomes(
+  part: LivePart,
+  { batchNo, counts, reasons }: Pick<SeenBatch, 'batchNo' | 'counts' | 'reasons'>,
+): Html {
   const told = OUTCOMES.filter(outcome => counts[outcome] > 0)
   if (told.length === 0) return html`<p class="empty">No row has been answered yet.</p>`
   const lines = told.flatMap(outcome => [
-    html`<tr><th scope="row">${outcome}</th><td class="figure" id="batch-${batchNo}-${outcome.toLowerCase()}">${count(counts[outcome])}</td></tr>`,
-    ...Object.entries(reasons[outcome] ?? {})
-      .sort(([, a], [, b]) => b - a)
-      .map(
-        ([reason, n]) =>
-          html`<tr class="reason"><th scope="row">${reason}<span class="why">${meaningOf(reason).text}</span></th><td class="figure">${count(n)}</td></tr>`,
-      ),
+    html`<tr><th scope="row">${outcome}</th><td class="figure">${part.figure(`batch-${batchNo}-${outcome.toLowerCase()}`, count(counts[outcome]), 'short')}</td></tr>`,
+    ...reasonLines(part, outcome, reasons[outcome] ?? {}),
   ])
   return html`<table class="outcomes"><thead><tr><th scope="col">Outcome and reason</th><th scope="col" class="figure">Rows</th></tr></thead><tbody>${lines}</tbody></table>
-${refusedLink(batchNo, refusedOf({ counts }))}`
+${refusedLink(part, batchNo, refusedOf({ counts }))}`
 }
 
-function refusedLink(batchNo: number, refused: number): Html | undefined {
+/** The most frequent one first, as it is when the page is made: the shape of the page has no order of them. */
+function reasonLines(part: LivePart, outcome: Outcome, reasons: Record<string, number>): Html[] {
+  return Object.entries(reasons)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([reason, n]) => ({
+      n,
+      line: html`<tr class="reason"><th scope="row">${reason}<span class="why">${meaningOf(reason).text}</span></th><td class="figure">${part.figure(`reason-${outcome.toLowerCase()}-${idOf(reason)}`, count(n), 'short')}</td></tr>`,
+    }))
+    .sort((a, b) => b.n - a.n)
+    .map(({ line }) => line)
+}
+
+function refusedLink(part: LivePart, batchNo: number, refused: number): Html | undefined {
   if (refused === 0) return undefined
-  return html`<p><a href="${path`/batches/${batchNo}/refused`}">Which ${refused === 1 ? 'row was' : `${rows(refused)} were`} refused, and why</a></p>`
+  part.fixed(`one refused ${refused === 1}`)
+  const which =
+    refused === 1 ? 'row was' : html`${part.figure(`batch-${batchNo}-refused`, count(refused), 'short')} rows were`
+  return html`<p><a href="${path`/batches/${batchNo}/refused`}">Which ${which} refused, and why</a></p>`
 }
 
 /** The source and its digest, which the batch's first chunk told, and the files that the sender has. */

@@ -12,8 +12,8 @@ import { command, count, id, rows } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
-import { batchOf } from './batch.ts'
 import { refusedOf } from './counted.ts'
+import { batchOf } from './facts.ts'
 
 /** How many rows a page lists. */
 const LISTED = 100

@@ -4,7 +4,7 @@ import type { DescribeSent } from '../acts/subject.ts'
 import { id } from '../figures.ts'
 import { html, path } from '../html.ts'
 import { BATCH_ACTS, type BatchActName } from './acts.ts'
-import { batchOf } from './batch.ts'
+import { batchOf } from './facts.ts'
 import { NOTE } from './notes.ts'
 import { stateMark } from './state-mark.ts'
 

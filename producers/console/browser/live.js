@@ -1,37 +1,63 @@
-// Keeps a page live: puts the texts of its stream into the elements with their ids, and says `unknown` when no news comes. It
+// Keeps pages live: puts the texts of its stream into the elements with their ids, and says `unknown` when no news comes. It
 // writes texts and a few attributes, never markup. Pages are read without it (producers/console/live/live.ts).
 
-const root = document.querySelector('[data-live]')
+const root = document.querySelector('[data-again]')
 const news = root.querySelector('[data-news]')
 /** As in live.ts: LIVE.newsMs, and LIVE_ATTRIBUTES of texts.ts. */
 const NEWS_MS = 10_000
-const ATTRIBUTES = ['value', 'max', 'd', 'y1', 'y2', 'data-tone', 'data-state', 'datetime']
+const ATTRIBUTES = ['value', 'max', 'data-tone', 'data-state', 'datetime', 'd', 'points', 'x', 'y', 'y1', 'y2', 'width']
 /** A page whose lists change all the time is asked for anew this often at most, in ms. */
 const AGAIN_MS = 5_000
+/** How far down the person was when the page was asked for anew. */
+const PLACE = 'live-place'
 
 const texts = new Map()
+/** The marks of states with which the page came, by their elements. */
+const marks = new Map()
 const openedAt = Date.now()
 let heardAt = Date.now()
 let at = root.dataset.at
+let shape = root.dataset.shape
 let isSilent = false
+let isOver = false
+let stream
 
-// The address of a page that was asked for anew is the page's own.
-if (location.pathname === root.dataset.again && root.dataset.live !== undefined)
+if (location.pathname === root.dataset.again) comeBack()
+// A page on which nothing changes any more has no stream.
+if (root.dataset.live !== undefined) watch()
+
+/** The address of a page that was asked for anew is the page's own, and the person is where he or she was. */
+function comeBack() {
   history.replaceState(null, '', root.dataset.again.replace(/\/again$/, ''))
+  const place = sessionStorage.getItem(PLACE)
+  sessionStorage.removeItem(PLACE)
+  if (place !== null) scrollTo(0, Number(place))
+}
 
-const stream = new EventSource(root.dataset.live)
-// The first message of a connection holds every text.
-stream.addEventListener('open', () => texts.clear())
-stream.addEventListener('message', ({ data }) => hear(JSON.parse(data)))
-// Only a wall display is told that it is over: nobody stands before it to reload it.
-stream.addEventListener('over', () => location.reload())
-setInterval(look, 500)
-// Timers sleep while a page is hidden, and so does a computer.
-for (const event of ['visibilitychange', 'pageshow', 'focus']) addEventListener(event, look, true)
+function watch() {
+  listen()
+  setInterval(look, 500)
+  // Timers sleep while a page is hidden, and so does a computer.
+  for (const event of ['visibilitychange', 'pageshow', 'focus']) addEventListener(event, look, true)
+  document.addEventListener('visibilitychange', listen)
+}
+
+/** A page that nobody sees takes no stream: a session has four. */
+function listen() {
+  stream?.close()
+  if (isOver || document.hidden) return
+  stream = new EventSource(root.dataset.live)
+  // The first message of a connection holds every text.
+  stream.addEventListener('open', () => texts.clear())
+  stream.addEventListener('message', ({ data }) => hear(JSON.parse(data)))
+  // Only a wall display is told that it is over: nobody stands before it to reload it.
+  stream.addEventListener('over', () => location.reload())
+}
 
 function hear(message) {
   heardAt = Date.now()
   at = message.at
+  shape = message.shape
   for (const key of message.gone ?? []) texts.delete(key)
   for (const [key, text] of Object.entries(message.texts)) texts.set(key, text)
   // After a silence every text was written over.
@@ -39,7 +65,14 @@ function hear(message) {
   isSilent = false
   delete root.dataset.silent
   news.textContent = `As of ${at} UTC.`
-  if (message.shape !== root.dataset.shape) change()
+  if (message.isLast) finish()
+  if (shape !== root.dataset.shape) change()
+}
+
+/** Nothing changes any more: without this the browser would open the stream again. */
+function finish() {
+  isOver = true
+  stream.close()
 }
 
 function put(key, text) {
@@ -52,32 +85,41 @@ function put(key, text) {
   else if (ATTRIBUTES.includes(attribute)) element.setAttribute(attribute, text)
 }
 
-/** Puts the word of another state in place of the mark, whose glyph is of the state before. */
+/** Puts the word of another state in place of the mark, whose glyph is of the state before; and the mark again with its state. */
 function mark(element, state) {
   if (element.dataset.state === state) return
+  if (!marks.has(element)) marks.set(element, { state: element.dataset.state, nodes: [...element.childNodes] })
   element.dataset.state = state
-  element.textContent = state
+  const own = marks.get(element)
+  element.replaceChildren(...(own.state === state ? own.nodes : [state]))
 }
 
 /**
- * Asks for the page anew, unless the person is in the middle of something: the focus, and what was typed into the bar, would be
- * lost. What the page then lists no more isn't known.
+ * Asks for the page anew, unless the person is in the middle of something: the focus, what was typed into the bar, and a text that
+ * was chosen to be copied would be lost. What the page then lists no more isn't known.
  */
 function change() {
   forget(key => !texts.has(key))
-  const isBusy = root.querySelector('details[open]') !== null || document.activeElement !== document.body
+  const isBusy =
+    root.querySelector('details[open]') !== null ||
+    document.activeElement !== document.body ||
+    !getSelection().isCollapsed
   root.querySelector('[data-changed]').hidden = !isBusy
-  if (!isBusy && Date.now() - openedAt > AGAIN_MS) location.replace(root.dataset.again)
+  if (isBusy || Date.now() - openedAt <= AGAIN_MS) return
+  sessionStorage.setItem(PLACE, String(scrollY))
+  location.replace(root.dataset.again)
 }
 
 /** Nothing that isn't known any more stays on the page as if it were. */
 function look() {
-  if (isSilent || Math.abs(Date.now() - heardAt) < NEWS_MS) return
+  // No message comes any more that would ask.
+  if (isOver && shape !== root.dataset.shape) change()
+  if (isOver || isSilent || Math.abs(Date.now() - heardAt) < NEWS_MS) return
   isSilent = true
   root.dataset.silent = ''
   forget(() => true)
   news.textContent =
-    stream.readyState === EventSource.CLOSED
+    stream === undefined || stream.readyState === EventSource.CLOSED
       ? `Unknown since ${at} UTC: this page gets no news any more. Reload it.`
       : `Unknown since ${at} UTC: the console gets no news, or does not answer.`
 }

@@ -1,7 +1,9 @@
 // Draws how a batch went: an SVG, the same in words above it, and as a table beneath it. Lines and areas are stretched to the
-// width of the page; texts are not, so that they can be read on a phone. The words tell all that a colour tells.
-import { count, duration, rows, span } from '../figures.ts'
+// width of the page; texts are not, so that they can be read on a phone. The words tell all that a colour tells. On a live page it
+// goes on: what it consists of is its shape, the rest are texts and attributes.
+import { count, duration, moment, rows, spanText } from '../figures.ts'
 import { type Html, html } from '../html.ts'
+import type { LivePart } from '../live/texts.ts'
 import type { Course, Point, Stretch } from './course.ts'
 
 const [WIDTH, HEIGHT] = [1_000, 240]
@@ -25,37 +27,50 @@ function scaleOf({ from, to, total, points }: Course): Scale {
   return { x: at => ((at - from) / (to - from)) * WIDTH, y: done => HEIGHT - (done / top) * HEIGHT }
 }
 
-export function chart(course: Course): Html {
+export function chart(part: LivePart, course: Course): Html {
   const { points, stretches, from, to, total, forecast } = course
   const scale = scaleOf(course)
-  const told = sentences(course)
+  const told = sentences(course).join(' ')
   const last = points.at(-1)
-  const middle = from + (to - from) / 2
+  const half = (total ?? last?.done ?? 0) / 2
   const hasRefused = points.some(({ refused }) => refused > 0)
+  part.fixed(`chart ${total === null} ${hasRefused} ${forecast === undefined} ${stretches.map(({ state }) => state)}`)
   return html`<figure class="chart">
-<figcaption>${told.map(text => html`<span>${text}</span> `)}</figcaption>
+<figcaption>${part.figure('chart-told', told)}</figcaption>
 <svg class="plot" role="img" aria-labelledby="chart-title chart-desc">
 <title id="chart-title">Rows of the batch over time</title>
-<desc id="chart-desc">${told.join(' ')}</desc>
-${stretches.map(one => shade(one, scale))}
+<desc id="chart-desc" data-figure="long">${part.content('chart-desc', told)}</desc>
+${stretches.map((one, at) => shade(part, one, { at, scale }))}
 <svg viewBox="0 0 1000 240" preserveAspectRatio="none" width="100%" height="100%">
-${total === null ? undefined : rule(scale.y(total), 'total')}
-${rule(scale.y((total ?? last?.done ?? 0) / 2), 'half')}
-<polygon class="done" points="${area(points, ({ done }) => done, scale)}"></polygon>
-${hasRefused ? html`<polygon class="refused" points="${area(fromRefusal(points), ({ refused }) => refused, scale)}"></polygon>` : undefined}
-<polyline class="edge" points="${line(points, scale)}"></polyline>
-${forecast && last ? html`<polyline class="forecast" points="${line([last, forecast], scale)}"></polyline>` : undefined}
+${total === null ? undefined : rule(part, 'total', scale.y(total))}
+${rule(part, 'half', scale.y(half))}
+${drawn(
+  part,
+  'done',
+  area(points, ({ done }) => done, scale),
+)}
+${
+  hasRefused
+    ? drawn(
+        part,
+        'refused',
+        area(fromRefusal(points), ({ refused }) => refused, scale),
+      )
+    : undefined
+}
+${drawn(part, 'edge', line(points, scale))}
+${forecast && last ? drawn(part, 'forecast', line([last, forecast], scale)) : undefined}
 </svg>
-${total === null ? undefined : html`<text class="label" x="4" y="${share(scale.y(total), HEIGHT)}" dy="-4">all ${rows(total)}</text>`}
-<text class="label" x="4" y="${share(scale.y((total ?? last?.done ?? 0) / 2), HEIGHT)}" dy="-4">${count((total ?? last?.done ?? 0) / 2)}</text>
-${stretches.map(one => word(one, scale))}
+${total === null ? undefined : label(part, 'total', { text: `all ${rows(total)}`, y: scale.y(total) })}
+${label(part, 'half', { text: count(half), y: scale.y(half) })}
+${stretches.map((one, at) => word(part, one, { at, scale }))}
 </svg>
-<div class="axis">${[from, middle, to].map(at => span(at, to - from))}</div>
+<div class="axis">${[from, from + (to - from) / 2, to].map((ms, at) => axisTime(part, ms, { at, lengthMs: to - from }))}</div>
 <ul class="legend">
 <li><span class="swatch done"></span>rows done</li>
 ${hasRefused ? html`<li><span class="swatch refused"></span>of these, refused</li>` : undefined}
 ${forecast ? html`<li><span class="swatch forecast"></span>at the present rate</li>` : undefined}
-${stretches.map(one => html`<li><span class="swatch ${WORDS[one.state].mark}"></span>${stretchText(one, to - from)}</li>`)}
+${stretches.map((one, at) => html`<li><span class="swatch ${WORDS[one.state].mark}"></span>${part.figure(`chart-stretch-${at}`, stretchText(one, to - from))}</li>`)}
 </ul>
 ${table(course)}
 </figure>`
@@ -80,28 +95,55 @@ function fromRefusal(points: readonly Point[]): Point[] {
   return points.slice(Math.max(0, points.findIndex(({ refused }) => refused > 0) - 1))
 }
 
-function rule(y: number, name: string): Html {
-  return html`<line class="${name}" x1="0" x2="${WIDTH}" y1="${fixed(y)}" y2="${fixed(y)}"></line>`
+/** A line, or an area if it has its way along the bottom. */
+function drawn(part: LivePart, name: 'done' | 'refused' | 'edge' | 'forecast', points: string): Html {
+  const own = `chart-${name}`
+  const attribute = part.attribute(own, 'points', points)
+  return name === 'done' || name === 'refused'
+    ? html`<polygon class="${name}" id="${own}" points="${attribute}"></polygon>`
+    : html`<polyline class="${name}" id="${own}" points="${attribute}"></polyline>`
 }
 
-function shade({ state, from, to }: Stretch, { x }: Scale): Html {
+function rule(part: LivePart, name: 'total' | 'half', y: number): Html {
+  const own = `chart-${name}`
+  return html`<line class="${name}" id="${own}" x1="0" x2="${WIDTH}" y1="${part.attribute(own, 'y1', fixed(y))}" y2="${part.attribute(own, 'y2', fixed(y))}"></line>`
+}
+
+function label(part: LivePart, name: 'total' | 'half', { text, y }: { text: string; y: number }): Html {
+  const own = `chart-${name}-label`
+  return html`<text class="label" id="${own}" x="4" y="${part.attribute(own, 'y', share(y, HEIGHT))}" dy="-4">${part.content(own, text)}</text>`
+}
+
+function axisTime(part: LivePart, ms: number, { at, lengthMs }: { at: number; lengthMs: number }): Html {
+  const own = `chart-time-${at}`
+  return html`<time id="${own}" datetime="${part.attribute(own, 'datetime', new Date(ms).toISOString())}">${part.content(own, spanText(ms, lengthMs))}</time>`
+}
+
+interface Placed {
+  /** Which stretch of the chart it is. */
+  at: number
+  scale: Scale
+}
+
+function shade(part: LivePart, { state, from, to }: Stretch, { at, scale: { x } }: Placed): Html {
+  const own = `chart-shade-${at}`
   // A short stretch is seen, too.
   const width = Math.max(x(to) - x(from), WIDTH / 500)
-  return html`<rect class="shade ${WORDS[state].mark}" x="${share(x(from), WIDTH)}" y="0" width="${share(width, WIDTH)}" height="100%"></rect>`
+  return html`<rect class="shade ${WORDS[state].mark}" id="${own}" x="${part.attribute(own, 'x', share(x(from), WIDTH))}" y="0" width="${part.attribute(own, 'width', share(width, WIDTH))}" height="100%"></rect>`
 }
 
-function word({ state, from, to }: Stretch, { x }: Scale): Html | undefined {
-  if (x(to) - x(from) < WORD_SHARE * WIDTH) return undefined
-  const middle = (x(from) + x(to)) / 2
-  return html`<text class="word ${WORDS[state].mark}" x="${share(middle, WIDTH)}" y="100%" dy="-8" text-anchor="middle">${WORDS[state].word.toLowerCase()}</text>`
+/** The word of a stretch; empty where there is no room for it. */
+function word(part: LivePart, { state, from, to }: Stretch, { at, scale: { x } }: Placed): Html {
+  const own = `chart-word-${at}`
+  const text = x(to) - x(from) < WORD_SHARE * WIDTH ? '' : WORDS[state].word.toLowerCase()
+  const middle = part.attribute(own, 'x', share((x(from) + x(to)) / 2, WIDTH))
+  return html`<text class="word ${WORDS[state].mark}" id="${own}" x="${middle}" y="100%" dy="-8" text-anchor="middle">${part.content(own, text)}</text>`
 }
 
-function stretchText({ state, from, to, isNow }: Stretch, lengthMs: number): Html {
+function stretchText({ state, from, to, isNow }: Stretch, lengthMs: number): string {
   const long = duration((to - from) / 1000)
-  const begin = span(from, lengthMs)
-  return isNow
-    ? html`${WORDS[state].word} since ${begin} (${long})`
-    : html`${WORDS[state].word} from ${begin} for ${long}`
+  const begin = spanText(from, lengthMs)
+  return isNow ? `${WORDS[state].word} since ${begin} (${long})` : `${WORDS[state].word} from ${begin} for ${long}`
 }
 
 /** What the chart shows, for people who don't see it, and for those who have no time to. */
@@ -127,10 +169,11 @@ function sentences({ points, stretches, from, speed, secondsLeft }: Course): str
   return told
 }
 
-function table({ points, stretches, from, to }: Course): Html {
+/** It is as it was when the page was made. */
+function table({ points, stretches }: Course): Html {
   const stateAt = (at: number) => stretches.find(one => one.from <= at && at < one.to)
   const row = (point: Point) =>
-    html`<tr><th scope="row">${span(point.at, to - from, true)}</th><td class="figure">${count(point.done)}</td><td class="figure">${count(point.refused)}</td><td>${stateAt(point.at)?.state.toLowerCase() ?? ''}</td></tr>`
+    html`<tr><th scope="row">${moment(point.at)}</th><td class="figure">${count(point.done)}</td><td class="figure">${count(point.refused)}</td><td>${stateAt(point.at)?.state.toLowerCase() ?? ''}</td></tr>`
   return html`<details><summary>The same as a table</summary>
 <table class="points"><thead><tr><th scope="col">Time (UTC)</th><th scope="col" class="figure">Rows done</th><th scope="col" class="figure">Refused</th><th scope="col">State</th></tr></thead>
 <tbody>${points.map(row)}</tbody></table></details>`

@@ -30,8 +30,11 @@ export const LIVE = {
 export interface LiveView {
   /** Names the page and whose sight it is for. */
   key: string
-  /** Reads what the page shows now. A rejection is logged; the streams then get no news, and say so. */
-  read(): Promise<LiveTexts>
+  /**
+   * Reads what the page shows now. A rejection is logged; the streams then get no news, and say so. `gone`: what the page shows
+   * isn't there any more, or isn't theirs to see; the streams end.
+   */
+  read(): Promise<LiveTexts | 'gone'>
 }
 
 export interface Live {
@@ -60,6 +63,8 @@ interface Stream {
   sent: LiveTexts | undefined
   /** How often in a row it was passed over. */
   skipped: number
+  /** It was sent the last of its view, and is over when that was taken. */
+  isEnding: boolean
 }
 
 export interface LiveDeps {
@@ -78,18 +83,20 @@ export function openLive(deps: LiveDeps): Live {
   const end = (stream: Stream, last?: string) => {
     streams.delete(stream)
     // A reader who takes nothing would keep his connection.
-    if (stream.output.writableLength > 0) stream.output.destroy()
+    if (stream.output.writableLength > 0 || stream.isEnding) stream.output.destroy()
     else stream.output.end(last)
   }
   const turn = async () => {
     await dropOver(deps, streams, end)
     const byKey = Map.groupBy(streams, ({ view }) => view.key)
-    await eachOf([...byKey.values()], LIVE.readersMax, async ofKey => {
-      const [first] = ofKey
-      const read = first && (await readView(first.view, deps))
-      if (read) for (const stream of ofKey) send(stream, read)
-      for (const stream of ofKey) if (stream.skipped > LIVE.skippedMax) end(stream)
-    })
+    await eachOf([...byKey.values()], LIVE.readersMax, tell)
+  }
+  /** Reads what these streams show, which is the same for all of them. */
+  const tell = async (ofView: readonly Stream[]) => {
+    const [first] = ofView
+    const read = first && (await readView(first.view, deps))
+    if (read && read !== 'gone') for (const stream of ofView) send(stream, read)
+    for (const stream of ofView) if (read === 'gone' || stream.skipped > LIVE.skippedMax) end(stream)
   }
   /** One turn at a time; the next one begins `everyMs` after the last began, or when that has ended. */
   const next = (ms: number) => {
@@ -117,13 +124,14 @@ export function openLive(deps: LiveDeps): Live {
           .send('Too many live pages are open.\n')
       // It holds next to nothing, so that a reader who is slow is seen to be.
       const output = new PassThrough({ readableHighWaterMark: 1, writableHighWaterMark: 1 })
-      const stream: Stream = { output, watcher, view, sent: undefined, skipped: 0 }
+      const stream: Stream = { output, watcher, view, sent: undefined, skipped: 0, isEnding: false }
       streams.add(stream)
       output.on('close', () => streams.delete(stream))
       output.on('error', () => streams.delete(stream))
       output.write('retry: 2000\n\n')
       const read = await readView(view, deps)
-      if (read && streams.has(stream)) send(stream, read)
+      if (read && read !== 'gone' && streams.has(stream)) send(stream, read)
+      if (read === 'gone') output.end()
       if (request.raw.socket.destroyed) end(stream)
       next(LIVE.everyMs)
       return reply
@@ -140,7 +148,7 @@ export function openLive(deps: LiveDeps): Live {
   }
 }
 
-async function readView(view: LiveView, { log }: Pick<LiveDeps, 'log'>): Promise<LiveTexts | undefined> {
+async function readView(view: LiveView, { log }: Pick<LiveDeps, 'log'>): Promise<LiveTexts | 'gone' | undefined> {
   return view.read().catch(error => {
     log.warn({ error: describeError(error) }, 'a live page could not be read')
     return undefined
@@ -190,14 +198,21 @@ async function listSees(
   ])
 }
 
-/** Sends what has changed for this stream's browser. A reader who hasn't taken the last news is passed over. */
+/**
+ * Sends what has changed for this stream's browser, and ends the stream after the last of a view. A reader who hasn't taken the
+ * last news is passed over.
+ */
 function send(stream: Stream, read: LiveTexts): void {
-  const { output, sent } = stream
-  if (output.writableLength > 0 && sent) {
+  const { output, sent, isEnding } = stream
+  if (isEnding || (output.writableLength > 0 && sent)) {
     stream.skipped += 1
     return
   }
   output.write(messageOf(sent, read))
+  if (read.isLast) {
+    stream.isEnding = true
+    output.end()
+  }
   stream.sent = read
   stream.skipped = 0
 }
@@ -210,8 +225,8 @@ function messageOf(before: LiveTexts | undefined, after: LiveTexts): string {
   if (known && known.before === before) return known.message
   const texts: Texts = changesOf(before?.texts, after.texts)
   const gone = before ? Object.keys(before.texts).filter(key => !(key in after.texts)) : []
-  const { at, shape } = after
-  const message = `data: ${JSON.stringify({ at, shape, texts, ...(gone.length > 0 ? { gone } : {}) })}\n\n`
+  const { at, shape, isLast } = after
+  const message = `data: ${JSON.stringify({ at, shape, texts, ...(gone.length > 0 ? { gone } : {}), isLast })}\n\n`
   messages.set(after, { before, message })
   return message
 }

@@ -7,7 +7,11 @@ import { type Html, html } from '../html.ts'
  * What `browser/live.js` may set besides texts. None of them runs anything or leads anywhere. Where `data-state` changes, its word
  * is also written in place of the mark in the element, whose glyph is of the state before.
  */
-export const LIVE_ATTRIBUTES = ['value', 'max', 'd', 'y1', 'y2', 'data-tone', 'data-state', 'datetime'] as const
+export const LIVE_ATTRIBUTES = [
+  ...['value', 'max', 'data-tone', 'data-state', 'datetime'],
+  // What is drawn: its place and its form.
+  ...['d', 'points', 'x', 'y', 'y1', 'y2', 'width'],
+] as const
 export type LiveAttribute = (typeof LIVE_ATTRIBUTES)[number]
 
 /** By `id` for the text of an element, by `id@attribute` for an attribute of it. */
@@ -22,6 +26,8 @@ export interface LiveTexts {
   texts: Texts
   /** The moment of all this, as people read it: `12:03:11`. */
   at: string
+  /** Nothing of it changes any more: a stream ends with it. */
+  isLast?: true
 }
 
 export interface LivePart {
@@ -32,12 +38,14 @@ export interface LivePart {
    * it, or `?` if it is `short`, as the cells of a table are.
    */
   figure(id: string, text: string, form?: 'short'): Html
+  /** The text of an element that has this id itself: `<desc id="chart-desc">${part.content('chart-desc', '…')}</desc>`. */
+  content(id: string, text: string): string
   /** The value of an attribute that changes; the element must have this id. */
   attribute(id: string, name: LiveAttribute, value: string | number): string
   /** Something else that the page depends on, such as a state's glyph: if it changes, the page is asked for anew. */
   fixed(what: string): void
-  /** What was written so far. `at`: the moment of it. */
-  texts(at: string): LiveTexts
+  /** What was written so far. `at`: the moment of it. `isLast`: nothing of it changes any more. */
+  texts(at: string, isLast?: boolean): LiveTexts
 }
 
 export function openLivePart(): LivePart {
@@ -56,13 +64,25 @@ export function openLivePart(): LivePart {
       note(id, text)
       return html`<span id="${id}" data-figure="${form ?? 'long'}">${text}</span>`
     },
+    content(id, text) {
+      note(id, text)
+      return text
+    },
     attribute(id, name, value) {
       note(`${id}@${name}`, String(value))
       return String(value)
     },
     fixed: what => fixed.push(what),
-    texts: at => ({ shape: hashOf([...Object.keys(texts), '', ...fixed]), texts: { ...texts }, at }),
+    texts: (at, isLast = false) => ({
+      ...{ shape: hashOf([...Object.keys(texts), '', ...fixed]), texts: { ...texts }, at },
+      ...(isLast ? { isLast } : {}),
+    }),
   }
+}
+
+/** A text as a part of an id. Different texts differ: every character but letters, digits and hyphens is written by its number. */
+export function idOf(text: string): string {
+  return text.replace(/[^A-Za-z0-9-]/g, sign => `_${sign.charCodeAt(0).toString(16)}_`)
 }
 
 /** What differs from `before`; everything without it. */

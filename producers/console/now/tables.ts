@@ -6,7 +6,7 @@ import { command, count, duration, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { LIVE } from '../live/live.ts'
-import type { LivePart } from '../live/texts.ts'
+import { idOf, type LivePart } from '../live/texts.ts'
 import { ALARMS } from './alarms.ts'
 import type { Facts, ShownBatch, Whole } from './facts.ts'
 import { HEARD_MS, type Tone } from './needs.ts'
@@ -117,11 +117,6 @@ function hostRow(ofRole: Whole['processes']): HostRow {
   const [{ host, role } = { host: '', role: '' }] = ofRole
   const versions = [...new Set(ofRole.map(({ version }) => version))].sort().join(', ')
   return { host, role, versions, processes: ofRole.length, silentMs: Math.max(...ofRole.map(one => one.silentMs)) }
-}
-
-/** Differs for different texts: every character but letters, digits and hyphens is written by its number. */
-function idOf(text: string): string {
-  return text.replace(/[^A-Za-z0-9-]/g, sign => `_${sign.charCodeAt(0).toString(16)}_`)
 }
 
 function hostLine(part: LivePart, { host, role, versions, processes, silentMs }: HostRow, now: number): Html {

@@ -77,7 +77,10 @@ const PAGES = [
 
 /** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
 export function destinationOf(asked: unknown): string {
-  return typeof asked === 'string' && PAGES.some(page => page.test(asked)) ? asked : '/'
+  if (typeof asked !== 'string') return '/'
+  // A live page that is asked for anew.
+  const to = asked.replace(/\/again$/, '')
+  return PAGES.some(page => page.test(to)) ? to : '/'
 }
 
 /** The session of a route that isn't open. */

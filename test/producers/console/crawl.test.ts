@@ -2,6 +2,7 @@
 // exactly as what doesn't exist.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from './bundle.ts'
+import { heard, openListener } from './live/listen.ts'
 
 const CANARIES = {
   id: 'canary-batch-id',
@@ -69,6 +70,7 @@ from unnest(array[$2::uuid, null]) as e returning audit_id as id`,
   auditRows = made.map(row => row.id)
 })
 afterAll(() => bundle?.close())
+const { listen, stop } = openListener(() => bundle.origin)
 
 /** What a person sees of an answer: not its request's id. */
 const seen = ({ status, headers, text }: Answer) => {
@@ -81,6 +83,8 @@ async function answers(cookie: string, no: number): Promise<string[]> {
   const form = { seen: 'RUNNING', reason: 'why', nonce: 'n', proof: '' }
   const calls = [
     bundle.call('GET', `/batches/${no}`, { cookie }),
+    bundle.call('GET', `/batches/${no}/again`, { cookie }),
+    bundle.call('GET', `/batches/${no}/live`, { cookie }),
     bundle.call('GET', `/batches/${no}/refused`, { cookie }),
     bundle.call('GET', `/batches/${no}/refused?after=0-1`, { cookie }),
     bundle.call('POST', `/batches/${no}/refused/csv`, { cookie }),
@@ -146,10 +150,17 @@ describe('a person of one entity', () => {
       ...['/installation', '/installation/clients', '/installation/scopes', '/installation/capture-keys'],
       ...[`/installation/clients/${CANARIES.client}`, '/display', '/display/again', '/display/live', '/display/open'],
     ]
-    const own = [`/batches/${ours}`, `/batches/${ours}/refused`, ...ACTS.map(act => `/batches/${ours}/${act}`)]
+    const own = [
+      `/batches/${ours}`,
+      `/batches/${ours}/again`,
+      `/batches/${ours}/refused`,
+      ...ACTS.map(act => `/batches/${ours}/${act}`),
+    ]
     const pages = await Promise.all([...paths, ...own].map(path => bundle.call('GET', path, { cookie })))
     const foreign = [...(await answers(cookie, theirs)), ...(await answers(cookie, nobodys))]
-    const shown = [...pages.map(({ text }) => text), ...foreign].join('\n')
+    const stream = await heard(await listen(cookie, { path: `/batches/${ours}/live` }), 1)
+    stop()
+    const shown = [...pages.map(({ text }) => text), ...foreign, JSON.stringify(stream)].join('\n')
     for (const canary of [
       CANARIES.id,
       CANARIES.file,

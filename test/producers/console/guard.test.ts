@@ -59,7 +59,13 @@ describe('a request', () => {
     const client = `/installation/clients/c${'0'.repeat(25)}`
     for (const path of ['/installation', '/installation/scopes', client])
       expect((await bundle.call('GET', path)).headers['location']).toBe(`/sign-in?to=${encodeURIComponent(path)}`)
+    // A live page that asked for itself leads to itself; a stream is no page.
+    for (const path of ['/now', `/batches/${batchNo}`])
+      expect((await bundle.call('GET', `${path}/again`)).headers['location']).toBe(
+        `/sign-in?to=${encodeURIComponent(path)}`,
+      )
     for (const to of [
+      `/batches/${batchNo}/live`,
       '//evil.example',
       'https://evil.example',
       '/\\evil.example',
@@ -98,6 +104,7 @@ describe('a request', () => {
       '/now/again',
       '/batches',
       `/batches/${batchNo}`,
+      `/batches/${batchNo}/again`,
       '/sessions',
       '/passkeys',
       '/passkeys/add',

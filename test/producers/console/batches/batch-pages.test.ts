@@ -113,10 +113,10 @@ describe('one batch', () => {
     const text = await page(`/batches/${no}`)
     expect(text).toContain('<title id="chart-title">')
     expect(text).toMatch(
-      /<desc id="chart-desc">600 rows done in 2 h, none of them refused\..*Paused once, for 30 min\./,
+      /<desc id="chart-desc" data-figure="long">600 rows done in 2 h, none of them refused\..*Paused once, for 30 min\./,
     )
-    expect(text).toMatch(/<rect class="shade paused" x="33\.\d+%" y="0" width="25\.\d+%"/)
-    expect(text).toContain('<polyline class="edge" points="0.0,240.0 ')
+    expect(text).toMatch(/<rect class="shade paused" id="chart-shade-0" x="33\.\d+%" y="0" width="25\.\d+%"/)
+    expect(text).toContain('<polyline class="edge" id="chart-edge" points="0.0,240.0 ')
     expect(plain(text)).toMatch(/The same as a table .* 400 0 paused/)
     expect(plain(text)).toContain('all 1,000 rows')
     expect(text).toContain(`id="batch-${no}-rows"`)

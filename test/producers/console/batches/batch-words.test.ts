@@ -34,7 +34,7 @@ describe('a stalled batch', () => {
 
   const whyTo = async ({ cookie }: Person = ada) => {
     const { text } = await bundle.call('GET', `/batches/${no}`, { cookie })
-    return plain(/<strong id="stall">(.*?)<\/strong>/s.exec(text)?.[1] ?? 'nothing is said')
+    return plain(/<strong id="stall"[^>]*>(.*?)<\/strong>/s.exec(text)?.[1] ?? 'nothing is said')
   }
   const commands = async () => {
     const { env } = bundle.installation

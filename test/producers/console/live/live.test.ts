@@ -1,22 +1,8 @@
 // The streams of live pages: only what has changed is sent, to whom it is for, as long as the session lives.
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../../../support/until.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from '../bundle.ts'
-
-interface Message {
-  at: string
-  shape: string
-  texts: Record<string, string>
-}
-interface Reading {
-  status: number
-  headers: IncomingMessage['headers']
-  messages: Message[]
-  isOver: boolean
-  stop(): void
-  response: IncomingMessage
-}
+import { heard, openListener } from './listen.ts'
 
 let bundle: ConsoleBundle
 let ada: Person
@@ -26,47 +12,8 @@ beforeAll(async () => {
   ada = await bundle.addPerson('ada')
 })
 afterAll(() => bundle?.close())
-const opened: ClientRequest[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0)) one.destroy()
-})
-
-/** Opens a stream. `isRead: false`: its texts are not taken. */
-function listen(cookie: string, { isRead = true, path = '/now/live' } = {}): Promise<Reading> {
-  const { port, host } = new URL(bundle.origin)
-  return new Promise((resolve, reject) => {
-    const asked = request({ host: 'localhost', port, path, headers: { host, cookie } })
-    opened.push(asked)
-    asked.on('error', reject)
-    asked.on('response', response => {
-      const reading: Reading = {
-        ...{ status: response.statusCode ?? 0, headers: response.headers, messages: [], isOver: false, response },
-        stop: () => asked.destroy(),
-      }
-      response.on('close', () => {
-        reading.isOver = true
-      })
-      response.on('error', () => {})
-      if (isRead) takeFrom(response, reading)
-      asked.removeAllListeners('error')
-      asked.on('error', () => {})
-      resolve(reading)
-    })
-    asked.end()
-  })
-}
-
-function takeFrom(response: IncomingMessage, { messages }: Pick<Reading, 'messages'>): void {
-  let text = ''
-  response.on('data', chunk => {
-    text += String(chunk)
-    const parts = text.split('\n\n')
-    text = parts.pop() ?? ''
-    for (const part of parts) if (part.startsWith('data: ')) messages.push(JSON.parse(part.slice(6)))
-  })
-}
-const heard = (reading: Reading, n: number) =>
-  until(() => reading.messages.length >= n && reading.messages[n - 1], { ms: 6_000, what: `message ${n}` })
+const { listen, stop } = openListener(() => bundle.origin)
+afterEach(stop)
 
 describe('a stream', () => {
   it('begins with every text of its page, and goes on with what has changed', async () => {

@@ -13,8 +13,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A stream whose session lives as long as `lives` holds; `read` counts how often its view was read. */
-async function watch() {
+/** A stream; `reads` counts how often its view was read. From `lastFrom` reads on nothing changes any more. */
+async function watch(lastFrom = Number.POSITIVE_INFINITY) {
   const sessionHash = Buffer.alloc(32, 7)
   const rows = [{ sessionHash, entities: null, isLocal: false }]
   const store = { query: async () => ({ rows, count: 1 }) } as unknown as Store
@@ -24,7 +24,10 @@ async function watch() {
   const reply = { headers: () => reply, send: (sent: Readable) => (output = sent) } as unknown as FastifyReply
   const session = { sessionHash, entities: null }
   const request = { session, raw: { socket: { destroyed: false } } } as unknown as FastifyRequest
-  const read = async () => ({ shape: 's', at: `${++reads}`, texts: { same: 'x', reads: `${reads}` } })
+  const read = async () => {
+    const texts = { same: 'x', reads: `${++reads}` }
+    return { shape: 's', at: `${reads}`, texts, ...(reads >= lastFrom ? { isLast: true as const } : {}) }
+  }
   await live.open(request, reply, { key: 'one', read })
   if (!output) throw new Error('nothing was sent')
   return { live, output, reads: () => reads }
@@ -60,5 +63,23 @@ it('is given up, and nothing is read any more when nobody watches', async () => 
   const before = reads()
   await turns(5)
   expect(reads()).toBe(before)
+  await live.close()
+})
+
+it('is sent the last of a view once, and is over when he has taken it', async () => {
+  const { live, output } = await watch(2)
+  await taken(output)
+  await turns(3)
+  expect(live.streams()).toBe(1)
+  expect(await taken(output)).toEqual([{ at: '2', shape: 's', texts: { reads: '2' }, isLast: true }])
+  await wait()
+  expect(live.streams()).toBe(0)
+  await live.close()
+})
+
+it('is given up, too, if he never takes the last of a view', async () => {
+  const { live, output } = await watch(1)
+  await turns(LIVE.skippedMax + 3)
+  expect([live.streams(), output.destroyed]).toEqual([0, true])
   await live.close()
 })
