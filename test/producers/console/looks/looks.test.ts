@@ -1,6 +1,6 @@
 // Every page of the console in a real browser, for people with other eyes and other hands than those who wrote it: axe-core finds
-// nothing in light, dark and forced colours, nothing scrolls sideways at 200 % and at 400 %, the focus is seen everywhere, every
-// act is done by keys alone, and a page can be printed. Any violation of the content security policy fails the test.
+// nothing in light, dark and forced colours, nothing scrolls sideways at 200 % and at 400 %, the focus is seen everywhere, and a page
+// can be printed. Any violation of the content security policy fails the test. ../acts/by-keys.test.ts does each act by keys alone.
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
@@ -114,45 +114,6 @@ describeChromium('the looks of the console', () => {
 
   it('are black on white on paper, without what can only be pressed', () => {
     expect(wrong.paper).toEqual([])
-  })
-
-  it('let every act be done by keys alone, and give the focus to its verdict', async () => {
-    const { page } = olga
-    const { origin } = bundle
-    const isDone = async (back: string) => {
-      await page.locator('.verdict.done').waitFor()
-      expect(await focused(page)).toMatch(/^Done\./)
-      await follow(page, back)
-    }
-    await page.goto(`${origin}/batches`)
-    await follow(page, '2026-11-20-autumn')
-    for (const [link, button] of [
-      ['Pause…', /^Pause 5/],
-      ['Resume…', /^Resume 5/],
-      ['Cancel…', /^Cancel 5/],
-    ] as const) {
-      await follow(page, link)
-      await tabTo(page, /^Why\?/)
-      await page.keyboard.type('by keys')
-      await follow(page, button)
-      await isDone('Back to the batch')
-    }
-    await page.locator('.state', { hasText: 'CANCELLED' }).waitFor()
-    for (const [link, button] of [
-      ['Retry…', 'Retry 1 job'],
-      ['Discard…', 'Discard 1 job'],
-    ] as const) {
-      await page.goto(`${origin}/failed`)
-      await page.locator('tr', { hasText: 'yes' }).first().locator('a').waitFor()
-      await tabTo(page, 'report')
-      if (!(await page.evaluate(`document.activeElement.closest('tr').textContent.includes('yes')`)))
-        await tabTo(page, 'report')
-      await page.keyboard.press('Enter')
-      await page.waitForURL('**/failed/report/*')
-      await follow(page, link)
-      await follow(page, button)
-      await isDone('Failed jobs of this kind')
-    }
   })
 
   it('give the focus back where a passkey was refused', async () => {
