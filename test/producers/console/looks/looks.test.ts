@@ -6,10 +6,11 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
 import { type OpenIdBundle, openOpenIdBundle } from '../openid/bundle.ts'
 import { enrolled, listenTo, type Seat } from '../seats.ts'
+import { withoutStore } from '../without-store.ts'
 import { openAxe } from './axe.ts'
 import { focused, follow, press, tabTo } from './keys.ts'
 import { listRoutes, pagesOf } from './pages.ts'
-import { noneWrong, type Stand, walk } from './walk.ts'
+import { noneWrong, type Stand, WHOLE, walk } from './walk.ts'
 import { beat, fillWorld, type World } from './world.ts'
 
 /** What a scheduler and workers say of themselves holds for 10 s. */
@@ -19,6 +20,7 @@ describeChromium('the looks of the console', () => {
   let bundle: OpenIdBundle
   let browser: Browser
   let context: BrowserContext
+  let cookies: string[]
   let world: World
   let olga: Seat
   const wrong = noneWrong()
@@ -33,20 +35,18 @@ describeChromium('the looks of the console', () => {
       fillWorld(bundle, ada),
       enrolled({ bundle, browser, complaints }, 'olga', ['ADMIN']),
     ])
-    context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
-    const [name = '', value = ''] = ada.cookie.split('=')
-    await context.addCookies([
-      { name, value, url: bundle.origin },
-      { name: 'tokenmill-display', value: world.display, url: bundle.origin },
-    ])
-    // Time stands still for the pages: none loads itself anew while it is looked at.
-    await context.clock.install()
-    await context.clock.pauseAt(Date.now() + 1_000)
+    cookies = [ada.cookie, `tokenmill-display=${world.displays.all}`]
+    context = await openContext(cookies)
     const found = pagesOf(await listRoutes(), world)
     missing = found.missing
     const left = [...found.paths]
     const beating = setInterval(() => beat(bundle), BEAT_MS)
     await Promise.all([1, 2].map(() => walkAll(left)))
+    for (const [whose, value] of [
+      [', of some entities', world.displays.some],
+      [', revoked', world.displays.revoked],
+    ] as const)
+      await walkAs({ whose, cookies: [`tokenmill-display=${value}`] }, ['/display'])
     clearInterval(beating)
   })
   afterAll(async () => {
@@ -55,11 +55,31 @@ describeChromium('the looks of the console', () => {
   })
   afterEach(() => expect(complaints.splice(0)).toEqual([]))
 
-  async function openStand(): Promise<Stand> {
-    const page = await context.newPage()
+  /** Time stands still for its pages: none loads itself anew while it is looked at. `own`: `Cookie` headers. */
+  async function openContext(own: readonly string[]): Promise<BrowserContext> {
+    const opened = await browser.newContext({ viewport: WHOLE })
+    const pairs = own.map(cookie => cookie.split('='))
+    await opened.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: bundle.origin })))
+    await opened.clock.install()
+    await opened.clock.pauseAt(Date.now() + 1_000)
+    return opened
+  }
+  async function openStand(of = context): Promise<Stand> {
+    const page = await of.newPage()
     page.setDefaultTimeout(10_000)
     listenTo(page, complaints)
-    return { page, cdp: await context.newCDPSession(page), origin: bundle.origin }
+    return { page, cdp: await of.newCDPSession(page), origin: bundle.origin }
+  }
+  /** Looks at pages in a browser of its own. */
+  async function walkAs(
+    { whose, cookies: own }: { whose: string; cookies: readonly string[] },
+    paths: readonly string[],
+    found = wrong,
+  ): Promise<void> {
+    const opened = await openContext(own)
+    const stand = { ...(await openStand(opened)), whose }
+    for (const path of paths) await walk(stand, path, found)
+    await opened.close()
   }
   async function walkAll(left: string[]): Promise<void> {
     const stand = await openStand()
@@ -69,7 +89,9 @@ describeChromium('the looks of the console', () => {
 
   it('are looked at on the page of every route', () => {
     expect(missing).toEqual([])
-    expect(wrong.absent.sort()).toEqual(['/batches/999999999: 404', '/nowhere: 404', '/openid/callback: 403'])
+    expect(wrong.absent.sort()).toEqual([
+      ...['/batches/999999999: 404', '/display, revoked: 403', '/nowhere: 404', '/openid/callback: 403'],
+    ])
     const { missing: added } = pagesOf(['/batches', '/added/:name'], world)
     expect(added).toHaveLength(1)
     expect(added[0]).toContain('Add a row for it to PARTED')
@@ -168,5 +190,16 @@ describeChromium('the looks of the console', () => {
     expect(await focused(page)).toBe('Batches')
     expect(await page.evaluate('window.told')).toBe(0)
     await page.close()
+  })
+
+  it('are looked at as the others where the store is away, and say so', async () => {
+    const found = noneWrong()
+    await withoutStore(bundle, async () => {
+      await walkAs({ whose: ', without the store', cookies }, ['/batches', '/display'], found)
+    })
+    const absent = ['/batches', '/display'].map(path => `${path}, without the store: 503`)
+    // Nobody stands before a display to load its page anew, so that does it by itself.
+    const again = expect.stringMatching(/^\/display, without the store: meta-refresh/)
+    expect(found).toEqual({ ...noneWrong(), absent, axe: [again] })
   })
 })
