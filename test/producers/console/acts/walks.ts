@@ -246,9 +246,11 @@ export const WALKS = {
     await tabTo(page, /^All entities/)
     await page.keyboard.press('ArrowDown')
     await write(page, /^Entities, one/, OURS)
+    await write(page, /^Account at Keycloak/, 'nora-at-keycloak')
     await write(page, /^Why\?/, 'works from today')
     await hasKey(page)
     await decide(page, 'Invite this person')
+    expect(await page.textContent('main')).toContain('nora-at-keycloak at ')
     await copyLink(page)
     await go(page, 'People')
   },
