@@ -122,6 +122,24 @@ describeChromium('the looks of the console', () => {
     expect(wrong.narrow).toEqual([])
   })
 
+  it('take two lines for each row of the lists of Installation on a phone', async () => {
+    const { page } = await openStand()
+    const tall = `[...document.querySelectorAll('.listed tbody tr')].map(row => {
+      const { paddingTop, paddingBottom, borderTopWidth } = getComputedStyle(row)
+      const inner = row.getBoundingClientRect().height - [paddingTop, paddingBottom, borderTopWidth].reduce((sum, one) => sum + parseFloat(one), 0)
+      return inner > 42 ? inner + ' px: ' + row.textContent : ''
+    }).filter(text => text !== '')`
+    for (const path of ['', '/clients', '/scopes', '/capture-keys', `/clients/${world.client}`]) {
+      await page.goto(`${bundle.origin}/installation${path}`)
+      for (const width of [375, 320]) {
+        await page.setViewportSize({ width, height: 900 })
+        expect(await page.locator('.listed tbody tr').count()).toBeGreaterThan(0)
+        expect([path, width, await page.evaluate(tall)]).toEqual([path, width, []])
+      }
+    }
+    await page.close()
+  })
+
   it('show where the focus is, and lead it in the order in which the page is read', () => {
     expect(wrong.focus).toEqual([])
   })

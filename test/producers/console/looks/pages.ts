@@ -46,6 +46,7 @@ export const PARTED: Readonly<Record<string, (world: World) => string[]>> = {
 const MORE = [
   '/batches?state=abandoned',
   '/failed?kind=token-create',
+  `/failed?kind=${KIND}`,
   '/failed/ticked/retry?kind=report',
   '/people?revoked=yes',
   '/nowhere',
