@@ -1,7 +1,9 @@
 // Runs the console, as a role or as a child of `start`: opens what it needs (no key of the vault) and serves.
 // producers/console has the pages.
 import { type Console, openConsole } from '../../producers/console/main.ts'
+import { noteAnswers } from '../../producers/console/server/away.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'
+import { systemClock } from '../../src/clock.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
@@ -24,12 +26,13 @@ export async function serveConsole(opened: Session): Promise<Console> {
     connectionsMax: STORE_CONNECTIONS,
     statementMsMax: STATEMENT_MS_MAX,
   })
-  const { database, store, installationId, signingKey, tls } = keyless
+  const { database, installationId, signingKey, tls } = keyless
+  const { store, answeredAt } = noteAnswers(keyless.store, systemClock)
   const queues = await openOwnQueues(session, keyless, LISTENERS)
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'console' }))
   const registry = openRegistry({ role: 'console' })
   const own = { config, settings, installationId, isEmbedded: database.embedded }
-  return openConsole({ ...own, log, registry, lifetime, store, queues, signingKey, tls, openid })
+  return openConsole({ ...own, log, registry, lifetime, store, answeredAt, queues, signingKey, tls, openid })
 }
 
 /** The session with the console's own database user, so that one file of settings can serve several roles. */

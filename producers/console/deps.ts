@@ -27,6 +27,8 @@ export interface ConsoleDeps {
   site: () => Site
   /** Uses the database role `tokenmill_console`. */
   store: Store
+  /** When the store last answered this process, in ms since the epoch. */
+  answeredAt: () => number
   sendAct: SendAct
   /** Pages read them; the only jobs that the console adds are acts. */
   queues: Queues

@@ -43,6 +43,7 @@ export interface Opened {
   lifetime: Lifetime
   /** Uses the database role `tokenmill_console`. */
   store: Store
+  answeredAt: () => number
   queues: Queues
   /** The key of the system client `console`. */
   signingKey: SigningKey
@@ -86,6 +87,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     scheduleLateMs: config.scheduleLateMs,
     site: () => site,
     store,
+    answeredAt: opened.answeredAt,
     sendAct: sender.send,
     queues,
     openid: opened.openid,

@@ -260,7 +260,9 @@ export function toStoreFault(error: unknown): unknown {
   }
   // A pooler ends a connection with 08P01 for any reason. The same code as the answer to a statement is a defect.
   const isBrokenStatement = code === '08P01' && severity === 'ERROR'
-  if (AWAY.has(code) || (code.startsWith('08') && !isBrokenStatement)) return new Fault('store_away', error)
+  // The database takes no connections now. The same code as the answer to a statement is a defect.
+  const isClosed = code === '55000' && severity === 'FATAL'
+  if (AWAY.has(code) || isClosed || (code.startsWith('08') && !isBrokenStatement)) return new Fault('store_away', error)
   if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)
   if (code === '23505' && constraint !== undefined && RACES.has(constraint)) return new LostRace(constraint)
   if (code.startsWith('53')) return new Fault('store_busy', error)

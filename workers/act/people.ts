@@ -72,8 +72,8 @@ type Decide = (db: Db, site: SiteRing, asked: { request: Act; by: By; now: numbe
 
 const DECIDE: Record<PeopleActName, Decide> = {
   'person.invite': (db, site, { request, by, now }) => {
-    const { roles, entities, ...key } = InviteParameters.parse(request.parameters)
-    const person = { name: request.subject, roles, entities }
+    const { roles, entities, account, ...key } = InviteParameters.parse(request.parameters)
+    const person = { name: request.subject, roles, entities, account }
     return decideInvite(db, site, { person, key: keyOf(key), isNew: true }, by, now)
   },
   'person.change': (db, site, { request }) => {

@@ -124,7 +124,7 @@ function emptyList(asked: AskedAudit, { lookedTo }: seenRows.AuditPage): Html {
 
 /** Rows as they are listed. `personId`: who looks at them. */
 export function table(found: readonly seenRows.SeenAuditRow[], personId: string): Html {
-  return html`<table class="audit">
+  return html`<table class="two-lines audit">
 <thead><tr><th scope="col">When (UTC)</th><th scope="col">Act</th><th scope="col">Subject</th><th scope="col">Who</th><th scope="col">Outcome</th><th scope="col" class="why">Reason</th></tr></thead>
 <tbody>${found.map(row => tableRow(row, personId))}</tbody>
 </table>`

@@ -71,7 +71,7 @@ function emptyList(asked: AskedList): Html {
 }
 
 function table(batches: readonly seenList.ListedBatch[], now: number): Html {
-  return html`<table class="batches">
+  return html`<table class="two-lines batches">
 <thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th><th scope="col" class="figure">Rows done</th><th scope="col" class="figure">of</th><th scope="col" class="figure refused">Refused</th><th scope="col">Begun (UTC)</th></tr></thead>
 <tbody>${batches.map(batch => tableRow(batch, now))}</tbody>
 </table>`

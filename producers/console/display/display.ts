@@ -11,6 +11,7 @@ import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html, path } from '../html.ts'
 import { liveFrame } from '../live/frame.ts'
 import { openFacts } from '../now/facts.ts'
+import { sinceOf } from '../server/away.ts'
 import { displayOf } from '../server/guard.ts'
 import { openAttempts } from '../session/attempts.ts'
 import { hashOf, setCookie } from '../session/cookie.ts'
@@ -59,12 +60,12 @@ export function displayRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 }
 
 /** Nobody stands before a display: a page that can't be shown says so, and asks again by itself. */
-function away({ log, ...deps }: Pick<ConsoleDeps, 'log' | 'name' | 'environment'>) {
+function away({ log, ...deps }: Pick<ConsoleDeps, 'log' | 'name' | 'environment' | 'answeredAt'>) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const isAway = error instanceof Fault && error.code !== 'defect'
     log[isAway ? 'warn' : 'error']({ request_id: request.id, error: describeError(error) }, 'a display is not shown')
     const content = html`<h1 class="sentence" data-tone="unknown">Unknown</h1>
-<p>The store does not answer the console. This page asks again every 10 seconds.</p>`
+<p>The store does not answer the console. ${isAway ? sinceOf(deps, error) : undefined} This page asks again every 10 seconds.</p>`
     return sendWall(reply, isAway ? 503 : 500, wall(deps, { content, isAskedAgain: true }))
   }
 }

@@ -108,7 +108,7 @@ function otherJobs(others: readonly ReadReceipt[]): Html {
 
 /** Jobs that have a receipt, as they are listed. */
 export function jobTable(jobs: readonly ReadReceipt[]): Html {
-  return html`<table class="jobs"><thead><tr><th scope="col">Job</th><th scope="col">Outcome</th><th scope="col">Decided (UTC)</th></tr></thead>
+  return html`<table class="two-lines jobs"><thead><tr><th scope="col">Job</th><th scope="col">Outcome</th><th scope="col">Decided (UTC)</th></tr></thead>
 <tbody>${jobs.map(({ receiptId, kind, status, code, outcome, completedAt }) => {
     const word = status === 'SUCCEEDED' ? (outcome ?? 'DONE') : status === 'FAILED' ? `REFUSED ${code}` : status
     return html`<tr><td class="main"><a href="${path`/explain/jobs/${receiptId}`}">${kind} ${id(receiptId)}</a></td>

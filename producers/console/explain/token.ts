@@ -70,6 +70,6 @@ function batchesContent(batches: readonly names.SeenName[], now: number): Html {
   return html`<p class="up"><a href="/explain">Explain</a></p>
 <h1>Batches with this id</h1>
 <p>Each client chooses the ids of its batches.</p>
-<table class="jobs"><thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th></tr></thead>
+<table class="two-lines jobs"><thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th></tr></thead>
 <tbody>${batches.map(row)}</tbody></table>`
 }

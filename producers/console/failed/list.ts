@@ -121,7 +121,7 @@ ${table(copies, true)}
 }
 
 function table(copies: readonly ListedCopy[], hasTicks: boolean): Html {
-  return html`<table class="failed${hasTicks ? ' ticks' : ''}">
+  return html`<table class="two-lines failed${hasTicks ? ' ticks' : ''}">
 <thead><tr>${when(hasTicks, html`<th scope="col" class="tick">Tick</th>`)}<th scope="col">Job</th><th scope="col">Why it failed</th><th scope="col">Client</th><th scope="col" class="figure">Attempts</th><th scope="col">Can be sent again</th><th scope="col">Failed (UTC)</th></tr></thead>
 <tbody>${copies.map(copy => tableRow(copy, hasTicks))}</tbody>
 </table>`

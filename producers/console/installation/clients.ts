@@ -62,7 +62,11 @@ export function clientTable(clients: readonly Client[], now: number): Html {
         { title: 'Roles', class: 'words few-less' },
         { title: 'Entities', class: 'figure few-less' },
       ],
-      ...[{ title: 'Its keys end (UTC)' }, { title: 'Last batch (UTC)' }, { title: 'Added (UTC)', class: 'less' }],
+      ...[
+        { title: 'Its keys end (UTC)', class: 'second' },
+        { title: 'Last batch (UTC)' },
+        { title: 'Added (UTC)', class: 'less' },
+      ],
     ],
     clients.map(client => [
       html`<a href="${path`/installation/clients/${client.clientId}`}">${client.name}</a>`,
@@ -127,7 +131,7 @@ function keyTable(keys: readonly seenClients.ShownClientKey[], clientId: string)
       { title: 'Key' },
       { title: 'State', class: 'st' },
       { title: 'Algorithm' },
-      { title: 'Valid until (UTC)' },
+      { title: 'Valid until (UTC)', class: 'second' },
       { title: 'Added (UTC)' },
     ],
     keys.map(({ kid, state, alg, validUntil, createdAt }) => [

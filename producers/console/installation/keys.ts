@@ -69,7 +69,7 @@ ${table(
     { title: titles.about },
     { title: titles.state, class: 'st' },
     { title: titles.since },
-    { title: titles.due },
+    { title: titles.due, class: 'second' },
   ],
   keks.map(kek => [
     id(kek.kekId),
@@ -83,7 +83,7 @@ ${table(
 ${table(
   [
     ...[{ title: titles.key }, { title: titles.about }, { title: titles.state, class: 'st' }, { title: titles.since }],
-    ...[{ title: 'Rows under it' }, { title: titles.due, class: 'due' }],
+    ...[{ title: 'Rows under it' }, { title: titles.due, class: 'due second' }],
   ],
   data.map(key => [
     html`<code>${key.purpose}/${key.version}</code>`,
@@ -102,7 +102,7 @@ ${table(
     { title: 'Algorithm' },
     { title: titles.state, class: 'st' },
     { title: titles.since },
-    { title: titles.due },
+    { title: titles.due, class: 'second' },
   ],
   signing
     .slice(0, SIGNING_SHOWN)
@@ -138,7 +138,7 @@ function gatewayTable(gateways: readonly SeenGatewayKey[]): Html {
       { title: 'Key' },
       { title: 'State', class: 'st' },
       { title: 'Since (UTC)' },
-      { title: 'Opens' },
+      { title: 'Opens', class: 'second' },
       { title: 'If its host is gone' },
     ],
     gateways.map(({ kid, createdAt, forgottenAt, opens }) => [

@@ -41,7 +41,7 @@ export function noScope(): Html {
 
 export function scopeTable(scopes: readonly seenScopes.ShownScope[]): Html {
   return table(
-    [{ title: 'Token scope' }, { title: 'Entity' }, { title: 'Policies' }, { title: 'Added (UTC)' }],
+    [{ title: 'Token scope' }, { title: 'Entity', class: 'second' }, { title: 'Policies' }, { title: 'Added (UTC)' }],
     scopes.map(scope => [id(scope.tokenScope), id(scope.entityId), policiesOf(scope), moment(scope.createdAt)]),
   )
 }
@@ -90,7 +90,7 @@ function captureKeyTable(keys: readonly seenCaptureKeys.ShownCaptureKey[]): Html
       ...[
         { title: 'Key' },
         { title: 'State', class: 'st' },
-        { title: 'Entity' },
+        { title: 'Entity', class: 'second' },
         { title: 'Type' },
         { title: 'Made (UTC)' },
       ],

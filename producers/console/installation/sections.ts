@@ -78,7 +78,7 @@ function providerTable(providers: readonly SeenProvider[], now: number): Html {
       ...[
         { title: 'Network or provider' },
         { title: 'State', class: 'st' },
-        { title: 'Calls/s, by the file', class: 'figure' },
+        { title: 'Calls/s, by the file', class: 'figure second' },
       ],
       ...[{ title: 'Processes', class: 'figure' }, { title: 'Last heard (UTC)' }],
     ],
@@ -106,7 +106,12 @@ ${
     ? html`<p class="empty">Every process of tokenmill is listed here by its heartbeat. None has been heard in the last hour.</p>`
     : table(
         [
-          ...[{ title: 'Host' }, { title: 'Role' }, { title: 'Release' }, { title: 'State', class: 'st' }],
+          ...[
+            { title: 'Host' },
+            { title: 'Role', class: 'second' },
+            { title: 'Release', class: 'second' },
+            { title: 'State', class: 'st' },
+          ],
           ...[{ title: 'Has the keys' }, { title: 'Since (UTC)' }, { title: 'Last heartbeat (UTC)' }],
         ],
         shown.map(({ host, role, version, startedAt, silentMs, keks }) => [
@@ -129,7 +134,7 @@ export function retentionSection({ kept }: Pick<ConsoleDeps, 'kept'>, store: See
   const since = store?.receiptsSince
   return html`<section id="retention"><h2>Retention</h2>
 ${table(
-  [{ title: 'What' }, { title: 'Kept for', class: 'figure' }, { title: 'By' }],
+  [{ title: 'What' }, { title: 'Kept for', class: 'figure second' }, { title: 'By' }],
   [
     [
       'Receipts, and the charts of batches',
@@ -155,7 +160,7 @@ ${
     : table(
         [
           { title: 'Display' },
-          { title: 'Tells of' },
+          { title: 'Tells of', class: 'second' },
           { title: 'Since (UTC)' },
           { title: 'Ends (UTC)' },
           { title: 'To end it' },

@@ -3,7 +3,7 @@ import { type Html, html, type Value } from '../html.ts'
 
 export interface Column {
   title: string
-  /** Further classes of its cells, such as `figure`. */
+  /** Further classes of its cells, such as `figure`. `second`: on a phone they are the row's second line; one or two have it. */
   class?: string
 }
 

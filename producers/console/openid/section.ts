@@ -16,7 +16,7 @@ export async function identitiesSection(
   if (openid === undefined && own.length === 0) return undefined
   const row = ({ identityId, issuer, subject, createdAt }: ownIdentities.OwnIdentity) =>
     html`<tr><td>${id(shown(subject))}</td><td>${moment(createdAt)}</td><td>${new URL(issuer).host}</td><td><a href="${path`/identities/${identityId}/disconnect`}">Disconnect…</a></td></tr>`
-  const table = html`<table class="passkeys"><thead><tr><th scope="col">Account</th><th scope="col">Connected (UTC)</th><th scope="col">At</th><th scope="col">End</th></tr></thead>
+  const table = html`<table class="two-lines passkeys"><thead><tr><th scope="col">Account</th><th scope="col">Connected (UTC)</th><th scope="col">At</th><th scope="col">End</th></tr></thead>
 <tbody>${own.map(row)}</tbody></table>`
   const name = openid?.name ?? 'OpenID'
   const empty = html`<p class="empty">You have connected no account at ${name}. With one you can sign in with ${name}, too; acts still ask for a passkey.</p>`

@@ -3,9 +3,9 @@
 import { seenOfInvite } from '../../../src/job/system/people.ts'
 import { actRoutes } from '../acts/act-routes.ts'
 import type { ActSubject } from '../acts/subject.ts'
-import { shown } from '../explain/shown.ts'
 import { command, moment } from '../figures.ts'
 import { html, path } from '../html.ts'
+import { accountEffect, accountInput, accountOptions, accountText, readAccount } from './account.ts'
 import {
   BAD_NAME,
   entitiesOf,
@@ -29,7 +29,7 @@ const INVITE: ActSubject = {
   noun: 'a person',
 
   async show(asking) {
-    const { session, asked } = asking
+    const { deps, session, asked } = asking
     if (session.entities !== null) return undefined
     const { given } = asked
     const known = await entitiesOf(asking)
@@ -40,9 +40,10 @@ const INVITE: ActSubject = {
       shown: html``,
       inputs: html`${nameInput(given)}
 ${rightsInputs(written(given), known)}
+${accountInput(deps, given)}
 ${keyInputs()}`,
       counted: 'this person',
-      effect: `Your browser makes a link, and shows it to you when a worker has written the invite. You hand it to this person, who makes a passkey with it and then has these roles and entities. ${LASTS} An open invite of the same name ends.`,
+      effect: `Your browser makes a link, and shows it to you when a worker has written the invite. You hand it to this person, who makes a passkey with it and then has these roles and entities. ${LASTS} An open invite of the same name ends.${accountEffect(deps)}`,
       instead: '',
       seen: null,
       fields: {},
@@ -52,21 +53,24 @@ ${keyInputs()}`,
         'invite',
         readName(given) ?? 'NAME',
         ...optionsOf(given, ['--roles', 'VIEWER']),
+        ...accountOptions(deps, given),
       ),
     }
   },
 
-  async sign({ session, asked }) {
+  async sign({ deps, session, asked }) {
     if (session.entities !== null) return undefined
     const words = PEOPLE_ACTS.invite
     const { given } = asked
     const name = readName(given)
     const rights = readRights(given)
+    const account = readAccount(deps, given)
     const key = readKey(given)
     if (name === undefined) return { words, wrong: BAD_NAME }
     if (typeof rights === 'string') return { words, wrong: rights }
+    if (typeof account === 'string') return { words, wrong: account }
     if (key === undefined) return { words, wrong: NO_KEY }
-    return { words, subject: name, parameters: { ...rights, ...key }, batchNo: null }
+    return { words, subject: name, parameters: { ...rights, ...(account && { account }), ...key }, batchNo: null }
   },
 }
 
@@ -88,7 +92,7 @@ const REVOKE_INVITE: ActSubject = {
 <div><dt>Invite of</dt><dd>${name}</dd></div>
 <div><dt>For</dt><dd>${personId === null ? 'a new person' : 'a new passkey'}</dd></div>
 <div><dt>Rights</dt><dd>${rights}</dd></div>
-${issuer === null || subject === null ? undefined : html`<div><dt>Account</dt><dd>${shown(subject)} at ${issuer}</dd></div>`}
+${issuer === null || subject === null ? undefined : html`<div><dt>Account</dt><dd>${accountText({ issuer, subject })}</dd></div>`}
 <div><dt>Made by</dt><dd>${inviter(invite)}</dd></div>
 <div><dt>Until</dt><dd>${moment(expiresAt)} UTC</dd></div>
 </dl>`,

@@ -70,7 +70,7 @@ function next(
 }
 
 function liveTable(people: readonly SeenPerson[]): Html {
-  return html`<table class="people">
+  return html`<table class="two-lines people">
 <thead><tr><th scope="col">Name</th><th scope="col">Roles</th><th scope="col">Sees</th><th scope="col">Passkeys</th><th scope="col">Last sign-in (UTC)</th><th scope="col">Since (UTC)</th></tr></thead>
 <tbody>${people.map(liveRow)}</tbody>
 </table>`
@@ -89,7 +89,7 @@ function liveRow(person: SeenPerson): Html {
 }
 
 function inviteTable(invites: readonly SeenInvite[], mayRevoke: boolean): Html {
-  return html`<table class="people invites">
+  return html`<table class="two-lines people invites">
 <thead><tr><th scope="col">Name</th><th scope="col">Gets</th><th scope="col">Sees</th><th scope="col">By</th><th scope="col">Until (UTC)</th>${when(mayRevoke, html`<th scope="col">End</th>`)}</tr></thead>
 <tbody>${invites.map(invite => inviteRow(invite, mayRevoke))}</tbody>
 </table>`
@@ -111,7 +111,7 @@ async function revokedPage({ store, site }: Deps, session: LiveSession, after?: 
   const { rpId } = site()
   const listed = await seenPeople.listRevoked(sightOf(session.entities), store, { rpId, after, limit: LISTED + 1 })
   const shown = listed.slice(0, LISTED)
-  const table = html`<table class="people revoked">
+  const table = html`<table class="two-lines people revoked">
 <thead><tr><th scope="col">Name</th><th scope="col">Roles</th><th scope="col">Saw</th><th scope="col">Since (UTC)</th><th scope="col">Revoked (UTC)</th></tr></thead>
 <tbody>${shown.map(revokedRow)}</tbody>
 </table>`

@@ -69,7 +69,7 @@ function keyTable(person: seenPeople.SeenPerson, keys: readonly seenPeople.SeenP
     return html`<p class="empty">The person of the embedded engine has none, and acts without one. The audit says so.</p>`
   if (keys.length === 0)
     return html`<p class="empty">${person.revokedAt !== null ? 'All passkeys ended when this person was revoked.' : 'This person has none, so can not act here. A new link ends in one.'}</p>`
-  return html`<table class="people passkeys-of">
+  return html`<table class="two-lines people passkeys-of">
 <thead><tr><th scope="col">Passkey</th><th scope="col">For</th><th scope="col">Added (UTC)</th><th scope="col">Last act (UTC)</th></tr></thead>
 <tbody>${keys.map(
     ({ credentialId, rpId: own, createdAt, lastUsedAt }) => html`<tr>
@@ -87,7 +87,7 @@ function accountTable({ name, accounts: all }: seenPeople.SeenPerson, accounts: 
   const one = accounts.length === 1 ? only : undefined
   const words = ['--issuer', one?.issuer ?? 'ISSUER', '--subject', shownWord(one?.subject ?? 'SUBJECT', 'SUBJECT')]
   return html`<p>The person signs in by these, too. Acts still ask for a passkey.</p>
-<table class="people accounts-of">
+<table class="two-lines people accounts-of">
 <thead><tr><th scope="col">Account</th><th scope="col">At</th><th scope="col">Connected (UTC)</th></tr></thead>
 <tbody>${accounts.map(
     ({ issuer, subject, createdAt }) => html`<tr>
@@ -104,7 +104,7 @@ ${when(all > accounts.length, html`<p class="pages muted">The newest ${count(acc
 function deedTable(deeds: readonly seenPeople.SeenDeed[]): Html {
   if (deeds.length === 0)
     return html`<p class="empty">Acts of this person, and lists that this person took, stand here. There are none in the audit.</p>`
-  return html`<table class="people deeds">
+  return html`<table class="two-lines people deeds">
 <thead><tr><th scope="col">When (UTC)</th><th scope="col">What</th><th scope="col">To what</th><th scope="col">End</th><th scope="col" class="figure">Audit row</th></tr></thead>
 <tbody>${deeds.map(
     ({ seq, at, action, subject, outcome }) => html`<tr>

@@ -9,6 +9,7 @@ import type { DescribeSent, SentDescription } from '../acts/subject.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
+import { accountText } from './account.ts'
 import { inviteOf, personOf } from './found.ts'
 import { entityList, personMark, personPath, roleText } from './words.ts'
 
@@ -26,7 +27,7 @@ export const sentPeopleAct: DescribeSent = async ({ deps, session, act }) => {
 type Facts = SentDescription['facts']
 
 async function sentInvite({ store }: ConsoleDeps, session: LiveSession, act: SentAct): Promise<SentDescription> {
-  const { roles, entities, lookup_hash: lookup } = InviteParameters.parse(act.request['parameters'])
+  const { roles, entities, account, lookup_hash: lookup } = InviteParameters.parse(act.request['parameters'])
   const name = String(act.request['subject'])
   return {
     title: 'Invite a person',
@@ -35,6 +36,7 @@ async function sentInvite({ store }: ConsoleDeps, session: LiveSession, act: Sen
       ['Person', html`${name}`],
       ['Roles', html`${roleText(roles)}`],
       ['Sees', entityList(entities)],
+      ...(account ? ([['Account', accountText(account)]] as const) : []),
     ],
     back: BACK,
     done: 'A worker has written the invite, and a row of it into the audit.',

@@ -73,7 +73,7 @@ function scheduleSection(schedules: readonly ListedSchedule[], seeing: Seeing): 
     return html`<div class="empty"><p>A schedule makes a report every night, about the day before. None that is yours to see was added.</p>
 <p>One is added with ${command('tokenmill', 'schedule', 'add', '--type', 'DAILY_TRANSACTION_REPORT', '--time', '02:00', '--zone', 'Europe/Berlin', '--client', 'NAME')}</p></div>`
   return html`<section><h2>Schedules</h2>
-<table class="schedules">
+<table class="two-lines schedules">
 <thead><tr><th scope="col">What</th><th scope="col" class="entity">Entity</th><th scope="col">State</th><th scope="col">Every day at</th><th scope="col" class="last">Last day</th><th scope="col" class="upcoming">Next (UTC)</th></tr></thead>
 <tbody>${listed.map(one => scheduleRow(one, seeing.now))}</tbody>
 </table>

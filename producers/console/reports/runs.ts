@@ -13,7 +13,7 @@ export function runPath({ scheduleId, businessDate, entityId }: RunKey): Path {
 
 /** `ofOne`: all are of one schedule, which the page names. */
 export function runTable(runs: readonly ListedRun[], seeing: Seeing, { ofOne = false } = {}): Html {
-  return html`<table class="${ofOne ? 'runs of-one' : 'runs'}">
+  return html`<table class="${ofOne ? 'two-lines runs of-one' : 'two-lines runs'}">
 <thead><tr><th scope="col">Day</th>${when(!ofOne, html`<th scope="col">What</th>`)}<th scope="col" class="entity">Entity</th><th scope="col">State</th><th scope="col" class="figure">Rows</th><th scope="col" class="figure made">Made in</th><th scope="col">Due (UTC)</th></tr></thead>
 <tbody>${runs.map(run => row(run, seeing, ofOne))}</tbody>
 </table>`

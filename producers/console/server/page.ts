@@ -105,6 +105,11 @@ export function refusedPage(deps: Framed, text: string, session: Page['session']
   return framed(deps, { title, session, content: html`<h1>${title}</h1><p>${text}</p>${back}` })
 }
 
+/** The module passkey.js shows a text, in place of a page. */
+export function wantsText({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['content-type']?.startsWith('application/json') ?? false
+}
+
 /** A page that shows nothing, or for the module passkey.js its text. */
 export function refuse(
   deps: Framed,
@@ -112,7 +117,7 @@ export function refuse(
   reply: FastifyReply,
   { status, text, title }: { status: number; text: string; title?: string },
 ): FastifyReply {
-  if (headers['content-type']?.startsWith('application/json')) return reply.code(status).send({ text })
+  if (wantsText({ headers })) return reply.code(status).send({ text })
   return sendPage(reply, status, refusedPage(deps, text, session, title))
 }
 

@@ -1,14 +1,15 @@
 // The console's HTTP server: what applies to all routes. guard.ts has what a request meets before its route.
 import rateLimit from '@fastify/rate-limit'
-import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Fault } from '../../../src/errors.ts'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
 import type { Tls } from '../../http/listen.ts'
 import type { ConsoleApp, ConsoleRoutes } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { awayPage, awayText } from './away.ts'
 import { guard } from './guard.ts'
-import { missingPage, refuse, sendPage } from './page.ts'
+import { missingPage, refuse, sendPage, wantsText } from './page.ts'
 
 const CONNECTIONS_MAX = 1_000
 const HEAD_MS_MAX = 10_000
@@ -49,14 +50,19 @@ export async function openServer(
     const about = { request_id: request.id, route: routeOf(request), err: error }
     if (isAway) deps.log.warn(about, 'a request failed: what it needs is away')
     else deps.log.error(about, 'a request failed by a fault of ours')
-    const text = isAway
-      ? `The store or the queues do not answer, so this page can't be shown. tokenmill status says more. (Request ${request.id}.)`
-      : `Something is wrong in tokenmill. The log has more under the request ${request.id}.`
-    return refuse(deps, request, reply, { status: isAway ? 503 : 500, text, title: 'Not shown' })
+    if (isAway) return sendAway(deps, request, reply, error)
+    const text = `Something is wrong in tokenmill. The log has more under the request ${request.id}.`
+    return refuse(deps, request, reply, { status: 500, text, title: 'Not shown' })
   })
   for (const add of routes) add(app, deps)
   await app.ready()
   return app
+}
+
+function sendAway(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, { code }: Fault): FastifyReply {
+  const away = { code, requestId: request.id, session: request.session }
+  if (wantsText(request)) return reply.code(503).send({ text: awayText(deps, away) })
+  return sendPage(reply, 503, awayPage(deps, away))
 }
 
 /** Forms, and the JSON of the module that asks for passkeys; nothing else. */

@@ -150,7 +150,7 @@ async function listPage(deps: Shown, session: Session): Promise<Html> {
   const own = await signingIn.listOwnKeys(deps.store, session.personId)
   const row = ({ credentialId, createdAt, rpId }: signingIn.OwnKey) =>
     html`<tr><td>${id(credentialId)}</td><td>${moment(createdAt)}</td><td>${rpId}</td><td>${own.length > 1 ? html`<a href="${path`/passkeys/${handleOf(credentialId)}/remove`}">Remove…</a>` : html`<span class="muted">the last one stays</span>`}</td></tr>`
-  const table = html`<table class="passkeys"><thead><tr><th scope="col">Passkey</th><th scope="col">Added (UTC)</th><th scope="col">For</th><th scope="col">End</th></tr></thead>
+  const table = html`<table class="two-lines passkeys"><thead><tr><th scope="col">Passkey</th><th scope="col">Added (UTC)</th><th scope="col">For</th><th scope="col">End</th></tr></thead>
 <tbody>${own.map(row)}</tbody></table>
 <p class="acts"><a class="button" href="/passkeys/add">Add a passkey…</a></p>
 <p class="same">With a second passkey, on another device, you are not locked out when you lose one. If you lose all, an administrator gives you a new link: ${command('tokenmill', 'person', 'link', session.name)}</p>`

@@ -20,7 +20,7 @@ export function sessionRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const content = html`<h1>Your sessions</h1>
 <p><a href="/passkeys">Your passkeys</a></p>
 <p>A session ends after 15 minutes without a request, and after 8 hours in any case.</p>
-<table class="sessions"><thead><tr><th scope="col">From</th><th scope="col">By</th><th scope="col">Signed in (UTC)</th><th scope="col">Last request (UTC)</th><th scope="col">End</th></tr></thead>
+<table class="two-lines sessions"><thead><tr><th scope="col">From</th><th scope="col">By</th><th scope="col">Signed in (UTC)</th><th scope="col">Last request (UTC)</th><th scope="col">End</th></tr></thead>
 <tbody>${listed.map(one => sessionRow(one, { isThis: one.sessionHash.equals(session.sessionHash), openid: deps.openid }))}</tbody></table>
 <form class="everywhere" method="post" action="/sessions/end-all"><button type="submit">Sign out everywhere</button></form>`
     return sendPage(reply, 200, framed(deps, { title: 'Your sessions', session, at: 'sessions', content }))

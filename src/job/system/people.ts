@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { isPrintable, uuid } from '../envelope/text.ts'
+import { AccountParameters } from './account.ts'
 
 export const PERSON_ROLES = ['VIEWER', 'OPERATOR', 'ADMIN'] as const
 export type PersonRole = (typeof PERSON_ROLES)[number]
@@ -36,8 +37,11 @@ const value = () => z.string().regex(/^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/)
 const Key = z.strictObject({ lookup_hash: value(), public_key: value() })
 const Rights = z.strictObject({ roles: roles(), entities: entities() })
 
+/** The account is connected at the enrolment. The audit keeps it, so a subject that could hold a card number is refused. */
+const Account = AccountParameters.refine(({ subject }) => !holdsPossiblePan(subject))
+
 /** The subject is the name. */
-export const InviteParameters = z.strictObject({ ...Rights.shape, ...Key.shape })
+export const InviteParameters = z.strictObject({ ...Rights.shape, ...Key.shape, account: Account.exactOptional() })
 /** The subject is the id of the person, as of `person.link` and `person.revoke`. */
 export const ChangeParameters = Rights
 export const LinkParameters = Key

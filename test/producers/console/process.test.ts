@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { openConsole } from '../../../producers/console/main.ts'
+import { noteAnswers } from '../../../producers/console/server/away.ts'
 import { ensureLocalPerson } from '../../../src/acts/person.ts'
+import { systemClock } from '../../../src/clock.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as challenges from '../../../src/store/console/challenges.ts'
 import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
@@ -118,7 +120,8 @@ describe('the link of `start`', () => {
         installationId,
         isEmbedded: true,
       },
-      ...{ log, lifetime, store, queues, signingKey, tls: undefined, registry: openRegistry({ role: 'console' }) },
+      ...{ log, lifetime, queues, signingKey, tls: undefined, registry: openRegistry({ role: 'console' }) },
+      ...noteAnswers(store, systemClock),
     })
     const call = callOf(served.port, served.site.origin)
     const proof = await makeLink()

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { makeStartLink } from '../../../cli/process/start-link.ts'
 import { openConsole } from '../../../producers/console/main.ts'
+import { noteAnswers } from '../../../producers/console/server/away.ts'
+import { systemClock } from '../../../src/clock.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import { describeChromium, openBrowser } from '../../examples/chromium.ts'
 import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
@@ -27,7 +29,8 @@ describeChromium('the link of `start`', () => {
       settings: { port: 0, origin: undefined },
       isEmbedded: true,
       registry: openRegistry({ role: 'console' }),
-      ...{ log, lifetime, queues, store: vault.store, installationId: vault.installationId, tls: undefined },
+      ...{ log, lifetime, queues, installationId: vault.installationId, tls: undefined },
+      ...noteAnswers(vault.store, systemClock),
       signingKey: await readSystemKey(dataDir, 'console'),
     })
     const link = await makeStartLink(vault, served.site.origin)

@@ -14,6 +14,7 @@ import {
   seenOfInvite,
   seenOfPerson,
 } from '../../../src/job/system/people.ts'
+import type { Account } from '../../../src/store/person/identities.ts'
 import * as invites from '../../../src/store/person/invites.ts'
 import * as persons from '../../../src/store/person/persons.ts'
 import { act } from '../../../workers/act.ts'
@@ -55,10 +56,15 @@ describeStore('an act on people', engine => {
   /** The requests, each as its page would begin it now. */
   const inviting = (
     name: string,
-    { secret = newSecret(), roles = ['VIEWER'] as PersonRole[], entities = null as string[] | null } = {},
+    {
+      secret = newSecret(),
+      roles = ['VIEWER'] as PersonRole[],
+      entities = null as string[] | null,
+      account = undefined as Account | undefined,
+    } = {},
   ) => ({
     ...{ act: 'person.invite' as const, subject: name, seen: null, secret },
-    parameters: { roles, entities, ...keyOf(secret) },
+    parameters: { roles, entities, ...(account && { account }), ...keyOf(secret) },
   })
   const changing = async (personId: string, roles: PersonRole[], entities: string[] | null = null) => ({
     ...{ act: 'person.change' as const, subject: personId, seen: await seenNow(personId) },
@@ -136,6 +142,25 @@ describeStore('an act on people', engine => {
     expect(await send(ada, inviting('Ivo', { secret: asked.secret }))).toBe('act_repeated')
     expect(await send(ada, inviting('Ines'))).toBe('person_exists')
     expect(await send(ada, inviting('local'))).toBe('person_local')
+  })
+
+  it('connects the account that it names at the enrolment, and no account of somebody else', async () => {
+    const account = { issuer: 'https://login.example.com/realms/main', subject: 'olga-at-login' }
+    const asked = inviting('Olga', { account })
+    expect(await send(ada, asked)).toBe('DONE')
+    const invite = await openInvite('Olga')
+    expect(invite).toMatchObject(account)
+    const [row] = await rows('select detail from tokenmill.audit order by audit_id desc limit 1')
+    expect(row).toMatchObject({ detail: { issuer: account.issuer, sub: account.subject } })
+    const connected = () =>
+      rows('select person_id from tokenmill.person_identity where subject = $1 and revoked_at is null', account.subject)
+    expect(await connected()).toEqual([])
+    const personId = randomUUID()
+    const request = bench.enrolment(invite ?? { inviteId: '' }, personId)
+    expect(await bench.send(bench.enrol(asked.secret.secret, openAuthenticator(SITE), request))).toBe('DONE')
+    expect(await connected()).toEqual([{ person_id: personId }])
+    expect(await send(ada, inviting('Second Olga', { account }))).toBe('identity_taken')
+    expect(await openInvite('Second Olga')).toBeUndefined()
   })
 
   it('changes roles and entities under a new code, and ends the invites of somebody who may invite no more', async () => {
@@ -257,6 +282,17 @@ order by audit_id desc limit 1`)
             { ...honest, parameters: { ...parameters, ...changed } },
             'passkey_challenge',
           ])
+      if (name === 'person.invite') {
+        const account = { issuer: 'https://login.example.com', subject: 'theft' }
+        const named = touched(ada, inviting('Theft', { account }))
+        const { account: _, ...bare } = named.parameters
+        const to = (what: string, request: Act, changed: object) =>
+          tries.push([what, { ...request, parameters: { ...changed } }, 'passkey_challenge'])
+        to('another subject of the account', named, { ...bare, account: { ...account, subject: 'thief' } })
+        to('another issuer', named, { ...bare, account: { ...account, issuer: 'https://thief.example.com' } })
+        to('no account', named, bare)
+        to('an account that was not there', honest, { ...parameters, account })
+      }
       if (name !== 'person.invite')
         tries.push(['another state', { ...honest, seen: 'A'.repeat(43) }, 'passkey_challenge'])
       for (const [what, request, said] of tries)
@@ -270,6 +306,21 @@ order by audit_id desc limit 1`)
       const asked = inviting(subject)
       return send(ada, { ...asked, parameters: { ...asked.parameters, ...changed } })
     }
+    const issuer = 'https://login.example.com'
+    const accounts: unknown[] = [
+      ...[{ issuer }, { subject: 'x' }, 'x', null, { issuer, subject: 'x', email: 'x' }],
+      ...['', ' x', 'x ', 'x\ny', 'x\u0000', 'é', 'x'.repeat(256), '4111111111111111'].map(subject => ({
+        issuer,
+        subject,
+      })),
+      ...['', 'login', 'javascript:alert(1)', `${issuer}/?a=b`, `${issuer}/#a`, 'https://a:b@login.example.com'].map(
+        one => ({
+          issuer: one,
+          subject: 'x',
+        }),
+      ),
+    ]
+    for (const account of accounts) expect([account, await form({ account })]).toEqual([account, 'field_value'])
     const wrong = [
       { roles: ['ROOT'] },
       { roles: [] },

@@ -1,15 +1,16 @@
 // Every page of the console in a real browser, for people with other eyes and other hands than those who wrote it: axe-core finds
-// nothing in light, dark and forced colours, nothing scrolls sideways at 200 % and at 400 %, the focus is seen everywhere, every
-// act is done by keys alone, and a page can be printed. Any violation of the content security policy fails the test.
+// nothing in light, dark and forced colours, nothing scrolls sideways at 200 % and at 400 %, the focus is seen everywhere, and a page
+// can be printed. Any violation of the content security policy fails the test. ../acts/by-keys.test.ts does each act by keys alone.
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
 import { type OpenIdBundle, openOpenIdBundle } from '../openid/bundle.ts'
 import { enrolled, listenTo, type Seat } from '../seats.ts'
+import { withoutStore } from '../without-store.ts'
 import { openAxe } from './axe.ts'
 import { focused, follow, press, tabTo } from './keys.ts'
 import { listRoutes, pagesOf } from './pages.ts'
-import { noneWrong, type Stand, walk } from './walk.ts'
+import { noneWrong, type Stand, WHOLE, walk } from './walk.ts'
 import { beat, fillWorld, type World } from './world.ts'
 
 /** What a scheduler and workers say of themselves holds for 10 s. */
@@ -19,6 +20,7 @@ describeChromium('the looks of the console', () => {
   let bundle: OpenIdBundle
   let browser: Browser
   let context: BrowserContext
+  let cookies: string[]
   let world: World
   let olga: Seat
   const wrong = noneWrong()
@@ -33,20 +35,18 @@ describeChromium('the looks of the console', () => {
       fillWorld(bundle, ada),
       enrolled({ bundle, browser, complaints }, 'olga', ['ADMIN']),
     ])
-    context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
-    const [name = '', value = ''] = ada.cookie.split('=')
-    await context.addCookies([
-      { name, value, url: bundle.origin },
-      { name: 'tokenmill-display', value: world.display, url: bundle.origin },
-    ])
-    // Time stands still for the pages: none loads itself anew while it is looked at.
-    await context.clock.install()
-    await context.clock.pauseAt(Date.now() + 1_000)
+    cookies = [ada.cookie, `tokenmill-display=${world.displays.all}`]
+    context = await openContext(cookies)
     const found = pagesOf(await listRoutes(), world)
     missing = found.missing
     const left = [...found.paths]
     const beating = setInterval(() => beat(bundle), BEAT_MS)
     await Promise.all([1, 2].map(() => walkAll(left)))
+    for (const [whose, value] of [
+      [', of some entities', world.displays.some],
+      [', revoked', world.displays.revoked],
+    ] as const)
+      await walkAs({ whose, cookies: [`tokenmill-display=${value}`] }, ['/display'])
     clearInterval(beating)
   })
   afterAll(async () => {
@@ -55,11 +55,31 @@ describeChromium('the looks of the console', () => {
   })
   afterEach(() => expect(complaints.splice(0)).toEqual([]))
 
-  async function openStand(): Promise<Stand> {
-    const page = await context.newPage()
+  /** Time stands still for its pages: none loads itself anew while it is looked at. `own`: `Cookie` headers. */
+  async function openContext(own: readonly string[]): Promise<BrowserContext> {
+    const opened = await browser.newContext({ viewport: WHOLE })
+    const pairs = own.map(cookie => cookie.split('='))
+    await opened.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: bundle.origin })))
+    await opened.clock.install()
+    await opened.clock.pauseAt(Date.now() + 1_000)
+    return opened
+  }
+  async function openStand(of = context): Promise<Stand> {
+    const page = await of.newPage()
     page.setDefaultTimeout(10_000)
     listenTo(page, complaints)
-    return { page, cdp: await context.newCDPSession(page), origin: bundle.origin }
+    return { page, cdp: await of.newCDPSession(page), origin: bundle.origin }
+  }
+  /** Looks at pages in a browser of its own. */
+  async function walkAs(
+    { whose, cookies: own }: { whose: string; cookies: readonly string[] },
+    paths: readonly string[],
+    found = wrong,
+  ): Promise<void> {
+    const opened = await openContext(own)
+    const stand = { ...(await openStand(opened)), whose }
+    for (const path of paths) await walk(stand, path, found)
+    await opened.close()
   }
   async function walkAll(left: string[]): Promise<void> {
     const stand = await openStand()
@@ -69,7 +89,9 @@ describeChromium('the looks of the console', () => {
 
   it('are looked at on the page of every route', () => {
     expect(missing).toEqual([])
-    expect(wrong.absent.sort()).toEqual(['/batches/999999999: 404', '/nowhere: 404', '/openid/callback: 403'])
+    expect(wrong.absent.sort()).toEqual([
+      ...['/batches/999999999: 404', '/display, revoked: 403', '/nowhere: 404', '/openid/callback: 403'],
+    ])
     const { missing: added } = pagesOf(['/batches', '/added/:name'], world)
     expect(added).toHaveLength(1)
     expect(added[0]).toContain('Add a row for it to PARTED')
@@ -100,6 +122,24 @@ describeChromium('the looks of the console', () => {
     expect(wrong.narrow).toEqual([])
   })
 
+  it('take two lines for each row of the lists of Installation on a phone', async () => {
+    const { page } = await openStand()
+    const tall = `[...document.querySelectorAll('.listed tbody tr')].map(row => {
+      const { paddingTop, paddingBottom, borderTopWidth } = getComputedStyle(row)
+      const inner = row.getBoundingClientRect().height - [paddingTop, paddingBottom, borderTopWidth].reduce((sum, one) => sum + parseFloat(one), 0)
+      return inner > 42 ? inner + ' px: ' + row.textContent : ''
+    }).filter(text => text !== '')`
+    for (const path of ['', '/clients', '/scopes', '/capture-keys', `/clients/${world.client}`]) {
+      await page.goto(`${bundle.origin}/installation${path}`)
+      for (const width of [375, 320]) {
+        await page.setViewportSize({ width, height: 900 })
+        expect(await page.locator('.listed tbody tr').count()).toBeGreaterThan(0)
+        expect([path, width, await page.evaluate(tall)]).toEqual([path, width, []])
+      }
+    }
+    await page.close()
+  })
+
   it('show where the focus is, and lead it in the order in which the page is read', () => {
     expect(wrong.focus).toEqual([])
   })
@@ -114,45 +154,6 @@ describeChromium('the looks of the console', () => {
 
   it('are black on white on paper, without what can only be pressed', () => {
     expect(wrong.paper).toEqual([])
-  })
-
-  it('let every act be done by keys alone, and give the focus to its verdict', async () => {
-    const { page } = olga
-    const { origin } = bundle
-    const isDone = async (back: string) => {
-      await page.locator('.verdict.done').waitFor()
-      expect(await focused(page)).toMatch(/^Done\./)
-      await follow(page, back)
-    }
-    await page.goto(`${origin}/batches`)
-    await follow(page, '2026-11-20-autumn')
-    for (const [link, button] of [
-      ['Pause…', /^Pause 5/],
-      ['Resume…', /^Resume 5/],
-      ['Cancel…', /^Cancel 5/],
-    ] as const) {
-      await follow(page, link)
-      await tabTo(page, /^Why\?/)
-      await page.keyboard.type('by keys')
-      await follow(page, button)
-      await isDone('Back to the batch')
-    }
-    await page.locator('.state', { hasText: 'CANCELLED' }).waitFor()
-    for (const [link, button] of [
-      ['Retry…', 'Retry 1 job'],
-      ['Discard…', 'Discard 1 job'],
-    ] as const) {
-      await page.goto(`${origin}/failed`)
-      await page.locator('tr', { hasText: 'yes' }).first().locator('a').waitFor()
-      await tabTo(page, 'report')
-      if (!(await page.evaluate(`document.activeElement.closest('tr').textContent.includes('yes')`)))
-        await tabTo(page, 'report')
-      await page.keyboard.press('Enter')
-      await page.waitForURL('**/failed/report/*')
-      await follow(page, link)
-      await follow(page, button)
-      await isDone('Failed jobs of this kind')
-    }
   })
 
   it('give the focus back where a passkey was refused', async () => {
@@ -207,5 +208,16 @@ describeChromium('the looks of the console', () => {
     expect(await focused(page)).toBe('Batches')
     expect(await page.evaluate('window.told')).toBe(0)
     await page.close()
+  })
+
+  it('are looked at as the others where the store is away, and say so', async () => {
+    const found = noneWrong()
+    await withoutStore(bundle, async () => {
+      await walkAs({ whose: ', without the store', cookies }, ['/batches', '/display'], found)
+    })
+    const absent = ['/batches', '/display'].map(path => `${path}, without the store: 503`)
+    // Nobody stands before a display to load its page anew, so that does it by itself.
+    const again = expect.stringMatching(/^\/display, without the store: meta-refresh/)
+    expect(found).toEqual({ ...noneWrong(), absent, axe: [again] })
   })
 })

@@ -46,6 +46,7 @@ export const PARTED: Readonly<Record<string, (world: World) => string[]>> = {
 const MORE = [
   '/batches?state=abandoned',
   '/failed?kind=token-create',
+  `/failed?kind=${KIND}`,
   '/failed/ticked/retry?kind=report',
   '/people?revoked=yes',
   '/nowhere',
@@ -53,12 +54,12 @@ const MORE = [
   '/sign-in?enrolled=',
 ]
 
-/** The path templates of all GET routes. */
-export async function listRoutes(): Promise<string[]> {
+/** The path templates of all routes of the method. */
+export async function listRoutes(method = 'GET'): Promise<string[]> {
   const found: string[] = []
   const note = (app: ConsoleApp) => {
-    app.addHook('onRoute', ({ method, url }) => {
-      if (method === 'GET') found.push(url)
+    app.addHook('onRoute', route => {
+      if (route.method === method) found.push(route.url)
     })
   }
   // Nothing is asked of the server, so it is given no store and no queues. Some routes are there with an OpenID provider only.

@@ -1,6 +1,6 @@
 // Who and what may do something: people, an invite, an account at an OpenID provider, clients, networks and a wall display.
 import { randomBytes, randomUUID } from 'node:crypto'
-import { addDisplay } from '../../../../src/acts/display.ts'
+import { addDisplay, revokeDisplay } from '../../../../src/acts/display.ts'
 import { OURS, type Person, THEIRS } from '../bundle.ts'
 import type { OpenIdBundle } from '../openid/bundle.ts'
 
@@ -10,8 +10,8 @@ export interface RightsPages {
   invite: string
   client: string
   identity: string
-  /** The value of a display's link. */
-  display: string
+  /** The values of the links of displays: of all entities, of some, and of one that was revoked. */
+  displays: { all: string; some: string; revoked: string }
 }
 
 /** `person`: who looks at the pages. */
@@ -47,16 +47,26 @@ values ($1, $1, 'n', 'v', 'connect', $2, '/passkeys', $3, now(), now() + interva
     [randomBytes(32), person.sessionHash, `auth0|${'4f'.repeat(20)}`],
   )
   await addSetUp(bundle)
-  const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-  const display = await addDisplay(installation.vault.store, { name: 'room 2', entities: null }, by)
-  if ('refused' in display) throw new Error(display.refused)
   return {
     person: personId,
     invite: invite?.id ?? '',
     client: installation.credentials.signingKey.clientId,
     identity: await bundle.bind(person, randomUUID()),
-    display: display.done.value,
+    displays: await addDisplays(bundle),
   }
+}
+
+async function addDisplays({ installation }: Pick<OpenIdBundle, 'installation'>): Promise<RightsPages['displays']> {
+  const { store } = installation.vault
+  const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+  const add = async (name: string, entities: string[] | null) => {
+    const added = await addDisplay(store, { name, entities }, by)
+    if ('refused' in added) throw new Error(added.refused)
+    return added.done
+  }
+  const [all, some, revoked] = [await add('room 2', null), await add('room 3', [OURS]), await add('room 4', null)]
+  await revokeDisplay(store, { displayId: revoked.displayId, name: 'room 4' }, by)
+  return { all: all.value, some: some.value, revoked: revoked.value }
 }
 
 /** What the page Installation tells of: clients, keys whose time has come, a capture key, and a network that slows calls. */

@@ -8,6 +8,8 @@ export interface Stand {
   page: Page
   cdp: CDPSession
   origin: string
+  /** Who looks, if the address doesn't tell which page it is. */
+  whose?: string
 }
 
 const SIDES = ['absent', 'axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
@@ -18,14 +20,14 @@ export function noneWrong(): Wrong {
   return { absent: [], axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
 }
 
-const WHOLE = { width: 1_440, height: 900 }
+export const WHOLE = { width: 1_440, height: 900 }
 /** 1440 px at 200 %, a phone, and 1280 px at 400 %. */
 const NARROW = [720, 375, 320] as const
 
 export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<void> {
-  const { page, cdp, origin } = stand
+  const { page, cdp, origin, whose = '' } = stand
   const say = (side: keyof Wrong, found: readonly string[], how = '') =>
-    wrong[side].push(...found.map(one => `${path}${how}: ${one}`))
+    wrong[side].push(...found.map(one => `${path}${whose}${how}: ${one}`))
   const answer = await page.goto(`${origin}${path}`)
   if (!answer?.ok()) say('absent', [String(answer?.status())])
   const findWrong = await openAxe(cdp)
