@@ -30,11 +30,12 @@ import {
   openChunk,
   readRecords,
 } from './chunk/chunk.ts'
-import { decideCreates, prepareCreates } from './chunk/creates.ts'
+import { prepareAll } from './chunk/create/prepare.ts'
+import { decideCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
 import { readMixed } from './chunk/plain.ts'
-import { openPlainWay, type PlainCreates, preparePlain } from './chunk/plain-creates.ts'
+import { openPlainWay, type PlainCreates } from './chunk/plain-creates.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
 import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
 import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
@@ -78,7 +79,8 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const mixed = way && readMixed(plaintext, { request, form }, way.reader)
     const begun = mixed ?? readRecords(plaintext, request, form)
     if (isRefusal(begun)) return begun
-    const batched = await contextOf(work, begun.records, deps, { ...selection, form })
+    const hasSealed = way !== undefined && way.reader.sealed.length > 0
+    const batched = await contextOf(work, begun.records, deps, { ...selection, form, hasSealed })
     if (isRefusal(batched)) return batched
     // Each record of a cancelled batch is answered as an object.
     const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
@@ -109,11 +111,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
       return { ...none, known: judged.known, releases: judged.prepared }
     }
     if (request.record_kind === 'token-create') {
-      const { refused, prepared } = await prepareCreates(open, context, deps)
-      const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
-      if (!way || !plain) return { ...none, known: judged.known, creates: judged.prepared }
-      const all = await preparePlain(plain, { ...way, others: judged.prepared }, context, deps)
-      return { ...none, known: judged.known, creates: all.prepared, plain: all.plain }
+      return { ...none, ...(await prepareAll({ open, known, way: plain && way }, context, deps)) }
     }
     const { refused, prepared } = await prepareChanges(open, context, deps)
     const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
@@ -193,7 +191,7 @@ async function contextOf(
   work: Work<TokenBatch>,
   records: ChunkRecord[],
   deps: Deps,
-  { probe, form }: Selection & { form: BlockForm },
+  { probe, form, hasSealed }: Selection & { form: BlockForm; hasSealed: boolean },
 ): Promise<Omit<ChunkContext, 'cards'> | Refusal> {
   const { request, client, acceptedAt: iat, claims } = work
   const untimed = sourceTimeRefusal(request)
@@ -223,13 +221,13 @@ async function contextOf(
   }
   const batch = await joinBatch(deps.store, first, request)
   if (isRefusal(batch)) return batch
-  const oldest = records.some(
-    record => 'request' in record && 'encrypted_card' in record.request && record.request.encrypted_card !== undefined,
-  )
-    ? CARD_AGE_MS_MAX
-    : BATCH_AGE_MS_MAX
+  const oldest = hasSealed || records.some(isSealed) ? CARD_AGE_MS_MAX : BATCH_AGE_MS_MAX
   if (claims.iat * 1000 - batch.acceptedAt > oldest) return refuse('batch_too_old', 'body.request.accepted_at')
   return { work, batch, isProbe: probe !== undefined, acceptedAt: batch.acceptedAt }
+}
+
+function isSealed(record: ChunkRecord): boolean {
+  return 'request' in record && 'encrypted_card' in record.request && record.request.encrypted_card !== undefined
 }
 
 /** Whose batch it is: of the entity of its scope, if the client acts for that one; else of the one that the envelope claims. */

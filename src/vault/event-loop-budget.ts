@@ -27,17 +27,45 @@ export async function withinEventLoopBudget<T>(work: () => T, { isBackground }: 
     urgentAt = performance.now()
   }
   // There is no await between this check and `work`, so of hundreds that wait only those within the budget go on.
-  while (performance.now() > runEnds || (isBackground && mustWait())) {
-    opening ??= setImmediate().then(() => {
-      runEnds = performance.now() + EVENT_LOOP_BUDGET_MS
-      isBackgroundServed = false
-      opening = undefined
-    })
-    await opening
-  }
+  while (performance.now() > runEnds || (isBackground && mustWait())) await nextTurn()
   if (isBackground) isBackgroundServed = true
   else urgent -= 1
   return await work()
+}
+
+/**
+ * Runs `work` for each item, in their order, as work for which somebody waits, but without a promise for each: a chunk has a
+ * thousand cards. At each turn of the event loop at least one is done, after those of single jobs that waited for the turn.
+ * `work` may return a promise, which is awaited.
+ */
+export async function eachWithinEventLoopBudget<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void> | void,
+): Promise<void> {
+  urgent += 1
+  try {
+    for (const item of items) {
+      urgentAt = performance.now()
+      if (urgentAt > runEnds) {
+        await nextTurn()
+        // The jobs that wait for the same turn continue first.
+        await undefined
+      }
+      const rest = work(item)
+      if (rest) await rest
+    }
+  } finally {
+    urgent -= 1
+  }
+}
+
+function nextTurn(): Promise<void> {
+  opening ??= setImmediate().then(() => {
+    runEnds = performance.now() + EVENT_LOOP_BUDGET_MS
+    isBackgroundServed = false
+    opening = undefined
+  })
+  return opening
 }
 
 function mustWait(): boolean {

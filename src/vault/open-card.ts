@@ -30,10 +30,13 @@ export async function openCard(
     const opened = await withinEventLoopBudget(() => openPgp(encryptedCard, key.privateKey), urgency)
     return typeof opened === 'string' ? refuse(opened, FIELD) : decode(opened)
   }
-  const opened = await withinEventLoopBudget(
-    () => openJwe(encryptedCard, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX),
-    urgency,
-  )
+  return withinEventLoopBudget(() => openJweCard(encryptedCard, key), urgency)
+}
+
+/** The same for a JWE, at once. */
+export function openJweCard(jwe: string, key: CaptureKey): Secret | Refusal {
+  if (key.type === 'pgp') return refuse('card_undecryptable', FIELD)
+  const opened = openJwe(jwe, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX)
   return opened ? decode(opened.plain) : refuse('card_undecryptable', FIELD)
 }
 
@@ -42,9 +45,11 @@ export function formOf(text: string): 'jwe' | 'pgp' {
   return !isArmored(text) && text.includes('.') ? 'jwe' : 'pgp'
 }
 
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+
 function decode(plain: Uint8Array): Secret | Refusal {
   try {
-    return new Secret(new TextDecoder('utf-8', { fatal: true }).decode(plain))
+    return new Secret(strictUtf8.decode(plain))
   } catch {
     return refuse('card_malformed', FIELD)
   } finally {

@@ -7,7 +7,7 @@ import { type CardInput, parseCapture } from '../../src/token/card.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { type Line, openCardByLine } from '../../src/vault/capture/line.ts'
-import { openByLine } from '../../src/vault/capture/open-line.ts'
+import { type OpenedLine, openByLine } from '../../src/vault/capture/open-line.ts'
 import type { Urgency } from '../../src/vault/event-loop-budget.ts'
 import type { Deps } from '../deps.ts'
 
@@ -45,7 +45,16 @@ export async function openForClient<T>(
   directory: Deps['directory'],
   open: (line: Line) => Promise<T | Refusal>,
 ): Promise<T | Refusal> {
+  const known = await lineFor({ alias, client }, directory)
+  return isRefusal(known) ? known : openByLine(known, () => directory.captureLineAnew(alias), open)
+}
+
+/** The capture keys of an alias; a refusal if their entity isn't one that the client acts for. */
+export async function lineFor(
+  { alias, client }: Pick<Capture, 'alias' | 'client'>,
+  directory: Deps['directory'],
+): Promise<OpenedLine | Refusal> {
   const known = await directory.captureLine(alias)
-  if (!known || !client.entities.includes(known.entityId)) return refuse('alias_unknown', 'body.public_key_alias')
-  return openByLine(known, () => directory.captureLineAnew(alias), open)
+  const isOurs = known !== undefined && client.entities.includes(known.entityId)
+  return isOurs ? known : refuse('alias_unknown', 'body.public_key_alias')
 }

@@ -8,7 +8,6 @@ import type { CreatedRecords } from '../../src/job/answer/created-columns.ts'
 import { withoutLost } from '../../src/job/answer/created-records.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf } from '../../src/job/on-file.ts'
-import { presentedText } from '../../src/job/presented-card.ts'
 import type { CreateRecord } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
@@ -17,19 +16,20 @@ import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
-import { type CardAsked, findByCards, keyOf } from '../card/by-card.ts'
-import { factsOf, scopeFor } from '../card/card-facts.ts'
+import { type CardAsked, findByCards } from '../card/by-card.ts'
+import { scopeFor } from '../card/card-facts.ts'
 import { countMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
-import { contextRefusal, contractFor, takeUpOf, withContractExpiry } from '../card/third-party.ts'
+import { contextRefusal, contractFor, takeUpOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
-import { fieldsOf, givenOf } from '../token-create.ts'
 import type { ChunkContext, ChunkRecord } from './chunk.ts'
 import { ownersOf } from './claims.ts'
+import { preparedOf } from './create/prepared.ts'
+import type { CardField } from './create/records.ts'
 import {
   type Folded,
   fold,
@@ -90,19 +90,10 @@ function prepareCreate(
   if (isRefusal(giver)) return rejected(record, giver)
   const contract = contextRefusal(request, context.work.client, deps) ?? contractFor(request, scope, deps)
   if (isRefusal(contract)) return rejected(record, contract)
-  const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
-    if (isRefusal(card)) return rejected(record, card)
-    const withAnalytics = request.token_type !== undefined && request.token_type !== 'REUSE'
-    const options = { scope, cardBrand: request.card_brand, withAnalytics, field, place: contract?.place }
-    const facts = factsOf(card, options, deps)
-    if (isRefusal(facts)) return rejected(record, facts)
-    const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
-    const key = keyOf(facts.fingerprints)
-    const claim = request.on_file && claimOf(request.on_file, scope)
-    // The expiry date of `card`, not that of `given`: `withContractExpiry` may have changed the latter.
-    const presented = presentedText(card, facts.fingerprints)
-    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim, giver, presented }
-  }
+  const claim = request.on_file && claimOf(request.on_file, scope)
+  const asked = { line, reference, request, scope, contract, claim, giver }
+  const finish = (card: CardInput | Refusal, field: CardField) =>
+    isRefusal(card) ? rejected(record, card) : preparedOf(asked, card, field, deps)
   const { card, encrypted_card: encryptedCard, public_key_alias: alias } = request
   if (card !== undefined && encryptedCard !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
   if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')

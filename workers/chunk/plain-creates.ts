@@ -31,8 +31,9 @@ import { tokenIdsAt } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import type { ChunkContext } from './chunk.ts'
+import type { PlainRecords } from './create/records.ts'
 import type { PreparedCreate } from './fold.ts'
-import { openPlainReader, type PlainReader, type PlainRecords } from './plain.ts'
+import { openPlainReader, type PlainReader } from './plain.ts'
 import { addedClaims, findReferences, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
 import type { AddedClaim } from './save-claims.ts'
 import { isNewest } from './source-times.ts'
@@ -86,7 +87,9 @@ export async function preparePlain(
   for (let index = 0; index < pans.length; index += 1) {
     const pan = pans[index] ?? ''
     if (index > 0 && index % RECORDS_AT_ONCE === 0) await new Promise(setImmediate)
-    inspect?.({ line: records.lines[index] ?? 0, reference: records.references[index] })
+    // Those whose card was encrypted were inspected before it was opened.
+    if (inspect && records.fields[index] === 'body.card')
+      inspect({ line: records.lines[index] ?? 0, reference: records.references[index] })
     cards.print(pan, prints, index * UUID_BYTES)
   }
   const all: PlainCreates = { records, scope, cards, prints, order: orderOf(prints) }
@@ -144,7 +147,7 @@ function asObject(
   place: number,
   { acceptedAt }: ChunkContext,
 ): PreparedCreate {
-  const { lines, references, pans, months, years, names, brands, binRanges, claims } = records
+  const { lines, references, fields, pans, months, years, names, brands, binRanges, claims } = records
   const pan = pans.reveal()[place] ?? ''
   const line = lines[place] ?? 0
   const kept = uuidTexts(pick(prints, [place]))
@@ -154,7 +157,7 @@ function asObject(
   return {
     line,
     reference: references[place],
-    field: 'body.card',
+    field: fields[place] ?? 'body.card',
     scope,
     pan: new Secret(pan),
     facts: {

@@ -5,7 +5,7 @@ import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import { type Claim, type OwnerId, ownerKey } from '../../src/token/on-file.ts'
-import type { PlainRecords } from './plain.ts'
+import type { PlainRecords } from './create/records.ts'
 import type { AddedClaim } from './save-claims.ts'
 
 const BATCHES_MAX = 1_000

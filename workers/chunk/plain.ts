@@ -1,40 +1,36 @@
 // Reads the plain records of a chunk into columns. A plain record is a create in the chunk's scope with a card in clear
-// and its expiry date; beside them it has at most a cardholder name, a reference and `on_file`. Loops over columns cost
-// less time than an object and its checks for each record. Every other record, and every record with any fault, is left
-// to chunk.ts: nothing is refused here.
+// and its expiry date; beside them it has at most a cardholder name, a reference and `on_file`. In place of the card in
+// clear it may have one encrypted as JWE, for which a place in the columns is kept; sealed.ts opens it. Loops over columns
+// cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
+// left to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
+import { ALIAS } from '../../src/job/choices.ts'
+import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../src/job/envelope/text.ts'
 import { claimOf, isUsualOnFile, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
-import { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { BinTable } from '../../src/token/bin.ts'
-import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
-import { monthOf, NAME_LENGTH_MAX, yearOf } from '../../src/token/card.ts'
 import type { Claim } from '../../src/token/on-file.ts'
-import { PAN_LENGTH, panFault } from '../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
-import { knownBrand } from '../card/card-facts.ts'
+import { formOf } from '../../src/vault/open-card.ts'
 import { pansOf, type ReadChunk, readRecord } from './chunk.ts'
-
-/** Values at the same place in each column belong to the same record. */
-export interface PlainRecords {
-  /** The line numbers of the records, in growing order. */
-  lines: number[]
-  references: (string | undefined)[]
-  pans: Secret<string[]>
-  months: number[]
-  years: number[]
-  names: (string | null)[]
-  brands: (string | null)[]
-  binRanges: (number | null)[]
-  /** For whom the card is on file; undefined for records that don't say. */
-  claims: (Claim | undefined)[]
-}
+import {
+  type CardField,
+  clearCardOf,
+  isPlainReference,
+  openRecords,
+  type PlainCard,
+  type PlainRecords,
+  putCard,
+  type SealedRecord,
+} from './create/records.ts'
 
 export interface PlainReader {
   records: PlainRecords
+  /** The records whose cards are still encrypted. */
+  sealed: SealedRecord[]
   /** Whether the record of this line of a block is plain: then it is added to the columns. */
   take(line: string): boolean
   /** The same for the record at a place of columns. */
@@ -45,9 +41,9 @@ type Columns = ReadColumns['columns']
 
 const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
 const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card', 'on_file'])
+const SEALED_REQUEST: ReadonlySet<string> = new Set(['token_scope', 'encrypted_card', 'public_key_alias', 'on_file'])
 const CARD: ReadonlySet<string> = new Set(['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'])
 const LINE_MAX = 2_147_483_647
-const REFERENCE_LENGTH_MAX = 128
 const UTF8_BYTES_MAX = 3
 
 interface Raw {
@@ -57,46 +53,54 @@ interface Raw {
 /** A reader for one chunk, whose records are in this scope. */
 export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, bins: BinTable): PlainReader {
   const { tokenScope } = scope
-  const pans: string[] = []
-  const records: PlainRecords = {
-    ...{ lines: [], references: [], pans: new Secret(pans), months: [], years: [], names: [] },
-    ...{ brands: [], binRanges: [], claims: [] },
-  }
-  const add = (line: number, reference: string | undefined, card: PlainCard | undefined, claim?: Claim): boolean => {
+  const records = openRecords()
+  const sealed: SealedRecord[] = []
+  const add = (
+    { line, reference }: { line: number; reference: string | undefined },
+    field: CardField,
+    card: PlainCard | undefined,
+    claim?: Claim,
+  ): boolean => {
     if (!card) return false
-    pans.push(card.pan)
+    putCard(records, records.lines.length, card)
     records.lines.push(line)
     records.references.push(reference)
-    records.months.push(card.month)
-    records.years.push(card.year)
-    records.names.push(card.name)
-    records.brands.push(card.brand)
-    records.binRanges.push(card.binRange)
+    records.fields.push(field)
     records.claims.push(claim)
     return true
   }
+  const addSealed = (head: { line: number; reference: string | undefined }, request: Raw, claim?: Claim): boolean => {
+    const { encrypted_card: encryptedCard, public_key_alias: alias } = request
+    if (!hasOnly(request, SEALED_REQUEST) || !isSealedCard(encryptedCard)) return false
+    if (typeof alias !== 'string' || !ALIAS.test(alias)) return false
+    sealed.push({ place: records.lines.length, encryptedCard, alias })
+    return add(head, 'body.encrypted_card', NOT_OPENED, claim)
+  }
   return {
-    records,
+    ...{ records, sealed },
     take(text) {
       if (text.length * UTF8_BYTES_MAX > CHUNK.lineBytesMax) return false
       const head = parsed(text)
       if (!isObject(head) || !isPlainHead(head)) return false
       const { request } = head
-      if (!isObject(request) || !hasOnly(request, REQUEST)) return false
+      if (!isObject(request)) return false
       if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
       const { card } = request
       const claim = request['on_file'] === undefined ? undefined : plainClaim(request['on_file'], scope)
-      if (claim === null || !isObject(card) || !hasOnly(card, CARD)) return false
-      return add(head.line, head.reference, cardOf(card, bins), claim)
+      if (claim === null) return false
+      if (card === undefined) return addSealed(head, request, claim)
+      if (!hasOnly(request, REQUEST) || !isObject(card) || !hasOnly(card, CARD)) return false
+      return add(head, 'body.card', clearCardOf(card, bins), claim)
     },
     takeAt({ line, reference, cardNumber, expiryMonth, expiryYear, cardholderName }, at) {
       const name = reference[at]
       if (!isLine(line[at]) || typeof name !== 'string' || !isPlainReference(name)) return false
+      const head = { line: line[at] as number, reference: name === '' ? undefined : name }
       const card = {
         ...{ cardNumber: cardNumber[at], expiryMonth: expiryMonth[at], expiryYear: expiryYear[at] },
         cardholderName: cardholderName[at],
       }
-      return add(line[at] as number, name === '' ? undefined : name, cardOf(card, bins))
+      return add(head, 'body.card', clearCardOf(card, bins))
     },
   }
 }
@@ -219,19 +223,13 @@ function isPlainHead(head: Raw): head is Raw & { line: number; reference: string
   return reference === undefined || (typeof reference === 'string' && isPlainReference(reference))
 }
 
-/**
- * Whether the reference is printable ASCII that JSON doesn't escape, with too few digits for a card number: then no rule about
- * references could refuse it.
- */
-function isPlainReference(reference: string): boolean {
-  if (reference.length > REFERENCE_LENGTH_MAX) return false
-  let digits = 0
-  for (let index = 0; index < reference.length; index += 1) {
-    const code = reference.charCodeAt(index)
-    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false
-    if (isDigit(code)) digits += 1
-  }
-  return digits < PAN_LENGTH.least
+/** Stands in the columns until the card of the record is opened. */
+const NOT_OPENED: PlainCard = { pan: '', month: 0, year: 0, name: null, brand: null, binRange: null }
+
+/** Whether the value passes the schema, and has the form of a JWE. */
+function isSealedCard(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > ENCRYPTED_CARD_MAX) return false
+  return isArmorSafe(value) && formOf(value) === 'jwe'
 }
 
 /** The claim; null if it has a fault, or a text that could look like a card number. */
@@ -239,50 +237,4 @@ function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilli
   if (isUsualOnFile(given)) return claimOf(given, scope)
   const { data } = OnFileRecord.safeParse(given)
   return data === undefined || someText(data, couldLookLikeCard) ? null : claimOf(data, scope)
-}
-
-interface PlainCard {
-  pan: string
-  month: number
-  year: number
-  name: string | null
-  brand: string | null
-  binRange: number | null
-}
-
-function cardOf(card: Raw, bins: BinTable): PlainCard | undefined {
-  const { cardNumber: pan, expiryMonth, expiryYear, cardholderName: name = '' } = card
-  if (typeof pan !== 'string' || panFault(pan) !== undefined) return undefined
-  const month = monthOf(expiryMonth)
-  const year = yearOf(expiryYear)
-  if (month === undefined || year === undefined) return undefined
-  if (typeof name !== 'string' || !isPlainName(name)) return undefined
-  const detected = detectBrand(pan)
-  if (!isPossibleLength(pan, detected)) return undefined
-  const range = bins.find(pan)
-  const brand = knownBrand(detected, range) ?? null
-  return { pan, month, year, name: name === '' ? null : name, brand, binRange: range?.id ?? null }
-}
-
-/**
- * A range of Latin letters, most of them with accents. Unicode's normal forms change none of its characters into a
- * digit.
- */
-const LATIN = { first: 0xc0, last: 0x24f }
-
-/**
- * Whether the name isn't too long, and has no digits, no control characters and no characters beyond ASCII and `LATIN`.
- */
-function isPlainName(name: string): boolean {
-  if (name.length > NAME_LENGTH_MAX) return false
-  for (let index = 0; index < name.length; index += 1) {
-    const code = name.charCodeAt(index)
-    if (code < 0x20 || isDigit(code)) return false
-    if (code > 0x7e && (code < LATIN.first || code > LATIN.last)) return false
-  }
-  return true
-}
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39
 }

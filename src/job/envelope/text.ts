@@ -47,16 +47,18 @@ function isNoCard(id: string): boolean {
 
 export const alias = () => z.string().regex(ALIAS)
 
+export const ENCRYPTED_CARD_MAX = 24_576
+
 /** An encrypted card: a JWE of at most 16 KiB, or an OpenPGP message, which armor and base64 make longer. */
 export const encryptedCard = () =>
   z
     .string()
     .min(1)
-    .max(24_576)
+    .max(ENCRYPTED_CARD_MAX)
     .refine(isArmorSafe, { params: { reason: 'field_characters' } })
 
 // Unencoded armor holds line breaks; every other form is printable ASCII only.
-function isArmorSafe(value: string): boolean {
+export function isArmorSafe(value: string): boolean {
   return /^[\t\r\n -~]*$/.test(value)
 }
 

@@ -6,7 +6,7 @@ import { openBlock } from '../block.ts'
 import type { CaptureKey } from '../capture.ts'
 import type { Urgency } from '../event-loop-budget.ts'
 import { jweKidOf } from '../jwe.ts'
-import { formOf, openCard, PGP_CARD_BYTES_MAX } from '../open-card.ts'
+import { formOf, openCard, openJweCard, PGP_CARD_BYTES_MAX } from '../open-card.ts'
 import { pgpKeyIdsOf } from '../pgp/pgp.ts'
 import { KEYS_MAX } from './keys-max.ts'
 
@@ -18,18 +18,36 @@ export interface LineKey {
 /** Newest first. */
 export type Line = readonly LineKey[]
 
-/** The plaintext, and the key that opened it; else the refusal of `openCard`. */
+/** The plaintext, and the key that opened it. */
+export interface OpenedCard {
+  plaintext: Secret
+  keyId: string
+}
+
+/** Opens a card in any form; else the refusal of `openCard`. */
 export async function openCardByLine(
   encryptedCard: string,
   line: Line,
   urgency?: Urgency,
-): Promise<{ plaintext: Secret; keyId: string } | Refusal> {
+): Promise<OpenedCard | Refusal> {
   let refusal = refuse('card_undecryptable', 'body.encrypted_card')
   for (const { keyId, key } of await candidates(encryptedCard, line)) {
     const plaintext = await openCard(encryptedCard, key, urgency)
     if (!isRefusal(plaintext)) return { plaintext, keyId }
     refusal = plaintext
     // Any other reason says that this key decrypted the message.
+    if (plaintext.reason !== 'card_undecryptable') break
+  }
+  return refusal
+}
+
+/** The same for a card in the form of a JWE, without a pause: the caller keeps within the event loop's budget. */
+export function openJweByLine(jwe: string, line: Line): OpenedCard | Refusal {
+  let refusal = refuse('card_undecryptable', 'body.encrypted_card')
+  for (const { keyId, key } of byKid(jwe, line)) {
+    const plaintext = openJweCard(jwe, key)
+    if (!isRefusal(plaintext)) return { plaintext, keyId }
+    refusal = plaintext
     if (plaintext.reason !== 'card_undecryptable') break
   }
   return refusal

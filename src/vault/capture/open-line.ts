@@ -52,7 +52,8 @@ export async function openByLine<T>(
   return anew
 }
 
-const isUndecryptable = (opened: unknown) =>
+/** Whether no key of the line decrypted the message. */
+export const isUndecryptable = (opened: unknown) =>
   isRefusal(opened) && (opened.reason === 'card_undecryptable' || opened.reason === 'block_undecryptable')
 
 /** The result opens the line of an alias from its rows, newest first; undefined if none of them can decrypt. */

@@ -21,12 +21,14 @@ import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { ownerKey } from '../../../src/token/on-file.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
+import type { PublicCaptureKey } from '../../../src/vault/encrypt.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testAmex, testPan } from '../../support/test-pan.ts'
 import { volume } from '../../support/volume.ts'
 import { type Job, openWorld, type World } from '../provider/bundle.ts'
+import { type SealedCard, seal, sealedCard, usualHeader } from './sealed-cards.ts'
 
 const RUNS = Number(process.env['PLAIN_RUNS'] ?? volume(60, 400))
 const PANS = 5
@@ -43,6 +45,8 @@ interface Given {
   onFile: { owner: number; said: Record<string, unknown> } | undefined
   /** The line is sent in this form instead. */
   broken: 'rejected' | 'cut' | 'bytes' | undefined
+  /** The card is encrypted. */
+  sealed: SealedCard | undefined
 }
 
 interface Sent {
@@ -116,6 +120,7 @@ const given: fc.Arbitrary<Given> = fc.record({
   ),
   onFile: fc.option(onFile, { nil: undefined }),
   broken: mostly<Given['broken']>(fc.constant(undefined), ...(['rejected', 'cut', 'bytes'] as const).map(fc.constant)),
+  sealed: fc.option(sealedCard, { nil: undefined }),
 })
 const sent: fc.Arbitrary<Sent> = fc.record({
   batch: fc.nat(1),
@@ -177,6 +182,22 @@ describeStore('records in columns', engine => {
     expect(now.columns).toEqual([2])
     expect(now.outcomes).toEqual(['UNCHANGED', 'CREATED', 'CREATED', 'DUPLICATE', 'CREATED', 'CREATED'])
     expect((await chunk([plain(1), plain(4)])).columns).toEqual([])
+  })
+
+  it('are those with an encrypted card, too, if it could be in clear in columns', async () => {
+    cards += 10
+    const whole = { header: usualHeader, spoil: (parts: string[]) => parts.join('.'), alias: 'known' as const }
+    const sealed = (pan: number, more = {}) =>
+      seal({ ...whole, inner: card => Buffer.from(JSON.stringify({ ...card, ...more })) }, cardOf(pan), captureKey())
+    const first = await chunk([sealed(0), sealed(1), sealed(2, { sequenceNumber: '1' }), sealed(3, { cvv: 'x' })])
+    expect(first.columns).toEqual([2])
+    expect(first.outcomes).toEqual(['CREATED', 'CREATED', 'CREATED', 'REJECTED'])
+    const bad = { ...whole, spoil: (parts: string[]) => parts.slice(0, 4).join('.'), inner: () => Buffer.alloc(0) }
+    const second = await chunk([seal(bad, cardOf(4), captureKey()), sealed(0), { card: cardOf(5) }, sealed(6)])
+    expect(second.columns).toEqual([2])
+    expect(second.outcomes).toEqual(['REJECTED', 'UNCHANGED', 'CREATED', 'CREATED'])
+    const none = await chunk([seal(bad, cardOf(7), captureKey())])
+    expect(none).toMatchObject({ columns: [], outcomes: ['REJECTED'] })
   })
 
   it('with owners are worked in columns, but those of known owners and of owners who occur again', async () => {
@@ -366,10 +387,14 @@ describeStore('records in columns', engine => {
   ): Promise<Job> {
     const sent = scope === scopes.sent ? inColumns(lines) : { lines: [...lines] }
     const { credentials } = installation
-    const captureKey = credentials.captureKeys.jwe
-    if (!captureKey) throw new Error('these credentials hold no JWE key')
     const acceptedAt = Math.floor(Date.now() / 1000) - 1
-    const plan = { batchId, recordKind: 'token-create' as const, tokenScope: scope, acceptedAt, captureKey }
+    const plan = {
+      batchId,
+      recordKind: 'token-create' as const,
+      tokenScope: scope,
+      acceptedAt,
+      captureKey: captureKey(),
+    }
     const ask = await tokenBatch(
       credentials.signingKey.clientId,
       { ...plan, ...(rule ? { policy: rule } : {}) },
@@ -378,6 +403,12 @@ describeStore('records in columns', engine => {
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
     const options = { jti: ask.jti, block: ask.block, resultColumns: scope === scopes.sent }
     return world.job('token-batch', ask.request as Record<string, unknown>, options)
+  }
+
+  function captureKey(): PublicCaptureKey {
+    const key = installation.credentials.captureKeys.jwe
+    if (!key) throw new Error('these credentials hold no JWE key')
+    return key
   }
 
   /** Sends the chunks to a scope; what became of them, with names in place of what differs between scopes. */
@@ -429,7 +460,7 @@ describeStore('records in columns', engine => {
   }
 
   function lineOf(
-    { pan, month, year, name, reference, more, onFile, broken }: Given,
+    { pan, month, year, name, reference, more, onFile, broken, sealed }: Given,
     line: number,
     isObjects: boolean,
   ): string {
@@ -438,13 +469,20 @@ describeStore('records in columns', engine => {
     if (broken === 'rejected') return JSON.stringify({ line, reference, rejected: { reason: 'row_fields' } })
     const card = {
       ...{ cardNumber: numberOf(pan), expiryMonth: month, expiryYear: year, cardholderName: name },
-      ...(isObjects ? { sequenceNumber: '' } : {}),
+      ...(isObjects && !sealed ? { sequenceNumber: '' } : {}),
     }
+    // The usual type; a record that names it isn't plain.
+    const beside = isObjects && sealed ? { reuse_token_type: 'INTERNAL' } : {}
     const { owner, said } = onFile ?? {}
     const ids = { provider: 'stripe', customer_id: `cus_${owner}`, card_id: `card_${cards}_${owner}` }
     return JSON.stringify({
       ...{ line, reference },
-      request: { card, ...(onFile ? { on_file: { ...ids, ...said } } : {}), ...more },
+      request: {
+        ...(sealed ? seal(sealed, card, captureKey()) : { card }),
+        ...(onFile ? { on_file: { ...ids, ...said } } : {}),
+        ...beside,
+        ...more,
+      },
     })
   }
 
