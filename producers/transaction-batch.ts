@@ -3,57 +3,49 @@
 import { assert, type Refusal } from '../src/errors.ts'
 import type { BlockForm } from '../src/job/block/record-columns.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
-import { inColumns, type TransactionLine } from '../src/job/ledger/columns.ts'
+import type { TransactionLine } from '../src/job/ledger/columns.ts'
+import type { Gathered } from '../src/job/ledger/gather.ts'
 import { LEDGER_CHUNK } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 
 export interface LedgerChunk {
   /** The chunk's number, from 0. */
   number: number
-  lines: readonly TransactionLine[]
+  lines: Gathered
 }
 
 export interface Cutter {
-  /** Adds one line. Returns the chunk that was complete before it, if there is one. */
-  put(line: TransactionLine): LedgerChunk | undefined
-  end(): LedgerChunk | undefined
+  /** Counts one line of so many bytes. Whether the chunk was complete before it, so that the line begins the next. */
+  put(bytes: number): boolean
 }
 
-/** Cuts lines into chunks. The same lines and the same `size` give the same chunks. */
+/** Tells where to cut lines into chunks. The same lines and the same `size` give the same chunks. */
 export function openCutter(size: number): Cutter {
   assert(size >= 1 && size <= LEDGER_CHUNK.recordsMax, 'a chunk holds 1 to 1,000 lines')
-  let number = 0
-  let lines: TransactionLine[] = []
+  let lines = 0
   let bytes = 0
-  const end = () => {
-    const chunk = { number, lines }
-    if (lines.length === 0) return undefined
-    number += 1
-    lines = []
-    bytes = 0
-    return chunk
-  }
   return {
-    put(line) {
-      const least = bytesOf(line)
-      const full = lines.length === size || bytes + least > LEDGER_CHUNK.bytesMax ? end() : undefined
-      lines.push(line)
-      bytes += least
-      return full
+    put(least) {
+      const isComplete = lines > 0 && (lines === size || bytes + least > LEDGER_CHUNK.bytesMax)
+      lines = isComplete ? 1 : lines + 1
+      bytes = isComplete ? least : bytes + least
+      return isComplete
     },
-    end,
   }
 }
+
+/** Of a line as JSON: what stands beside its members, and in each member beside its name and its value. */
+export const BYTES = { line: 40, member: 6 } as const
 
 /**
  * An upper bound of the line's bytes as JSON, if no member's name must be escaped: in a value a UTF-16 unit takes up to
  * three bytes, or six if it is escaped.
  */
-function bytesOf({ transaction }: TransactionLine): number {
-  let bytes = 40
+export function bytesOf({ transaction }: TransactionLine): number {
+  let bytes: number = BYTES.line
   for (const key in transaction) {
     const value = transaction[key]
-    bytes += key.length + 6
+    bytes += key.length + BYTES.member
     if (typeof value === 'string') bytes += PLAIN.test(value) ? value.length : value.length * 6
     else bytes += JSON.stringify(value)?.length ?? 4
   }
@@ -77,7 +69,7 @@ export function transactionBatch(
     batch_id: batchId,
     chunk: number,
     ...(extent && { extent }),
-    ...(form === 'rows' ? { transactions: lines } : inColumns(lines)),
+    ...(form === 'rows' ? lines.rows() : lines.columns()),
   })
   return 'refused' in ask ? ask : { ...ask, jti: `${batchId}-${number}` }
 }

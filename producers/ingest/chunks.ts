@@ -1,8 +1,9 @@
 // Cuts the rows of a file into chunks of lines. Rows that the reader refused are reported in their place and never
 // sent. The same file always gives the same chunks.
-import type { TransactionLine } from '../../src/job/ledger/columns.ts'
-import { type LedgerChunk, openCutter } from '../transaction-batch.ts'
-import type { RefusedRow, Row } from './record.ts'
+import { type Gathering, openGathering } from '../../src/job/ledger/gather.ts'
+import { FileError } from '../rows/file-error.ts'
+import { bytesOf, type LedgerChunk, openCutter } from '../transaction-batch.ts'
+import type { RefusedRow, RowTaker } from './record.ts'
 import { type RowOptions, readRows } from './rows.ts'
 
 export interface RowChunk {
@@ -11,22 +12,39 @@ export interface RowChunk {
   refused: readonly RefusedRow[]
 }
 
-export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<RowChunk> {
+export async function* cutRows(
+  bytes: AsyncIterable<Buffer>,
+  options: RowOptions,
+  size: number,
+): AsyncGenerator<RowChunk> {
   const cutter = openCutter(size)
+  let ready: RowChunk[] = []
   let refused: RefusedRow[] = []
-  for await (const part of parts) {
-    for (const row of part) {
-      if ('reason' in row) {
-        refused.push(row)
-        continue
-      }
-      const chunk = cutter.put(row satisfies TransactionLine)
-      if (chunk === undefined && refused.length < size) continue
-      yield { chunk, refused }
+  let lines: Gathering | undefined
+  let number = 0
+  const chunkNow = () => lines && { number: number++, lines: lines.end() }
+  const room = (least: number): Gathering => {
+    const isComplete = cutter.put(least)
+    if (isComplete || refused.length >= size) {
+      ready.push({ chunk: isComplete ? chunkNow() : undefined, refused })
       refused = []
     }
+    if (isComplete || !lines) lines = openGathering(size)
+    return lines
   }
-  yield { chunk: cutter.end(), refused }
+  const taker: RowTaker = {
+    row(row) {
+      if ('reason' in row) refused.push(row)
+      else room(bytesOf(row)).put(row)
+    },
+    room,
+  }
+  for await (const _ of readRows(bytes, options, taker)) {
+    yield* ready
+    ready = []
+  }
+  yield* ready
+  yield { chunk: chunkNow(), refused }
 }
 
 /** How many rows a file has, and how many chunks and rows of it are sent. */
@@ -42,12 +60,23 @@ export async function measureRows(
   options: RowOptions,
   size: number,
 ): Promise<LedgerExtent> {
+  const cutter = openCutter(size)
   const extent = { total: 0, chunks: 0, rows: 0 }
-  for await (const { chunk, refused } of cutRows(readRows(bytes, options), size)) {
-    const rows = chunk?.lines.length ?? 0
-    extent.total += rows + refused.length
-    extent.rows += rows
-    if (chunk) extent.chunks += 1
+  const count = (least: number) => {
+    extent.total += 1
+    extent.rows += 1
+    if (cutter.put(least)) extent.chunks += 1
+    return undefined
   }
+  const taker: RowTaker = {
+    row(row) {
+      if ('reason' in row) extent.total += 1
+      else count(bytesOf(row))
+    },
+    room: count,
+  }
+  for await (const _ of readRows(bytes, options, taker));
+  if (extent.total === 0) throw new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
+  if (extent.rows > 0) extent.chunks += 1
   return extent
 }

@@ -2,6 +2,7 @@
 // checked here (units, times with an offset); the worker checks everything else.
 import type { Reason } from '../../src/errors.ts'
 import type { TransactionLine } from '../../src/job/ledger/columns.ts'
+import type { Gathering } from '../../src/job/ledger/gather.ts'
 import { checkMinor, minorOf } from '../../src/token/amount.ts'
 import type { Layout } from './columns.ts'
 
@@ -15,6 +16,16 @@ export interface RefusedRow {
 }
 
 export type Row = TransactionLine | RefusedRow
+
+/** Takes the rows of a file in their order. */
+export interface RowTaker {
+  row(row: Row): void
+  /**
+   * Makes room for one line more of so many bytes (an upper bound of the line as JSON). Returns the lines to which its
+   * values are added; undefined if lines are only counted.
+   */
+  room(bytes: number): Gathering | undefined
+}
 
 export function rowOf(line: number, cells: readonly string[], layout: Layout): Row {
   const transaction: Record<string, unknown> = {}

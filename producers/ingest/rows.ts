@@ -1,57 +1,59 @@
-// Reads the bytes of a file of transactions as rows, CSV or NDJSON. The rows come in arrays, one for each part of the
-// text.
+// Reads the bytes of a file of transactions as rows, CSV or NDJSON. Plain lines of CSV are read in plain-lines.ts.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
-import { readCsv } from '../rows/csv.ts'
+import { type CsvRow, type CsvSink, readCsvInto } from '../rows/csv.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { Format } from '../rows/input-format.ts'
 import { readLines } from '../rows/lines.ts'
 import { type ColumnOptions, type Layout, layoutOf, resolve } from './columns.ts'
-import { type RefusedRow, type Row, rowOf } from './record.ts'
+import { openPlain, type PlainReader } from './plain-lines.ts'
+import { type RefusedRow, type Row, type RowTaker, rowOf } from './record.ts'
 
 export interface RowOptions extends ColumnOptions {
   format: Format
 }
 
-/** Yields the rows. Throws a FileError if the whole file is unusable. */
-export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
-  let rows = 0
-  for await (const part of options.format === 'csv' ? readCsvRows(bytes, options) : readNdjsonRows(bytes, options)) {
-    rows += part.length
-    yield part
-  }
-  if (rows === 0) throw new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
+/** Gives the rows to `taker`, and yields from time to time. Throws a FileError if the whole file is unusable. */
+export function readRows(
+  bytes: AsyncIterable<Buffer>,
+  options: RowOptions,
+  taker: RowTaker,
+): AsyncGenerator<undefined> {
+  return options.format === 'csv' ? readCsvInto(bytes, csvSink(options, taker)) : readNdjsonRows(bytes, options, taker)
 }
 
 const refusedRow = (line: number, reason: Reason, field?: string): RefusedRow => ({ line, uid: '', reason, field })
 
-async function* readCsvRows(bytes: AsyncIterable<Buffer>, options: ColumnOptions): AsyncGenerator<Row[]> {
+/** Takes the rows of CSV. `lines` takes plain lines; without it, `put` takes all lines and makes the same of them. */
+export function csvSink(options: ColumnOptions, taker: RowTaker): CsvSink {
   let layout: Layout | undefined
-  for await (const rows of readCsv(bytes)) {
-    if (layout === undefined) {
-      const header = rows.shift()
-      if (header === undefined) continue
-      if (header.rejected !== undefined) {
+  let plain: PlainReader | undefined
+  return {
+    put(row) {
+      if (layout) {
+        taker.row(csvRow(row, layout))
+        return
+      }
+      if (row.rejected !== undefined) {
         throw new FileError(
           'input',
-          `Line ${header.line}: the header cannot be read.`,
+          `Line ${row.line}: the header cannot be read.`,
           'Export the file as CSV in UTF-8, with a header row.',
         )
       }
-      layout = layoutOf(header.fields, options)
-    }
-    const known = layout
-    if (rows.length > 0) {
-      yield rows.map(({ line, fields, rejected }) =>
-        rejected === undefined
-          ? rowOf(line, fields, known)
-          : { ...refusedRow(line, rejected), uid: soundId(fields[known.uidAt]) },
-      )
-    }
+      layout = layoutOf(row.fields, options)
+      plain = openPlain(layout, row.fields.length, taker)
+    },
+    lines: (bytes, line, split) => plain?.(bytes, line, split) ?? 0,
   }
+}
+
+function csvRow({ line, fields, rejected }: CsvRow, layout: Layout): Row {
+  if (rejected === undefined) return rowOf(line, fields, layout)
+  return { ...refusedRow(line, rejected), uid: soundId(fields[layout.uidAt]) }
 }
 
 /** The id of a row that can't be read as a whole; '' if its cell can't be read either, or could hold a card number. */
@@ -61,12 +63,15 @@ function soundId(cell = ''): string {
 
 const LF = 10
 
-async function* readNdjsonRows(bytes: AsyncIterable<Buffer>, options: ColumnOptions): AsyncGenerator<Row[]> {
+async function* readNdjsonRows(
+  bytes: AsyncIterable<Buffer>,
+  options: ColumnOptions,
+  taker: RowTaker,
+): AsyncGenerator<undefined> {
   const read = objectReader(options)
   let line = 0
   for await (const { bytes: block, tooLong } of readLines(bytes, () => line)) {
-    const rows: Row[] = []
-    if (tooLong) rows.push(refusedRow(++line, 'row_too_long'))
+    if (tooLong) taker.row(refusedRow(++line, 'row_too_long'))
     for (let start = 0; start < block.length; ) {
       const found = block.indexOf(LF, start)
       const end = found < 0 ? block.length : found
@@ -74,9 +79,9 @@ async function* readNdjsonRows(bytes: AsyncIterable<Buffer>, options: ColumnOpti
       start = end + 1
       line += 1
       if (text.length === 0 || (text.length === 1 && text[0] === 13)) continue
-      rows.push(read(line, text))
+      taker.row(read(line, text))
     }
-    if (rows.length > 0) yield rows
+    yield
   }
 }
 

@@ -20,7 +20,6 @@ import { openSource, validateSource } from '../rows/source.ts'
 import { cutRows, type LedgerExtent, measureRows } from './chunks.ts'
 import type { ColumnOptions } from './columns.ts'
 import { openResults } from './results.ts'
-import { readRows } from './rows.ts'
 import { sendChunks } from './send.ts'
 
 export interface IngestOptions extends ColumnOptions {
@@ -74,7 +73,7 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   let complete = false
   try {
     const input = await openSource(source, digests)
-    const chunks = cutRows(readRows(input.bytes, rowOptions), options.chunk)
+    const chunks = cutRows(input.bytes, rowOptions, options.chunk)
     const form = await formByFeature('ledger_columns', deps)
     const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked), form }
     const sent = await sendChunks(chunks, plan, client, deps, async end => {

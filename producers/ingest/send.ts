@@ -52,7 +52,7 @@ export async function sendChunks(
         complete = false
         break
       }
-      rows += next.refused.length + (next.chunk?.lines.length ?? 0)
+      rows += next.refused.length + (next.chunk?.lines.count ?? 0)
       // The first chunk goes alone, because its answer shows the form of the batch.
       while (window.length >= (form.isSettled ? inFlight : 1)) await awaitOldest()
       const answer = next.chunk
@@ -105,13 +105,12 @@ function endOf({ chunk, refused }: RowChunk, result: Result | undefined): ChunkE
   return { counts: end.counts, refused: [...end.refused, ...own].sort((a, b) => a.line - b.line) }
 }
 
-function answered(chunk: LedgerChunk, result: Result): ChunkEnd {
-  const uids = new Map(chunk.lines.map(({ line, transaction }) => [line, String(transaction['transaction_uid'] ?? '')]))
+function answered({ number, lines }: LedgerChunk, result: Result): ChunkEnd {
   const counts = { ...noCounts(), ...result.counts }
   if (result.counts && result.records) {
     const refused = result.records.map(({ line, outcome, code, reason = 'internal', field }) => ({
       line,
-      uid: uids.get(line) ?? '',
+      uid: lines.uidOf(line),
       outcome,
       code,
       reason,
@@ -119,10 +118,11 @@ function answered(chunk: LedgerChunk, result: Result): ChunkEnd {
     }))
     return { counts, refused }
   }
-  if (result.code !== 500) throw refusedChunk(chunk.number, result)
-  counts.FAILED = chunk.lines.length
+  if (result.code !== 500) throw refusedChunk(number, result)
+  counts.FAILED = lines.count
   const failed = { outcome: 'FAILED', code: 500, reason: 'internal', field: undefined } as const
-  return { counts, refused: chunk.lines.map(({ line }) => ({ line, uid: uids.get(line) ?? '', ...failed })) }
+  const refused = lines.rows().transactions.map(({ line }) => ({ line, uid: lines.uidOf(line), ...failed }))
+  return { counts, refused }
 }
 
 const NEXT: Record<string, string> = {

@@ -28,28 +28,51 @@ export interface CsvOptions {
   marks?: readonly string[]
 }
 
+/** Takes what is read, in the order of the file. */
+export interface CsvSink {
+  put(row: CsvRow): void
+  /**
+   * Takes whole lines of UTF-8 without a quote and without a NUL, instead of `put`. Never called before the header was
+   * put. `line`: the number of the first line; `split`: for each line that the sink leaves to this file, with its
+   * fields. Returns the number of lines, with the empty ones.
+   */
+  lines?(bytes: Buffer, line: number, split: (line: number, fields: readonly string[]) => void): number
+}
+
 /**
  * Reads rows. The first row is the header. A row with another number of fields is rejected. Yields the rows of up to 64
  * KiB of text at a time.
  */
 export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions = {}): AsyncGenerator<CsvRow[]> {
+  let rows: CsvRow[] = []
+  for await (const _ of readCsvInto(bytes, { put: row => rows.push(row) }, options)) {
+    if (rows.length > 0) yield rows
+    rows = []
+  }
+}
+
+/** Reads rows as `readCsv` does, and gives them to `to`. Yields after up to 64 KiB of text, and at the end. */
+export async function* readCsvInto(
+  bytes: AsyncIterable<Buffer>,
+  to: CsvSink,
+  options: CsvOptions = {},
+): AsyncGenerator<undefined> {
   const { dialect = RFC_4180, marks = [] } = options
   const { delimiter } = dialect
   let line = options.firstLine ?? 1
   let width = options.width ?? 0
   let open: Line[] = []
-  let rows: CsvRow[] = []
   // If a row has more or fewer fields than the header, its fields may be shifted.
   const reject = (at: number, rejected: Reason, fields = NO_FIELDS) => {
-    rows.push({ line: at, fields: fields.length === width ? fields : NO_FIELDS, rejected })
+    to.put({ line: at, fields: fields.length === width ? fields : NO_FIELDS, rejected })
   }
   const put = (at: number, fields: readonly string[]) => {
     if (width === 0) width = fields.length
-    if (fields.length === width) rows.push({ line: at, fields, rejected: undefined })
+    if (fields.length === width) to.put({ line: at, fields, rejected: undefined })
     else reject(at, 'row_fields')
   }
   const putMarked = (at: number, fields: readonly string[]) => {
-    if (marks.includes(fields[0] ?? '')) rows.push({ line: at, fields, rejected: undefined })
+    if (marks.includes(fields[0] ?? '')) to.put({ line: at, fields, rejected: undefined })
     else put(at, fields)
   }
   const sink: RowSink = { width: () => width, put: marks.length > 0 ? putMarked : put, reject }
@@ -64,6 +87,17 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
       start = end + 1
     }
   }
+  const readPlain = (block: Buffer, encoding: 'latin1' | 'utf8') => {
+    let at = 0
+    // The header goes alone, because the sink reads the other lines by it. Empty lines may precede it.
+    while (to.lines && width === 0 && at < block.length) {
+      const end = block.indexOf(LF, at) + 1 || block.length
+      split(block.toString(encoding, at, end))
+      at = end
+    }
+    if (to.lines && at < block.length) line += to.lines(block.subarray(at), line, add)
+    else split(block.toString(encoding, at))
+  }
   const readSlowly = (block: Buffer, tooLong = false) => {
     const lines = tooLong ? [{ line, bytes: block, quotes: 0, clean: true, tooLong }] : linesOf(block, line, dialect)
     line += lines.length
@@ -75,7 +109,7 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
     for (let at = 0; at < block.length; ) {
       // A row whose quote is still open continues with the next lines, whatever they hold.
       const quoted = open.length > 0 ? { from: at, to: block.length } : quotedPart(block, at, dialect)
-      if (quoted.from > at) split(block.toString(encoding, at, quoted.from))
+      if (quoted.from > at) readPlain(block.subarray(at, quoted.from), encoding)
       if (quoted.to > quoted.from) readSlowly(block.subarray(quoted.from, quoted.to))
       at = quoted.to
     }
@@ -83,11 +117,10 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
 
   for await (const block of readLines(bytes, () => line - 1)) {
     read(block)
-    if (rows.length > 0) yield rows
-    rows = []
+    yield
   }
   readQuoted(open, true, sink, dialect)
-  if (rows.length > 0) yield rows
+  yield
 }
 
 /** Lines with a quote are read together with the lines between them, if those are fewer bytes than this. */

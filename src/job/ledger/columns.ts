@@ -1,7 +1,7 @@
 // The lines of a chunk of transactions in columns: the form of a request whose `columns` hold most lines as arrays, one
 // for each field, and whose `transactions` hold the others. Lines as objects are longer, because each repeats the names
 // of its members and the values that all lines of a file have in common. A repeated chunk is recognised by the digest
-// of its text. `inColumns` always makes the same text of the same lines. Another sender may put any line into
+// of its text. The command always makes the same text of the same lines (gather.ts). Another sender may put any line into
 // `transactions`, but must do so in the same way when it repeats the chunk. Workers check the lines; this file refuses
 // only a value that hasn't this form.
 import { inOrder } from '../block/record-columns.ts'
@@ -37,7 +37,7 @@ export const LINE_MAX = 2_147_483_647
  */
 const TEXT_UNITS_MAX = 255
 const NAMES: readonly string[] = ['line', ...TRANSACTION_FIELDS, 'others']
-const UID_DIGITS = 32
+export const UID_DIGITS = 32
 const HEX = /^[0-9a-f]*$/
 /** A UUID in lower case. */
 export const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -83,54 +83,9 @@ export const COLUMNS_SCHEMA = {
   ],
 }
 
-/** Puts lines into columns. Lines with a value or a field that columns can't hold are returned in `transactions`. */
-export function inColumns(lines: readonly TransactionLine[]): {
-  columns: TransactionColumns
-  transactions: TransactionLine[]
-} {
-  const taken: TransactionLine[] = []
-  const others: number[] = []
-  const transactions: TransactionLine[] = []
-  for (const [place, line] of lines.entries()) {
-    if (fits(line.transaction)) {
-      taken.push(line)
-      continue
-    }
-    others.push(place)
-    transactions.push(line)
-  }
-  const texts = Object.fromEntries(TEXT_FIELDS.map(name => [name, columnOf(taken, name)]))
-  const uids = taken.map(({ transaction }) => transaction['transaction_uid'])
-  const columns = {
-    line: taken.map(({ line }) => line),
-    transaction_uid: uids.join('').replaceAll('-', ''),
-    ...(texts as Record<TextField, string[]>),
-    others,
-  }
-  return { columns, transactions }
-}
-
-const FIELDS: ReadonlySet<string> = new Set(TRANSACTION_FIELDS)
-
-function fits(transaction: Readonly<Record<string, unknown>>): boolean {
-  for (const name in transaction) {
-    const value = transaction[name]
-    if (value !== undefined && (!isText(value) || value === '' || !FIELDS.has(name))) return false
-  }
-  const { transaction_uid: uid } = transaction
-  return typeof uid === 'string' && UID.test(uid)
-}
-
-function isText(value: unknown): value is string {
+/** Whether a value is a text that a column can hold. */
+export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length <= TEXT_UNITS_MAX
-}
-
-function columnOf(lines: readonly TransactionLine[], name: TextField): string[] {
-  const [first] = lines
-  if (first === undefined) return []
-  const only = first.transaction[name]
-  if (lines.every(({ transaction }) => transaction[name] === only)) return [(only ?? '') as string]
-  return lines.map(({ transaction }) => (transaction[name] ?? '') as string)
 }
 
 /** Whether a value has the form of columns. Of their texts only the length is checked. */

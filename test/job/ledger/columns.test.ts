@@ -6,7 +6,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ledgerText } from '../../../src/job/envelope/digest.ts'
 import {
-  inColumns,
   isColumns,
   spread,
   TEXT_FIELDS,
@@ -18,6 +17,7 @@ import { isPlain, notPlainIn } from '../../../src/job/ledger/plain.ts'
 import { OWN_TEXTS } from '../../../src/job/ledger/transaction.ts'
 import { columnsOf, linesIn, linesOf, TransactionBatch } from '../../../src/job/transaction-batch.ts'
 import { transactionOf } from '../../producers/ingest/sample.ts'
+import { inColumns, inColumnsSimply } from './lines.ts'
 
 const ENTITY = '7d9f1c52-3f0e-4a7b-9c1d-2b8e6f4a5d30'
 const sample = (index: number) => transactionOf(index, { entity: ENTITY })
@@ -79,7 +79,9 @@ describe('transactions in columns', () => {
   it('are the lines that a sender of rows would send, in their order', () => {
     fc.assert(
       fc.property(lines, given => {
-        const made = JSON.parse(JSON.stringify(inColumns(given)))
+        const text = JSON.stringify(inColumns(given))
+        expect(text).toBe(JSON.stringify(inColumnsSimply(given)))
+        const made = JSON.parse(text)
         expect(isColumns(made.columns)).toBe(true)
         expect(spread(made.columns, made.transactions)).toEqual(given)
         expect(linesIn(made)).toBe(given.length)
