@@ -16,7 +16,7 @@ export interface BesideRun extends PutRun {
 const ALONE_S = 15
 const BESIDE_S = 12
 /** More than can be migrated while PUTs are measured. */
-const FILE_ROWS = 400_000
+const FILE_ROWS = 1_000_000
 const SUBMITTED = 20_000
 
 /** (f). */
