@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Without them a heap grows to three times what it needs before it is swept (docs/performance.md). */
+/** Without them a heap grows to three times what it needs before it is swept (docs/performance/history.md). */
 export const HEAP_FLAGS = ['--max-semi-space-size=32', '--heap-growing-percent=40']
 
 /** Runs `npm ci` once where `node_modules` is absent; npm writes its own log there last, so its presence means "done". */
