@@ -10,6 +10,10 @@ export type ConsoleApp = FastifyInstance
 export type ConsoleRoutes = (app: ConsoleApp, deps: ConsoleDeps) => void
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** The page of this console to which a sign-in leads: a path of its own, whatever was asked for. */
+    destinationOf(asked: unknown): string
+  }
   interface FastifyRequest {
     /** Null on routes that are open. */
     session: LiveSession | null

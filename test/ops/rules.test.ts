@@ -1,10 +1,11 @@
 // The files of ops/prometheus: promtool accepts them, each alert is tested firing and not firing and has a section in
 // docs/on-call.md, and they use only metrics that tokenmill shows.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { destinationOf } from '../../producers/console/server/guard.ts'
 import { CATALOGUE, KINDS } from '../../src/job/catalogue.ts'
+import { openRoutes } from '../producers/console/open-routes.ts'
 import { metricNames } from './metric-names.ts'
 import { missingPrometheus, promtool, RULES } from './prometheus.ts'
 
@@ -47,15 +48,17 @@ describe('an alert', () => {
     expect([...anchors].filter(anchor => anchor.startsWith('tokenmill') && !known.has(anchor))).toEqual([])
   })
 
-  it('leads to a page of the console, also through its sign-in, unless no page shows what it is about', () => {
+  it('leads to a page of the console, also through its sign-in, unless no page shows what it is about', async () => {
+    const app = await openRoutes()
     const ofOtherServers = ['TokenmillPostgresWalLarge', 'TokenmillPostgresReplicationLag', 'TokenmillDiskFills']
     const link = /console_url: "\{\{ with \$externalLabels\.console \}\}\{\{ \. \}\}(\/[^{]*)\{\{ end \}\}"\n/
     for (const { name, body } of alerts) {
       const [, path = ''] = link.exec(body) ?? []
       if (ofOtherServers.includes(name)) expect(body, name).not.toContain('console_url')
       // A browser keeps the fragment through the redirects.
-      else expect(destinationOf(path.replace(/#.*/, '')), name).toBe(path.replace(/#.*/, '') || 'a link')
+      else expect(app.destinationOf(path.replace(/#.*/, '')), name).toBe(path.replace(/#.*/, '') || 'a link')
     }
+    await app.close()
   })
 
   it('names every kind of its line', () => {

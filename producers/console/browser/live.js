@@ -1,5 +1,6 @@
 // Keeps pages live: puts the texts of its stream into the elements with their ids, and says `unknown` when no news comes. It
-// writes texts and a few attributes, never markup. Pages are read without it (producers/console/live/live.ts).
+// writes texts, a few attributes and the marks of states, never markup. Pages are read without it (producers/console/live/live.ts).
+import { mark } from './mark.js'
 
 const root = document.querySelector('[data-again]')
 const news = root.querySelector('[data-news]')
@@ -12,8 +13,6 @@ const AGAIN_MS = 5_000
 const PLACE = 'live-place'
 
 const texts = new Map()
-/** The marks of states with which the page came, by their elements. */
-const marks = new Map()
 const openedAt = Date.now()
 let heardAt = Date.now()
 let at = root.dataset.at
@@ -85,15 +84,6 @@ function put(key, text) {
   else if (ATTRIBUTES.includes(attribute)) element.setAttribute(attribute, text)
 }
 
-/** Puts the word of another state in place of the mark, whose glyph is of the state before; and the mark again with its state. */
-function mark(element, state) {
-  if (element.dataset.state === state) return
-  if (!marks.has(element)) marks.set(element, { state: element.dataset.state, nodes: [...element.childNodes] })
-  element.dataset.state = state
-  const own = marks.get(element)
-  element.replaceChildren(...(own.state === state ? own.nodes : [state]))
-}
-
 /**
  * Asks for the page anew, unless the person is in the middle of something: the focus, what was typed into the bar, and a text that
  * was chosen to be copied would be lost. What the page then lists no more isn't known.
@@ -131,7 +121,7 @@ function forget(isChosen) {
   for (const element of root.querySelectorAll('[data-tone]'))
     if (isChosen(`${element.id}@data-tone`)) element.dataset.tone = 'unknown'
   for (const element of root.querySelectorAll('[data-state]'))
-    if (isChosen(`${element.id}@data-state`)) mark(element, '?')
+    if (isChosen(`${element.id}@data-state`)) mark(element, 'UNKNOWN')
 }
 
 function unknownOf(element) {

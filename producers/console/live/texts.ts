@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { type Html, html } from '../html.ts'
 
 /**
- * What `browser/live.js` may set besides texts. None of them runs anything or leads anywhere. Where `data-state` changes, its word
- * is also written in place of the mark in the element, whose glyph is of the state before.
+ * What `browser/live.js` may set besides texts. None of them runs anything or leads anywhere. Where `data-state` changes,
+ * the mark in the element is drawn anew for that state.
  */
 export const LIVE_ATTRIBUTES = [
   ...['value', 'max', 'data-tone', 'data-state', 'datetime'],
@@ -42,7 +42,7 @@ export interface LivePart {
   content(id: string, text: string): string
   /** The value of an attribute that changes; the element must have this id. */
   attribute(id: string, name: LiveAttribute, value: string | number): string
-  /** Something else that the page depends on, such as a state's glyph: if it changes, the page is asked for anew. */
+  /** Something else that the page depends on, such as the order of a list: if it changes, the page is asked for anew. */
   fixed(what: string): void
   /** What was written so far. `at`: the moment of it. `isLast`: nothing of it changes any more. */
   texts(at: string, isLast?: boolean): LiveTexts

@@ -6,7 +6,8 @@ import * as flows from '../../../src/store/console/openid-flows.ts'
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import { type ConsoleApp, OPEN } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { destinationOf, liveSession } from '../server/guard.ts'
+import { DESTINATION_MAX } from '../server/destination.ts'
+import { liveSession } from '../server/guard.ts'
 import { refusedPage, sendPage } from '../server/page.ts'
 import { openAttempts } from '../session/attempts.ts'
 import { beginSession } from '../session/begin-session.ts'
@@ -16,7 +17,7 @@ import { CALLBACK, depart, hashOfState, redirectUriOf } from './depart.ts'
 import type { Arrival } from './provider.ts'
 import { FAILURES, LOST, UNKNOWN } from './words.ts'
 
-const Form = z.object({ to: z.string().max(200).optional() })
+const Form = z.object({ to: z.string().max(DESTINATION_MAX).optional() })
 /** What `openid-client` makes. */
 const STATE = /^[A-Za-z0-9_-]{43}$/
 
@@ -29,7 +30,7 @@ export function openIdRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
   app.post('/openid/begin', OPEN, async (request, reply) => {
     if (await attempts.isTooManyBegun(request)) return failed(reply, 429, TOO_MANY)
-    const destination = destinationOf(Form.safeParse(request.body).data?.to)
+    const destination = app.destinationOf(Form.safeParse(request.body).data?.to)
     return depart(deps, reply, { provider, session: null, destination })
   })
 
@@ -47,7 +48,7 @@ export function openIdRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (!identity) return refused(request, reply, UNKNOWN(name))
     metrics.signIns.inc({ outcome: 'signed_in' })
     await beginSession(deps, request, reply, { ...identity, credentialId: null, isLocal: false })
-    return reply.redirect(destinationOf(flow.destination), 303)
+    return reply.redirect(app.destinationOf(flow.destination), 303)
   })
 
   /** The session must be the one that began: the person confirms the account there. */

@@ -1,8 +1,9 @@
 // The files of every page: styles, the picture of the tab, and modules. All that `browser/` and its `styles/` hold is read once and
-// served by its name.
+// served by its name; so is the table of the marks of states, which is written once, for pages and for browsers.
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { type ConsoleApp, OPEN } from '../app.ts'
+import { MARKS_MODULE } from '../batches/state-mark.ts'
 import { type Html, html, path } from '../html.ts'
 
 const TYPES: Partial<Record<string, string>> = {
@@ -37,6 +38,7 @@ export const STYLES = stylesOf('(prefers-color-scheme: dark)')
 export const WALL_STYLES = stylesOf('(forced-colors: none), (prefers-color-scheme: dark)')
 
 export function assetRoutes(app: ConsoleApp): void {
+  app.get('/marks.js', OPEN, async (_request, reply) => reply.type(TYPES['.js'] ?? '').send(MARKS_MODULE))
   for (const { name, file } of FILES) {
     const text = readFileSync(file, 'utf8')
     const type = TYPES[extname(name)]

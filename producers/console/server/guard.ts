@@ -56,31 +56,9 @@ export function guard(app: ConsoleApp, deps: ConsoleDeps): void {
     request.session = await liveSession(request, deps)
     if (request.session !== null) return undefined
     if (request.method !== 'GET') return refuse(deps, request, reply, { status: 401, text: OVER })
-    const to = destinationOf(request.url)
+    const to = app.destinationOf(request.url)
     return reply.redirect(to === '/' ? '/sign-in' : path`/sign-in?to=${to}`.text, 303)
   })
-}
-
-const PAGES = [
-  /^\/(now|explain|sessions|passkeys)$/,
-  /^\/batches(\/\d{1,15}(\/(pause|resume|cancel|refused))?)?$/,
-  /^\/explain\/(jobs|tokens|batches)\/[0-9a-f-]{1,36}(\?job=j_[\w-]{43})?$/,
-  /^\/failed(\/[a-z-]{1,32}\/f_[\w-]{43}(\/(retry|discard))?)?$/,
-  /^\/reports(\/schedules\/[0-9a-f-]{36}(\/(pause|resume|run))?)?$/,
-  /^\/reports\/runs\/[0-9a-f-]{36}\/\d{4}-\d\d-\d\d\/[0-9a-f-]{36}$/,
-  /^\/audit(\/\d{1,15})?$/,
-  /^\/people(\/[0-9a-f-]{36})?$/,
-  /^\/installation(\/(clients(\/c[a-z0-9]{25})?|scopes|capture-keys))?$/,
-  // The links of alerts.
-  /^\/(batches|failed|reports)\?(kind|state)=[A-Za-z-]{1,32}$/,
-]
-
-/** The page of this console to which a sign-in leads: one of its own paths, whatever was asked for. */
-export function destinationOf(asked: unknown): string {
-  if (typeof asked !== 'string') return '/'
-  // A live page that is asked for anew.
-  const to = asked.replace(/\/again$/, '')
-  return PAGES.some(page => page.test(to)) ? to : '/'
 }
 
 /** The session of a route that isn't open. */

@@ -8,6 +8,7 @@ import type { Tls } from '../../http/listen.ts'
 import type { ConsoleApp, ConsoleRoutes } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { awayPage, awayText } from './away.ts'
+import { noteDestinations } from './destination.ts'
 import { guard } from './guard.ts'
 import { missingPage, refuse, sendPage, wantsText } from './page.ts'
 
@@ -41,6 +42,7 @@ export async function openServer(
   readBodies(app)
   observe(app, deps)
   guard(app, deps)
+  noteDestinations(app)
   await app.register(rateLimit, { global: false })
   app.setNotFoundHandler((request, reply) => sendPage(reply, 404, missingPage(deps, request.session)))
   app.setErrorHandler((error: FastifyError, request, reply) => {

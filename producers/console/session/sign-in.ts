@@ -11,7 +11,7 @@ import type { ConsoleDeps } from '../deps.ts'
 import { moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import type { OpenIdProvider } from '../openid/provider.ts'
-import { destinationOf } from '../server/guard.ts'
+import { DESTINATION_MAX } from '../server/destination.ts'
 import { framed, sendPage, when } from '../server/page.ts'
 import { openAttempts } from './attempts.ts'
 import { beginSession } from './begin-session.ts'
@@ -21,7 +21,7 @@ import { readProof } from './proof.ts'
 export const TOUCH_MS = 120_000
 export const TOO_MANY = 'Too many attempts. Wait a minute, then try again.'
 
-const Form = z.object({ proof: z.string().max(16_000), to: z.string().max(200).optional() })
+const Form = z.object({ proof: z.string().max(16_000), to: z.string().max(DESTINATION_MAX).optional() })
 const ClientData = z.object({ challenge: z.string().max(200) })
 
 export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
@@ -31,7 +31,7 @@ export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.get<{ Querystring: { to?: string; enrolled?: string } }>('/sign-in', OPEN, async (request, reply) => {
     const { to, enrolled } = request.query
     const notice = enrolled === undefined ? undefined : 'Your passkey is enrolled. Sign in with it.'
-    return sendPage(reply, 200, signInPage(deps, destinationOf(to), { notice }))
+    return sendPage(reply, 200, signInPage(deps, app.destinationOf(to), { notice }))
   })
 
   app.post('/sign-in/begin', OPEN, async (request, reply) => {
@@ -45,7 +45,7 @@ export function signInRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.post('/sign-in', OPEN, async (request, reply) => {
     const form = Form.safeParse(request.body).data
     const proof = readProof(form?.proof, Assertion)
-    const to = destinationOf(form?.to)
+    const to = app.destinationOf(form?.to)
     const key = proof && (await keyOf(proof, deps))
     if (!key) {
       if (await attempts.isTooManyFailed(request, proof?.credential_id)) {

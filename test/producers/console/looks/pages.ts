@@ -2,11 +2,8 @@
 // that change needs a row here that says which of its pages are opened.
 
 import type { ConsoleApp } from '../../../../producers/console/app.ts'
-import type { ConsoleDeps } from '../../../../producers/console/deps.ts'
-import { ROUTES } from '../../../../producers/console/routes.ts'
-import { openServer } from '../../../../producers/console/server/server.ts'
-import { openLog } from '../../../../src/log.ts'
 import { KIND } from '../../../workers/act/failed-copies.ts'
+import { openRoutes } from '../open-routes.ts'
 import type { World } from './world.ts'
 
 /** Routes that are no pages: where the others begin, the files of every page, and the streams of live ones. */
@@ -62,11 +59,7 @@ export async function listRoutes(method = 'GET'): Promise<string[]> {
       if (route.method === method) found.push(route.url)
     })
   }
-  // Nothing is asked of the server, so it is given no store and no queues. Some routes are there with an OpenID provider only.
-  const openid = { name: 'OpenID', issuer: 'https://login.example.com' }
-  const deps = { log: openLog('silent'), clock: () => 0, openid } as unknown as ConsoleDeps
-  const app = await openServer(deps, [note, ...ROUTES], undefined)
-  await app.close()
+  await (await openRoutes([note])).close()
   return found
 }
 

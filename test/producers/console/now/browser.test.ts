@@ -2,6 +2,7 @@
 // content security policy fails the test.
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { SHOWN_STATES, stateMark } from '../../../../producers/console/batches/state-mark.ts'
 import { KINDS } from '../../../../src/job/catalogue.ts'
 import * as processes from '../../../../src/store/access/processes.ts'
 import * as watched from '../../../../src/store/watch/watched.ts'
@@ -64,7 +65,7 @@ describeChromium('the page Now', () => {
   const shows = (place: Locator, text: RegExp) =>
     until(async () => text.test((await place.textContent()) ?? ''), { ms: 8_000, what: `${text}` })
 
-  it('puts in what has changed, and is asked for anew when there is something new to list', async () => {
+  it('puts in what has changed, a state as glyph, word and colour, and is asked for anew when there is something new to list', async () => {
     const page = await open(page => page.clock.install())
     expect(await page.textContent('h1')).toBe('Well')
     await page.getByText('As of').waitFor()
@@ -80,6 +81,7 @@ describeChromium('the page Now', () => {
     expect(await rows.textContent()).toBe('4,321')
     // What it still shows is as of now: another state is told in its word, and of what isn't listed any more nothing is known.
     await shows(page.locator(`#batch-${batchNo}-state`), /^PAUSED$/)
+    expect(await page.locator(`#batch-${batchNo}-state > .state.warn svg`).count()).toBe(1)
     const other = page.locator(`#batch-${batchNo + 1}-rows`)
     expect(await other.textContent()).toBe('1,000')
     await bundle.rows(
@@ -87,7 +89,7 @@ describeChromium('the page Now', () => {
       [batchNo + 1],
     )
     await shows(other, /^\?$/)
-    await shows(page.locator(`#batch-${batchNo + 1}-state`), /^\?$/)
+    await shows(page.locator(`#batch-${batchNo + 1}-state .state.unknown`), /^\?\uFE0EUNKNOWN$/)
     await page.locator('summary').first().click()
     await Promise.all([page.waitForEvent('load'), page.evaluate('document.activeElement.blur()')])
     await page.locator('.state.warn').waitFor()
@@ -106,11 +108,25 @@ describeChromium('the page Now', () => {
     expect(await page.locator('[data-tone="well"]').count()).toBe(0)
     expect(await page.locator('#failed-now').textContent()).toMatch(/^unknown since/)
     expect(await page.locator('#kind-act-waiting').textContent()).toBe('?')
-    expect(await page.locator('td.mark', { hasText: /[A-Z]/ }).count()).toBe(0)
+    expect(await page.locator('td.mark').count()).toBeGreaterThan(0)
+    expect(await page.locator('td.mark:not(:has(.state.unknown))').count()).toBe(0)
     await beat()
     await page.unroute('**/now/live')
     await shows(page.locator('h1'), /^Well$/)
     expect(await page.locator('#failed-now').textContent()).toBe('0')
+    await page.context().close()
+  })
+
+  it('draws the mark of every state as the server does', async () => {
+    const page = await open()
+    const drawn = await page.evaluate(
+      `import('/mark.js').then(({ mark }) => ${JSON.stringify(SHOWN_STATES)}.map(state => {
+        const element = document.createElement('span')
+        mark(element, state)
+        return element.innerHTML
+      }))`,
+    )
+    expect(drawn).toEqual(SHOWN_STATES.map(state => `${stateMark(state)}`))
     await page.context().close()
   })
 
