@@ -1,33 +1,34 @@
-// Case (d), the reference of (a): makes fingerprints and seals with the product's code, and writes the same rows
-// directly into the same PostgreSQL in chunks. There is no file, no queue, no receipt and no results file.
+// Case (d), the reference of (a): makes fingerprints, encrypts the cards and writes their rows directly into the same
+// PostgreSQL, in chunks. There is no file, no queue, no receipt and no results file. This file and those in bench/bare are a
+// copy of what commit 55c0cab did, so that the reference stays the same while the product changes: they import nothing of
+// the product, and nobody mends or speeds them up.
 import { randomBytes } from 'node:crypto'
-import { panOf } from '../producers/migrate/sample.ts'
-import { Secret } from '../src/secret.ts'
-import * as dataKeys from '../src/store/access/data-keys.ts'
-import { openStore } from '../src/store/pool.ts'
-import type { StoredToken } from '../src/store/token/tokens.ts'
-import * as tokens from '../src/store/token/tokens.ts'
-import { detectBrand, shownBin } from '../src/token/brand.ts'
-import { openKeyRing } from '../src/vault/key-ring.ts'
 import type { Installation } from '../test/support/installation.ts'
-import { timeOf, tokenIdAt } from '../workers/card/seal-row.ts'
+import { detectBrand, panOf, shownBin } from './bare/cards.ts'
+import { type BareToken, makeTable, openPool, writeChunk } from './bare/rows.ts'
+import { NONCE_BYTES, openKeys, timeOf, tokenIdAt } from './bare/seal.ts'
+import { type ProcessorTime, watchProcessor } from './single/processor.ts'
 
 const CHUNK = 500
-const NONCE_BYTES = 12
 /** Chunks in progress at once: enough that neither this process nor PostgreSQL waits for the other. */
 const IN_FLIGHT = 4
 
-/** `from`: the first of the cards. */
-export async function runBare(
-  installation: Installation,
-  rows: number,
-  from = 0,
-): Promise<{ rows: number; seconds: number; perSecond: number }> {
-  const { vault, scope, session } = installation
-  const store = openStore(vault.database.url, { log: session.log, connectionsMax: IN_FLIGHT })
-  const pans = Array.from({ length: rows }, (_, index) => new Secret(panOf(from + index, 1)))
-  // A ring whose seals aren't counted, because no other process uses its keys.
-  const ring = await openKeyRing(vault.keks, await dataKeys.findAll(vault.store))
+export interface BareRun {
+  rows: number
+  seconds: number
+  perSecond: number
+  /** Per card; `bench` is the loop. */
+  processor: ProcessorTime
+}
+
+/** Makes its table anew in the installation's database. */
+export async function runBare(installation: Installation, rows: number): Promise<BareRun> {
+  const { vault, scope } = installation
+  const pool = openPool(vault.database.url, IN_FLIGHT)
+  await makeTable(pool)
+  const keys = openKeys()
+  const pans = Array.from({ length: rows }, (_, index) => panOf(index, 1))
+  const processor = await watchProcessor(installation)
   const began = performance.now()
   let next = 0
   const work = async () => {
@@ -38,58 +39,26 @@ export async function runBare(
       const random = randomBytes(10 * chunk.length).toString('hex')
       const now = Date.now()
       const time = timeOf(now)
-      const made = chunk.map((pan, index): StoredToken => {
-        const digits = pan.reveal()
+      const made = chunk.map((pan, index): BareToken => {
         const tokenId = tokenIdAt(time, random, index * 20)
-        const { sealed, keyVersion } = ring.seal(
-          pan,
-          tokenId,
-          scope,
-          nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES),
-        )
-        const link = ring.fingerprints(pan, scope)
+        const nonce = nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES)
         return {
           tokenId,
           tokenScope: scope,
-          status: 'ACTIVE',
-          suspendedReason: null,
-          tokenType: 'REUSE',
-          cards: link.kept,
-          link,
-          sealed,
-          sealVersion: keyVersion,
-          bin: shownBin(digits, 8),
-          lastFour: digits.slice(-4),
-          expiryMonth: 12,
-          expiryYear: 2030,
-          cardHolderName: 'ANNA MEYER',
-          cardHolderEmail: null,
-          cardSequence: null,
-          startMonth: null,
-          startYear: null,
-          brand: detectBrand(digits) ?? null,
-          cardBrand: null,
-          binRange: null,
-          analyticsToken: null,
-          thirdParty: null,
-          tokenExpiryDate: null,
+          fingerprint: keys.fingerprint(pan, scope),
+          sealed: keys.seal(pan, tokenId, scope, nonce),
+          bin: shownBin(pan),
+          lastFour: pan.slice(-4),
+          brand: detectBrand(pan) ?? null,
           createdAt: now,
-          updatedAt: now,
-          version: 1,
-          lastReceipt: null,
-          mark: null,
-          givenAt: null,
         }
       })
-      await tokens.findByCards(
-        store,
-        made.flatMap(row => row.cards),
-      )
-      await store.transaction(db => tokens.insertAll(db, made))
+      await writeChunk(pool, made)
     }
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, work))
   const seconds = (performance.now() - began) / 1000
-  await store.close()
-  return { rows, seconds, perSecond: rows / seconds }
+  const used = processor(rows)
+  await pool.end()
+  return { rows, seconds, perSecond: rows / seconds, processor: used }
 }

@@ -16,8 +16,8 @@ import { openLog } from '../src/log.ts'
 import { openStore } from '../src/store/pool.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { openInstallation } from '../test/support/installation.ts'
-import { runBare } from './bare.ts'
 import { fillStatements } from './store/fill.ts'
+import { insertCards } from './store/insert.ts'
 
 const { values } = parseArgs({
   options: {
@@ -65,7 +65,7 @@ try {
   }
   const insert = (name: string, rows: number) =>
     measure(name, rows, async () => {
-      await runBare(installation, rows, from)
+      await insertCards(installation, rows, from)
       from += rows
     })
   await insert('small store', 100_000)

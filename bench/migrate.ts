@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
+import { type ProcessorTime, watchProcessor } from './single/processor.ts'
 
 export interface MigrateRun {
   rows: number
@@ -11,6 +12,8 @@ export interface MigrateRun {
   perSecond: number
   /** The highest resident memory of the command and of each worker process, in MiB; empty if there is no /proc. */
   residentMiB: { migrate: number; workers: number[] }
+  /** Per row. */
+  processor: ProcessorTime
 }
 
 export async function runMigrate(installation: Installation, file: string, args: string[] = []): Promise<MigrateRun> {
@@ -25,6 +28,7 @@ export async function startBulkWorkers(installation: Installation): Promise<void
 
 /** Migrates a file by workers that run already. */
 export async function migrateFile(installation: Installation, file: string, args: string[] = []): Promise<MigrateRun> {
+  const processor = await watchProcessor(installation)
   const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
     env: installation.env as Record<string, string>,
   })
@@ -40,6 +44,7 @@ export async function migrateFile(installation: Installation, file: string, args
     seconds: ms / 1000,
     perSecond: (rows * 1000) / ms,
     residentMiB: { migrate, workers: workersPeakMiB() },
+    processor: processor(rows),
   }
 }
 

@@ -10,6 +10,7 @@ import { Secret } from '../src/secret.ts'
 import * as dataKeys from '../src/store/access/data-keys.ts'
 import { openKeyRing } from '../src/vault/key-ring.ts'
 import type { Installation } from '../test/support/installation.ts'
+import { type ProcessorTime, watchProcessor } from './single/processor.ts'
 
 const CHUNK = 1_000
 
@@ -21,7 +22,7 @@ export async function runNaive(
   installation: Installation,
   rows: number,
   concurrency: number,
-): Promise<{ rows: number; perSecond: number }> {
+): Promise<{ rows: number; perSecond: number; processor: ProcessorTime }> {
   const { vault, scope, env } = installation
   const pool = new pg.Pool({ connectionString: vault.database.url, max: concurrency })
   await pool.query(
@@ -52,6 +53,7 @@ export async function runNaive(
     { connection: clients[1] as Redis, prefix: '{naive}', concurrency, removeOnComplete: { count: 0 } },
   )
   await worker.waitUntilReady()
+  const processor = await watchProcessor(installation)
   const began = performance.now()
   for (let start = 0; start < rows; start += CHUNK) {
     const size = Math.min(CHUNK, rows - start)
@@ -64,9 +66,10 @@ export async function runNaive(
   }
   await finished.promise
   const perSecond = (rows * 1000) / (performance.now() - began)
+  const used = processor(rows)
   await worker.close()
   await queue.close()
   for (const client of clients) client.disconnect()
   await pool.end()
-  return { rows, perSecond }
+  return { rows, perSecond, processor: used }
 }

@@ -71,8 +71,11 @@ export async function openSender(installation: Installation): Promise<Sender> {
   }
 }
 
+/** Makes the requests of so many seconds; the function that it returns sends them. */
+export type Put = (seconds: number) => Promise<() => Promise<PutRun>>
+
 /** Starts interactive workers and a gateway; `put` drives them. */
-export async function openPut(installation: Installation): Promise<(seconds: number) => Promise<PutRun>> {
+export async function openPut(installation: Installation): Promise<Put> {
   const { body, put } = await openSender(installation)
   let index = 0
   return async seconds => {
@@ -81,18 +84,20 @@ export async function openPut(installation: Installation): Promise<(seconds: num
       index += 1
       bodies.push(await body(index))
     }
-    const answers: Promise<{ ms: number; status: number }>[] = []
-    const began = performance.now()
-    for (const [n, body] of bodies.entries()) {
-      const early = began + (n * 1000) / PER_SECOND - performance.now()
-      if (early > 0.5) await pause(early)
-      answers.push(put(body))
+    return async () => {
+      const answers: Promise<{ ms: number; status: number }>[] = []
+      const began = performance.now()
+      for (const [n, body] of bodies.entries()) {
+        const early = began + (n * 1000) / PER_SECOND - performance.now()
+        if (early > 0.5) await pause(early)
+        answers.push(put(body))
+      }
+      const measured = (await Promise.all(answers)).slice(WARM_S * PER_SECOND)
+      const times = measured.map(({ ms }) => ms).sort((one, other) => one - other)
+      const at = (part: number) => Math.round((times[Math.floor(times.length * part)] ?? 0) * 10) / 10
+      const others = measured.filter(({ status }) => status !== 200).length
+      const sent = { requests: bodies.length, seconds: (performance.now() - began) / 1000 }
+      return { requests: measured.length, p50: at(0.5), p99: at(0.99), others, sent }
     }
-    const measured = (await Promise.all(answers)).slice(WARM_S * PER_SECOND)
-    const times = measured.map(({ ms }) => ms).sort((one, other) => one - other)
-    const at = (part: number) => Math.round((times[Math.floor(times.length * part)] ?? 0) * 10) / 10
-    const others = measured.filter(({ status }) => status !== 200).length
-    const sent = { requests: bodies.length, seconds: (performance.now() - began) / 1000 }
-    return { requests: measured.length, p50: at(0.5), p99: at(0.99), others, sent }
   }
 }

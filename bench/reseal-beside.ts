@@ -46,7 +46,7 @@ try {
         say(`a migration of ${values['file-rows']} rows: ${Math.round(perSecond)}/s`)
       }
     })()
-    const alone: PutRun = await put(MEASURE_S)
+    const alone: PutRun = await (await put(MEASURE_S))()
     tell('beside migrations', alone)
     const run = async (args: string[]) => {
       const { code } = await startCommand(args, { env: env as Record<string, string> }).exit
@@ -60,7 +60,7 @@ try {
     for (;;) {
       const found = await reseals.find(vault.store, 'seal')
       if (found?.state === 'DONE') break
-      const measured = await put(MEASURE_S)
+      const measured = await (await put(MEASURE_S))()
       runs.push(measured)
       const now = await reseals.find(vault.store, 'seal')
       tell(`beside the re-encryption too (pass ${now?.pass}, ${now?.rowsDone} rows)`, measured)

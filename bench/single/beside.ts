@@ -6,10 +6,16 @@ import { panOf, writeSample } from '../../producers/migrate/sample.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { startCommand } from '../../test/support/process.ts'
 import { startBulkWorkers } from '../migrate.ts'
-import { openPut, type PutRun } from '../put.ts'
+import { openPut, type Put, type PutRun } from '../put.ts'
+import { type ProcessorTime, watchProcessor } from './processor.ts'
 
-/** `besidePerSecond`: how many cards per second the work beside the PUTs stored. */
-export interface BesideRun extends PutRun {
+/** `processor`: per card stored. */
+export interface AloneRun extends PutRun {
+  processor: ProcessorTime
+}
+
+/** `besidePerSecond`: how many cards per second the work beside the PUTs stored. `processor` counts its cards, too. */
+export interface BesideRun extends AloneRun {
   besidePerSecond: number
 }
 
@@ -20,9 +26,12 @@ const FILE_ROWS = 1_000_000
 const SUBMITTED = 20_000
 
 /** (f). */
-export async function putAlone(installation: Installation): Promise<PutRun> {
+export async function putAlone(installation: Installation): Promise<AloneRun> {
   const put = await openPut(installation)
-  return put(ALONE_S)
+  const send = await put(ALONE_S)
+  const processor = await watchProcessor(installation)
+  const run = await send()
+  return { ...run, processor: processor(run.sent.requests) }
 }
 
 /** (g). `file` is written. Throws if the migration ends before the PUTs. */
@@ -35,16 +44,16 @@ export async function putBesideMigration(installation: Installation, file: strin
 
 /** (k). `file` is written. Throws if the submitted jobs end before the PUTs. */
 export async function putBesideSubmit(installation: Installation, file: string): Promise<BesideRun> {
-  await writeFile(file, await createsOf(installation))
+  await writeFile(file, await createsOf(installation, SUBMITTED))
   const put = await openPut(installation)
   return putBeside(installation, put, ['submit', file])
 }
 
-/** The lines of a file of creates. */
-async function createsOf(installation: Installation): Promise<string> {
+/** The lines of a file of creates, for `submit`. */
+export async function createsOf(installation: Installation, count: number): Promise<string> {
   const client = await installation.connect({ replyTo: 'sealing' })
   const lines: string[] = []
-  for (let index = 0; index < SUBMITTED; index += 1) {
+  for (let index = 0; index < count; index += 1) {
     const card = await client.encryptCard({ cardNumber: panOf(index, 5), expiryMonth: 12, expiryYear: 2030 })
     lines.push(JSON.stringify({ kind: 'token-create', request: { token_scope: installation.scope, ...card } }))
   }
@@ -52,11 +61,7 @@ async function createsOf(installation: Installation): Promise<string> {
 }
 
 /** Runs a command of the client; the PUTs begin when it has stored its first card. */
-async function putBeside(
-  installation: Installation,
-  put: (seconds: number) => Promise<PutRun>,
-  args: string[],
-): Promise<BesideRun> {
+async function putBeside(installation: Installation, put: Put, args: string[]): Promise<BesideRun> {
   const env = installation.env as Record<string, string>
   const command = startCommand([...args, '--client', installation.clientFile], { env })
   let hasEnded = false
@@ -74,11 +79,14 @@ async function putBeside(
   return beside
 }
 
-async function measure(installation: Installation, put: (seconds: number) => Promise<PutRun>): Promise<BesideRun> {
+async function measure(installation: Installation, put: Put): Promise<BesideRun> {
+  const send = await put(BESIDE_S)
   const before = await countTokens(installation)
-  const run = await put(BESIDE_S)
+  const processor = await watchProcessor(installation)
+  const run = await send()
   const stored = (await countTokens(installation)) - before
-  return { ...run, besidePerSecond: (stored - run.sent.requests) / run.sent.seconds }
+  const besidePerSecond = (stored - run.sent.requests) / run.sent.seconds
+  return { ...run, besidePerSecond, processor: processor(stored) }
 }
 
 async function countTokens({ vault }: Installation): Promise<number> {

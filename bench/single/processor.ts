@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Installation } from '../../test/support/installation.ts'
 
-/** In µs. `bench` is this process: for single jobs the sender. `command`: its children that have ended, as `ingest`. */
+/** In µs. `bench` is this process: for single jobs the sender. `command`: `migrate` and others, also those that have ended. */
 export type ProcessorTime = Partial<
   Record<'bench' | 'command' | 'gateway' | 'workers' | 'PostgreSQL' | 'Redis', number>
 >
@@ -20,10 +20,18 @@ export async function watchProcessor({ vault }: Installation): Promise<(pieces: 
     const after = timesOf(postmaster)
     const names = Object.keys(after) as (keyof ProcessorTime)[]
     return Object.fromEntries(
-      names.map(name => [name, Math.round(((after[name] ?? 0) - (before[name] ?? 0)) / Math.max(pieces, 1))]),
+      names.map(name => [name, rounded(((after[name] ?? 0) - (before[name] ?? 0)) / Math.max(pieces, 1))]),
     )
   }
 }
+
+/** Of two measurements of the same work. */
+export function meanOf(one: ProcessorTime, other: ProcessorTime): ProcessorTime {
+  const names = Object.keys(one) as (keyof ProcessorTime)[]
+  return Object.fromEntries(names.map(name => [name, rounded(((one[name] ?? 0) + (other[name] ?? 0)) / 2)]))
+}
+
+const rounded = (us: number) => (us < 100 ? Math.round(us * 10) / 10 : Math.round(us))
 
 function timesOf(postmaster: number): ProcessorTime {
   const all = readdirSync('/proc')
@@ -32,10 +40,12 @@ function timesOf(postmaster: number): ProcessorTime {
   const ours = all.filter(pid => parentOf(pid) === process.pid)
   const named = (part: string) => ours.filter(pid => commandOf(pid).includes(part))
   const sum = (pids: readonly number[]) => pids.reduce((total, pid) => total + ticksOf(pid), 0) * TICK_US
+  const gateways = ours.filter(pid => / gateway\s*$/.test(commandOf(pid).replaceAll('\0', ' ')))
+  const commands = named('cli/main.ts').filter(pid => !gateways.includes(pid))
   return {
     bench: sum([process.pid]),
-    command: endedOf(process.pid) * TICK_US,
-    gateway: sum(ours.filter(pid => / gateway\s*$/.test(commandOf(pid).replaceAll('\0', ' ')))),
+    command: endedOf(process.pid) * TICK_US + sum(commands),
+    gateway: sum(gateways),
     workers: sum(named('worker-process')) + sum(named('hops.ts')),
     // A backend that has ended counts in its parent's `cutime`.
     PostgreSQL: sum(all.filter(pid => pid === postmaster || parentOf(pid) === postmaster)),
