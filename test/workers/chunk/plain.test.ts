@@ -28,119 +28,10 @@ import { type Installation, openInstallation } from '../../support/installation.
 import { testAmex, testPan } from '../../support/test-pan.ts'
 import { volume } from '../../support/volume.ts'
 import { type Job, openWorld, type World } from '../provider/bundle.ts'
-import { type SealedCard, seal, sealedCard, usualHeader } from './sealed-cards.ts'
+import { type Given, PANS, type Policy, policy, type Sent, someChunks } from './any-chunks.ts'
+import { seal, usualHeader } from './sealed-cards.ts'
 
-const RUNS = Number(process.env['PLAIN_RUNS'] ?? volume(60, 400))
-const PANS = 5
-const INPUT = 'ab'.repeat(32)
-
-interface Given {
-  pan: number | 'luhn' | 'short' | 'amex' | 'number'
-  month: string | number | undefined
-  year: string | number | undefined
-  name: string | number | null | undefined
-  reference: string | undefined
-  more: Record<string, unknown>
-  /** Its owner's number, and what is said beside. */
-  onFile: { owner: number; said: Record<string, unknown> } | undefined
-  /** The line is sent in this form instead. */
-  broken: 'rejected' | 'cut' | 'bytes' | undefined
-  /** The card is encrypted. */
-  sealed: SealedCard | undefined
-}
-
-interface Sent {
-  batch: number
-  records: Given[]
-  isReversed: boolean
-}
-
-type Policy = Record<string, unknown> | undefined
-
-const mostly = <T>(usual: fc.Arbitrary<T>, ...others: fc.Arbitrary<T>[]) =>
-  fc.oneof({ weight: 8 * others.length, arbitrary: usual }, ...others.map(arbitrary => ({ weight: 1, arbitrary })))
-const onFile = fc.record({
-  owner: fc.nat(6),
-  said: mostly<Record<string, unknown>>(
-    fc.constantFrom<Record<string, unknown>>(
-      {},
-      { network_transaction_ids: ['MCC123456789', 'N2'] },
-      { cardholder_name: 'ANNA', network_transaction_id: 'N3', agreement: 'RECURRING', is_default: true },
-      { provider_account: 'acct_1' },
-      { billing_address: { line1: 'Street 1', country: 'DE' } },
-    ),
-    ...[
-      { card_id: '' },
-      { provider: 'a b' },
-      { unknown: 1 },
-      { network_transaction_ids: [] },
-      { network_transaction_ids: ['123456789012345'] },
-      { cardholder_name: testPan(4) },
-      { first_amount: -1 },
-      { first_date: '2026-02-30' },
-    ].map(fc.constant),
-  ),
-})
-const given: fc.Arbitrary<Given> = fc.record({
-  pan: mostly<Given['pan']>(fc.nat(PANS - 1), ...(['luhn', 'short', 'amex', 'number'] as const).map(fc.constant)),
-  month: mostly<Given['month']>(
-    fc.integer({ min: 1, max: 12 }),
-    ...['07', '7', '13', '', undefined, 0].map(fc.constant),
-  ),
-  year: mostly<Given['year']>(
-    fc.constantFrom(2031, 2032),
-    ...['31', '2031', 2020, '1899', 5, undefined, ''].map(fc.constant),
-  ),
-  name: mostly<Given['name']>(
-    fc.constantFrom<string | undefined>('ANNA MEYER', 'JOSÉ ÜNAL', undefined, ''),
-    ...[7, null, 'A'.repeat(31), 'A\nB', 'HENRY 8', '①②', testPan(1), '\u007f', '日本'].map(fc.constant),
-  ),
-  reference: mostly<string | undefined>(
-    fc.constantFrom('cust-1', '', undefined),
-    ...['a"b', 'a\\b', 'ü', 'x'.repeat(129), 'a\tb', testPan(2), `no ${testPan(3)}`, '123456789012'].map(fc.constant),
-  ),
-  more: mostly<Record<string, unknown>>(
-    fc.constant({}),
-    ...[
-      { token_type: 'ANALYTICS' },
-      { token_type: 'REUSE_AND_ANALYTICS' },
-      { card_brand: 'CB' },
-      { card_brand: 'AMEX' },
-      { token_expiry_date: '2040-01-01' },
-      { token_expiry_date: '2001-01-01' },
-      { reuse_token_type: 'INTERNAL' },
-      { reuse_token_type: 'NONE_SUCH' },
-      { token_scope: randomUUID() },
-      { source_time: '2026-01-01T00:00:00Z' },
-      { unknown: 1 },
-      { card: null },
-      { encrypted_card: 'x', public_key_alias: 'y' },
-    ].map(fc.constant),
-    fc.constant({ on_file: null }),
-  ),
-  onFile: fc.option(onFile, { nil: undefined }),
-  broken: mostly<Given['broken']>(fc.constant(undefined), ...(['rejected', 'cut', 'bytes'] as const).map(fc.constant)),
-  sealed: fc.option(sealedCard, { nil: undefined }),
-})
-const sent: fc.Arbitrary<Sent> = fc.record({
-  batch: fc.nat(1),
-  records: fc.array(given, { minLength: 1, maxLength: 12 }),
-  isReversed: mostly(fc.constant(false), fc.constant(true)),
-})
-const policy: fc.Arbitrary<Policy> = mostly<Policy>(
-  fc.option(
-    fc.record(
-      {
-        on_conflict: fc.constantFrom('update', 'keep', 'reject', 'latest-expiry'),
-        on_expired: fc.constantFrom('import', 'suspend', 'reject'),
-      },
-      { requiredKeys: [] },
-    ),
-    { nil: undefined },
-  ),
-  fc.constant({ relink: true }),
-  fc.constant({ on_conflict: 'newest', input_sha256: INPUT, source_time: '2026-01-01T00:00:00Z' }),
-)
+const RUNS = Number(process.env['PLAIN_RUNS'] ?? volume(40, 400))
 
 describeStore('records in columns', engine => {
   let installation: Installation
@@ -158,7 +49,7 @@ describeStore('records in columns', engine => {
 
   it('end like the same records as objects, whatever is among them', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(sent, { minLength: 1, maxLength: 4 }), policy, async (chunks, rule) => {
+      fc.asyncProperty(someChunks, policy, async (chunks, rule) => {
         cards += PANS + 1
         const columns = await play(chunks, rule, scopes.columns)
         const objects = await play(chunks, rule, scopes.objects)
@@ -318,13 +209,17 @@ describeStore('records in columns', engine => {
     cards += 10
     const batchId = `f-${randomUUID()}`
     await chunk([{ card: cardOf(0) }], { batchId })
+    await cancel(batchId)
+    const { outcomes, columns } = await chunk([{ card: cardOf(1) }, { card: cardOf(2) }], { batchId, number: 1 })
+    expect({ outcomes, columns }).toEqual({ outcomes: ['CANCELLED', 'CANCELLED'], columns: [] })
+  })
+
+  async function cancel(batchId: string): Promise<void> {
     const { store } = installation.vault
     const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
     const by = { actor: { kind: 'machine', id: 'test' } as const, reason: undefined }
     if (batch) await cancelBatch(store, batch, by)
-    const { outcomes, columns } = await chunk([{ card: cardOf(1) }, { card: cardOf(2) }], { batchId, number: 1 })
-    expect({ outcomes, columns }).toEqual({ outcomes: ['CANCELLED', 'CANCELLED'], columns: [] })
-  })
+  }
 
   const panOf = (pan: number) => testPan(cards * 100 + pan)
   const cardOf = (pan: number) => ({ cardNumber: panOf(pan), expiryMonth: 12, expiryYear: 2031 })
@@ -383,7 +278,7 @@ describeStore('records in columns', engine => {
   async function jobOf(
     batchId: string,
     lines: readonly string[],
-    { scope, number, rule }: { scope: string; number: number; rule: Policy },
+    { scope, number, rule, dryRun = false }: { scope: string; number: number; rule: Policy; dryRun?: boolean },
   ): Promise<Job> {
     const sent = scope === scopes.sent ? inColumns(lines) : { lines: [...lines] }
     const { credentials } = installation
@@ -397,7 +292,7 @@ describeStore('records in columns', engine => {
     }
     const ask = await tokenBatch(
       credentials.signingKey.clientId,
-      { ...plan, ...(rule ? { policy: rule } : {}) },
+      { ...plan, dryRun, ...(rule ? { policy: rule } : {}) },
       { ...sent, number },
     )
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
@@ -424,13 +319,25 @@ describeStore('records in columns', engine => {
       return names.get(id)
     }
     const receipts: string[] = []
-    for (const [number, { batch, records, isReversed }] of chunks.entries()) {
+    const used = new Set<number>()
+    for (const [number, { batch, records, isReversed, life }] of chunks.entries()) {
       const from = number * 100 + 1
       const lines = records.map((record, index) => lineOf(record, from + index, isObjects))
       if (isReversed) lines.reverse()
-      const job = await jobOf(`f-${play}-${batch}`, lines, { scope, number, rule })
+      const batchId = `${life === 'dry' ? 'dry' : 'f'}-${play}-${batch}`
+      const job = await jobOf(batchId, lines, { scope, number, rule, dryRun: life === 'dry' })
       receipts.push(job.receiptId)
-      const result = await world.run(job)
+      if (life === 'cancelled') await cancel(batchId)
+      const poison = new Set(life === 'poisoned' || life === 'again' ? poisonOf(records, from) : [])
+      const rivals = life === 'raced' ? othersOf(records, used) : []
+      const other = rivals.length > 0 ? await jobOf(`r-${play}-${number}`, rivals, { scope, number, rule }) : undefined
+      for (const one of numbersIn(records)) used.add(one)
+      if (other) used.add(PANS)
+      const first = await runWith(job, poison, other)
+      expect(first.code).toBeLessThan(500)
+      for (const { line, outcome } of recordsOf(first, () => undefined) ?? [])
+        if (outcome === 'FAILED') expect(poison).toContain(line)
+      const result = life === 'again' ? await world.run(job) : first
       const told = recordsOf(result, line => records[line - from]?.reference)?.map(
         ({ reuse_token, previous_token, analytics_token, ...record }) => ({
           ...record,
@@ -457,6 +364,44 @@ describeStore('records in columns', engine => {
     const named = new Set(rows.flatMap(row => row.cards))
     expect((await cardsOf(rows)).map(({ fp }) => fp)).toEqual([...named])
     return seen
+  }
+
+  /** Runs a chunk whose poison makes it fail. `other`: is written before the chunk's first statement. */
+  async function runWith(job: Job, poison: ReadonlySet<number>, other: Job | undefined): Promise<Result> {
+    const { deps } = world
+    const { store } = deps
+    deps.inspect = ({ line = 0 }) => {
+      if (poison.has(line)) throw new Error('poison')
+    }
+    const race = async () => {
+      deps.store = store
+      if (other) await world.run(other)
+    }
+    if (other) deps.store = watched(store, [], race)
+    const result = await world.run(job)
+    deps.store = store
+    delete deps.inspect
+    return result
+  }
+
+  const poisonOf = (records: readonly Given[], from: number) =>
+    records.flatMap(({ isPoison }, index) => (isPoison ? from + index : []))
+
+  /**
+   * Creates of the same cards and owners, each once, but none of `known`: a chunk may decide on a token as it was before
+   * the other chunk changed it.
+   */
+  function othersOf(records: readonly Given[], known: ReadonlySet<number>): string[] {
+    const pans = [...new Set(records.flatMap(({ pan }) => (typeof pan === 'number' ? pan : [])))]
+    return [...pans, PANS]
+      .filter(pan => !known.has(pan))
+      .map((pan, index) => {
+        const owner = { provider: 'stripe', customer_id: `cus_${pan}`, card_id: `card_${cards}_${pan}` }
+        const card = { ...cardOf(pan), cardholderName: 'OTHER' }
+        return JSON.stringify({
+          ...{ line: index + 1, request: { card, ...(pan % 2 === 0 ? { on_file: owner } : {}) } },
+        })
+      })
   }
 
   function lineOf(
@@ -560,6 +505,14 @@ function recordsOf(result: Result, referenceAt: (line: number) => string | undef
   return spread(result)?.map(record =>
     lines.has(record.line) ? { ...record, reference: referenceAt(record.line) } : record,
   )
+}
+
+/** The numbers of the cards and owners. */
+function numbersIn(records: readonly Given[]): number[] {
+  return records.flatMap(({ pan, onFile }) => [
+    typeof pan === 'number' ? pan : pan === 'number' ? 1 : 0,
+    ...(onFile ? [onFile.owner] : []),
+  ])
 }
 
 function sortedByOwner(rows: readonly StoredReference[]): StoredReference[] {

@@ -52,7 +52,13 @@ export async function leftBy({ installation, worlds }: Side, { mix, no, order }:
     if (thirdParty) names.set(thirdParty.token, `token ${index}`)
   }
   const named = (value: unknown) =>
-    JSON.parse(JSON.stringify(value, (_, part) => (typeof part === 'string' ? (names.get(part) ?? part) : part)))
+    JSON.parse(
+      JSON.stringify(value, (key, part) => {
+        // The network counts its tokens.
+        if (key === 'network_token') return typeof part
+        return typeof part === 'string' ? (names.get(part) ?? part) : part
+      }),
+    )
   const sortedBy = (list: unknown) => (named(list) as unknown[]).map(one => JSON.stringify(one)).sort()
   const of = (table: string, columns: string) =>
     query(`select ${columns} from tokenmill.${table} where token_id = any($1::uuid[])`, ids)
