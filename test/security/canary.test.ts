@@ -15,7 +15,9 @@ import { ENTITY, type Installation, openInstallation } from '../support/installa
 import { type Child, startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from './canary.ts'
+import { openConsoleOf } from './console.ts'
 import { type Desk, type Json, openDesk, put, send } from './forge.ts'
+import { findKeys, keysOf } from './keys.ts'
 import { readDatabase, readFiles, readRedis } from './places.ts'
 
 const CVV = '0739'
@@ -414,6 +416,40 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       await run(['results', 'replay', '--since', '2020-01-01', '--client', installation.clientFile]),
     ).toMatchObject({ code: 0 })
   })
+
+  it.runIf(engine.name === 'postgres')(
+    'reaches no browser by any page, stream or CSV of the console, and no key of the installation does',
+    async () => {
+      const keys = await keysOf(installation)
+      expect(keys.length).toBeGreaterThan(40)
+      const served = await openConsoleOf(installation)
+      try {
+        const found = (places: readonly Place[]) => [
+          ...[...findTraces(cards, places), ...findCodes([CVV, OTHER_CVV], places), ...findKeys(keys, places)],
+        ]
+        const shown = await served.read()
+        expect(shown.filter(({ text }) => text.startsWith('200 ')).length).toBeGreaterThan(80)
+        const words = ['text/event-stream', 'text/csv', 'pan_luhn', 'defect', 'REJECTED', 'token-create']
+        expect(words.filter(word => !shown.some(({ text }) => text.includes(word)))).toEqual([])
+        expect(shown.filter(({ text }) => text.startsWith('5'))).toEqual([])
+        expect(found(shown)).toEqual([])
+        // What is on a page is found there: a number in groups, one in base64, a security code and a key.
+        const [pan = '', key] = [cards[1]?.pan, keys[0]?.bytes.toString('base64')]
+        const planted = [pan.replaceAll(/(....)/g, '$1 '), Buffer.from(pan).toString('base64'), CVV, key].join(' / ')
+        await installation.vault.store.query({
+          text: `insert into tokenmill.batch (client_id, batch_id, record_kind, chunk_records, layout, accepted_at, source_name)
+values ($1, 'planted', 'token-create', 1, '{}', now(), $2)`,
+          values: [client.clientId, planted],
+        })
+        const page = await served.read(path => /^\/batches\/\d+$/.test(path))
+        const as = found(page).map(hit => hit.as)
+        for (const form of ['separated', 'alone', 'base64']) expect(as).toContain(form)
+        await installation.vault.store.query({ text: `delete from tokenmill.batch where batch_id = 'planted'` })
+      } finally {
+        await served.close()
+      }
+    },
+  )
 
   it('is found nowhere', async () => {
     const places = [...said, { name: 'results', text: JSON.stringify(desk.all()) }]

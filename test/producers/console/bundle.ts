@@ -6,6 +6,7 @@ import { openSession } from '../../../cli/open/open.ts'
 import { serveConsole } from '../../../cli/process/console.ts'
 import { makeCookie } from '../../../producers/console/session/cookie.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
+import type { Store } from '../../../src/store/pool.ts'
 import { freePorts } from '../../ops/free-ports.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { freshDatabase } from '../../support/postgres.ts'
@@ -83,18 +84,7 @@ export async function openConsoleBundle(settings: Record<string, string> = {}): 
     origin,
     rows,
     call: callOf(port, origin),
-    async addPerson(name, { roles = ['ADMIN'], entities = null, isLocal = false } = {}) {
-      const personId = randomUUID()
-      await rows('insert into tokenmill.person (person_id, name, roles, entities) values ($1, $2, $3, $4)', [
-        personId,
-        name,
-        roles,
-        entities,
-      ])
-      const { value, hash } = makeCookie()
-      await sessions.insert(store, { sessionHash: hash, personId, credentialId: null, address: '127.0.0.1', isLocal })
-      return { personId, cookie: `tokenmill-console=${value}`, sessionHash: hash }
-    },
+    addPerson: (name, options) => addPerson(store, name, options),
     async addBatch({
       batchId = randomUUID(),
       entityId = OURS,
@@ -118,6 +108,22 @@ export async function openConsoleBundle(settings: Record<string, string> = {}): 
       await database.drop()
     },
   }
+}
+
+/** A person with a session. The row has no code of the vault, so workers know nobody by it. */
+export async function addPerson(
+  store: Store,
+  name: string,
+  { roles = ['ADMIN'], entities = null, isLocal = false }: PersonOptions = {},
+): Promise<Person> {
+  const personId = randomUUID()
+  await store.query({
+    text: 'insert into tokenmill.person (person_id, name, roles, entities) values ($1, $2, $3, $4)',
+    values: [personId, name, roles, entities],
+  })
+  const { value, hash } = makeCookie()
+  await sessions.insert(store, { sessionHash: hash, personId, credentialId: null, address: '127.0.0.1', isLocal })
+  return { personId, cookie: `tokenmill-console=${value}`, sessionHash: hash }
 }
 
 /** Calls a console as a browser does. */

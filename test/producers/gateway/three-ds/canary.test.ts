@@ -1,8 +1,9 @@
 // Sends cards, proofs, challenges and JWTs through the 3-D Secure service, valid and invalid. Then it searches the log,
-// the metrics, the refusals and every table for them. PCI DSS 3.3.1, 3.5.1, and EMV 3-D Secure on CAVV.
+// the metrics, the refusals, what the console shows and every table for them. PCI DSS 3.3.1, 3.5.1, and EMV 3-D Secure on CAVV.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CODE } from '../../../../src/simulate/three-ds/cards.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from '../../../security/canary.ts'
+import { openConsoleOf } from '../../../security/console.ts'
 import { readDatabase } from '../../../security/places.ts'
 import { type Child, startScript } from '../../../support/process.ts'
 import { challenge } from '../../../three-ds/bundle.ts'
@@ -143,6 +144,11 @@ it('passes on what goes to the directory server only, and keeps none of it', asy
 
 it('leaves nothing of it anywhere', async () => {
   await bundle.lookup(CARD.Y)
+  await bundle.installation.openWorkers({ roles: ['interactive'] })
+  const served = await openConsoleOf(bundle.installation)
+  const shown = await served.read()
+  await served.close()
+  expect(shown.filter(({ text }) => text.startsWith('200 ')).length).toBeGreaterThan(20)
   const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
   expect(metrics).toMatch(/tokenmill_three_ds_ended_total\{[^}]*outcome="Y"[^}]*\} [1-9]/)
   expect(metrics).toMatch(/tokenmill_three_ds_directory_seconds_count\{[^}]*answer="answered"[^}]*\} [1-9]/)
@@ -152,6 +158,7 @@ it('leaves nothing of it anywhere', async () => {
     { name: 'log', text: `${child.stdout()}\n${child.stderr()}` },
     { name: 'metrics', text: metrics },
     ...refusals,
+    ...shown,
     ...(await readDatabase(bundle.databaseUrl)),
   ]
   expect(child.stderr()).toContain('"route":"/oidc/3ds-service/v2/lookup"')
