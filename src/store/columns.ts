@@ -29,6 +29,8 @@ interface RowSet {
   shape: string
   /** `(select …) as v(names)`, with parameters from $1 on. */
   source: string
+  /** `select …` of the same rows, for an insert: the server keeps no copy of them, as it does for `source`. */
+  rows: string
   values: (string | Buffer | null)[]
 }
 
@@ -50,6 +52,7 @@ export function cellSet(columns: readonly ColumnType[], cells: readonly Cells[],
   const arrays: string[] = []
   const names: string[] = []
   const select: string[] = []
+  const apart: string[] = []
   let shape = ''
   for (const [index, column] of columns.entries()) {
     const given = cells[index] ?? []
@@ -64,12 +67,14 @@ export function cellSet(columns: readonly ColumnType[], cells: readonly Cells[],
     else values.push(bytes ?? arrayOf(column, whole(listed, count)))
     shape += once ? '1' : 'n'
     const cast = column.as === undefined ? '' : `::${column.as}`
-    if (once) select.push(`$${index + 1}::${column.type}${cast}`)
+    const one = `$${index + 1}::${column.type}${cast}`
+    if (once) select.push(one)
     else {
       arrays.push(`$${index + 1}::${column.type}[]`)
       names.push(column.name)
       select.push(`a.${column.name}${cast}`)
     }
+    apart.push(once ? one : `unnest($${index + 1}::${column.type}[])${cast}`)
   }
   const all = columns.map(({ name }) => name).join(', ')
   const from = arrays.length === 0 ? '' : ` from unnest(${arrays.join(', ')}) as a(${names.join(', ')})`
@@ -77,6 +82,7 @@ export function cellSet(columns: readonly ColumnType[], cells: readonly Cells[],
     shape,
     values,
     source: `(select ${select.join(', ')}${from}) as v(${all})`,
+    rows: `select ${apart.join(', ')}`,
   }
 }
 

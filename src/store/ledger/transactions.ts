@@ -163,11 +163,11 @@ export async function claim(
 ): Promise<ReadonlySet<string> | 'all'> {
   const ordered = whole(times, count)
   const cells = [uuids(pick(uids, order)), times.length === 1 ? times : order.map(place => ordered[place] ?? null)]
-  const { shape, source, values } = cellSet(UIDS, cells, count)
+  const { shape, rows: lines, values } = cellSet(UIDS, cells, count)
   const { rows } = await db.query<{ free: string | null }>({
     name: `ledger-claim-${shape}`,
     text: `with claimed as (
-  insert into tokenmill.ledger_uid (${namesOf(UIDS)}) select ${namesOf(UIDS)} from ${source}
+  insert into tokenmill.ledger_uid (${namesOf(UIDS)}) ${lines}
   on conflict on constraint transaction_uid_stands_once do nothing returning transaction_uid
 ) select case when count(*) < $${values.length + 1}::bigint then coalesce(array_agg(transaction_uid), '{}')::text end as free from claimed`,
     values: [...values, String(count)],
@@ -180,10 +180,10 @@ export async function claim(
 export async function insertAll(db: Db, { count, uids, texts: cells, batchNo }: StoredColumns): Promise<void> {
   if (count === 0) return
   const all: Cells[] = [uuids(uids), ...TEXT_FIELDS.map(name => cells[name]), [String(batchNo)]]
-  const { shape, source, values } = cellSet(COLUMNS, all, count)
+  const { shape, rows, values } = cellSet(COLUMNS, all, count)
   await db.query({
     name: `ledger-insert-${shape}`,
-    text: `insert into tokenmill.transaction (${namesOf(COLUMNS)}) select ${namesOf(COLUMNS)} from ${source}`,
+    text: `insert into tokenmill.transaction (${namesOf(COLUMNS)}) ${rows}`,
     values,
   })
 }
