@@ -16,6 +16,7 @@ import {
   publicEncrypt,
   randomBytes,
 } from 'node:crypto'
+import { openCache } from '../cache.ts'
 import { NONCE_BYTES, TAG_BYTES } from './aead.ts'
 
 type JweAlg = 'RSA-OAEP-256' | 'ECDH-ES'
@@ -30,7 +31,7 @@ type Enc = keyof typeof CIPHERS
 const FORBIDDEN = ['zip', 'crit', 'jwk', 'jku', 'x5u', 'x5c', 'x5t', 'x5t#S256', 'p2s', 'p2c'] as const
 
 interface OpenedJwe {
-  header: Record<string, unknown>
+  header: Readonly<Record<string, unknown>>
   plain: Buffer
 }
 
@@ -43,13 +44,12 @@ export function openJwe(text: string, privateKey: KeyObject, alg: JweAlg, bytesM
   const parts = text.split('.', 6)
   if (parts.length !== 5) return undefined
   const [encodedHeader = '', ...rest] = parts
-  const [headerBytes, encryptedKey, iv, ciphertext, tag] = [encodedHeader, ...rest].map(decodeStrictly)
-  if (!headerBytes || !encryptedKey || !iv || !ciphertext || !tag) return undefined
+  const [encryptedKey, iv, ciphertext, tag] = rest.map(decodeStrictly)
+  if (!encryptedKey || !iv || !ciphertext || !tag) return undefined
   if (iv.length !== NONCE_BYTES || tag.length !== TAG_BYTES) return undefined
-  const header = readObject(headerBytes)
-  if (!header || header['alg'] !== alg || FORBIDDEN.some(name => Object.hasOwn(header, name))) return undefined
-  const enc = header['enc']
-  if (!isEnc(enc)) return undefined
+  const read = readHeader(encodedHeader)
+  if (!read || read.header['alg'] !== alg) return undefined
+  const { header, enc, aad } = read
   const { cipher, keyBytes } = CIPHERS[enc]
   try {
     const cek =
@@ -58,7 +58,7 @@ export function openJwe(text: string, privateKey: KeyObject, alg: JweAlg, bytesM
         : agreeKey(encryptedKey, privateKey, header, enc)
     // Node takes bytes for a key only after two exceptions, too: they take it 10 µs.
     const decipher = createDecipheriv(cipher, createSecretKey(cek), iv, { authTagLength: TAG_BYTES })
-    decipher.setAAD(Buffer.from(encodedHeader, 'latin1'))
+    decipher.setAAD(aad)
     decipher.setAuthTag(tag)
     const plain = decipher.update(ciphertext)
     decipher.final()
@@ -94,6 +94,36 @@ export function jweKidOf(text: string): string | undefined {
 export function jweHeaderOf(text: string): Record<string, unknown> | undefined {
   const bytes = decodeStrictly(text.slice(0, Math.max(0, text.indexOf('.'))))
   return bytes && readObject(bytes)
+}
+
+interface ReadHeader {
+  header: Readonly<Record<string, unknown>>
+  enc: Enc
+  /** The header's text, which GCM authenticates. */
+  aad: Buffer
+}
+
+const HEADERS_MAX = 64
+const HEADER_CHARS_MAX = 512
+/**
+ * By their texts, which aren't secret: the messages of a sender mostly have the same header. A header with the sender's
+ * ephemeral key occurs only once, and isn't kept.
+ */
+const headers = openCache<ReadHeader>({ max: HEADERS_MAX })
+
+/** Undefined for a text that isn't a header with a known cipher, and for a header with a forbidden parameter. */
+function readHeader(text: string): ReadHeader | undefined {
+  const known = headers.get(text)
+  if (known) return known
+  const bytes = decodeStrictly(text)
+  const header = bytes && readObject(bytes)
+  if (!header || FORBIDDEN.some(name => Object.hasOwn(header, name))) return undefined
+  const { enc } = header
+  if (!isEnc(enc)) return undefined
+  const read = { header: Object.freeze(header), enc, aad: Buffer.from(text, 'latin1') }
+  // `text` is a part of the message, and would keep the whole of it in memory.
+  if (text.length <= HEADER_CHARS_MAX && header['epk'] === undefined) headers.set(read.aad.toString('latin1'), read)
+  return read
 }
 
 function isEnc(value: unknown): value is Enc {
@@ -152,7 +182,7 @@ function wrapNewKey(publicKey: KeyObject) {
   return { cek, encryptedKey: publicEncrypt(oaep(publicKey), cek), parameters: { alg: 'RSA-OAEP-256' } }
 }
 
-function agreeKey(encryptedKey: Buffer, privateKey: KeyObject, header: Record<string, unknown>, enc: Enc): Buffer {
+function agreeKey(encryptedKey: Buffer, privateKey: KeyObject, header: ReadHeader['header'], enc: Enc): Buffer {
   if (encryptedKey.length !== 0) throw new Error('ECDH-ES carries no encrypted key')
   const publicKey = ephemeralKey(header['epk'], privateKey)
   return deriveKey(diffieHellman({ privateKey, publicKey }), enc, partyInfo(header['apu']), partyInfo(header['apv']))

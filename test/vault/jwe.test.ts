@@ -112,6 +112,20 @@ describe('an encrypted card as JWE', () => {
     expect(await open(`${b64({ alg: 'none', enc: 'A256GCM' })}....`, rsa)).toEqual(REFUSED)
   })
 
+  it('is checked in full behind a header that was read before', async () => {
+    const header = { alg: 'RSA-OAEP-256', enc: 'A256GCM', kid: 'read twice' }
+    const first = await seal(rsa, header)
+    expect(await open(first, rsa)).toBe(CARD_TEXT)
+    const second = await seal(rsa, header, '{"cardNumber":"other"}')
+    expect(parts(second)[0]).toBe(parts(first)[0])
+    expect(await open(second, rsa)).toBe('{"cardNumber":"other"}')
+    expect(await open(withPart(first, 3, parts(second)[3]), rsa)).toEqual(REFUSED)
+    // The header alone, with no key of its algorithm, in another spelling, and with a member more.
+    expect(await open(first, ec)).toEqual(REFUSED)
+    expect(await open(withPart(first, 0, `${parts(first)[0]}=`), rsa)).toEqual(REFUSED)
+    expect(await open(withPart(first, 0, b64({ ...header, more: 1 })), rsa)).toEqual(REFUSED)
+  })
+
   it('is refused compression, extensions and keys of the sender’s choice, though sealed correctly', async () => {
     const jwk = jweKey(rsa).export({ format: 'jwk' })
     for (const extra of [
