@@ -75,55 +75,6 @@ describe('a request', () => {
       expect((await bundle.call('GET', `/sign-in?to=${encodeURIComponent(to)}`)).text).toContain('name="to" value="/"')
     expect((await bundle.call('POST', `/batches/${batchNo}/pause`, { form: { seen: 'RUNNING' } })).status).toBe(401)
   })
-
-  it('by GET changes nothing', async () => {
-    const { cookie } = ada
-    const tables = [
-      'batch',
-      'session',
-      'challenge',
-      'pending_act',
-      'audit',
-      'person',
-      'person_credential',
-      'invite',
-      'display',
-    ]
-    const state = async () => {
-      const found = await Promise.all(
-        tables.map(table =>
-          bundle.rows(`select md5(string_agg(t::text, ',' order by t::text)) from tokenmill.${table} as t`),
-        ),
-      )
-      return JSON.stringify(found)
-    }
-    const before = await state()
-    const paths = [
-      '/',
-      '/now',
-      '/now/again',
-      '/batches',
-      `/batches/${batchNo}`,
-      `/batches/${batchNo}/again`,
-      '/sessions',
-      '/passkeys',
-      '/passkeys/add',
-      '/passkeys/add/begin',
-      '/sign-in',
-      '/welcome',
-      '/sign-out',
-      '/sessions/end-all',
-      ...['/failed', '/failed?kind=report', '/failed/all/retry?kind=report', '/failed/all/discard?kind=report'],
-      '/explain',
-      `/explain/batches/${batchNo}`,
-      '/search',
-      ...['/installation', '/installation/clients', '/installation/scopes', '/installation/capture-keys'],
-      ...['/display', '/display/again', '/display/open'],
-    ]
-    for (const path of [...paths, ...['pause', 'resume', 'cancel'].map(act => `/batches/${batchNo}/${act}`)])
-      await bundle.call('GET', path, { cookie })
-    expect(await state()).toBe(before)
-  })
 })
 
 describe('every answer', () => {

@@ -7,7 +7,8 @@ import { openConsole } from '../../../producers/console/main.ts'
 import { noteAnswers } from '../../../producers/console/server/away.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { openRegistry } from '../../../src/metrics.ts'
-import { describeChromium, openBrowser } from '../../examples/chromium.ts'
+import { describeChromium, openBrowser, takeViolations } from '../../examples/chromium.ts'
+import { until } from '../../support/until.ts'
 import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
 
 describeChromium('the link of `start`', () => {
@@ -57,5 +58,28 @@ describeChromium('the link of `start`', () => {
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByText('does not work any more').waitFor()
+  })
+
+  it('leads to pages whose violations of the policy fail a test, whoever opened them', async () => {
+    const own = await browser.newPage()
+    const context = await browser.newContext()
+    const [first] = await Promise.all([context.newPage(), own.goto(`${bundle.origin}/sign-in`)])
+    await first.goto(`${bundle.origin}/sign-in`)
+    const [popup] = await Promise.all([context.waitForEvent('page'), first.evaluate(`void open('/welcome')`)])
+    await popup.waitForLoadState()
+    const wrongs = [
+      `document.body.append(Object.assign(document.createElement('img'), { src: 'https://evil.example/x' }))`,
+      `document.body.setAttribute('style', 'color: red')`,
+      `try { document.body.innerHTML = '<p>x' } catch {}`,
+    ]
+    for (const page of [own, first, popup])
+      for (const wrong of wrongs) {
+        await page.evaluate(wrong)
+        const [violation] = await until(() => {
+          const taken = takeViolations()
+          return taken.length > 0 && taken
+        })
+        expect(violation).toContain(page.url())
+      }
   })
 })
