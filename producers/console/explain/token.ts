@@ -71,5 +71,6 @@ function batchesContent(batches: readonly names.SeenName[], now: number): Html {
 <h1>Batches with this id</h1>
 <p>Each client chooses the ids of its batches.</p>
 <table class="two-lines jobs"><thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th></tr></thead>
-<tbody>${batches.map(row)}</tbody></table>`
+<tbody>${batches.map(row)}</tbody></table>
+${batches.slice(0, 1).map(({ batchId, clientId }) => html`<p class="same">The same on the command line, for one of them: ${command('tokenmill', 'batch', 'show', batchId, '--client', clientId)}</p>`)}`
 }

@@ -28,6 +28,8 @@ const Made = z.object({ nonce: z.string().max(64), made: NewPasskeyParameters })
 const LATE = 'The passkey came too late, or this was sent before. Nothing was done.'
 const LOCAL = 'You came by the link of tokenmill start, which is no passkey. Passkeys are for people who were invited.'
 
+const NO_COMMAND = html`<p class="same">No command does this: a passkey answers to a browser only. A new link replaces all passkeys of a person.</p>`
+
 type Named = { Params: { handle: string } }
 
 export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
@@ -152,15 +154,16 @@ async function listPage(deps: Shown, session: Session): Promise<Html> {
     html`<tr><td>${id(credentialId)}</td><td>${moment(createdAt)}</td><td>${rpId}</td><td>${own.length > 1 ? html`<a href="${path`/passkeys/${handleOf(credentialId)}/remove`}">Remove…</a>` : html`<span class="muted">the last one stays</span>`}</td></tr>`
   const table = html`<table class="two-lines passkeys"><thead><tr><th scope="col">Passkey</th><th scope="col">Added (UTC)</th><th scope="col">For</th><th scope="col">End</th></tr></thead>
 <tbody>${own.map(row)}</tbody></table>
-<p class="acts"><a class="button" href="/passkeys/add">Add a passkey…</a></p>
-<p class="same">With a second passkey, on another device, you are not locked out when you lose one. If you lose all, an administrator gives you a new link: ${command('tokenmill', 'person', 'link', session.name)}</p>`
+<p class="acts"><a class="button" href="/passkeys/add">Add a passkey…</a></p>`
+  const same = html`<p class="same">With a second passkey, on another device, you are not locked out when you lose one. If you lose all, an administrator gives you a new link: ${command('tokenmill', 'person', 'link', session.name)}</p>`
   const content = html`<p class="up"><a href="/sessions">Your sessions</a></p>
 <h1>Your passkeys</h1>
 ${
   session.isLocal
-    ? html`<p class="empty">${LOCAL}</p>`
+    ? html`<p class="empty">${LOCAL}</p>${NO_COMMAND}`
     : html`${own.length === 0 ? noPasskey(session) : table}
-${await identitiesSection(deps, session)}`
+${await identitiesSection(deps, session)}
+${same}`
 }`
   return framed(deps, { title: 'Your passkeys', session, at: 'sessions', content })
 }
@@ -201,7 +204,8 @@ function actPage(
   const whole = html`<p class="up"><a href="/passkeys">Your passkeys</a></p>
 <h1>${title}</h1>
 ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert">${wrong}</p>`}
-${content}`
+${content}
+${NO_COMMAND}`
   return framed(deps, { title, session, at: 'sessions', usesPasskey: asks, content: whole })
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { moment } from '../figures.ts'
+import { command, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage } from '../server/page.ts'
@@ -22,7 +22,8 @@ export function sessionRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 <p>A session ends after 15 minutes without a request, and after 8 hours in any case.</p>
 <table class="two-lines sessions"><thead><tr><th scope="col">From</th><th scope="col">By</th><th scope="col">Signed in (UTC)</th><th scope="col">Last request (UTC)</th><th scope="col">End</th></tr></thead>
 <tbody>${listed.map(one => sessionRow(one, { isThis: one.sessionHash.equals(session.sessionHash), openid: deps.openid }))}</tbody></table>
-<form class="everywhere" method="post" action="/sessions/end-all"><button type="submit">Sign out everywhere</button></form>`
+<form class="everywhere" method="post" action="/sessions/end-all"><button type="submit">Sign out everywhere</button></form>
+<p class="same">No command lists or ends single sessions: each belongs to one browser, and a person ends it there. All sessions of a person end with the person: ${command('tokenmill', 'person', 'revoke', session.name)}</p>`
     return sendPage(reply, 200, framed(deps, { title: 'Your sessions', session, at: 'sessions', content }))
   })
 

@@ -8,7 +8,7 @@ import { verifyAssertion } from '../../../src/vault/passkey/assertion.ts'
 import type { ConsoleApp } from '../app.ts'
 import { OPEN } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { moment } from '../figures.ts'
+import { command, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import type { OpenIdProvider } from '../openid/provider.ts'
 import { DESTINATION_MAX } from '../server/destination.ts'
@@ -96,8 +96,8 @@ ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert"
 </form>
 <noscript><p>Signing in with a passkey needs scripts: a browser gives a passkey to a script only.</p></noscript>
 ${deps.openid && openIdForm(deps.openid, to)}
-<p class="same">No passkey yet? An administrator invites you with <code>tokenmill person invite</code>, and gives you a link.</p>
-${when(deps.isEmbedded, html`<p class="same">This installation runs on the embedded engine: the link that <code>tokenmill start</code> prints signs you in.</p>`)}`
+<p class="same">No passkey yet? An administrator invites you and gives you a link: ${command('tokenmill', 'person', 'invite', 'NAME', '--roles', 'VIEWER')}</p>
+${when(deps.isEmbedded, html`<p class="same">This installation runs on the embedded engine: the link that ${command('tokenmill', 'start')} prints signs you in.</p>`)}`
   return framed(deps, { title: 'Sign in', session: null, usesPasskey: true, content })
 }
 

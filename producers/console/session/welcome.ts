@@ -14,6 +14,7 @@ import { settleAct } from '../acts/settle.ts'
 import { verdictAt } from '../acts/verdict.ts'
 import { type ConsoleApp, OPEN } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { command } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { framed, missingPage, refusedPage, sendPage } from '../server/page.ts'
 import { openAttempts } from './attempts.ts'
@@ -25,6 +26,7 @@ import { TOO_MANY } from './sign-in.ts'
 const Lookup = z.object({ lookup: z.string().length(43) })
 const Form = z.object({ proof: z.string().max(32_000), nonce: z.string().max(64) })
 const USELESS = 'This link does not work any more: it was used, or it is too old. Ask for a new one.'
+const NO_COMMAND = html`<p class="same">No command does this: a browser alone makes a passkey. An administrator makes the link: ${command('tokenmill', 'person', 'invite', 'NAME', '--roles', 'VIEWER')}</p>`
 
 export function welcomeRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   const { store } = deps
@@ -100,7 +102,8 @@ async function beginEnrolment(deps: ConsoleDeps, { inviteId, name, personId }: s
 
 function waitingPage(deps: Pick<ConsoleDeps, 'name' | 'environment'>): Html {
   const content = html`<h1>Welcome</h1>
-<p role="status">No worker has answered yet. This page asks again by itself.</p>`
+<p role="status">No worker has answered yet. This page asks again by itself.</p>
+${NO_COMMAND}`
   return framed(deps, { title: 'Welcome', session: null, isWaiting: true, content })
 }
 
@@ -114,6 +117,7 @@ ${wrong === undefined ? undefined : html`<p class="verdict refused" role="alert"
 <button class="main" type="submit" disabled="">Continue</button>
 <p data-status="" role="status"></p>
 </form>
-<noscript><p>Enrolling needs scripts: a browser makes a passkey for a script only.</p></noscript>`
+<noscript><p>Enrolling needs scripts: a browser makes a passkey for a script only.</p></noscript>
+${NO_COMMAND}`
   return framed(deps, { title: 'Welcome', session: null, usesPasskey: true, content })
 }
