@@ -1,6 +1,7 @@
 // Reads an input as records that are ready to be sent, in arrays. Each record has the number of its physical line in
 // the file.
 
+import { UNPLAIN } from './column-record.ts'
 import { readCsv } from './csv.ts'
 import { FileError } from './file-error.ts'
 import type { Format } from './input-format.ts'
@@ -54,12 +55,12 @@ export interface Counted {
 /** Counts the rows that readRows would yield and refuses what it would refuse, without building a record. */
 export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<Counted> {
   let rows = 0
-  let unitsMax = 0
+  let valuesMax = VALUES_BYTES_USUAL
   const count = (cells: readonly string[]) => {
     rows += 1
     let units = 0
     for (const cell of cells) units += cell.length
-    if (units > unitsMax) unitsMax = units
+    if (units * UNIT_BYTES_MAX > valuesMax) valuesMax = Math.max(valuesMax, bytesInJson(cells))
   }
   if (options.profile) {
     const { unitsMax, ...counted } = await measureProfiled(bytes, options.profile, asked(options))
@@ -75,10 +76,20 @@ export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOption
   }
   if (rows === 0) throw empty()
   // With `--only` the number of listed rows is known only when they are built.
-  return { rows, skipped: 0, recordBytesMax: options.only ? UNKNOWN : unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
+  return { rows, skipped: 0, recordBytesMax: options.only ? UNKNOWN : valuesMax + FRAME_BYTES_MAX }
 }
 
 const UNKNOWN = Number.POSITIVE_INFINITY
+
+/** Values of so many bytes make no chunk too long, so the bytes of shorter ones aren't counted exactly. */
+const VALUES_BYTES_USUAL = 1_536
+
+/** The most bytes that values take in JSON; exact for texts that need no escapes, such as a JWE. */
+function bytesInJson(values: readonly string[]): number {
+  let bytes = 0
+  for (const text of values) bytes += UNPLAIN.test(text) ? text.length * UNIT_BYTES_MAX : Buffer.byteLength(text)
+  return bytes
+}
 
 /** The most bytes that a UTF-16 unit takes in JSON: `\u0001`. */
 const UNIT_BYTES_MAX = 6

@@ -3,11 +3,15 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { limitInChunks, measureExtent } from '../../../producers/migrate/extent.ts'
+import { extentOf } from '../../../producers/rows/chunks.ts'
+import { countRows, readRows } from '../../../producers/rows/rows.ts'
 import { validateFile } from '../../../producers/rows/validate-file.ts'
 import { CHUNK_NUMBER_MAX } from '../../../src/job/envelope/batch-extent.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { inPieces } from '../rows/bytes.ts'
 import { HEADER, profile } from '../rows/profile/profiled.ts'
 
 describe('the extent of a file that is read by a profile', () => {
@@ -88,6 +92,33 @@ interface Measured {
   migration?: string
   between?: (path: string) => Promise<void>
 }
+
+describe('the extent of a file that is read without a profile', () => {
+  const options = { recordKind: 'token-create', format: 'csv' } as const
+  const HEAD = 'reference,encrypted_card,public_key_alias'
+  const counted = (row: string) => countRows(inPieces(Buffer.from(`${HEAD}\n${row}\n`)), options)
+
+  it('is known when rows with a JWE each were read once', async () => {
+    const row = `r-1,${'a'.repeat(700)}.${'b'.repeat(700)},alias`
+    expect(extentOf(await counted(row), 1_000)).toEqual({ chunks: 1, rows: 1 })
+  })
+
+  it('needs a second reading where longer rows, escapes or wide characters may cut a chunk short', async () => {
+    for (const text of ['a'.repeat(2_100), '\u0001'.repeat(400), '€'.repeat(700), '\u{1f4b3}'.repeat(300)])
+      expect(extentOf(await counted(`r-1,${text},alias`), 1_000)).toBeUndefined()
+  })
+
+  it('never takes a record for shorter than it is', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 900 }).map(any => any.replace(/["\r\n\0]/g, '').trim())
+    await fc.assert(
+      fc.asyncProperty(text, async any => {
+        const row = `r-1,x${any.replaceAll(',', ';')},alias`
+        const [made] = await Array.fromAsync(readRows(inPieces(Buffer.from(`${HEAD}\n${row}\n`)), options))
+        expect((await counted(row)).recordBytesMax).toBeGreaterThanOrEqual(Buffer.byteLength(made?.[0]?.json ?? ''))
+      }),
+    )
+  })
+})
 
 describe('a limit', () => {
   it('is rounded up to whole chunks', () => {
