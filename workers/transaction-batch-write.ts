@@ -1,10 +1,11 @@
 // Writes the well-formed lines of a chunk: inserts those whose uid is new, and compares the others with the stored
 // lines. It also makes the outcome of a refused line; transaction-batch.ts decides which lines are refused and why.
+import { openCache } from '../src/cache.ts'
 import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import { lineAt, type TransactionColumns, type TransactionLine } from '../src/job/ledger/columns.ts'
 import { Transaction } from '../src/job/ledger/transaction.ts'
 import type { Outcome } from '../src/job/outcome.ts'
-import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
+import type { StoredColumns, StoredTransaction } from '../src/store/ledger/transactions.ts'
 import * as transactions from '../src/store/ledger/transactions.ts'
 import type { Db } from '../src/store/pool.ts'
 
@@ -22,6 +23,17 @@ export interface WellFormed {
   batchNo: number
 }
 
+const BATCHES_MAX = 1_000
+/**
+ * By batch number: true if the last chunk of the batch in this process had a line whose uid was taken. The next is then
+ * not tried as a chunk of new lines, because such a try fails with an error in the log of PostgreSQL.
+ */
+const hasKnown = openCache<boolean>({ max: BATCHES_MAX })
+
+async function insertNew(db: Db, all: StoredColumns, order: readonly number[]): Promise<boolean> {
+  return !hasKnown.get(String(all.batchNo)) && (await transactions.insertNew(db, all, order))
+}
+
 /**
  * Inserts the lines whose uid is new (CREATED). Any other line is compared with the stored one: UNCHANGED for the same
  * data, else REJECTED. If several lines of the chunk have the same new uid, the first is inserted.
@@ -33,9 +45,12 @@ export async function write(db: Db, chunk: WellFormed): Promise<RecordOutcome[]>
   const all = plain ? transactions.joined(transactions.columnsOf(plain, batchNo), others) : others
   if (all.count === 0) return []
   const order = transactions.orderOfUids(all)
-  const claimed = order && (await transactions.claim(db, all, order))
-  if (claimed !== 'all') return compare(db, allOf(chunk), batchNo, claimed)
-  await transactions.insertAll(db, all)
+  if (!order || !(await insertNew(db, all, order))) {
+    const claimed = order && (await transactions.claim(db, all, order))
+    hasKnown.set(String(batchNo), claimed !== 'all')
+    if (claimed !== 'all') return compare(db, allOf(chunk), batchNo, claimed)
+    await transactions.insertAll(db, all)
+  }
   const lines = [...(plain?.line ?? []), ...candidates.map(({ line }) => line)]
   return lines.map(line => tookEffect(line, 'CREATED'))
 }

@@ -246,6 +246,7 @@ const RACES = new Set([
   'one_current_scheme_token_per_token',
   'network_reference_stands_once',
   'one_token_per_source_reference',
+  'transaction_uid_stands_once',
 ])
 
 /** Turns an error of the driver or the server into a Fault or LostRace; any other error stays as it is. */
