@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { CASES, DEFAULT_CASES } from './cases.ts'
 import { type Line, printLines } from './line.ts'
 import { type EngineName, openPlace } from './place.ts'
+import { repeat } from './repeat/run.ts'
 
 const HELP = `npm run bench -- [options]
 
@@ -11,6 +12,8 @@ const HELP = `npm run bench -- [options]
   --engine NAME     redis or postgres (both)
   --rows N          rows of a file, or jobs; some cases have a limit of their own (200000)
   --tokens N        tokens in the store of (p) (10000000)
+  --runs N          run each case so often; prints medians, lowest and highest (1)
+  --against DIR     another checkout of tokenmill, whose bench runs in alternation with this one
 
 ${Object.entries(CASES)
   .map(([letter, { about }]) => `  ${letter}  ${about}`)
@@ -23,6 +26,8 @@ const { values } = parseArgs({
     engine: { type: 'string' },
     cases: { type: 'string', default: DEFAULT_CASES },
     tokens: { type: 'string', default: '10000000' },
+    runs: { type: 'string', default: '1' },
+    against: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -30,9 +35,11 @@ const letters = [...values.cases]
 const unknown = letters.filter(letter => !(letter in CASES))
 if (unknown.length > 0) throw new Error(`there is no case ${unknown.join(', ')}: see --help`)
 const engines = (values.engine ? [values.engine] : ['redis', 'postgres']) as EngineName[]
-const { tokens } = values
+const { against, tokens } = values
+const runs = Number(values.runs)
 
 if (values.help) process.stdout.write(HELP)
+else if (runs > 1 || against !== undefined) await repeat({ engines, letters, runs, against, rows: values.rows, tokens })
 else printLines(await measureOnce())
 
 async function measureOnce(): Promise<Line[]> {
