@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { CASES, DEFAULT_CASES } from './cases.ts'
 import { type Line, printLines } from './line.ts'
 import { type EngineName, openPlace } from './place.ts'
-import { repeat } from './repeat.ts'
+import { repeat } from './repeat/run.ts'
 
 const HELP = `npm run bench -- [options]
 

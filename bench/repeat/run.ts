@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startScript } from '../test/support/process.ts'
-import { type Line, printTable } from './line.ts'
+import { startScript } from '../../test/support/process.ts'
+import { type Line, printTable } from '../line.ts'
 import { readLines } from './read-lines.ts'
 
 export interface RepeatOptions {
@@ -22,7 +22,7 @@ interface Side {
   dir: string
 }
 
-const HERE = fileURLToPath(new URL('..', import.meta.url))
+const HERE = fileURLToPath(new URL('../..', import.meta.url))
 const LAUNCH = join('bin', 'launch.mjs')
 /** Its bench of the ledger was a script until it became case (o). */
 const LEDGER = join('bench', 'ingest.ts')

@@ -1,6 +1,6 @@
 // Reads the lines that a bench printed, that of an older checkout too: it prints PUTs as text, and its bench of the ledger
 // names some members otherwise.
-import type { Line } from './line.ts'
+import type { Line } from '../line.ts'
 
 const PUTS = /^(\w: .*?) ?\((redis|postgres)\): (\d+) PUTs, p50 ([\d.]+) ms, p99 ([\d.]+) ms/
 
