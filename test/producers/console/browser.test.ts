@@ -201,6 +201,33 @@ where a.action = 'batch.pause' and a.subject = 'to-pause' and a.outcome = 'done'
     expect(await stateOf(no)).toEqual({ paused: false, cancelled: false })
   })
 
+  it('refuses a passkey whose counter went back, as that of a copy does', async () => {
+    const { cdp, authenticatorId, page } = ada
+    const no = await bundle.addBatch({ batchId: 'copied' })
+    const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId })
+    const put = async (ahead: number) => {
+      for (const { signCount, ...credential } of credentials) {
+        const { credentialId } = credential
+        await cdp.send('WebAuthn.removeCredential', { authenticatorId, credentialId })
+        const copy = { ...credential, signCount: signCount + ahead }
+        await cdp.send('WebAuthn.addCredential', { authenticatorId, credential: copy })
+      }
+    }
+    await act(ada, no, 'pause')
+    await page.getByText('Done.').waitFor()
+    // The copy counts on from where it was made, as the passkey itself did.
+    await put(0)
+    await act(ada, no, 'resume')
+    await page.getByText('Not done.').waitFor()
+    expect(await page.textContent('main')).toContain('passkey_counter')
+    expect(await stateOf(no)).toMatchObject({ paused: true })
+    // One that counts on from the last touch is the person's.
+    await put(9)
+    await act(ada, no, 'resume')
+    await page.getByText('Done.').waitFor()
+    expect(await stateOf(no)).toMatchObject({ paused: false })
+  })
+
   it('takes a proof once, for its own act, and from its own pages only', async () => {
     const no = await bundle.addBatch({ batchId: 'stolen' })
     const other = await bundle.addBatch({ batchId: 'other' })

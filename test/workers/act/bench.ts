@@ -18,7 +18,7 @@ import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import type { Engine } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
-import { type Authenticator, type Oddity, openAuthenticator } from '../../vault/passkey/authenticator.ts'
+import { type Authenticator, type Oddity, openAuthenticator, type Site } from '../../vault/passkey/authenticator.ts'
 import { signEnrolment } from './invite.ts'
 
 export const SITE = { origin: 'https://console.example.com', rpId: 'console.example.com' }
@@ -74,7 +74,8 @@ export async function openActInstallation(engine: Engine): Promise<Installation>
   return installation
 }
 
-export async function openActBench(installation: Installation): Promise<ActBench> {
+/** `site`: where passkeys are made; the origin of the console that the workers know. */
+export async function openActBench(installation: Installation, site: Site = SITE): Promise<ActBench> {
   const { queues, credentials, dataDir, vault } = installation
   const { store, installationId } = vault
   const signingKey = await readSystemKey(dataDir, 'console')
@@ -128,7 +129,7 @@ export async function openActBench(installation: Installation): Promise<ActBench
     },
     async invite(name, roles, entities = null) {
       const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-      const ended = await invitePerson({ ...vault, rpId: SITE.rpId }, { name, roles, entities }, by, Date.now())
+      const ended = await invitePerson({ ...vault, rpId: site.rpId }, { name, roles, entities }, by, Date.now())
       if ('refused' in ended) throw new Error(ended.refused)
       return ended.done
     },
@@ -143,7 +144,7 @@ export async function openActBench(installation: Installation): Promise<ActBench
     async join(name, roles, entities) {
       const invite = await bench.invite(name, roles, entities)
       const personId = invite.personId ?? randomUUID()
-      const authenticator = openAuthenticator(SITE)
+      const authenticator = openAuthenticator(site)
       const request = bench.enrolment(invite, personId)
       const said = await bench.send(bench.enrol(invite.secret, authenticator, request))
       if (said !== 'DONE') throw new Error(said)
