@@ -1,11 +1,13 @@
 // `npm run pictures`: takes the pictures of the console that the documents show (docs/pictures) anew. It runs an installation on
 // the embedded engine in a separate data directory, with samples as the demo has them: batches, a failed job, and jobs to explain.
-// It needs Chromium. Names and rows are the same each time; moments and speeds are those of the run.
+// It needs Chromium. `npm run pictures -- --all-sizes DIR` writes every page at 1440, 768 and 375 px, light and dark, to a folder in
+// place of that, for somebody to look at. Names and rows are the same each time; moments and speeds are those of the run.
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import type { Page } from 'playwright-core'
 import { EXIT } from '../cli/exit.ts'
 import { openCommandStore, openSession, type Session } from '../cli/open/open.ts'
@@ -20,11 +22,14 @@ import { openBrowser } from '../test/examples/chromium.ts'
 import { freePorts } from '../test/ops/free-ports.ts'
 import { type Child, startCommand } from '../test/support/process.ts'
 import { failCopy } from '../test/workers/act/failed-copies.ts'
-import { NAMES, PICTURES, type Picture } from './pictures/list.ts'
+import { inAllSizes, NAMES, PICTURES, type Picture } from './pictures/list.ts'
 import { withPalette } from './pictures/palette-png.ts'
 import { comeIn, endNights, setUp } from './pictures/samples.ts'
 
-const OUT = fileURLToPath(new URL('../docs/pictures/', import.meta.url))
+const { values: asked } = parseArgs({ options: { 'all-sizes': { type: 'string' } } })
+/** Where each page goes in every size; undefined: the pictures of the documents are taken. */
+const ALL_SIZES = asked['all-sizes']
+const OUT = ALL_SIZES === undefined ? fileURLToPath(new URL('../docs/pictures/', import.meta.url)) : resolve(ALL_SIZES)
 const WIDTH = 1_440
 const HEIGHT = 900
 /** So that the samples are the same in every month. */
@@ -147,7 +152,7 @@ async function take(page: Page, origin: string, picture: Picture): Promise<void>
   const high = (await page.evaluate('document.documentElement.scrollHeight')) as number
   const clip = { x: 0, y: 0, width, height: Math.min(high, heightMax) }
   await writeFile(join(OUT, `${name}.png`), withPalette(await page.screenshot({ fullPage: true, clip })))
-  say(terminal, `docs/pictures/${name}.png`)
+  say(terminal, relative('.', join(OUT, `${name}.png`)))
 }
 
 /** A script that writes other names in place of this machine's and of its account's. */
@@ -192,7 +197,7 @@ async function main(): Promise<void> {
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/now')
-    for (const picture of PICTURES) await take(page, origin, picture)
+    for (const picture of ALL_SIZES === undefined ? PICTURES : inAllSizes()) await take(page, origin, picture)
     await going.kill9()
   } finally {
     await browser.close()

@@ -44,3 +44,20 @@ export const PICTURES: readonly Picture[] = [
   { name: 'clients', path: '/installation/clients' },
   { name: 'verdict', path: '/batches', follow: [NAMES.running, 'Pause…'], isDone: true },
 ]
+
+/** Each page at each width in light and dark, whole. The act is done once. */
+export function inAllSizes(): Picture[] {
+  const pages = PICTURES.filter(({ width, isDark }) => width === undefined && !isDark)
+  const all = [1_440, 768, 375].flatMap(width =>
+    [false, true].flatMap(isDark =>
+      pages
+        .filter(({ isDone }) => !isDone || (width === 1_440 && !isDark))
+        .map(page => {
+          const name = `${page.name}-${width}${isDark ? '-dark' : ''}`
+          return { ...page, name, width, isDark, heightMax: 6_000 }
+        }),
+    ),
+  )
+  // Whoever pauses a batch changes what the other pages show.
+  return all.toSorted((a, b) => Number(a.isDone ?? false) - Number(b.isDone ?? false))
+}
