@@ -48,7 +48,7 @@ describeChromium('the looks of the console', () => {
     ] as const)
       await walkAs({ whose, cookies: [`tokenmill-display=${value}`] }, ['/display'])
     clearInterval(beating)
-  }, 600_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await bundle?.close()
