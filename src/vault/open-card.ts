@@ -3,11 +3,11 @@
 import { type Refusal, refuse } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import type { CaptureKey } from './capture.ts'
-import { type Urgency, withinEventLoopBudget } from './event-loop-budget.ts'
 import { openJwe, openRsaJwe } from './jwe.ts'
 import { JWE_ALG } from './jwe-key.ts'
 import { isArmored, openPgp } from './pgp/pgp.ts'
-import { inThreadPool } from './thread-pool.ts'
+import { type Urgency, withinEventLoopBudget } from './turns/event-loop-budget.ts'
+import { inThreadPool } from './turns/thread-pool.ts'
 
 export const JWE_CARD_BYTES_MAX = 16 * 1024
 /** Larger than for a JWE, because two layers of base64 surround the same content. */

@@ -1,7 +1,7 @@
 // If many decryptions wait for the thread pool, those of jobs for which somebody waits come first.
 import { availableParallelism } from 'node:os'
 import { expect, it } from 'vitest'
-import { inThreadPool } from '../../src/vault/thread-pool.ts'
+import { inThreadPool } from '../../../src/vault/turns/thread-pool.ts'
 
 const AT_ONCE_MAX = Math.min(availableParallelism(), 3)
 
