@@ -15,7 +15,7 @@ import { ENTITY, type Installation, openInstallation } from '../support/installa
 import { type Child, startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from './canary.ts'
-import { openConsoleOf } from './console.ts'
+import { openConsoleOf } from './console/open.ts'
 import { type Desk, type Json, openDesk, put, send } from './forge.ts'
 import { findKeys, keysOf } from './keys.ts'
 import { readDatabase, readFiles, readRedis } from './places.ts'

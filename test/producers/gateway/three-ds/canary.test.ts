@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CODE } from '../../../../src/simulate/three-ds/cards.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from '../../../security/canary.ts'
-import { openConsoleOf } from '../../../security/console.ts'
+import { openConsoleOf } from '../../../security/console/open.ts'
 import { readDatabase } from '../../../security/places.ts'
 import { type Child, startScript } from '../../../support/process.ts'
 import { challenge } from '../../../three-ds/bundle.ts'

@@ -1,14 +1,14 @@
 // Reads everything that a browser gets from the console, as somebody who sees everything: each page, stream, CSV and answer to a
 // form, with its headers, by the console's own list of routes and for everything that the store and the queues hold.
-import { openSession } from '../../cli/open/open.ts'
-import { serveConsole } from '../../cli/process/console.ts'
-import { grantAll } from '../../src/acts/grants.ts'
-import { KINDS } from '../../src/job/catalogue.ts'
-import { failedList } from '../../src/queue/failed.ts'
-import { type Answer, addPerson, callOf } from '../producers/console/bundle.ts'
-import { callsOf, ENDING, everyRoute, type Names, openAsk, withoutRow } from '../producers/console/routes/calls.ts'
-import type { Installation } from '../support/installation.ts'
-import type { Place } from './canary.ts'
+import { openSession } from '../../../cli/open/open.ts'
+import { serveConsole } from '../../../cli/process/console.ts'
+import { grantAll } from '../../../src/acts/grants.ts'
+import { KINDS } from '../../../src/job/catalogue.ts'
+import { failedList } from '../../../src/queue/failed.ts'
+import { type Answer, addPerson, callOf } from '../../producers/console/bundle.ts'
+import { callsOf, ENDING, everyRoute, type Names, openAsk, withoutRow } from '../../producers/console/routes/calls.ts'
+import type { Installation } from '../../support/installation.ts'
+import type { Place } from '../canary.ts'
 
 /** Where the ids of each sort are; the others are made up. */
 const HELD: Partial<Record<keyof Names, string>> = {
