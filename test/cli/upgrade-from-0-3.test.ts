@@ -1,5 +1,7 @@
 // Upgrades a database of release 0.3.0 and checks that its content still works. `release-0-3/` holds the dump, the
-// keys, a client's files, and the answers of that release to the work that is sent again here.
+// keys, a client's files, and the answers of that release to the work that is sent again here. `half.*` is what that
+// release left of a migration when command and workers were killed: ten of thirty chunks have receipts, eight are in
+// the results, and the checkpoint names three.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -41,7 +43,9 @@ describe('an installation of release 0.3.0, upgraded', () => {
     // git keeps no modes, and key files that others may read are refused.
     const keys = ['kek', ...(await readdir(join(dir, 'system'))).map(name => `system/${name}`), 'shop/signing-key.jwk']
     for (const file of keys) await chmod(join(dir, file), 0o600)
-    await restore(database.url, gunzipSync(await readFile(join(RELEASE, 'store.sql.gz'))).toString())
+    for (const dump of ['store', 'half'])
+      await restore(database.url, gunzipSync(await readFile(join(RELEASE, `${dump}.sql.gz`))).toString())
+    await beginAnHourAgo()
     env = {
       DATABASE_URL: database.url,
       REDIS_URL: '',
@@ -80,6 +84,18 @@ describe('an installation of release 0.3.0, upgraded', () => {
   async function rowsOf(file: string): Promise<string[][]> {
     const [, ...lines] = (await readFile(join(dir, file), 'utf8')).trimEnd().split('\n')
     return lines.map(line => line.split(','))
+  }
+
+  /** A batch must end within a week, and the fixture gets older every day. */
+  async function beginAnHourAgo(): Promise<void> {
+    const path = join(dir, 'half.csv.results.csv.checkpoint.json')
+    const checkpoint = JSON.parse(await readFile(path, 'utf8'))
+    const begun = new Date(Date.now() - 3_600_000).toISOString()
+    await writeFile(path, `${JSON.stringify({ ...checkpoint, started_at: begun })}\n`)
+    await ask(`update tokenmill.batch set accepted_at = date_trunc('second', $1::timestamptz) where batch_id = $2`, [
+      begun,
+      checkpoint.batch_id,
+    ])
   }
 
   it('follows in the directory of cards what workers of that release still write', async () => {
@@ -164,9 +180,49 @@ select receipt_id, day, revision from tokenmill.receipt order by jti limit (sele
     const listed = await run(['batch', 'list', '--json'])
     const left = { state: 'ABANDONED', chunks: null, revision: 0 }
     expect(JSON.parse(listed.stdout)).toEqual([
+      expect.objectContaining({ ...left, record_kind: 'token-create', records_done: 50 }),
       expect.objectContaining({ ...left, record_kind: 'transaction', records_done: 2 }),
       expect.objectContaining({ ...left, record_kind: 'token-create', records_done: 8 }),
     ])
+  })
+
+  it('continues a migration that stopped half-way, with the same command: each row once, and none twice', async () => {
+    const batchId = JSON.parse(await readFile(join(dir, 'half.csv.results.csv.checkpoint.json'), 'utf8')).batch_id
+    const receiptsOf = () =>
+      ask<{ jti: string; envelope: string }>(
+        `select jti, encode(envelope_digest, 'hex') as envelope from tokenmill.receipt where jti like $1 || '-%' order by jti`,
+        [batchId],
+      )
+    const tokensOf = () =>
+      ask<{ token_id: string }>(
+        `select token_id from tokenmill.token where batch_no = (select batch_no from tokenmill.batch where batch_id = $1)`,
+        [batchId],
+      )
+    const [before, tokens, given] = [await receiptsOf(), await tokensOf(), await rowsOf('half.csv.results.csv')]
+    expect([before.length, given.length]).toEqual([10, 40])
+    const command = ['migrate', 'half.csv', '--client', 'shop/client.json', '--scope', SCOPE, '--chunk', '5']
+    const resumed = await run([...command, '--in-flight', '2'])
+    expect(resumed).toMatchObject({ code: 3, stdout: expect.stringContaining(batchId) })
+    const results = await rowsOf('half.csv.results.csv')
+    expect(results.map(([line]) => Number(line))).toEqual(Array.from({ length: 150 }, (_, row) => row + 2))
+    // Those that were answered before have the tokens of then.
+    expect(results.slice(0, 40).map(row => row.slice(0, 5))).toEqual(given.map(row => row.slice(0, 5)))
+    const after = await receiptsOf()
+    expect(after).toHaveLength(30)
+    expect(after).toEqual(expect.arrayContaining(before))
+    const made = await tokensOf()
+    expect(made).toEqual(expect.arrayContaining(tokens))
+    const ofOutcome = (outcome: string) => results.filter(row => row[2] === outcome).length
+    expect([made.length, ofOutcome('DUPLICATE'), ofOutcome('REJECTED')]).toEqual([ofOutcome('CREATED'), 9, 13])
+    const manifest = JSON.parse(await readFile(join(dir, 'half.csv.manifest.json'), 'utf8'))
+    expect(manifest).toMatchObject({ batch_id: batchId, rows: 150 })
+    // A batch that was begun in rows stays in rows.
+    expect(manifest.options).not.toHaveProperty('record_form')
+    const verify = ['manifest', 'verify', 'half.csv.manifest.json', '--client', 'shop/client.json']
+    expect(await run(verify)).toMatchObject({ code: 0 })
+    const listed = async () => JSON.parse((await run(['batch', 'list', '--json'])).stdout)
+    const finished = { batch_id: batchId, state: 'FINISHED', chunks_done: 30, records_done: 150 }
+    await expect.poll(listed, { timeout: 30_000 }).toContainEqual(expect.objectContaining(finished))
   })
 
   it('replays a file that it had migrated with the tokens that it had given', async () => {
