@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { grantAll } from '../../../src/acts/grants.ts'
 import { KIND } from '../../workers/act/failed-copies.ts'
 import type { Answer, Person } from './bundle.ts'
-import { fillWorld, type World } from './looks/world.ts'
+import { fillWorld } from './looks/world.ts'
 import { type OpenIdBundle, openOpenIdBundle } from './openid/bundle.ts'
 import {
   type Call,
@@ -17,19 +17,11 @@ import {
   withoutRoute,
   withoutRow,
 } from './routes/calls.ts'
+import { MISSING, namesOf } from './routes/names.ts'
 import { openSnapshots } from './routes/snapshot.ts'
 
 /** Nothing of the world is of this entity. */
 const ELSEWHERE = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0003'
-const NO_ID = '00000000-0000-4000-8000-0000000000ff'
-/** What doesn't exist. */
-const MISSING: Names = {
-  ...{ batch: '999999999', batchId: 'nothing', reference: 'nothing at all', kind: KIND, copy: `f_${'A'.repeat(43)}` },
-  ...{ job: NO_ID, token: NO_ID, schedule: NO_ID, date: '2026-01-01', entity: NO_ID, audit: '999999999' },
-  ...{ person: NO_ID, invite: NO_ID, client: `c${'0'.repeat(24)}9`, identity: NO_ID, act: 'A'.repeat(22) },
-  ...{ added: 'A'.repeat(22), enrolled: 'A'.repeat(22), passkey: '0'.repeat(16), session: '0'.repeat(64) },
-  flow: 'A'.repeat(43),
-}
 /** Numbers that are drawn for an act, and moments until when it counts. */
 const DRAWN = /"(nonce|challenge)":"[\w-]+"|<time [^>]*>[^<]*<\/time>|name="up_to" value="\w+"|--until [\d:.TZ-]+/g
 /** Texts of the world that stand on some page. */
@@ -61,7 +53,7 @@ beforeAll(async () => {
   limited = await bundle.addPerson('limited', { entities: [ELSEWHERE] })
   ours = await bundle.addBatch({ batchId: 'our-batch', entityId: ELSEWHERE })
   const person = await bundle.addPerson('ada')
-  theirs = await namesOf(await fillWorld(bundle, person), person)
+  theirs = await namesOf(bundle, await fillWorld(bundle, person), person)
   const batch = String(await bundle.addBatch({ batchId: 'canary of nobody', entityId: null }))
   nobodys = { ...theirs, batch, batchId: 'canary of nobody' }
   await grantAll(installation.vault.store, installation.vault.ring)
@@ -69,24 +61,6 @@ beforeAll(async () => {
   ask = openAsk(bundle)
 })
 afterAll(() => bundle?.close())
-
-async function namesOf(world: World, { sessionHash }: Person): Promise<Names> {
-  const part = (path: string, at: number) => path.split('/')[at] ?? ''
-  const [flow] = await bundle.rows<{ hash: Buffer }>('select state_hash as hash from tokenmill.openid_flow limit 1')
-  return {
-    ...{ batch: String(world.running), batchId: '2026-11-20-autumn', reference: 'customer 17', kind: KIND },
-    ...{ copy: part(world.copy, 3), job: part(world.job, 3), token: part(world.token, 3) },
-    ...{ schedule: part(world.failedRun, 3), date: part(world.failedRun, 4), entity: part(world.failedRun, 5) },
-    ...{ audit: part(world.auditRow, 2), person: world.person, invite: world.invite },
-    // Whose batches the person of one entity doesn't see.
-    client: `c${'0'.repeat(24)}1`,
-    ...{ identity: world.identity, act: world.nonces[1] ?? '', added: world.added[1] ?? '' },
-    // Whoever has the number of an enrolment is the one who enrols, and signed in nowhere.
-    enrolled: MISSING.enrolled,
-    ...{ passkey: part(world.removal, 2), session: sessionHash.toString('hex') },
-    flow: flow?.hash.toString('base64url') ?? '',
-  }
-}
 
 /** What a person is told: without what differs from request to request, and with no name that the person has sent. */
 function told({ status, headers, text }: Answer, names: Names): string {
