@@ -9,7 +9,7 @@ import type { Db } from '../../src/store/pool.ts'
 import { FileError } from '../rows/file-error.ts'
 
 /** A batch is summed some seconds after its last chunk: how long to wait for the sum. */
-const SUMMED_MS = 15_000
+const SUMMED_MS = 60_000
 const LOOK_MS = 250
 const ENDED: readonly BatchState[] = ['FINISHED', 'CANCELLED', 'ABANDONED']
 

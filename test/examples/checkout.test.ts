@@ -39,7 +39,6 @@ describeChromium('the example shop', () => {
     await context?.close()
     context = await browser.newContext({ viewport })
     page = await context.newPage()
-    page.setDefaultTimeout(10_000)
     page.on('console', message => {
       // A browser reports this if a frame of another origin tries to take the focus; the page gives it the focus
       // (checkout.js).

@@ -12,6 +12,9 @@ const required = process.env['REQUIRE_CHROMIUM'] === '1'
 if (!found && !required)
   process.stderr.write('\n!! No Chromium here: the tests of pages are SKIPPED (apt-get install chromium).\n\n')
 
+/** So long a page is waited for: only a test that fails waits to its end, and a busy machine may be slow. */
+const PATIENCE_MS = 60_000
+
 const VIOLATION = /content security policy|trusted ?(types?|html|script)/i
 let isHeard = false
 const violations: string[] = []
@@ -52,6 +55,7 @@ export async function openBrowser(): Promise<Browser> {
 }
 
 function listenTo(context: BrowserContext): BrowserContext {
+  context.setDefaultTimeout(PATIENCE_MS)
   context.on('page', (page: Page) =>
     page.on('console', message => {
       if (VIOLATION.test(message.text())) violations.push(`${page.url()}: ${message.text()}`)

@@ -16,14 +16,19 @@ const NOBODY = { card: undefined, taken: [] }
 const theirs = (reference: unknown, state = 'ACTIVE') => expect.objectContaining({ reference, state })
 
 let bundle: SchemeBundle
+let hasty: SchemeBundle
 let provider: SchemeProvider
 beforeAll(async () => {
-  bundle = await openSchemeBundle({ timeoutMs: SHORT_MS })
-  const found = bundle.schemes.thirdParty({ type: 'THIRD_PARTY_1', contract: CONTRACT, entityId: CONTRACT })
-  if (found === undefined) throw new Error('there is no such contract')
-  provider = found.provider
+  ;[bundle, hasty] = await Promise.all([openSchemeBundle(), openSchemeBundle({ timeoutMs: SHORT_MS })])
+  provider = providerOf(bundle)
 })
-afterAll(() => bundle?.close())
+afterAll(() => Promise.all([bundle?.close(), hasty?.close()]))
+
+function providerOf({ schemes }: SchemeBundle): SchemeProvider {
+  const found = schemes.thirdParty({ type: 'THIRD_PARTY_1', contract: CONTRACT, entityId: CONTRACT })
+  if (found === undefined) throw new Error('there is no such contract')
+  return found.provider
+}
 
 describe('a third-party token', () => {
   it('is made once per id, found by it, and gone when deleted', async () => {
@@ -55,6 +60,7 @@ describe('a third-party token', () => {
 
   it('whose answer was lost is unknown, and found if it was made', async () => {
     const [made, unmade] = [newId(), newId()]
+    const provider = providerOf(hasty)
     expect(await provider.provision(made, card(outcomePan(2)), 'interactive')).toEqual({ answer: 'unknown' })
     expect(await provider.find(made, NOBODY, 'interactive')).toMatchObject({
       answer: 'done',
@@ -62,7 +68,7 @@ describe('a third-party token', () => {
     })
     expect(await provider.provision(unmade, card(outcomePan(3)), 'interactive')).toEqual({ answer: 'unknown' })
     expect(await provider.find(unmade, NOBODY, 'interactive')).toEqual({ answer: 'done', value: undefined })
-    expect((await bundle.stats()).thirdParty.cardsWithSeveralLiveTokens).toBe(0)
+    expect((await hasty.stats()).thirdParty.cardsWithSeveralLiveTokens).toBe(0)
   })
 })
 

@@ -58,7 +58,7 @@ it('says since when the store does not answer, what waits and what goes on, and 
     expect(text).not.toContain('<')
   })
   const isBack = async () => (await bundle.call('GET', '/batches', { cookie })).status === 200
-  await until(isBack, { ms: 10_000, what: 'the list of batches' })
+  await until(isBack, { what: 'the list of batches' })
   const late = Date.now()
   await withoutStore(bundle, async () => {
     const [since = 0] = moments(await bundle.call('GET', '/batches', { cookie }))

@@ -36,7 +36,6 @@ export async function takeSeat(
 ): Promise<Seat> {
   const context = await browser.newContext({ viewport: { width: 1_440, height: 900 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
   listenTo(page, complaints)
   const cdp = await context.newCDPSession(page)
   await cdp.send('WebAuthn.enable')

@@ -36,7 +36,6 @@ describeChromium('the link of `start`', () => {
     })
     const link = await makeStartLink(vault, served.site.origin)
     const page = await browser.newPage()
-    page.setDefaultTimeout(10_000)
     const sent: string[] = []
     page.on('request', request => sent.push(request.postData() ?? ''))
     await page.goto(link)

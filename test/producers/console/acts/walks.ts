@@ -55,7 +55,7 @@ async function decide(page: Page, button: string | RegExp): Promise<void> {
     ms: 10_000,
     what: 'a verdict',
   })
-  await until(async () => (await focused(page)).startsWith('Done.'), { ms: 5_000, what: 'the focus on the verdict' })
+  await until(async () => (await focused(page)).startsWith('Done.'), { what: 'the focus on the verdict' })
 }
 
 async function onBatch(hands: Hands, batch: BatchOptions, link: string, button: RegExp): Promise<void> {

@@ -41,7 +41,7 @@ const isShaped = async (no: number, person: Person, { shape }: Message) =>
 const textsOf = ({ messages }: Reading) =>
   Object.assign({}, ...messages.map(({ texts }) => texts)) as Record<string, string>
 const next = (reading: Reading, holds: (message: Message) => boolean) =>
-  until(() => reading.messages.find(holds), { ms: 6_000, what: 'the news' })
+  until(() => reading.messages.find(holds), { what: 'the news' })
 const command = async (...words: string[]) => (await runCommand(words, { env: bundle.installation.env })).stdout
 
 async function addReceipt(batchNo: number, counts: Record<string, number>): Promise<void> {
@@ -158,14 +158,14 @@ describe.concurrent('the page of a batch, live', () => {
       const viewer = { personId: ada.personId, entities: null }
       const again = async () => (await readAgain(viewer, String(no)))?.stall
       expect(await again()).toBeUndefined()
-      const nobodys = await until(again, { ms: 6_000, what: 'the cause' })
+      const nobodys = await until(again, { what: 'the cause' })
       expect(nobodys).toMatch(/^nobody works/)
       await bundle.rows(`insert into tokenmill.process (process_id, role, host, version, connections, kinds)
 values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       now += 20_000
       expect(await again()).toBe(nobodys)
       now += 20_000
-      await until(async () => /^nobody sends/.test((await again()) ?? ''), { ms: 6_000, what: 'the other cause' })
+      await until(async () => /^nobody sends/.test((await again()) ?? ''), { what: 'the other cause' })
       // A page finds it anew, for its streams, too; and after a while without a look nothing is known of it.
       await bundle.rows('delete from tokenmill.process')
       expect((await read(viewer, String(no)))?.stall).toBe(nobodys)
@@ -190,7 +190,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       const { shape, isLast } = await heard(reading, 1)
       expect(isLast).toBeUndefined()
       await set(no, 'rows_done = 1000, chunks_done = 10, finished_at = now(), revision = 1')
-      await until(() => reading.isOver, { ms: 6_000, what: 'the end of the stream' })
+      await until(() => reading.isOver, { what: 'the end of the stream' })
       const last = reading.messages.at(-1)
       expect(last).toMatchObject({
         isLast: true,
@@ -201,7 +201,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       expect(page).not.toContain('data-live')
       expect(page).not.toContain('http-equiv="refresh"')
       const late = await watch(no)
-      await until(() => late.isOver, { ms: 6_000 })
+      await until(() => late.isOver)
       expect(late.messages.map(message => message.isLast)).toEqual([true])
     })
 
@@ -221,7 +221,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       await Promise.all(readings.map(reading => heard(reading, 1)))
       await bundle.rows('delete from tokenmill.batch where batch_no = $1', [gone])
       await set(taken, `entity_id = '${THEIRS}'`)
-      await until(() => readings[0]?.isOver && readings[1]?.isOver, { ms: 6_000, what: 'the end of both streams' })
+      await until(() => readings[0]?.isOver && readings[1]?.isOver, { what: 'the end of both streams' })
       expect(readings[2]?.isOver).toBe(false)
       const { status, text } = await bundle.call('GET', `/batches/${taken}/live`, { cookie: limited.cookie })
       expect(status).toBe(404)
@@ -234,7 +234,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       const reading = await watch(no, dan)
       await heard(reading, 1)
       await bundle.rows('update tokenmill.session set revoked_at = now() where session_hash = $1', [dan.sessionHash])
-      await until(() => reading.isOver, { ms: 6_000, what: 'the end of the stream' })
+      await until(() => reading.isOver, { what: 'the end of the stream' })
     })
   })
 
@@ -257,7 +257,6 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       const [name = '', value = ''] = ada.cookie.split('=')
       await context.addCookies([{ name, value, url: bundle.origin }])
       const page = await context.newPage()
-      page.setDefaultTimeout(8_000)
       page.on('console', message => {
         if (message.type() === 'error' && !/net::ERR_FAILED/.test(message.text())) complaints.push(message.text())
       })
@@ -277,7 +276,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       return { page, streams: () => streams }
     }
     const shows = (place: Locator, text: RegExp) =>
-      until(async () => text.test((await place.textContent()) ?? ''), { ms: 8_000, what: `${text}` })
+      until(async () => text.test((await place.textContent()) ?? ''), { what: `${text}` })
 
     it('follows the batch, and shows its end', async () => {
       const batchId = 'seen-live'
@@ -304,12 +303,15 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       expect(await page.evaluate('window.mark')).toBe(1)
       await page.evaluate('getSelection().removeAllRanges()')
       await page.locator('.notes', { hasText: 'the bank asked' }).waitFor()
-      expect(await page.evaluate('[window.mark ?? 0, scrollY, location.pathname]')).toEqual([0, 300, `/batches/${no}`])
+      // Its script puts the address and the place right after it is drawn.
+      await page.waitForURL(`**/batches/${no}`)
+      await page.waitForFunction('scrollY === 300')
+      expect(await page.evaluate('window.mark ?? 0')).toBe(0)
 
       await page.clock.fastForward(6_000)
       await set(no, 'paused_at = null, rows_done = 1000, chunks_done = 10, finished_at = now(), revision = 1')
       await page.locator('.state', { hasText: 'FINISHED' }).waitFor()
-      await until(() => streams() === 0, { ms: 8_000, what: 'the end of the stream' })
+      await until(() => streams() === 0, { what: 'the end of the stream' })
       await page.clock.fastForward(20_000)
       expect(await page.textContent('main')).not.toMatch(/unknown since/i)
       expect([await rows.textContent(), new URL(page.url()).pathname, streams()]).toEqual([
@@ -343,7 +345,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
       await page.locator('input[name=what]').fill('half a na')
       await set(no, 'rows_done = 1000, chunks_done = 10, finished_at = now(), revision = 1')
       await shows(page.locator('#batch-state'), /^✓\uFE0EFINISHED$/)
-      await until(() => streams() === 0, { ms: 8_000, what: 'the end of the stream' })
+      await until(() => streams() === 0, { what: 'the end of the stream' })
       await page.clock.fastForward(20_000)
       expect(await page.locator(`#batch-${no}-rows`).textContent()).toBe('1,000')
       expect(await page.inputValue('input[name=what]')).toBe('half a na')
@@ -360,7 +362,7 @@ values (gen_random_uuid(), 'bulk', 'h', '0', 1, '{token-batch}')`)
         page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} });
 document.dispatchEvent(new Event('visibilitychange'))`)
       await see(true)
-      await until(() => streams() === 0, { ms: 6_000, what: 'the end of the stream' })
+      await until(() => streams() === 0, { what: 'the end of the stream' })
       await set(no, 'rows_done = 2')
       await see(false)
       await shows(page.locator(`#batch-${no}-rows`), /^2$/)

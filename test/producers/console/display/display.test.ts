@@ -5,11 +5,9 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../../../producers/console/routes.ts'
 import { addDisplay, revokeDisplay } from '../../../../src/acts/display.ts'
-import { KINDS } from '../../../../src/job/catalogue.ts'
-import * as processes from '../../../../src/store/access/processes.ts'
-import * as watched from '../../../../src/store/watch/watched.ts'
 import { until } from '../../../support/until.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from '../bundle.ts'
+import { beat } from '../heard.ts'
 
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
 const CANARY = 'canary <img src=x onerror=alert(1)>'
@@ -33,21 +31,12 @@ async function add(
 }
 
 /** As a scheduler and a worker would say, with names in every text. */
-async function beat(): Promise<void> {
-  const { store } = bundle.installation.vault
-  const at = { version: '1.0.0', connections: 1, keys: [], features: [] }
-  const ids = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'] as const
-  await processes.see(store, { ...at, processId: ids[0], host: `host-${CANARY}`, role: 'bulk', kinds: KINDS })
-  await processes.see(store, { ...at, processId: ids[1], host: `host-${CANARY}`, role: 'scheduler', kinds: [] })
-  await watched.writeChecks(store, [
-    { name: 'keys', state: 'warning', says: `key of ${CANARY}`, next: `mend ${CANARY}` },
-  ])
-  await watched.writeQueues(
-    store,
-    KINDS.map(kind => ({ kind, waiting: 3, active: 0, delayed: 0, oldestMs: null, failed: 0 })),
-  )
-  await watched.writeMinute(store, { outboxMs: 0, queued: { interactiveMs: 0, failed: 0 } })
-}
+const say = () =>
+  beat(bundle.installation.vault.store, {
+    host: `host-${CANARY}`,
+    checks: [{ name: 'keys', state: 'warning', says: `key of ${CANARY}`, next: `mend ${CANARY}` }],
+    queue: { waiting: 3 },
+  })
 
 describe('the link of a display', () => {
   it('becomes a cookie that lasts as long as the display, 400 days at most', async () => {
@@ -86,7 +75,7 @@ describe('the link of a display', () => {
 
 describe('a display', () => {
   it('shows figures, what needs somebody in a word and the kinds, and no name', async () => {
-    await beat()
+    await say()
     const { cookie } = await add(`${CANARY} room`)
     const page = await bundle.call('GET', '/display', { cookie })
     expect(page.status).toBe(200)
@@ -101,7 +90,7 @@ describe('a display', () => {
   })
 
   it('for some entities tells of their batches alone, by number', async () => {
-    await beat()
+    await say()
     const { cookie } = await add('ours', [OURS])
     const { text } = await bundle.call('GET', '/display', { cookie })
     expect(text).toMatch(/id="open-now"[^>]*>1</)
@@ -181,10 +170,10 @@ describe('a display', () => {
   it('is told at once that it is revoked', async () => {
     const { cookie, displayId } = await add('watched')
     const heard = await listen(cookie)
-    await until(() => heard.text.includes('data: {'), { ms: 6_000, what: 'news' })
+    await until(() => heard.text.includes('data: {'), { what: 'news' })
     expect(heard.text).not.toContain('canary')
     await revokeDisplay(bundle.installation.vault.store, { displayId, name: 'watched' }, BY)
-    await until(() => heard.isOver, { ms: 4_000, what: 'the end of the stream' })
+    await until(() => heard.isOver, { ms: 10_000, what: 'the end of the stream' })
     expect(heard.text).toContain('event: over')
     expect((await bundle.call('GET', '/display/live', { cookie })).status).toBe(403)
   })

@@ -24,7 +24,6 @@ describeChromium('Explain', () => {
     const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
     await context.addCookies([{ name, value, url: bundle.origin }])
     page = await context.newPage()
-    page.setDefaultTimeout(10_000)
     page.on('console', message => {
       if (message.type() === 'error' && !/the server responded with a status of/.test(message.text()))
         complaints.push(message.text())

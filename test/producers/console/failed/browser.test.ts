@@ -117,7 +117,6 @@ describeChromium('ticked failed jobs', () => {
     const cookies = await ada.context.cookies()
     await context.addCookies(cookies.map(({ name, value }) => ({ name, value, url: bundle.origin })))
     const page = await context.newPage()
-    page.setDefaultTimeout(10_000)
     listenTo(page, complaints)
     await open(page)
     for (const box of boxes.slice(1)) await page.getByRole('checkbox', { name: box }).check()

@@ -71,4 +71,4 @@ function takeFrom(response: IncomingMessage, { messages }: Pick<Reading, 'messag
 
 /** The message of this number, from 1 on. */
 export const heard = (reading: Reading, n: number) =>
-  until(() => reading.messages.length >= n && reading.messages[n - 1], { ms: 6_000, what: `message ${n}` })
+  until(() => reading.messages.length >= n && reading.messages[n - 1], { what: `message ${n}` })

@@ -41,7 +41,7 @@ describe('a stream', () => {
     const reading = await listen(ada.cookie)
     const { shape } = await heard(reading, 1)
     const no = await bundle.addBatch({ batchId: HOSTILE })
-    const next = await until(() => reading.messages.find(message => message.shape !== shape), { ms: 6_000 })
+    const next = await until(() => reading.messages.find(message => message.shape !== shape))
     expect(next.texts).toHaveProperty(`batch-${no}-rows`)
     const page = await bundle.call('GET', '/now', { cookie: ada.cookie })
     expect(page.text).toContain('&#60;img src=x onerror')
@@ -66,7 +66,7 @@ describe('a stream', () => {
     const readings = await Promise.all(Array.from({ length: 5 }, () => listen(cookie)))
     expect(readings.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 429])
     readings.find(({ status }) => status === 200)?.stop()
-    await until(async () => (await listen(cookie)).status === 200, { ms: 5_000, what: 'a free place' })
+    await until(async () => (await listen(cookie)).status === 200, { what: 'a free place' })
   })
 
   it('ends with its session, and when its person sees something else', async () => {
@@ -74,7 +74,7 @@ describe('a stream', () => {
     const [ofDan, ofEve, ofAda] = await Promise.all([dan, eve, ada].map(({ cookie }) => listen(cookie)))
     await bundle.rows('update tokenmill.session set revoked_at = now() where session_hash = $1', [dan.sessionHash])
     await bundle.rows('update tokenmill.person set entities = $2 where person_id = $1', [eve.personId, [OURS]])
-    await until(() => ofDan?.isOver && ofEve?.isOver, { ms: 6_000, what: 'the end of both streams' })
+    await until(() => ofDan?.isOver && ofEve?.isOver, { what: 'the end of both streams' })
     expect(ofAda?.isOver).toBe(false)
     expect((await listen(dan.cookie)).status).toBe(303)
   })

@@ -67,7 +67,6 @@ describeChromium('the looks of the console', () => {
   }
   async function openStand(of = context): Promise<Stand> {
     const page = await of.newPage()
-    page.setDefaultTimeout(10_000)
     listenTo(page, complaints)
     return { page, cdp: await of.newCDPSession(page), origin: bundle.origin }
   }

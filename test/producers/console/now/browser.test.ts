@@ -3,56 +3,40 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { SHOWN_STATES, stateMark } from '../../../../producers/console/batches/state-mark.ts'
-import { KINDS } from '../../../../src/job/catalogue.ts'
-import * as processes from '../../../../src/store/access/processes.ts'
-import * as watched from '../../../../src/store/watch/watched.ts'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
 import { until } from '../../../support/until.ts'
 import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
+import { keepBeating } from '../heard.ts'
 
 describeChromium('the page Now', () => {
   let bundle: ConsoleBundle
   let browser: Browser
   let cookie: string
   let batchNo: number
+  let hush: (() => Promise<void>) | undefined
   const complaints: string[] = []
-  const at = { host: 'one', version: '1.0.0', connections: 1, keys: [], features: [] }
-  const ids = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'] as const
-
   beforeAll(async () => {
     ;[bundle, browser] = await Promise.all([openConsoleBundle(), openBrowser()])
     cookie = (await bundle.addPerson('ada')).cookie
     batchNo = await bundle.addBatch({ batchId: 'x'.repeat(64), rowsDone: 10, extentRows: 1_234_567_890 })
+    hush = await keepBeating(bundle.installation.vault.store)
     for (let n = 0; n < 5; n++) await bundle.addBatch({ rowsDone: 1_000, extentRows: 5_000 })
   })
   afterAll(async () => {
+    await hush?.()
     await browser?.close()
     await bundle?.close()
   })
   afterEach(() => expect(complaints.splice(0)).toEqual([]))
 
-  /** As workers and a scheduler would say. */
-  async function beat(): Promise<void> {
-    const { store } = bundle.installation.vault
-    await processes.see(store, { ...at, processId: ids[0], role: 'bulk', kinds: KINDS })
-    await processes.see(store, { ...at, processId: ids[1], role: 'scheduler', kinds: [] })
-    await watched.writeChecks(store, [{ name: 'store', state: 'well', says: 'x', next: null }])
-    await watched.writeQueues(
-      store,
-      KINDS.map(kind => ({ kind, waiting: 0, active: 0, delayed: 0, oldestMs: null, failed: 0 })),
-    )
-    await watched.writeMinute(store, { outboxMs: 0, queued: { interactiveMs: 0, failed: 0 } })
-  }
   async function open(
     prepare?: (page: Page) => Promise<void>,
     more: { javaScriptEnabled?: boolean } = {},
   ): Promise<Page> {
-    await beat()
     const context = await browser.newContext({ viewport: { width: 1_440, height: 900 }, ...more })
     const [name = '', value = ''] = cookie.split('=')
     await context.addCookies([{ name, value, url: bundle.origin }])
     const page = await context.newPage()
-    page.setDefaultTimeout(8_000)
     page.on('console', message => {
       if (message.type() === 'error' && !/net::ERR_FAILED/.test(message.text())) complaints.push(message.text())
     })
@@ -63,7 +47,7 @@ describeChromium('the page Now', () => {
   }
 
   const shows = (place: Locator, text: RegExp) =>
-    until(async () => text.test((await place.textContent()) ?? ''), { ms: 8_000, what: `${text}` })
+    until(async () => text.test((await place.textContent()) ?? ''), { what: `${text}` })
 
   it('puts in what has changed, a state as glyph, word and colour, and is asked for anew when there is something new to list', async () => {
     const page = await open(page => page.clock.install())
@@ -110,7 +94,6 @@ describeChromium('the page Now', () => {
     expect(await page.locator('#kind-act-waiting').textContent()).toBe('?')
     expect(await page.locator('td.mark').count()).toBeGreaterThan(0)
     expect(await page.locator('td.mark:not(:has(.state.unknown))').count()).toBe(0)
-    await beat()
     await page.unroute('**/now/live')
     await shows(page.locator('h1'), /^Well$/)
     expect(await page.locator('#failed-now').textContent()).toBe('0')

@@ -18,7 +18,6 @@ describeChromium('OpenID', () => {
     bundle.provider.open(`${bundle.origin}/openid/callback`)
     bundle.provider.account = { subject: 'ada-at-keycloak', email: 'ada@example.com' }
     page = await (await browser.newContext({ viewport: { width: 375, height: 800 } })).newPage()
-    page.setDefaultTimeout(10_000)
     page.on('console', message => {
       const isStatus = /the server responded with a status of/.test(message.text())
       if (message.type() === 'error' && !isStatus) complaints.push(message.text())

@@ -35,7 +35,6 @@ describeChromium('the page People', () => {
     const context: BrowserContext = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: bundle.origin })
     const page = await context.newPage()
-    page.setDefaultTimeout(10_000)
     page.on('request', request => sent.push(`${request.url()} ${request.postData() ?? ''}`))
     page.on('console', message => {
       if (message.type() === 'error' && !/the server responded with a status of/.test(message.text()))
