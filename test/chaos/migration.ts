@@ -159,6 +159,9 @@ export async function expectExactlyOnce(place: Place, file: CardFile, summary: R
   const verify = ['manifest', 'verify', `${file.path}.manifest.json`, '--client', place.clientFile]
   const verified = await runCommand(verify, { env: place.env })
   expect(verified, verified.stderr).toMatchObject({ code: 0 })
+  // Otherwise the test would say nothing about blocks in columns.
+  const manifest = JSON.parse(await readFile(`${file.path}.manifest.json`, 'utf8'))
+  expect(manifest.options).toMatchObject({ record_form: 'columns' })
   const before = await stateOf(place, file.scope)
   const again = await migrateAgain(place, file)
   expect(again, again.stderr).toMatchObject({ code: 3, json: { variant: 'replay' } })
