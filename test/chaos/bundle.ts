@@ -75,7 +75,8 @@ export async function untilColumnsAreRead({ engine, installation, ask }: Chaos):
       : listedFeatures(queues, openTrustedKeys(credentials, session.log), systemClock)
   const isRead = async () => {
     await ask(`delete from tokenmill.process where seen_at < now() - interval '8 seconds'`)
-    return (await read().catch(() => [])).includes('columns')
+    const words: readonly string[] = await read().catch(() => [])
+    return words.includes('columns')
   }
   await until(isRead, { what: 'workers that all read columns' })
 }
