@@ -49,6 +49,17 @@ select ('01890000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $3, 'ACTI
     await store.transaction(db => tokens.updateAll(db, [verdict.row as tokens.StoredToken]))
   }
 
+  it('is vacuumed, like all that grows beside it, before a fiftieth of its table is dead', async () => {
+    const { rows } = await store.query<{ name: string; options: string[] | null }>({
+      text: `select relname as name, reloptions as options from pg_class where relnamespace = 'tokenmill'::regnamespace
+and relkind = 'r' and relname ~ '^(token|card|sequence_mark|source_reference|scheme_token|before_image|outbox_.*|receipt_key_.*)$'`,
+    })
+    expect(rows.length).toBeGreaterThan(10)
+    expect(rows.filter(({ options }) => !options?.includes('autovacuum_vacuum_scale_factor=0.02'))).toEqual([])
+    const room = (name: string) => rows.find(row => row.name === name)?.options
+    for (const name of ['token', 'sequence_mark']) expect(room(name)).toContain('fillfactor=90')
+  })
+
   // One token of each page: its new versions fit into the room that fillfactor leaves. Where several of a page are changed,
   // the room must be won back, and PostgreSQL can't do that while another session, say autovacuum, still sees the old versions.
   async function oneOfEachPage(): Promise<string[]> {

@@ -45,6 +45,19 @@ describe('a chunk in columns', () => {
     )
   })
 
+  it('is spread into rows of JSON whose bytes never change: they are in the digest of a chunk that is sent again', () => {
+    const [first, , last] = GOLDEN
+    expect(rowOf(first)).toBe(
+      '{"line":2,"reference":"cust-1","request":{"card":{"cardNumber":"4111110000000021","expiryMonth":1,"expiryYear":2031,"cardholderName":"ANNA MÜLLER"}}}',
+    )
+    expect(rowOf(last)).toBe(
+      '{"line":4,"request":{"card":{"cardNumber":"4111110000000039","expiryMonth":12,"expiryYear":2032}}}',
+    )
+    expect(rowOf({ ...first, reference: 'a"\\\u0001\ud800', cardholderName: "O'NEIL\u007f" })).toBe(
+      '{"line":2,"reference":"a\\"\\\\\\u0001\\ud800","request":{"card":{"cardNumber":"4111110000000021","expiryMonth":1,"expiryYear":2031,"cardholderName":"O\'NEIL\u007f"}}}',
+    )
+  })
+
   it('is spread into the rows that a sender of rows would send, in their order', () => {
     fc.assert(
       fc.property(records, some => {

@@ -10,6 +10,7 @@ import { hold, LostRace, openStore, type Store } from '../../../src/store/pool.t
 import * as guesses from '../../../src/store/token/guesses.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
+import type { StartOptions, Tracer } from '../../../src/trace/tracer.ts'
 import type { Effect } from '../../../workers/line/effect.ts'
 import { writeEffects } from '../../../workers/line/write-effect.ts'
 import { openWorkerMetrics } from '../../../workers/metrics.ts'
@@ -17,6 +18,11 @@ import { mayJoin, type Sets, type Single, type WrittenSingle } from '../../../wo
 import { openSets } from '../../../workers/set/write-set.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { deps, receipt, SCOPE, token } from '../line/new-rows.ts'
+
+const traceOf = (sampled: boolean) => ({
+  ...{ traceId: randomUUID().replaceAll('-', ''), spanId: randomUUID().slice(-12).padStart(16, '0') },
+  sampled,
+})
 
 describe('single jobs that ask to be written at the same time', () => {
   let database: FreshDatabase
@@ -43,9 +49,9 @@ describe('single jobs that ask to be written at the same time', () => {
   const put = async (...rows: StoredToken[]) => store.transaction(db => tokens.insertAll(db, rows))
 
   /** Sets, and how many jobs were written in which way. */
-  function open() {
+  function open(tracer?: Tracer) {
     const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), ['token-create'])
-    const sets = openSets({ ...deps, store, metrics, log: openLog(process.env['TEST_LOG'] ?? 'silent') })
+    const sets = openSets({ ...deps, store, metrics, tracer, log: openLog(process.env['TEST_LOG'] ?? 'silent') })
     const counts = async () => {
       const { values } = await metrics.setJobs.get()
       const of = (written: string) => values.find(({ labels }) => labels.written === written)?.value
@@ -228,6 +234,38 @@ describe('single jobs that ask to be written at the same time', () => {
     expect(await counts()).toEqual({ together: 0, alone: 3 })
     expect((await Promise.all(good.map(transactionOf))).map(({ length }) => length)).toEqual([1, 1])
     expect(await transactionOf(bad)).toEqual([])
+  })
+
+  it('are one span with a link to each job that is traced', async () => {
+    const started: { name: string; options: StartOptions | undefined; fault: string | undefined; ended: boolean }[] = []
+    const never = () => {
+      throw new Error('not asked for')
+    }
+    const tracer: Tracer = {
+      close: never,
+      start(name, options) {
+        const span = { name, options, fault: undefined as string | undefined, ended: false }
+        started.push(span)
+        const end = (fault?: string) => {
+          Object.assign(span, { fault, ended: true })
+        }
+        return { context: traceOf(true), child: never, set: never, end }
+      },
+    }
+    const { sets } = open(tracer)
+    const traced = [true, true, false].map(sampled => ({ ...created(), trace: traceOf(sampled) }))
+    await writeAll(sets, [created(), ...traced])
+    expect(started).toEqual([
+      {
+        ...{ name: 'set', ended: true, fault: undefined },
+        options: { links: traced.slice(0, 2).map(({ trace }) => trace), attributes: { 'set.jobs': 4 } },
+      },
+    ])
+    await writeAll(sets, [created(), created()])
+    expect(started).toHaveLength(1)
+    const bad = { ...single({}, { code: 100_000 }), trace: traceOf(true) }
+    await writeAll(sets, [bad, created()])
+    expect(started[1]).toMatchObject({ ended: true, fault: expect.any(String) })
   })
 
   it('don’t wait for long for another’s card: the others are written before it ends', async () => {
