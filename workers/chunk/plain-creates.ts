@@ -177,30 +177,32 @@ function asObject(
 }
 
 const BATCHES_MAX = 1_000
+/** By batch number: of the cards in columns of the last chunk in this process, the part that had tokens already. */
+const knownParts = openCache<{ part: number }>({ max: BATCHES_MAX })
 /**
- * By batch number: true if the last look-up of cards of the batch in this process found no token, and no insert has met
- * one since.
+ * Above this part the cards of the next chunk are looked up before they are inserted. Below it, to insert a card that is
+ * known and to take its row back costs less than the look-up of all others (docs/decisions/0034-*.md has the figures).
  */
-const newOnly = openCache<boolean>({ max: BATCHES_MAX })
+const LOOKED_UP_ABOVE = 0.1
 
 /**
  * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by
- * card, `references` these references, by `ownerKey`. After a chunk whose cards were all new, this process looks up no
- * cards of the batch until an insert meets a known one; the same holds for owners.
+ * card, `references` these references, by `ownerKey`. After a chunk of which few cards were known, this process looks up no
+ * cards of the batch until an insert meets many known ones. Owners: see `findReferences`.
  */
 export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
   const { records, prints, order } = plain
   const batch = String(context.batch?.batchNo)
-  const isLookedUp = order.length > 0 && !newOnly.get(batch)
+  const isLookedUp = order.length > 0 && (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE
   const [rows, known] = await Promise.all([
     isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
     findReferences(db, ownersAt(records, order), batch),
   ])
-  if (isLookedUp) newOnly.set(batch, rows.length === 0)
   const ofKnownCards = placesOf(
     rows.flatMap(({ cards }) => cards),
     plain,
   )
+  if (isLookedUp) knownParts.set(batch, { part: ofKnownCards.length / order.length })
   const { plain: rest, prepared } = setApart(
     plain,
     new Set([...ofKnownCards, ...placesOfKnownOwners(records, order, known)]),
@@ -289,7 +291,7 @@ export function lostRecords(
   context: ChunkContext,
 ): PreparedCreate[] {
   const lines = new Set(created.lines.filter((_, at) => lost.has(created.tokenIds[at] ?? '')))
-  if (lines.size > 0) newOnly.set(String(context.batch?.batchNo), false)
+  knownParts.set(String(context.batch?.batchNo), { part: lines.size / plain.order.length })
   const places = plain.order.filter(place => lines.has(plain.records.lines[place] ?? 0))
   return byLine(
     places.map(place => asObject(plain, place, context)),

@@ -177,6 +177,21 @@ describeStore('records in columns', engine => {
     expect(await cardsOf(rows)).toEqual(rows.map(({ cards: [fp], tokenId }) => ({ fp, version: 1, token_id: tokenId })))
   })
 
+  it('are inserted without a look-up while few cards of a batch are known, up to a tenth of a chunk', async () => {
+    cards += 100
+    const plain = (pan: number) => ({ card: cardOf(pan) })
+    const from = (pan: number, count: number) => Array.from({ length: count }, (_, at) => plain(pan + at))
+    const batchId = `f-${randomUUID()}`
+    // How many were in columns when the cards were inserted: those that a look-up found aren't.
+    const columnsOf = async (number: number, some: readonly { card: unknown }[]) =>
+      (await chunk(some, { batchId, number })).columns
+    expect(await columnsOf(0, from(0, 20))).toEqual([20])
+    expect(await columnsOf(1, [...from(20, 18), ...from(0, 2)])).toEqual([20])
+    expect(await columnsOf(2, [...from(40, 17), ...from(0, 3)])).toEqual([20])
+    expect(await columnsOf(3, [...from(60, 18), ...from(0, 2)])).toEqual([18])
+    expect(await columnsOf(4, [...from(80, 19), ...from(0, 1)])).toEqual([20])
+  })
+
   it('are inserted without a look-up while a batch has new cards only, and nothing stays of those that were known', async () => {
     cards += 10
     const plain = (pan: number) => ({ card: cardOf(pan) })
