@@ -11,7 +11,7 @@ import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment } from '../figures.ts'
 import { type Html, html, type Path, path } from '../html.ts'
-import { LIVE } from '../live/live.ts'
+import { isHeard, isWatched } from '../pulse.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage, when } from '../server/page.ts'
 import { type AskedRuns, addressOf, commandOf, filterForm, isFiltered, readAsked } from './filters.ts'
@@ -56,8 +56,8 @@ export async function seeingOf(
   { store, clock, scheduleLateMs }: Pick<ConsoleDeps, 'store' | 'clock' | 'scheduleLateMs'>,
   sight: Sight,
 ): Promise<Seeing> {
-  const { watchedMs } = await seenNow.findPulse(sight, store)
-  return { now: clock(), lateMs: scheduleLateMs, isScheduled: watchedMs !== null && watchedMs <= LIVE.newsMs }
+  const pulse = await seenNow.findPulse(sight, store, 'report')
+  return { now: clock(), lateMs: scheduleLateMs, isScheduled: isWatched(pulse), isWorked: isHeard(pulse) }
 }
 
 export function schedulePath({ scheduleId }: { scheduleId: string }): Path {

@@ -15,6 +15,8 @@ export interface Seeing {
   lateMs: number
   /** A scheduler was heard just now. */
   isScheduled: boolean
+  /** A worker that makes reports was heard just now. */
+  isWorked: boolean
 }
 
 /** What the store is asked for, so that the state of a schedule is the same on each page. */
