@@ -10,6 +10,7 @@ import { command, count, duration, id, moment, momentText, rows, withCommands } 
 import { type Html, html, path, type Value } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { type LivePart, type LiveTexts, openLivePart } from '../live/texts.ts'
+import { shownStateOf, unseenSince } from '../pulse.ts'
 import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { refusedOf } from './counted.ts'
 import type { BatchFacts } from './facts.ts'
@@ -28,11 +29,12 @@ export function contentOf(
   viewer?: Viewer,
 ): { content: (news: Html | undefined) => Html; texts: LiveTexts } {
   const part = openLivePart()
-  const { batch, state, now, acts } = facts
+  const { batch, state, isSeen, now, acts } = facts
+  const shown = shownStateOf(state, isSeen)
   const { batchId, clientId } = batch
-  part.fixed([state, batch.pausedAt, batch.extentRows === null, batch.extentChunks === null].join(' '))
+  part.fixed([shown, batch.pausedAt, batch.extentRows === null, batch.extentChunks === null].join(' '))
   part.fixed(acts === undefined ? 'acts unknown' : acts.map(({ auditId }) => auditId).join(' '))
-  const top = html`<h1>${id(batchId)} <span id="batch-state" data-state="${part.attribute('batch-state', 'data-state', state)}">${stateMark(state)}</span></h1>`
+  const top = html`<h1>${id(batchId)} <span id="batch-state" data-state="${part.attribute('batch-state', 'data-state', shown)}">${stateMark(shown)}</span></h1>`
   const sections = html`${progress(part, batch)}
 ${why(part, facts)}
 ${viewer && actLinks(batch, state, viewer)}
@@ -60,7 +62,13 @@ function isLast({ batch: { cancelledAt, activeAt }, state, now }: BatchFacts): b
 }
 
 /** Of a state that raises a question, the answer, or the command that has it. */
-function why(part: LivePart, { batch: { batchId, clientId, pausedAt }, state, stall }: BatchFacts): Html | undefined {
+function why(part: LivePart, facts: BatchFacts): Html | undefined {
+  const {
+    batch: { batchId, clientId, pausedAt },
+    state,
+    stall,
+  } = facts
+  if (shownStateOf(state, facts.isSeen) === 'UNKNOWN') return unseen(part, facts)
   if (state === 'STALLED') {
     const show = `tokenmill batch show ${batchId} --client ${clientId}`
     const told = stall === undefined ? `Why is not known now; this says it: \`${show}\`` : `Why: ${stall}`
@@ -72,6 +80,13 @@ function why(part: LivePart, { batch: { batchId, clientId, pausedAt }, state, st
   if (state === 'OPEN') return html`<p>No chunk has said how many there will be.</p>`
   if (state === 'ABANDONED') return html`<p>No chunk came for 8 days. One that still comes is worked.</p>`
   return undefined
+}
+
+function unseen(part: LivePart, { pulse, now }: BatchFacts): Html {
+  const since = unseenSince(pulse, now)
+  part.fixed(`unseen ${since === undefined}`)
+  const when = since === undefined ? undefined : html` since ${part.text('unseen-since', timeOf(since))}`
+  return html`<p class="effect">Whether it goes on is unknown${when}: a part of tokenmill does not answer. <a href="/now">Now</a> says more.</p>`
 }
 
 function courseSection(part: LivePart, { batch, samples, state, speed, now }: BatchFacts): Html {

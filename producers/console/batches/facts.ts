@@ -5,16 +5,21 @@ import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
 import type { SeenSample } from '../../../src/store/console/seen-batch-samples.ts'
 import * as seenSamples from '../../../src/store/console/seen-batch-samples.ts'
 import * as seen from '../../../src/store/console/seen-batches.ts'
+import * as seenNow from '../../../src/store/console/seen-now.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { entitiesOf, type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { type InTurn, openTurns } from '../failed/turns.ts'
+import { isSeenGoing } from '../pulse.ts'
 import { NOTES_SHOWN } from './notes.ts'
 import { whyStalledOf } from './stall.ts'
 
 export interface BatchFacts {
   batch: seen.SeenBatch
   state: BatchState
+  pulse: seenNow.Pulse
+  /** Whether it is seen that it goes on. */
+  isSeen: boolean
   /** Rows per second; undefined: the batch isn't going on, or its speed isn't known. */
   speed: number | undefined
   samples: readonly SeenSample[]
@@ -64,18 +69,19 @@ export function openFacts(deps: Deps): FactsReader {
   const readWith =
     (why: (viewer: Viewer, batch: seen.SeenBatch) => Promise<string | undefined>): FactsReader['read'] =>
     async (viewer, batchNo) => {
-      const batch = await batchOf(deps, viewer, batchNo)
+      const sight = sightOf(viewer.entities)
+      const [batch, pulse] = await Promise.all([batchOf(deps, viewer, batchNo), seenNow.findPulse(sight, deps.store)])
       if (!batch) return undefined
       const now = deps.clock()
       const state = stateOf(batch, now)
-      const sight = sightOf(viewer.entities)
+      const isSeen = isSeenGoing(batch, pulse, now)
       const [speed, samples, acts, stall] = await Promise.all([
-        speedOf(deps, sight, { batch, state, now }),
+        isSeen ? speedOf(deps, sight, { batch, state, now }) : undefined,
         seenSamples.list(sight, deps.store, batch.batchNo),
         actsOf(deps, sight, batch),
         state === 'STALLED' ? why(viewer, batch) : undefined,
       ])
-      return { batch, state, speed, samples, acts, stall, now }
+      return { batch, state, pulse, isSeen, speed, samples, acts, stall, now }
     }
   return { read: readWith(stalls.find), readAgain: readWith(stalls.recall) }
 }

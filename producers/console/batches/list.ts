@@ -2,11 +2,13 @@
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenList from '../../../src/store/console/seen-batch-list.ts'
+import * as seenNow from '../../../src/store/console/seen-now.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { isSeenGoing, shownStateOf } from '../pulse.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage } from '../server/page.ts'
 import { refusedOf } from './counted.ts'
@@ -35,14 +37,15 @@ export function listRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const asked = readAsked(request.query)
     const { order, after } = asked
     const now = clock()
-    const [found, clients] = await Promise.all([
+    const [found, clients, pulse] = await Promise.all([
       seenList.list(sight, store, { ...filterOf(asked), order, after, now, limit: LISTED + 1 }),
       seenList.listClients(sight, store, CLIENTS),
+      seenNow.findPulse(sight, store),
     ])
     const listed = found.slice(0, LISTED)
     const content = html`<h1>Batches</h1>
 ${clients.length === 0 ? undefined : filterForm(asked, clients)}
-${listed.length === 0 ? emptyList(asked) : table(listed, now)}
+${listed.length === 0 ? emptyList(asked) : table(listed, pulse, now)}
 <p class="pages">${pages(asked, found.length > LISTED ? listed.at(-1) : undefined)}</p>
 ${listed.length === 0 ? undefined : csvForm(asked)}
 <p class="same">The same on the command line: ${command(...commandOf(asked))}</p>`
@@ -70,20 +73,20 @@ function emptyList(asked: AskedList): Html {
 <p>A batch begins with ${command('tokenmill', 'migrate', 'FILE')}</p></div>`
 }
 
-function table(batches: readonly seenList.ListedBatch[], now: number): Html {
+function table(batches: readonly seenList.ListedBatch[], pulse: seenNow.Pulse, now: number): Html {
   return html`<table class="two-lines batches">
 <thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th><th scope="col" class="figure">Rows done</th><th scope="col" class="figure">of</th><th scope="col" class="figure refused">Refused</th><th scope="col">Begun (UTC)</th></tr></thead>
-<tbody>${batches.map(batch => tableRow(batch, now))}</tbody>
+<tbody>${batches.map(batch => tableRow(batch, pulse, now))}</tbody>
 </table>`
 }
 
-function tableRow(batch: seenList.ListedBatch, now: number): Html {
+function tableRow(batch: seenList.ListedBatch, pulse: seenNow.Pulse, now: number): Html {
   const { batchNo, rowsDone } = batch
   const state = stateOf(batch, now)
   const refused = refusedOf(batch)
   return html`<tr>
 <td class="main"><a href="${path`/batches/${batchNo}`}">${id(batch.batchId)}</a></td>
-<td class="mark">${stateMark(state)}${sinceOf(batch, state, now)}</td>
+<td class="mark">${stateMark(shownStateOf(state, isSeenGoing(batch, pulse, now)))}${sinceOf(batch, state, now)}</td>
 <td class="client">${batch.clientName ?? id(batch.clientId)}</td>
 <td class="figure done" id="batch-${batchNo}-rows">${count(rowsDone)}</td>
 ${batch.extentRows === null ? html`<td class="figure all unknown">not known</td>` : html`<td class="figure all">${count(batch.extentRows)}</td>`}

@@ -3,12 +3,12 @@
 import { count, duration } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
-import { LIVE } from '../live/live.ts'
 import { type LivePart, type LiveTexts, openLivePart } from '../live/texts.ts'
 import type { Facts, Whole } from '../now/facts.ts'
 import { type Gauge, gaugesOf, toneOf, unknownSince } from '../now/gauges.ts'
-import { HEARD_MS, type Need, needsOf, sentenceOf } from '../now/needs.ts'
+import { type Need, needsOf, sentenceOf } from '../now/needs.ts'
 import { kinds } from '../now/tables.ts'
+import { HEARD_MS, isHeard, isWatched, seesBatches, unseenSince } from '../pulse.ts'
 
 /** How many needs are shown; the rest is a number. */
 const SHOWN = 3
@@ -21,12 +21,10 @@ export function wallOf(facts: Facts): { content: Html; texts: LiveTexts } {
   const { text, tone } = sentenceOf(needs)
   const top = html`<h1 class="sentence" id="sentence" data-tone="${part.attribute('sentence', 'data-tone', tone)}">${part.figure('sentence-text', text)}</h1>
 ${needList(part, needs, whole !== undefined)}`
-  const isHeard = pulse.heardMs !== null && pulse.heardMs <= HEARD_MS
-  const isWatched = pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs
   const content = whole
     ? html`${top}
 <div class="figures">${gaugesOf({ now, whole, pulse }).map(gauge => card(part, gauge))}</div>
-${kinds(part, whole, { isHeard, isWatched })}
+${kinds(part, whole, { isHeard: isHeard(pulse), isWatched: isWatched(pulse) })}
 ${heard(part, whole)}`
     : html`${top}${batches(part, facts)}`
   return { content, texts: part.texts(timeOf(now)) }
@@ -67,19 +65,26 @@ function heard(part: LivePart, { processes }: Pick<Whole, 'processes'>): Html {
   return html`<p class="heard">${part.figure('heard', `${text}${rest}`)}</p>`
 }
 
+const STALLED = { id: 'stalled', name: 'Stalled batches' } as const
+
 const counted = (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}`
 
-/** What a display for some entities shows: how many of their batches are open, and how many of these are stalled. */
-function batches(part: LivePart, { batches: open, areMore }: Facts): Html {
+/**
+ * What a display for some entities shows: how many of their batches are open, and how many of these are stalled. That none is stalled
+ * isn't known while nobody sees whether they go on.
+ */
+function batches(part: LivePart, { batches: open, areMore, pulse, now }: Facts): Html {
   const stalled = open.filter(({ state }) => state === 'STALLED').length
   const more = areMore ? ' or more' : ''
   const figures = [
     { id: 'open', name: 'Open batches', text: `${count(open.length)}${more}`, tone: 'well' },
     // Stalled batches come first, so there can be more of them only if all that were read are stalled.
-    {
-      ...{ id: 'stalled', name: 'Stalled batches', tone: stalled > 0 ? 'bad' : 'well' },
-      text: `${count(stalled)}${stalled === open.length ? more : ''}`,
-    },
+    stalled === 0 && !seesBatches(pulse)
+      ? { ...STALLED, tone: 'unknown', text: unknownSince(unseenSince(pulse, now)) }
+      : {
+          ...{ ...STALLED, tone: stalled > 0 ? 'bad' : 'well' },
+          text: `${count(stalled)}${stalled === open.length ? more : ''}`,
+        },
   ]
   return html`<div class="figures few">${figures.map(
     ({ id, name, text, tone }) =>

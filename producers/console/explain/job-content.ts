@@ -5,6 +5,8 @@ import type { JobFacts, Step } from '../../operate/job-facts.ts'
 import type { ReadReceipt } from '../../operate/job-reader.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
+import { timeOf } from '../live/frame.ts'
+import { isHeard } from '../pulse.ts'
 import { shown } from './shown.ts'
 
 /** What a page says of a job. */
@@ -16,6 +18,11 @@ export interface Explained {
   batchNo: number | null
   /** The queues answered. */
   sawQueues: boolean
+  /**
+   * Of a job that a worker has, by its queue: the time since a worker of its kind was last heard, in ms; null: none is there. The
+   * queue alone doesn't show that its worker lives.
+   */
+  heardMs: number | null
 }
 
 interface Options {
@@ -24,12 +31,15 @@ interface Options {
   now: number
 }
 
-export function jobContent({ facts, others, batchNo, sawQueues }: Explained, { showsReference, now }: Options): Html {
-  const { receipt_id: receiptId, kind, timeline } = facts
+export function jobContent(explained: Explained, { showsReference, now }: Options): Html {
+  const { facts, others, batchNo, sawQueues } = explained
+  const { receipt_id: receiptId, kind } = facts
+  const isUnseen = isWorkUnseen(explained)
+  const timeline = isUnseen ? facts.timeline.map(step => (step.what === 'queued' ? UNSEEN_STEP : step)) : facts.timeline
   return html`<p class="up"><a href="/explain">Explain</a></p>
-<h1>${kind ?? 'Job'} ${standing(facts)}</h1>
+<h1>${kind ?? 'Job'} ${isUnseen ? mark('warn', 'UNKNOWN') : standing(facts)}</h1>
 ${sawQueues ? undefined : html`<p class="effect"><strong>The queues don’t answer.</strong> Whether the job is in a queue now, and whether its answer was read, is unknown. What the store says is below.</p>`}
-<section><h2>What to do</h2>${nextList(facts, sawQueues)}</section>
+<section><h2>What to do</h2>${isUnseen ? unseenWork(explained, now) : nextList(facts, sawQueues)}</section>
 <section><h2>What happened</h2>
 ${timeline.length === 0 ? html`<p class="empty">Nothing was written down yet.</p>` : html`<ol class="timeline">${timeline.map(stepItem)}</ol>`}</section>
 <section><h2>Facts</h2>${factList(facts, { showsReference, now, batchNo })}</section>
@@ -45,6 +55,21 @@ function mark(tone: Step['tone'], word: string, isMuted = false): Html {
   return html`<span class="state ${isMuted ? 'muted' : tone}"><span class="glyph" aria-hidden="true">${TONES[tone]}${TEXT}</span>${word}</span>`
 }
 
+/** A worker took the job, and it isn't seen that one works: then it isn't known that the job is in work. */
+function isWorkUnseen({ facts: { queued, decided }, heardMs }: Explained): boolean {
+  return decided === undefined && queued?.state === 'active' && !isHeard({ heardMs })
+}
+
+const UNSEEN_STEP: Step = {
+  ...{ what: 'queued', title: 'In its queue now', tone: 'warn' },
+  text: 'A worker took it. Whether that worker lives is not known.',
+}
+
+function unseenWork({ facts: { queued }, heardMs }: Explained, now: number): Html {
+  const when = heardMs === null ? '' : ` since ${timeOf(now - heardMs)}`
+  return html`<p>Unknown${when}: a worker took the job, and no worker that takes ${queued?.queue ?? ''} is heard. If none comes back, another takes the job: start one with ${command('tokenmill', 'workers')}</p>`
+}
+
 /** How the job stands, in one word. */
 function standing({ decided, failed, queued, operation, told }: JobFacts): Html {
   if (decided?.status === 'SUCCEEDED') return mark('plain', 'DONE', true)
@@ -56,13 +81,20 @@ function standing({ decided, failed, queued, operation, told }: JobFacts): Html 
 }
 
 function nextList({ next, decided, failed, queued, timeline }: JobFacts, sawQueues: boolean): Html {
+  // What is to be done about an answer that nobody reads, only its queue shows.
+  if (!sawQueues)
+    return html`<p>${decided ? 'The job is decided. ' : ''}Whether anything has to be done is unknown until the queues answer.</p>${next.length === 0 ? undefined : stepList(next)}`
   const isWell = decided !== undefined && timeline.every(({ tone }) => tone === 'plain')
   const calm = isWell ? html`<p>Nothing has to be done.</p>` : undefined
-  if (next.length > 0) return html`${calm}<ul class="next">${next.map(step => html`<li>${shown(step)}</li>`)}</ul>`
+  if (next.length > 0) return html`${calm}${stepList(next)}`
   if (decided) return html`<p>Nothing: the job is decided.</p>`
-  if (!failed && !queued && sawQueues)
+  if (!failed && !queued)
     return html`<p>The job is in no queue, and nothing was decided: the sender may submit it again under the same jti.</p>`
   return html`<p>Nothing now.</p>`
+}
+
+function stepList(next: readonly string[]): Html {
+  return html`<ul class="next">${next.map(step => html`<li>${shown(step)}</li>`)}</ul>`
 }
 
 function stepItem({ at, title, text, tone }: Step): Html {

@@ -2,6 +2,7 @@
 // shown to people who may act.
 import { Fault } from '../../../src/errors.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
+import * as seenNow from '../../../src/store/console/seen-now.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { factsOf, type JobName, type Sources } from '../../operate/find-facts.ts'
@@ -51,7 +52,10 @@ async function explained(deps: ConsoleDeps, session: LiveSession, asked: Asked):
     return await explainedBy(deps, deps.queues, session, asked)
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'queue_away') throw error
-    return explainedBy(deps, undefined, session, asked)
+    const found = await explainedBy(deps, undefined, session, asked)
+    // The job of this address may be in a queue.
+    if (!found && asked.jobId !== undefined) throw error
+    return found
   }
 }
 
@@ -62,13 +66,17 @@ async function explainedBy(
   asked: Asked,
 ): Promise<Explained | undefined> {
   const now = clock()
-  const reader = readerOf(sightOf(entities), { store, queues, now })
+  const sight = sightOf(entities)
+  const reader = readerOf(sight, { store, queues, now })
   const sources: Sources = { reader, queues, now, until: performance.now() + LOOK_MS }
   const name = await nameOf(asked, sources)
   const facts = name && (await factsOf(name, sources))
   if (!facts) return undefined
   const batchNo = name.receipt?.batchNo ?? null
-  return { facts, others: await othersOf(facts, sources), batchNo, sawQueues: queues !== undefined }
+  const { queued } = facts
+  const pulse = queued && (await seenNow.findPulse(sight, store, queued.queue))
+  const others = await othersOf(facts, sources)
+  return { facts, others, batchNo, sawQueues: queues !== undefined, heardMs: pulse?.heardMs ?? null }
 }
 
 /** Who sent the job with this receipt: its receipt, its operation or an answer to it says so, or the job in its queue. */

@@ -13,6 +13,7 @@ import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { needsOfWhole, type Tone } from '../now/needs.ts'
+import { HEARD_MS } from '../pulse.ts'
 import { clientTable } from './clients.ts'
 import { duesOf, KEYS_SHOWN, keySection } from './keys.ts'
 import { noScope, scopeTable } from './lists.ts'
@@ -28,9 +29,6 @@ import { answerWhole } from './whole.ts'
 
 /** How many clients and scopes stand here; lists have the rest. */
 const NEWEST = 10
-/** A process that called a network renews its share about once a second. */
-const CALLED_MS = 15_000
-
 const SECTIONS = [
   { to: path`/installation#release`, text: 'Release and store' },
   { to: path`/installation#keys`, text: 'Keys' },
@@ -61,7 +59,7 @@ async function readAll({ store }: Pick<ConsoleDeps, 'store'>, sight: Sight) {
     seenNow.listChecks(sight, store),
     seenNow.listProcesses(sight, store),
     seen.listHosts(sight, store, { limit: ROWS_SHOWN + 1 }),
-    seen.listProviders(sight, store, { liveMs: CALLED_MS, limit: ROWS_SHOWN + 1 }),
+    seen.listProviders(sight, store, { liveMs: HEARD_MS, limit: ROWS_SHOWN + 1 }),
     seen.listDisplays(sight, store, { limit: ROWS_SHOWN }),
   ])
   const [data, keks, signing, gateways, clients, scopes] = await Promise.all([

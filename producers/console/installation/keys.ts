@@ -7,7 +7,8 @@ import type {
   SeenKek,
   SeenSigningKey,
 } from '../../../src/store/console/installation/seen-keys.ts'
-import { command, count, id } from '../figures.ts'
+import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
+import { command, count, duration, id } from '../figures.ts'
 import { type Html, html, type Value } from '../html.ts'
 import { aboutOf, type Due, dataKeyDue, kekDue, rowsUnder, signingKeyDue } from './due.ts'
 import { type Mark, mark, table } from './table.ts'
@@ -73,7 +74,7 @@ ${table(
   ],
   keks.map(kek => [
     id(kek.kekId),
-    html`wraps ${count(kek.wraps)} data keys; ${kek.processes === 0 ? 'no process that opens the vault is heard' : `${count(kek.having)} of ${count(kek.processes)} processes have it`}`,
+    html`wraps ${count(kek.wraps)} data keys; ${kek.processes === 0 ? 'no process that opens the vault is heard' : `${count(kek.having)} of ${count(kek.processes)} processes heard in the last ${duration(DEAD_MS / 1000)} have it`}`,
     keyState(kek.state),
     day(kek.retiredAt ?? kek.createdAt),
     dueCell(kekDue(kek, now, backupDays)),

@@ -12,6 +12,7 @@ import { readVersion } from '../../../src/version.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment } from '../figures.ts'
 import { type Html, html, type Value } from '../html.ts'
+import { HEARD_MS } from '../pulse.ts'
 import { mark, table } from './table.ts'
 
 /** How many rows of hosts and of networks are shown. */
@@ -98,6 +99,13 @@ function providerTable(providers: readonly SeenProvider[], now: number): Html {
 
 const perSecond = (rate: number | null) => (rate === null ? '–' : rate < 10 ? rate.toFixed(1) : count(rate))
 
+/** A process that missed a heartbeat may live or not. */
+function aliveMark(silentMs: number): Html {
+  if (silentMs <= HEARD_MS) return mark('live', 'ALIVE')
+  const silent = `silent for ${duration(silentMs / 1000)}`
+  return silentMs > DEAD_MS ? mark('bad', silent) : mark('unknown', `UNKNOWN, ${silent}`)
+}
+
 export function hostSection(hosts: readonly SeenHost[], now: number): Html {
   const shown = hosts.slice(0, ROWS_SHOWN)
   return html`<section id="hosts"><h2>Hosts</h2>
@@ -118,7 +126,7 @@ ${
           host,
           role,
           version,
-          silentMs > DEAD_MS ? mark('bad', `silent for ${duration(silentMs / 1000)}`) : mark('live', 'ALIVE'),
+          aliveMark(silentMs),
           keks.length === 0 ? '–' : html`${keks.map(kek => html`${id(kek)} `)}`,
           moment(startedAt),
           moment(now - silentMs),

@@ -26,6 +26,7 @@ const MARKS = {
   gone: { glyph: '✕', tone: 'muted' },
   warn: { glyph: '⚠', tone: 'warn' },
   bad: { glyph: '⚠', tone: 'bad' },
+  unknown: { glyph: '?', tone: 'unknown' },
 } as const
 
 export type Mark = keyof typeof MARKS

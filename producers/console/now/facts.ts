@@ -6,9 +6,12 @@ import * as seen from '../../../src/store/console/seen-now.ts'
 import * as seenOpen from '../../../src/store/console/seen-open.ts'
 import type { Sight } from '../../../src/store/console/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
+import { isSeenGoing } from '../pulse.ts'
 
 export interface ShownBatch extends seenOpen.OpenBatch {
   state: BatchState
+  /** Whether it is seen that it goes on. */
+  isSeen: boolean
   /** Rows per second; undefined: it doesn't go on, or its speed isn't known. */
   speed: number | undefined
 }
@@ -66,8 +69,14 @@ export function openFacts({ store, clock }: Pick<ConsoleDeps, 'store' | 'clock'>
     const batches = await Promise.all(
       listed.slice(0, SHOWN_BATCHES).map(async batch => {
         const state = stateOf(batch, now)
-        const goesOn = (state === 'RUNNING' || state === 'OPEN') && now - batch.activeAt <= ACTIVE_MS
-        return { ...batch, state, speed: goesOn ? await speedOf(sight, { store, speeds }, batch, now) : undefined }
+        const isSeen = isSeenGoing(batch, pulse, now)
+        const goesOn = isSeen && (state === 'RUNNING' || state === 'OPEN') && now - batch.activeAt <= ACTIVE_MS
+        return {
+          ...batch,
+          state,
+          isSeen,
+          speed: goesOn ? await speedOf(sight, { store, speeds }, batch, now) : undefined,
+        }
       }),
     )
     return { now, pulse, whole, batches, areMore: listed.length > SHOWN_BATCHES }

@@ -4,12 +4,12 @@ import { CATALOGUE, isKind } from '../../../src/job/catalogue.ts'
 import { count, duration } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
-import { LIVE } from '../live/live.ts'
 import type { LivePart } from '../live/texts.ts'
+import { HEARD_MS } from '../pulse.ts'
 import { ALARMS } from './alarms.ts'
 import { type Facts, MINUTES, ROW_KINDS, type Whole } from './facts.ts'
 import { byMinute, drawLine, LINE } from './line.ts'
-import { HEARD_MS, type Tone } from './needs.ts'
+import type { Tone } from './needs.ts'
 
 export interface Gauge {
   /** Begins the ids of its elements. */
@@ -62,7 +62,7 @@ export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & {
     },
     {
       ...{ id: 'wait', name: 'Oldest interactive job', about: 'How long the oldest interactive job has waited' },
-      ...measured(now, queuesAgo, LIVE.newsMs, Math.max(0, ...waits)),
+      ...measured(now, queuesAgo, HEARD_MS, Math.max(0, ...waits)),
       ...{ values: over(minutes, row => row.interactiveMs), threshold: ALARMS.interactiveMs, shown: seconds },
     },
     {
@@ -71,7 +71,7 @@ export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & {
         name: 'Oldest unpublished result',
         about: 'How old the oldest result is that is not published',
       },
-      ...measured(now, last?.agoMs ?? null, LIVE.newsMs, last?.outboxLastMs ?? 0),
+      ...measured(now, last?.agoMs ?? null, HEARD_MS, last?.outboxLastMs ?? 0),
       ...{ values: over(minutes, row => row.outboxMs), threshold: ALARMS.outboxMs, shown: seconds },
     },
     {
@@ -79,7 +79,7 @@ export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & {
       ...measured(
         now,
         queuesAgo,
-        LIVE.newsMs,
+        HEARD_MS,
         queues.reduce((sum, { failed }) => sum + failed, 0),
       ),
       ...{ values: over(minutes, row => row.failed), threshold: ALARMS.failed, shown: count },

@@ -5,7 +5,7 @@ import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
 import { word } from '../figures.ts'
 import { type Path, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
-import { LIVE } from '../live/live.ts'
+import { HEARD_MS, isWatched, seesBatches, unseenSince } from '../pulse.ts'
 import type { Facts, ShownBatch, Whole } from './facts.ts'
 
 export type Tone = 'well' | 'warn' | 'unknown' | 'bad'
@@ -23,9 +23,6 @@ export interface Need {
   /** What to do, with commands between backticks. */
   next: string
 }
-
-/** A worker that was silent for longer isn't counted on: its heartbeat comes every 5 s. In ms. */
-export const HEARD_MS = 8_000
 
 const TONES = { warning: 'warn', unknown: 'unknown', critical: 'bad' } as const
 const WORST: readonly Tone[] = ['bad', 'warn', 'unknown', 'well']
@@ -72,7 +69,7 @@ export function needsOfWhole(
   { now, pulse }: Pick<Facts, 'now' | 'pulse'>,
   { processes, checks }: Pick<Whole, 'processes' | 'checks'>,
 ): Need[] {
-  const isSeen = pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs
+  const isSeen = isWatched(pulse)
   const told = isSeen ? checks.filter(({ state }) => state !== 'well') : []
   return [
     ...schedulerNeed({ now, pulse }, { processes, isSeen }),
@@ -132,15 +129,12 @@ function workersNeed(now: number, processes: Whole['processes']): Need[] {
 
 /** What a person of some entities is told: their batches, and whether it is seen at all that these go on. */
 function needsOfBatches({ now, pulse, batches }: Facts): Need[] {
-  const { watchedMs, batchesHeardMs, areServersOut } = pulse
   const stalled = batches.filter(({ state }) => state === 'STALLED').map(stalledNeed)
-  const isSeen = watchedMs !== null && watchedMs <= LIVE.newsMs && batchesHeardMs !== null && batchesHeardMs <= HEARD_MS
-  if (isSeen && !areServersOut) return stalled
-  const ages = [watchedMs, batchesHeardMs].filter(ms => ms !== null && ms > HEARD_MS)
+  if (seesBatches(pulse)) return stalled
   const unseen: Need = {
     ...{ id: 'unseen', tone: 'unknown', what: 'batches', to: path`/batches` },
     says: 'whether your batches go on is not known: a part of tokenmill does not answer',
-    since: ages.length === 0 ? undefined : now - Math.max(...ages.map(ms => ms ?? 0)),
+    since: unseenSince(pulse, now),
     next: 'ask those who run tokenmill',
   }
   return [...stalled, unseen]

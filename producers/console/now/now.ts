@@ -7,13 +7,13 @@ import type { ConsoleDeps } from '../deps.ts'
 import { command, withCommands } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { liveFrame, timeOf } from '../live/frame.ts'
-import { LIVE } from '../live/live.ts'
 import { type LivePart, type LiveTexts, openLivePart } from '../live/texts.ts'
+import { isHeard, isWatched } from '../pulse.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage } from '../server/page.ts'
 import { type Facts, openFacts } from './facts.ts'
 import { gauges } from './gauges.ts'
-import { HEARD_MS, type Need, needsOf, sentenceOf } from './needs.ts'
+import { type Need, needsOf, sentenceOf } from './needs.ts'
 import { hosts, kinds, openBatches } from './tables.ts'
 
 export function nowRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
@@ -44,10 +44,7 @@ export function contentOf(facts: Facts): { content: Html; texts: LiveTexts } {
   const { now, pulse, whole } = facts
   const needs = needsOf(facts)
   const { text, tone } = sentenceOf(needs)
-  const known = {
-    isHeard: pulse.heardMs !== null && pulse.heardMs <= HEARD_MS,
-    isWatched: pulse.watchedMs !== null && pulse.watchedMs <= LIVE.newsMs,
-  }
+  const known = { isHeard: isHeard(pulse), isWatched: isWatched(pulse) }
   const top = html`<h1 class="sentence" id="sentence" aria-live="polite" data-tone="${part.attribute('sentence', 'data-tone', tone)}">${part.figure('sentence-text', text)}</h1>
 ${needs.length === 0 ? undefined : needList(part, needs)}`
   const content = whole

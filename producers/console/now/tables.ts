@@ -5,11 +5,11 @@ import { stateMark } from '../batches/state-mark.ts'
 import { command, count, duration, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
-import { LIVE } from '../live/live.ts'
 import { idOf, type LivePart } from '../live/texts.ts'
+import { HEARD_MS, shownStateOf } from '../pulse.ts'
 import { ALARMS } from './alarms.ts'
 import type { Facts, ShownBatch, Whole } from './facts.ts'
-import { HEARD_MS, type Tone } from './needs.ts'
+import type { Tone } from './needs.ts'
 
 const UNKNOWN = '?'
 
@@ -25,7 +25,8 @@ export function openBatches(part: LivePart, { batches, areMore }: Pick<Facts, 'b
 }
 
 function batchRow(part: LivePart, batch: ShownBatch): Html {
-  const { batchNo, batchId, state, rowsDone, extentRows, speed } = batch
+  const { batchNo, batchId, state, isSeen, rowsDone, extentRows, speed } = batch
+  const shown = shownStateOf(state, isSeen)
   const own = `batch-${batchNo}`
   part.fixed(`${own} ${state} ${extentRows === null}`)
   const bar =
@@ -37,7 +38,7 @@ function batchRow(part: LivePart, batch: ShownBatch): Html {
   const all = extentRows === null ? html` rows` : html` of ${part.text(`${own}-all`, count(extentRows))}`
   return html`<tr>
 <td class="main"><a href="${path`/batches/${batchNo}`}">${id(batchId)}</a></td>
-<td class="mark" id="${`${own}-state`}" data-state="${part.attribute(`${own}-state`, 'data-state', state)}">${stateMark(state)}</td>
+<td class="mark" id="${`${own}-state`}" data-state="${part.attribute(`${own}-state`, 'data-state', shown)}">${stateMark(shown)}</td>
 <td class="done"><span class="count">${part.figure(`${own}-rows`, count(rowsDone), 'short')}${all}</span>${bar}</td>
 <td class="figure rate">${part.figure(`${own}-rate`, speed === undefined ? '–' : count(speed), 'short')}</td>
 <td class="figure eta">${part.figure(`${own}-eta`, about, 'short')}</td>
@@ -57,7 +58,7 @@ export function kinds(part: LivePart, whole: Whole, known: Known): Html {
 }
 
 function kindRow(part: LivePart, kind: Kind, { queues, recent, waits }: Whole, { isHeard, isWatched }: Known): Html {
-  const queue = queues.find(one => one.kind === kind && one.agoMs <= LIVE.newsMs)
+  const queue = queues.find(one => one.kind === kind && one.agoMs <= HEARD_MS)
   const done = recent.find(one => one.kind === kind)?.n ?? 0
   const p95Ms = waits.find(one => one.kind === kind)?.p95Ms ?? null
   const cell = (name: string, text: string) => part.figure(`kind-${kind}-${name}`, text, 'short')

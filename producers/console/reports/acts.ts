@@ -1,9 +1,10 @@
 // What people may do to a schedule, as words: which roles may, when it is possible, and what will happen. A worker decides it again by
 // its own rules.
 import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
+import { isZone } from '../../../src/job/schedule/zone-time.ts'
 import type { SeenSchedule } from '../../../src/store/console/seen-schedules.ts'
 import type { ActWords } from '../acts/subject.ts'
-import { dates } from './words.ts'
+import { dates, unknownZoneOf } from './words.ts'
 
 interface ScheduleAct extends ActWords {
   /** On the page of the schedule. */
@@ -43,6 +44,7 @@ export function insteadOf(name: ScheduleActName, { kind, removedAt, pausedAt }: 
 export function effectOf(name: 'pause' | 'resume', schedule: SeenSchedule, now: number): string {
   if (name === 'pause')
     return 'No further run of this schedule begins until somebody resumes it. A run that was sent already goes on, and runs that wait begin when it is resumed.'
+  if (!isZone(schedule.zone)) return unknownZoneOf(schedule)
   const missed = datesWithoutRun({ ...schedule, pausedAt: null }, now).length
   const missing =
     missed === 0

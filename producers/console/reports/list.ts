@@ -1,5 +1,6 @@
 // The page of schedules, those that need somebody first, and of their runs, the newest day first.
 import { nextDue } from '../../../src/job/schedule/business-dates.ts'
+import { isZone } from '../../../src/job/schedule/zone-time.ts'
 import * as seenNow from '../../../src/store/console/seen-now.ts'
 import type { ListedRun } from '../../../src/store/console/seen-runs.ts'
 import * as seenRuns from '../../../src/store/console/seen-runs.ts'
@@ -11,7 +12,7 @@ import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment } from '../figures.ts'
 import { type Html, html, type Path, path } from '../html.ts'
-import { LIVE } from '../live/live.ts'
+import { isHeard, isWatched } from '../pulse.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage, when } from '../server/page.ts'
 import { type AskedRuns, addressOf, commandOf, filterForm, isFiltered, readAsked } from './filters.ts'
@@ -56,8 +57,8 @@ export async function seeingOf(
   { store, clock, scheduleLateMs }: Pick<ConsoleDeps, 'store' | 'clock' | 'scheduleLateMs'>,
   sight: Sight,
 ): Promise<Seeing> {
-  const { watchedMs } = await seenNow.findPulse(sight, store)
-  return { now: clock(), lateMs: scheduleLateMs, isScheduled: watchedMs !== null && watchedMs <= LIVE.newsMs }
+  const pulse = await seenNow.findPulse(sight, store, 'report')
+  return { now: clock(), lateMs: scheduleLateMs, isScheduled: isWatched(pulse), isWorked: isHeard(pulse) }
 }
 
 export function schedulePath({ scheduleId }: { scheduleId: string }): Path {
@@ -84,7 +85,7 @@ function scheduleRow(
   { schedule, state, since }: { schedule: ListedSchedule; state: ShownState; since?: number | undefined },
   now: number,
 ): Html {
-  const { entityId, kind, clientName, clientId, pausedAt } = schedule
+  const { entityId, kind, clientName, clientId } = schedule
   const all = html`<span class="muted">all of ${clientName ?? id(clientId ?? '')}</span>`
   const whose = kind === 'report' ? (entityId === null ? all : id(entityId)) : undefined
   return html`<tr>
@@ -93,8 +94,13 @@ function scheduleRow(
 <td class="mark">${stateMark(state)}${sinceText(since, now)}</td>
 <td class="when">${timeOf(schedule)}</td>
 <td class="last">${lastOf(schedule)}</td>
-<td class="upcoming">${pausedAt === null ? moment(nextDue(schedule, now).dueAt) : html`<span class="muted">when it is resumed</span>`}</td>
+<td class="upcoming">${nextOf(schedule, now)}</td>
 </tr>`
+}
+
+function nextOf(schedule: ListedSchedule, now: number): Html {
+  if (schedule.pausedAt !== null) return html`<span class="muted">when it is resumed</span>`
+  return isZone(schedule.zone) ? moment(nextDue(schedule, now).dueAt) : html`<span class="muted">not known</span>`
 }
 
 function sinceText(since: number | undefined, now: number): Html | undefined {

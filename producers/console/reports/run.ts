@@ -61,8 +61,14 @@ function why(run: SeenRun, seeing: Seeing): Html | undefined {
   if (state === 'DUE')
     return html`<p class="effect">${seeing.isScheduled ? 'A scheduler sends it within a minute, unless 1,000 reports are under way.' : html`No scheduler was heard just now, so nobody sends it. Start one: ${command('tokenmill', 'scheduler')}`}</p>`
   if (state === 'QUEUED')
-    return html`<p class="effect">${reportStatus === 'PROCESSING_STARTED' ? 'A worker is making it.' : html`It was sent, and no worker has answered. If that lasts, see whether a worker takes reports: ${command('tokenmill', 'status')}`}</p>`
+    return html`<p class="effect">${reportStatus === 'PROCESSING_STARTED' ? making(seeing) : html`It was sent, and no worker has answered. If that lasts, see whether a worker takes reports: ${command('tokenmill', 'status')}`}</p>`
   return undefined
+}
+
+function making({ isWorked }: Seeing): Html {
+  return isWorked
+    ? html`A worker is making it.`
+    : html`A worker began it, and no worker that makes reports was heard just now: whether it is being made is not known. Look: ${command('tokenmill', 'status')}`
 }
 
 function againLink(run: SeenRun, session: Pick<LiveSession, 'roles'>): Html | undefined {

@@ -1,5 +1,6 @@
 // The page of one schedule: what it makes and when, how it is, its last runs, and what may be done to it.
 import { dateOf, dayAfter, nextDues } from '../../../src/job/schedule/business-dates.ts'
+import { isZone } from '../../../src/job/schedule/zone-time.ts'
 import type { ListedRun } from '../../../src/store/console/seen-runs.ts'
 import * as seenRuns from '../../../src/store/console/seen-runs.ts'
 import type { SeenSchedule, Trouble } from '../../../src/store/console/seen-schedules.ts'
@@ -20,7 +21,7 @@ import { addressOf, isUuid } from './filters.ts'
 import { NOBODY, seeingOf } from './list.ts'
 import { runTable } from './runs.ts'
 import { type Seeing, stateOfSchedule, troubleSince } from './state.ts'
-import { formatOf, nextStepOf, reasonOf, whatOf, whenOf } from './words.ts'
+import { formatOf, nextStepOf, reasonOf, unknownZoneOf, whatOf, whenOf } from './words.ts'
 
 const LISTED = 20
 const NEXT = 3
@@ -113,6 +114,8 @@ function nextList(schedule: SeenSchedule, now: number): Html {
   if (schedule.removedAt !== null) return html`<p class="empty">It was removed: no run begins any more.</p>`
   if (schedule.pausedAt !== null)
     return html`<p class="empty">It is paused: no run begins until somebody resumes it.</p>`
+  if (!isZone(schedule.zone))
+    return html`<p class="empty">${unknownZoneOf(schedule)} Remove it with ${command('tokenmill', 'schedule', 'remove', schedule.scheduleId)} and add another one.</p>`
   const due = nextDues(schedule, now, NEXT)
   return html`<ul class="upcoming">${due.map(({ businessDate, dueAt }) => html`<li>${moment(dueAt)} UTC${schedule.kind === 'report' ? html` <span class="muted">about ${businessDate}</span>` : undefined}</li>`)}</ul>`
 }

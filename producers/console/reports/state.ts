@@ -1,6 +1,7 @@
 // How a schedule and a run are, by the present time. What no scheduler began is found here by the schedule's own dates, because the
 // store has no row of it. The limits are those of `tokenmill status`.
 import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
+import { isZone } from '../../../src/job/schedule/zone-time.ts'
 import type { ListedRun } from '../../../src/store/console/seen-runs.ts'
 import type { SeenSchedule, Trouble, TroubleSince } from '../../../src/store/console/seen-schedules.ts'
 import type { ShownState } from '../batches/state-mark.ts'
@@ -15,6 +16,8 @@ export interface Seeing {
   lateMs: number
   /** A scheduler was heard just now. */
   isScheduled: boolean
+  /** A worker that makes reports was heard just now. */
+  isWorked: boolean
 }
 
 /** What the store is asked for, so that the state of a schedule is the same on each page. */
@@ -33,11 +36,14 @@ export interface ScheduleState {
 export function stateOfSchedule(schedule: SeenSchedule & Trouble, { now, lateMs, isScheduled }: Seeing): ScheduleState {
   const { removedAt, pausedAt, lateSince, failedAt, hasEntities } = schedule
   if (removedAt !== null) return { state: 'REMOVED', since: removedAt, rank: 3 }
-  const [missed] = hasEntities ? datesWithoutRun(schedule, now - lateMs) : []
+  const hasZone = isZone(schedule.zone)
+  const [missed] = hasEntities && hasZone ? datesWithoutRun(schedule, now - lateMs) : []
   if (missed) return { state: 'MISSED', since: missed.dueAt, rank: 0 }
   if (lateSince !== null) return { state: 'LATE', since: lateSince, rank: 0 }
   if (failedAt !== null) return { state: 'FAILED', since: failedAt, rank: 1 }
   if (pausedAt !== null) return { state: 'PAUSED', since: pausedAt, rank: 2 }
+  // When it is due isn't known. That doesn't end by itself.
+  if (!hasZone) return { state: 'UNKNOWN', rank: 1 }
   return { state: isScheduled ? 'ON TIME' : 'UNKNOWN', rank: 3 }
 }
 

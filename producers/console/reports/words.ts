@@ -22,6 +22,11 @@ export function timeOf({ time, zone }: Timing): string {
   return zone === 'UTC' ? `${time} UTC` : `${time}, ${zone}`
 }
 
+/** Of a schedule whose zone `isZone` refuses. No command writes one; whoever may write the store can. */
+export function unknownZoneOf({ zone }: Pick<Timing, 'zone'>): string {
+  return `Nobody here knows the time zone ${zone}, so nothing of it begins.`
+}
+
 /** `every day at 02:00, Europe/Berlin`. */
 export function whenOf(timing: Timing): string {
   return `every day at ${timeOf(timing)}`

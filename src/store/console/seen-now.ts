@@ -1,5 +1,6 @@
 // What the page Now shows of the whole installation: processes, what the scheduler saw, and the last hour. People for some
 // entities see none of it, but for the pulse, which says whether somebody works and looks at all. It only reads.
+import type { Kind } from '../../job/catalogue.ts'
 import { BEAT } from '../access/beat.ts'
 import { isReplaced, type ProcessRole } from '../access/processes.ts'
 import type { Db } from '../pool.ts'
@@ -20,7 +21,7 @@ const ALL = '$1::uuid[] is null'
 export interface Pulse {
   /** The time since the scheduler last wrote how the installation is, in ms; null: never. */
   watchedMs: number | null
-  /** The time since a worker was last heard, in ms; null: none is there. */
+  /** The time since a worker was last heard, or one that takes the kind that was asked about, in ms; null: none is there. */
   heardMs: number | null
   /** The same of a worker that takes batches. */
   batchesHeardMs: number | null
@@ -30,17 +31,17 @@ export interface Pulse {
   isWhole: boolean
 }
 
-export async function findPulse(sight: Sight, db: Db): Promise<Pulse> {
+export async function findPulse(sight: Sight, db: Db, kind?: Kind): Promise<Pulse> {
   const { rows } = await db.query<Pulse>({
     name: 'seen-pulse',
     text: `select ${msSince('max(c.seen_at)')} as "watchedMs",
   coalesce(bool_or(c.name in ('store', 'queues') and c.state in ('critical', 'unknown')), false) as "areServersOut", ${ALL} as "isWhole",
   p."heardMs", p."batchesHeardMs"
-from (select ${msSince('max(seen_at)')} as "heardMs",
+from (select ${msSince('max(seen_at) filter (where $2::text is null or $2 = any(kinds))')} as "heardMs",
     ${msSince(`max(seen_at) filter (where 'token-batch' = any(kinds))`)} as "batchesHeardMs"
   from tokenmill.process where kinds <> '{}' and ended_at is null) as p
   left join tokenmill.watch_check as c on true group by p."heardMs", p."batchesHeardMs"`,
-    values: [entitiesOf(sight)],
+    values: [entitiesOf(sight), kind ?? null],
   })
   return rows[0] ?? { watchedMs: null, heardMs: null, batchesHeardMs: null, areServersOut: false, isWhole: false }
 }

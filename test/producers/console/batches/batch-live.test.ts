@@ -14,8 +14,8 @@ import { type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from
 import { heard, type Message, openListener, type Reading } from '../live/listen.ts'
 
 const HOSTILE = `"><img src=x onerror=alert(1)>@value`
-/** A batch at work, of which an hour is done. */
-const AT_WORK = `created_at = now() - interval '1 hour', active_at = now(), extent_chunks = 10, chunks_done = 4`
+/** A batch at work, of which an hour is done. It was active just now for as long as the test lasts: no worker is heard here. */
+const AT_WORK = `created_at = now() - interval '1 hour', active_at = now() + interval '10 minutes', extent_chunks = 10, chunks_done = 4`
 
 let bundle: ConsoleBundle
 let ada: Person

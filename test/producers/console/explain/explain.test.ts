@@ -324,7 +324,10 @@ describe('a page of a job', () => {
       next: [],
     }
     const text = String(
-      jobContent({ facts, others: [], batchNo: null, sawQueues: false }, { showsReference: true, now: 0 }),
+      jobContent(
+        { facts, others: [], batchNo: null, sawQueues: false, heardMs: null },
+        { showsReference: true, now: 0 },
+      ),
     )
     expect(text).toContain('The queues don’t answer.')
     expect(text).toContain('UNKNOWN')

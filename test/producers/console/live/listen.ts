@@ -6,6 +6,8 @@ export interface Message {
   at: string
   shape: string
   texts: Record<string, string>
+  /** Keys of texts that are no more. */
+  gone?: string[]
   isLast?: boolean
 }
 
@@ -13,6 +15,8 @@ export interface Reading {
   status: number
   headers: IncomingMessage['headers']
   messages: Message[]
+  /** When the last message came, by `performance.now()`; 0: none has. */
+  heardAt: number
   /** The stream has ended. */
   isOver: boolean
   stop(): void
@@ -38,7 +42,14 @@ export function openListener(origin: () => string): Listener {
         asked.on('error', reject)
         asked.on('response', response => {
           const reading: Reading = {
-            ...{ status: response.statusCode ?? 0, headers: response.headers, messages: [], isOver: false, response },
+            ...{
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              messages: [],
+              heardAt: 0,
+              isOver: false,
+              response,
+            },
             stop: () => asked.destroy(),
           }
           response.on('close', () => {
@@ -59,13 +70,17 @@ export function openListener(origin: () => string): Listener {
   }
 }
 
-function takeFrom(response: IncomingMessage, { messages }: Pick<Reading, 'messages'>): void {
+function takeFrom(response: IncomingMessage, reading: Pick<Reading, 'messages' | 'heardAt'>): void {
   let text = ''
   response.on('data', chunk => {
     text += String(chunk)
     const parts = text.split('\n\n')
     text = parts.pop() ?? ''
-    for (const part of parts) if (part.startsWith('data: ')) messages.push(JSON.parse(part.slice(6)))
+    for (const part of parts) {
+      if (!part.startsWith('data: ')) continue
+      reading.messages.push(JSON.parse(part.slice(6)))
+      reading.heardAt = performance.now()
+    }
   })
 }
 

@@ -96,6 +96,7 @@ describe('a person who sees some entities is told', () => {
       extentRows: 10,
       rowsDone: 1,
       state,
+      isSeen: true,
       speed: undefined,
     },
     ...{

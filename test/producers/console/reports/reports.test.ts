@@ -129,6 +129,25 @@ describe('the list', () => {
     expect(text).toContain('UNKNOWN')
   })
 
+  it('shows a schedule in a zone that nobody knows: only the owner of the database can write one', async () => {
+    const id = await add({ more: `zone = 'Mars/Olympus'` })
+    const well = await add()
+    const list = await get('/reports')
+    expect([list.status, listed(list)[0]]).toEqual([200, id])
+    expect(listed(list)).toContain(well)
+    expect(words(list)).toMatch(/UNKNOWN 02:00, Mars\/Olympus none yet not known/)
+    const page = await get(pathOf(id))
+    expect(page.status).toBe(200)
+    expect(words(page)).toContain('UNKNOWN')
+    expect(words(page)).toContain('Nobody here knows the time zone Mars/Olympus, so nothing of it begins.')
+    expect(words(page)).not.toContain('ON TIME')
+    await bundle.rows('update tokenmill.schedule set paused_at = now() where schedule_id = $1', [id])
+    const resume = await get(`${pathOf(id)}/resume`)
+    expect(resume.status).toBe(200)
+    expect(words(resume)).toContain('Nobody here knows the time zone Mars/Olympus')
+    expect(words(await get('/reports'))).toContain('PAUSED')
+  })
+
   it('filters runs by schedule and state, and pages without leaving one out', async () => {
     const [one, other] = [await add(), await add({ type: 'TOKEN_ACTIVITY_REPORT' })]
     for (let ago = 1; ago <= 60; ago += 1)
