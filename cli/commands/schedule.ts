@@ -11,6 +11,7 @@ import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { dateOf, nextDue } from '../../src/job/schedule/business-dates.ts'
+import { isZone } from '../../src/job/schedule/zone-time.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -111,7 +112,7 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
       schedule.kind === 'report' ? schedule.reportType : 'token expiry',
       schedule.kind === 'report' ? (schedule.entityId ?? 'all') : '-',
       `${schedule.time} ${schedule.zone}`,
-      schedule.pausedAt === null ? moment(nextDue(schedule, now).dueAt) : 'paused',
+      nextOf(schedule, now),
       last
         ? [last.businessDate, last.state, last.reason, last.lateAt !== null && 'late'].filter(Boolean).join(' ')
         : '-',
@@ -119,12 +120,17 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
     const value = shown.map(({ schedule, latest }) => ({
       ...shownSchedule(schedule),
       ...(schedule.pausedAt === null
-        ? { next_due: moment(nextDue(schedule, now).dueAt) }
+        ? { next_due: isZone(schedule.zone) ? moment(nextDue(schedule, now).dueAt) : null }
         : { paused_at: moment(schedule.pausedAt) }),
       runs: latest.map(shownRun),
     }))
     print(terminal, options, value, table(['SCHEDULE', 'WHAT', 'ENTITY', 'TIME', 'NEXT', 'LAST'], rows))
   })
+}
+
+function nextOf(schedule: schedules.Schedule, now: number): string {
+  if (schedule.pausedAt !== null) return 'paused'
+  return isZone(schedule.zone) ? moment(nextDue(schedule, now).dueAt) : 'never: time zone unknown here'
 }
 
 function shownSchedule(schedule: schedules.Schedule): Record<string, unknown> {

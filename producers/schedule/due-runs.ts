@@ -2,6 +2,7 @@
 // run's row decides which one sends its job.
 
 import { CATCH_UP_DATES, datesWithoutRun } from '../../src/job/schedule/business-dates.ts'
+import { isZone } from '../../src/job/schedule/zone-time.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import { dueRuns, entitiesOf } from '../../src/store/report/new-runs.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
@@ -34,7 +35,13 @@ export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run)
   }
 }
 
-async function makeRuns(schedule: schedules.Schedule, { store, clock }: ScheduleDeps): Promise<void> {
+async function makeRuns(schedule: schedules.Schedule, { store, clock, log }: ScheduleDeps): Promise<void> {
+  const { scheduleId, zone } = schedule
+  // The command refuses such a zone. But a Node whose list of zones is another one may have come later.
+  if (!isZone(zone)) {
+    log.error({ schedule: scheduleId, zone }, 'a schedule makes no run: this Node does not know its time zone')
+    return
+  }
   const now = clock()
   if (datesWithoutRun(schedule, now).length === 0) return
   await runs.insert(store, dueRuns(schedule, await entitiesOf(schedule, { store }), now))

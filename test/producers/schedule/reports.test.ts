@@ -136,6 +136,23 @@ describeEngines('a schedule', engine => {
     await remove(scheduleId)
   })
 
+  it('whose time zone this Node does not know makes no run, which is logged, and keeps no other from its own', async () => {
+    const unknown = await add({}, 1)
+    await installation.vault.store.query({
+      text: `update tokenmill.schedule set zone = 'Nowhere/Gone' where schedule_id = $1`,
+      values: [unknown],
+    })
+    const scheduleId = await add({}, 1)
+    const schedule = await openOne()
+    const found = await settled(scheduleId, 1)
+    expect(found.map(run => run.state)).toEqual(['SUCCEEDED'])
+    expect(await runsOf(installation, unknown)).toEqual([])
+    expect(schedule.lines.some(line => line.includes(unknown) && line.includes('Nowhere/Gone'))).toBe(true)
+    await closeAll()
+    await remove(scheduleId)
+    await remove(unknown)
+  })
+
   it('that failed for a missing role makes its report when the date is run again', async () => {
     const { store } = installation.vault
     const { credentials } = await installation.addClient('later-a-role', { roles: ['TOKEN_READ'] })
