@@ -98,7 +98,7 @@ describeChromium('the looks of the console', () => {
     expect(added[0]).toContain('Add a row for it to PARTED')
   })
 
-  it('are found faultless by axe-core, in light, dark and forced colours', () => {
+  it('are found faultless by axe-core, in light, dark and forced colours, at every width', () => {
     expect(wrong.axe).toEqual([])
   })
 
@@ -218,7 +218,8 @@ describeChromium('the looks of the console', () => {
     })
     const absent = ['/batches', '/display'].map(path => `${path}, without the store: 503`)
     // Nobody stands before a display to load its page anew, so that does it by itself.
-    const again = expect.stringMatching(/^\/display, without the store: meta-refresh/)
-    expect(found).toEqual({ ...noneWrong(), absent, axe: [again] })
+    const again = expect.stringMatching(/^\/display, without the store.*: meta-refresh/)
+    expect(found.axe.length).toBeGreaterThan(0)
+    expect(found).toEqual({ ...noneWrong(), absent, axe: found.axe.map(() => again) })
   })
 })

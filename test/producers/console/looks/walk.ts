@@ -1,6 +1,7 @@
 // Opens one page after another, as people with different screens see it, and says of each what is wrong.
 import type { CDPSession, Page } from 'playwright-core'
-import { openAxe } from './axe.ts'
+import { RAIL } from '../../../../producers/console/server/page.ts'
+import { type FindWrong, openAxe } from './axe.ts'
 import { contrast } from './contrast.ts'
 
 /** A place where pages are opened. */
@@ -21,8 +22,13 @@ export function noneWrong(): Wrong {
 }
 
 export const WHOLE = { width: 1_440, height: 900 }
-/** 1440 px at 200 %, a phone, and 1280 px at 400 %. */
-const NARROW = [720, 375, 320] as const
+/** A tablet, 1440 px at 200 %, a phone, and 1280 px at 400 %. axe-core looks where the layout is another one. */
+const NARROW = [
+  { width: 768, looksWhole: true },
+  { width: 720, looksWhole: true },
+  { width: 375, looksWhole: true },
+  { width: 320, looksWhole: false },
+] as const
 
 export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<void> {
   const { page, cdp, origin, whose = '' } = stand
@@ -30,26 +36,40 @@ export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<vo
     wrong[side].push(...found.map(one => `${path}${whose}${how}: ${one}`))
   const answer = await page.goto(`${origin}${path}`)
   if (!answer?.ok()) say('absent', [String(answer?.status())])
+  const hasMenu = RAIL.some(({ to }) => to.text === path) && whose === ''
   const findWrong = await openAxe(cdp)
   say('axe', await findWrong('all'))
   say('focus', await focusWrong(page))
   await page.emulateMedia({ colorScheme: 'dark' })
-  say('axe', await findWrong('colours'), ', dark')
+  say('axe', await findWrong('all'), ', dark')
   say('focus', await focusWrong(page), ', dark')
   await page.emulateMedia({ colorScheme: 'dark', media: 'print' })
   say('paper', (await page.evaluate(PAPER)) as string[])
   await page.emulateMedia({ colorScheme: 'light', media: 'screen', forcedColors: 'active', reducedMotion: 'reduce' })
-  say('axe', await findWrong('colours'), ', forced colours')
+  say('axe', await findWrong('all'), ', forced colours and reduced motion')
   say('forced', [...(await focusWrong(page)), ...((await page.evaluate(FORCED)) as string[])])
   say('still', (await page.evaluate(STILL)) as string[])
   await page.emulateMedia({ forcedColors: 'none', reducedMotion: 'no-preference' })
-  for (const width of NARROW) {
+  for (const { width, looksWhole } of NARROW) {
     await page.setViewportSize({ width, height: 900 })
     say('narrow', (await page.evaluate(SIDEWAYS)) as string[], ` at ${width}`)
+    if (looksWhole) say('axe', await findWrong('all'), ` at ${width}`)
+    if (looksWhole && hasMenu) say('axe', await menuWrong(page, findWrong), ` at ${width}, with its menu`)
   }
   await page.evaluate(SPACED)
   say('narrow', (await page.evaluate(SIDEWAYS)) as string[], ' at 320 with wider texts')
   await page.setViewportSize(WHOLE)
+}
+
+/** The page with its menu open, which is the same on the pages that it leads to but for the one that is marked. */
+async function menuWrong(page: Page, findWrong: FindWrong): Promise<string[]> {
+  await page.evaluate(`document.querySelector('#rail').showPopover()`)
+  const found = await findWrong('all')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  found.push(...(await findWrong('colours')))
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.evaluate(`document.querySelector('#rail').hidePopover()`)
+  return found
 }
 
 const SIDEWAYS = `(() => {
