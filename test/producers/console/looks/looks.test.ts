@@ -98,6 +98,10 @@ describeChromium('the looks of the console', () => {
     expect(added[0]).toContain('Add a row for it to PARTED')
   })
 
+  it('have beside them the command that does the same, or say that there is none', () => {
+    expect(wrong.command).toEqual([])
+  })
+
   it('are found faultless by axe-core, in light, dark and forced colours, at every width', () => {
     expect(wrong.axe).toEqual([])
   })

@@ -13,12 +13,12 @@ export interface Stand {
   whose?: string
 }
 
-const SIDES = ['absent', 'axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
+const SIDES = ['absent', 'command', 'axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
 /** What is wrong, by what was looked at. */
 export type Wrong = Record<(typeof SIDES)[number], string[]>
 
 export function noneWrong(): Wrong {
-  return { absent: [], axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
+  return { absent: [], command: [], axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
 }
 
 export const WHOLE = { width: 1_440, height: 900 }
@@ -36,6 +36,8 @@ export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<vo
     wrong[side].push(...found.map(one => `${path}${whose}${how}: ${one}`))
   const answer = await page.goto(`${origin}${path}`)
   if (!answer?.ok()) say('absent', [String(answer?.status())])
+  // A page that isn't shown does nothing that a command could, and a wall display has nothing to press or to copy.
+  if (answer?.ok() && !path.startsWith('/display')) say('command', (await page.evaluate(COMMAND)) as string[])
   const hasMenu = RAIL.some(({ to }) => to.text === path) && whose === ''
   const findWrong = await openAxe(cdp)
   say('axe', await findWrong('all'))
@@ -71,6 +73,12 @@ async function menuWrong(page: Page, findWrong: FindWrong): Promise<string[]> {
   await page.evaluate(`document.querySelector('#rail').hidePopover()`)
   return found
 }
+
+/** The command that shows or does the same, or that there is none and why. */
+const COMMAND = `(() => {
+  const told = [...document.querySelectorAll('.same')].filter(one => one.checkVisibility())
+  return told.some(one => one.querySelector('.command') || /^No command /.test(one.textContent)) ? [] : [document.querySelector('h1')?.textContent ?? '']
+})()`
 
 const SIDEWAYS = `(() => {
   const { scrollWidth, clientWidth } = document.documentElement
