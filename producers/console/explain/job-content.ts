@@ -3,7 +3,7 @@
 import { parseReuseToken } from '../../../src/token/token.ts'
 import type { JobFacts, Step } from '../../operate/job-facts.ts'
 import type { ReadReceipt } from '../../operate/job-reader.ts'
-import { command, count, id, moment } from '../figures.ts'
+import { command, count, id, moment, withCommands } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { shown } from './shown.ts'
 
@@ -58,7 +58,8 @@ function standing({ decided, failed, queued, operation, told }: JobFacts): Html 
 function nextList({ next, decided, failed, queued, timeline }: JobFacts, sawQueues: boolean): Html {
   const isWell = decided !== undefined && timeline.every(({ tone }) => tone === 'plain')
   const calm = isWell ? html`<p>Nothing has to be done.</p>` : undefined
-  if (next.length > 0) return html`${calm}<ul class="next">${next.map(step => html`<li>${shown(step)}</li>`)}</ul>`
+  if (next.length > 0)
+    return html`${calm}<ul class="next">${next.map(step => html`<li>${withCommands(shown(step))}</li>`)}</ul>`
   if (decided) return html`<p>Nothing: the job is decided.</p>`
   if (!failed && !queued && sawQueues)
     return html`<p>The job is in no queue, and nothing was decided: the sender may submit it again under the same jti.</p>`
