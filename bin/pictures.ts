@@ -1,6 +1,6 @@
 // `npm run pictures`: takes the pictures of the console that the documents show (docs/pictures) anew. It runs an installation on
 // the embedded engine in a separate data directory, with samples as the demo has them: batches, a failed job, and jobs to explain.
-// It needs Chromium. `npm run pictures -- --all-sizes DIR` writes every page at 1440, 768 and 375 px, light and dark, to a folder in
+// It needs Chromium. `npm run pictures -- --all-sizes DIR` writes the pages at 1440, 768 and 375 px, light and dark, to a folder in
 // place of that, for somebody to look at. Names and rows are the same each time; moments and speeds are those of the run.
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
@@ -34,6 +34,8 @@ const WIDTH = 1_440
 const HEIGHT = 900
 /** So that the samples are the same in every month. */
 const SAMPLED_AT = Date.UTC(2026, 8, 1)
+/** The batch under way outlasts the pictures: those of every size take minutes. */
+const ROWS = ALL_SIZES === undefined ? 8_000 : 40_000
 /** Points of a batch are noted every ten seconds. */
 const [WORK_MS, REST_MS] = [40_000, 25_000]
 /** How fast the batch goes on that is under way: the same on every machine that is fast enough. */
@@ -85,7 +87,7 @@ async function makeBatches(session: Session): Promise<Child> {
   await run(...migrate(await sample('autumn-1', 10_000), NAMES.finished))
   await run(...migrate(await sample('winter', 2_000), NAMES.stopped, '--chunk', '100', '--limit', '1200'))
   const slow = ['--chunk', '20', '--in-flight', '1']
-  const going = startCommand(migrate(await sample('autumn-2', 8_000), NAMES.running, ...slow), { env })
+  const going = startCommand(migrate(await sample('autumn-2', ROWS), NAMES.running, ...slow), { env })
   await keepPace(session, going)
   await pause(WORK_MS)
   await run('batch', 'pause', NAMES.running, '--reason', 'the file is being checked')
@@ -188,7 +190,7 @@ async function main(): Promise<void> {
     const producing = await openProducer(session, undefined, [])
     const { store } = await openCommandStore(session)
     const { entityId } = producing.credentials
-    await setUp(run, store, { dataDir, entityId })
+    const { displayLink } = await setUp(run, store, { dataDir, entityId })
     await makeJobs(session, producing)
     const going = await makeBatches(session)
     await comeIn(run, browser, origin, entityId)
@@ -197,6 +199,8 @@ async function main(): Promise<void> {
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.waitForURL('**/now')
+    await page.goto(displayLink)
+    await page.waitForURL('**/display')
     for (const picture of ALL_SIZES === undefined ? PICTURES : inAllSizes()) await take(page, origin, picture)
     await going.kill9()
   } finally {

@@ -45,9 +45,19 @@ export const PICTURES: readonly Picture[] = [
   { name: 'verdict', path: '/batches', follow: [NAMES.running, 'Pause…'], isDone: true },
 ]
 
+/** Pages that no document shows. */
+const OTHERS: readonly Picture[] = [
+  { name: 'person', path: '/people', follow: ['Ada Brandt'] },
+  { name: 'invite', path: '/people/invite' },
+  { name: 'schedule', path: '/reports', follow: ['Token activity report'] },
+  { name: 'refused-rows', path: '/batches', follow: [NAMES.finished, 'rows were refused'] },
+  { name: 'sign-in', path: '/sign-in' },
+  { name: 'display', path: '/display' },
+]
+
 /** Each page at each width in light and dark, whole. The act is done once. */
 export function inAllSizes(): Picture[] {
-  const pages = PICTURES.filter(({ width, isDark }) => width === undefined && !isDark)
+  const pages = [...PICTURES.filter(({ width, isDark }) => width === undefined && !isDark), ...OTHERS]
   const all = [1_440, 768, 375].flatMap(width =>
     [false, true].flatMap(isDark =>
       pages

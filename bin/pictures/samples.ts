@@ -43,11 +43,11 @@ interface Place {
   entityId: string
 }
 
-/** Clients, a scope, a display, a key, transactions, and schedules whose runs a scheduler makes meanwhile. */
-export async function setUp(run: Run, store: Store, { dataDir, entityId }: Place): Promise<void> {
+/** Clients, a scope, a display, a key, transactions, and schedules whose runs a scheduler makes meanwhile. Returns the display's link. */
+export async function setUp(run: Run, store: Store, { dataDir, entityId }: Place): Promise<{ displayLink: string }> {
   for (const { name, roles } of CLIENTS) await run('client', 'add', name, '--roles', roles, '--entity', entityId)
   await run('scope', 'add', '--entity', entityId, '--network-tokens')
-  await run('display', 'add', 'room 2')
+  const [displayLink = ''] = /http\S+#\S+/.exec(await run('display', 'add', 'room 2')) ?? []
   await run('key', 'rotate', 'seal', '--reason', 'its year is over')
   for (const { type, time } of SCHEDULES)
     await run(
@@ -71,6 +71,7 @@ export async function setUp(run: Run, store: Store, { dataDir, entityId }: Place
   }
   const text = `update tokenmill.schedule set created_at = now() - make_interval(days => $1) where kind = 'report' and report_type <> $2`
   await store.query({ text, values: [DAYS, SCHEDULES[2].type] })
+  return { displayLink }
 }
 
 /** People with passkeys; the first one writes a note on a batch. */

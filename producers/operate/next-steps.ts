@@ -8,7 +8,7 @@ export function nextSteps({ decided, told, queued, failed, failed_set_is_cut, cl
   if (failed)
     steps.push(
       failed.can_be_retried
-        ? `Send the job again: tokenmill failed retry ${failed.id}`
+        ? `Send the job again: \`tokenmill failed retry ${failed.id}\``
         : 'The sender has to submit the job again: its card data were removed from the failed set.',
     )
   if (decided?.status === 'FAILED' && decided.code < 500)
@@ -19,7 +19,7 @@ export function nextSteps({ decided, told, queued, failed, failed_set_is_cut, cl
   if (!decided && told.some(({ says }) => says && says.code < 500))
     steps.push('The sender corrects what is named; the same jti may be used, since no receipt was written.')
   if (failed_set_is_cut)
-    steps.push('The failed set was not searched to its end: tokenmill failed list shows whether a copy is in it.')
+    steps.push('The failed set was not searched to its end: `tokenmill failed list` shows whether a copy is in it.')
   const waiting = told.find(({ state }) => state === 'waiting')
   const unread = told.find(({ state }) => state === 'unread')
   if (waiting) steps.push(`A result waits in the outbox: see whether ${client.name} reads ${waiting.queue}.`)
@@ -35,11 +35,11 @@ function unreadStep({ queue, reply_to }: Announced, name: string): string {
 
 function replayStep({ at, reply_to }: Announced): string {
   const where = reply_to === undefined ? '' : ` --reply-to ${reply_to}`
-  return `To publish the result once more: tokenmill results replay --since ${at} --client FILE${where}`
+  return `To publish the result once more: \`tokenmill results replay --since ${at} --client FILE${where}\``
 }
 
 function queuedStep({ queue, state, workers }: NonNullable<PlainFacts['queued']>): string {
-  if (workers === 0) return `No worker listens to ${queue}: start one with tokenmill workers.`
+  if (workers === 0) return `No worker listens to ${queue}: start one with \`tokenmill workers\`.`
   if (state === 'active') return 'A worker has the job now.'
   if (state === 'delayed') return 'The job waits for its next attempt.'
   return `The job waits in the queue ${queue} for a worker.`

@@ -4,12 +4,12 @@ import { CATALOGUE } from '../../src/job/catalogue.ts'
 
 /** Reasons that aren't in the tables of src/errors.ts, or say more there than is meant here. */
 const OWN: Readonly<Record<string, string>> = {
-  role_missing: `the schedule's client lacks the role ${CATALOGUE.report.role}`,
-  client_revoked: "the schedule's client is revoked",
-  schedule_removed: 'the schedule was removed',
-  tokens_failed: 'some tokens could not be suspended; the next night finds them again',
-  unanswered: 'no worker answered for seven days',
-  fault: 'the attempt failed; a worker’s log line says why',
+  role_missing: `the schedule's client lacks the role ${CATALOGUE.report.role}.`,
+  client_revoked: "the schedule's client is revoked.",
+  schedule_removed: 'the schedule was removed.',
+  tokens_failed: 'some tokens could not be suspended; the next night finds them again.',
+  unanswered: 'no worker answered for seven days.',
+  fault: 'the attempt failed; a worker’s log line says why.',
 }
 
 /** Undefined for a reason of another release. */

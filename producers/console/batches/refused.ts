@@ -87,7 +87,7 @@ function content(batch: SeenBatch, after: RowPlace, look: Look): Html {
   const { found, next } = look
   return html`<p class="up"><a href="${path`/batches/${batchNo}`}">Back to the batch</a></p>
 <h1>Refused rows</h1>
-<p>${id(batchId)}: ${rows(refusedOf(batch))} REJECTED or FAILED. The line is that of the source, and the results have the row under it, with its reference.</p>
+<p>${rows(refusedOf(batch))} of ${id(batchId)} ended as REJECTED or FAILED. The line is that of the source, and the results have the row under it, with its reference.</p>
 ${found.length === 0 ? undefined : table(found)}
 <p>${howFar(batch, look, isFirst)}</p>
 <p class="pages">${isFirst ? undefined : html`<a href="${path`/batches/${batchNo}/refused`}">From the beginning</a> `}${next && html`<a href="${path`/batches/${batchNo}/refused?after=${`${next.chunk}-${next.place}`}`}">${found.length >= LISTED ? 'Next page' : 'Look further'}</a>`}</p>

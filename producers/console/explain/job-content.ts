@@ -3,7 +3,7 @@
 import { parseReuseToken } from '../../../src/token/token.ts'
 import type { JobFacts, Step } from '../../operate/job-facts.ts'
 import type { ReadReceipt } from '../../operate/job-reader.ts'
-import { command, count, id, moment } from '../figures.ts'
+import { command, count, id, moment, withCommands } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { isHeard } from '../pulse.ts'
@@ -94,7 +94,7 @@ function nextList({ next, decided, failed, queued, timeline }: JobFacts, sawQueu
 }
 
 function stepList(next: readonly string[]): Html {
-  return html`<ul class="next">${next.map(step => html`<li>${shown(step)}</li>`)}</ul>`
+  return html`<ul class="next">${next.map(step => html`<li>${withCommands(shown(step))}</li>`)}</ul>`
 }
 
 function stepItem({ at, title, text, tone }: Step): Html {

@@ -12,7 +12,7 @@ import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
 import { clientOf } from './list.ts'
 import { findCopy, type ListedCopy } from './set.ts'
-import { chosen, faultText, reasonText } from './words.ts'
+import { chosen, couldBeCard, faultText, reasonText } from './words.ts'
 
 /** The copy of a path, if it is the session's person's to see. */
 export async function copyOf(
@@ -65,7 +65,7 @@ function factList(copy: ListedCopy, session: Pick<LiveSession, 'roles'>, now: nu
       'Client',
       clientId !== undefined && clientName !== undefined ? html`${clientName} ${id(clientId)}` : clientOf(copy),
     ],
-    ['jti', jti === undefined ? undefined : chosen(jti)],
+    ['jti', jti === undefined ? undefined : couldBeCard(jti) ? chosen(jti) : id(jti)],
     ['Reference', reference === undefined ? undefined : referenceOf(reference, session)],
     ['Job', id(copy.jobId)],
     ['Copy', id(copy.id)],

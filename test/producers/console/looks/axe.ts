@@ -17,15 +17,20 @@ interface Violation {
 /** Says what is wrong with the page as it is shown: a line for each element. `colours`: by the rules about colours alone. */
 export type FindWrong = (rules: 'all' | 'colours') => Promise<string[]>
 
-/** Puts axe-core beside the page that is shown now; another page needs it anew. */
+/**
+ * Puts axe-core beside the page that is shown now; another page needs it anew. The first look also reads the styles, for the one rule
+ * about them (a page that is locked to one way of holding a phone): they are the same in every look.
+ */
 export async function openAxe(cdp: CDPSession): Promise<FindWrong> {
   const { frameTree } = await cdp.send('Page.getFrameTree')
   const frame = { frameId: frameTree.frame.id, worldName: 'axe' }
   const { executionContextId: contextId } = await cdp.send('Page.createIsolatedWorld', frame)
   await cdp.send('Runtime.evaluate', { contextId, expression: `${SOURCE}; undefined` })
+  let isFirst = true
   return async rules => {
     const runOnly = rules === 'all' ? { type: 'tag', values: TAGS } : { type: 'rule', values: OF_COLOURS }
-    const options = JSON.stringify({ runOnly, resultTypes: ['violations'] })
+    const options = JSON.stringify({ runOnly, resultTypes: ['violations'], preload: isFirst })
+    isFirst = false
     const run = await cdp.send('Runtime.evaluate', {
       contextId,
       expression: `axe.run(document, ${options}).then(({ violations }) => JSON.stringify(violations))`,

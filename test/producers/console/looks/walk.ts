@@ -1,6 +1,7 @@
 // Opens one page after another, as people with different screens see it, and says of each what is wrong.
 import type { CDPSession, Page } from 'playwright-core'
-import { openAxe } from './axe.ts'
+import { RAIL } from '../../../../producers/console/server/page.ts'
+import { type FindWrong, openAxe } from './axe.ts'
 import { contrast } from './contrast.ts'
 
 /** A place where pages are opened. */
@@ -12,17 +13,23 @@ export interface Stand {
   whose?: string
 }
 
-const SIDES = ['absent', 'axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
+const SIDES = ['absent', 'command', 'axe', 'narrow', 'focus', 'forced', 'still', 'paper'] as const
 /** What is wrong, by what was looked at. */
 export type Wrong = Record<(typeof SIDES)[number], string[]>
 
 export function noneWrong(): Wrong {
-  return { absent: [], axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
+  return { absent: [], command: [], axe: [], narrow: [], focus: [], forced: [], still: [], paper: [] }
 }
 
 export const WHOLE = { width: 1_440, height: 900 }
-/** 1440 px at 200 %, a phone, and 1280 px at 400 %. */
-const NARROW = [720, 375, 320] as const
+const PLAIN = { colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference' } as const
+/** A tablet, 1440 px at 200 %, a phone, and 1280 px at 400 %. `seen`: how axe-core looks there by all its rules. */
+const NARROW = [
+  { width: 768, seen: { ...PLAIN, colorScheme: 'dark' } },
+  { width: 720, seen: { ...PLAIN, forcedColors: 'active', reducedMotion: 'reduce' } },
+  { width: 375, seen: PLAIN },
+  { width: 320, seen: undefined },
+] as const
 
 export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<void> {
   const { page, cdp, origin, whose = '' } = stand
@@ -30,6 +37,9 @@ export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<vo
     wrong[side].push(...found.map(one => `${path}${whose}${how}: ${one}`))
   const answer = await page.goto(`${origin}${path}`)
   if (!answer?.ok()) say('absent', [String(answer?.status())])
+  // A page that isn't shown does nothing that a command could, and a wall display has nothing to press or to copy.
+  if (answer?.ok() && !path.startsWith('/display')) say('command', (await page.evaluate(COMMAND)) as string[])
+  const hasMenu = RAIL.some(({ to }) => to.text === path) && whose === ''
   const findWrong = await openAxe(cdp)
   say('axe', await findWrong('all'))
   say('focus', await focusWrong(page))
@@ -42,15 +52,34 @@ export async function walk(stand: Stand, path: string, wrong: Wrong): Promise<vo
   say('axe', await findWrong('colours'), ', forced colours')
   say('forced', [...(await focusWrong(page)), ...((await page.evaluate(FORCED)) as string[])])
   say('still', (await page.evaluate(STILL)) as string[])
-  await page.emulateMedia({ forcedColors: 'none', reducedMotion: 'no-preference' })
-  for (const width of NARROW) {
+  await page.emulateMedia(PLAIN)
+  for (const { width, seen } of NARROW) {
     await page.setViewportSize({ width, height: 900 })
     say('narrow', (await page.evaluate(SIDEWAYS)) as string[], ` at ${width}`)
+    if (seen === undefined) continue
+    await page.emulateMedia(seen)
+    say('axe', await findWrong('all'), ` at ${width}`)
+    if (hasMenu) say('axe', await menuWrong(page, findWrong), ` at ${width}, with its menu`)
+    await page.emulateMedia(PLAIN)
   }
   await page.evaluate(SPACED)
   say('narrow', (await page.evaluate(SIDEWAYS)) as string[], ' at 320 with wider texts')
   await page.setViewportSize(WHOLE)
 }
+
+/** The page with its menu open, which is the same on the pages that it leads to but for the one that is marked. */
+async function menuWrong(page: Page, findWrong: FindWrong): Promise<string[]> {
+  await page.evaluate(`document.querySelector('#rail').showPopover()`)
+  const found = await findWrong('all')
+  await page.evaluate(`document.querySelector('#rail').hidePopover()`)
+  return found
+}
+
+/** The command that shows or does the same, or that there is none and why. */
+const COMMAND = `(() => {
+  const told = [...document.querySelectorAll('.same')].filter(one => one.checkVisibility())
+  return told.some(one => one.querySelector('.command') || /^No command /.test(one.textContent)) ? [] : [document.querySelector('h1')?.textContent ?? '']
+})()`
 
 const SIDEWAYS = `(() => {
   const { scrollWidth, clientWidth } = document.documentElement

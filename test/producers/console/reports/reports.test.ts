@@ -198,7 +198,7 @@ describe('the page of a schedule', () => {
     const failed = await add()
     await run(failed, { state: 'FAILED', reason: 'role_missing' })
     expect(words(await get(pathOf(failed)))).toContain(
-      "role_missing the schedule's client lacks the role REPORT_REQUEST Give the client the role",
+      "role_missing the schedule's client lacks the role REPORT_REQUEST. Give the client the role",
     )
     const paused = await add({ more: `paused_at = now()` })
     expect(words(await get(pathOf(paused)))).toContain('no run begins until somebody resumes it')
