@@ -198,7 +198,7 @@ create trigger dawdle before insert on tokenmill.card for each statement execute
     expect(await ended).toBe(0)
     for (const line of lines())
       expect(line).toMatch(
-        /^Filling the directory of cards: (5|10|12),000 of about 12,000 tokens, [\d,]+\/s\. It may be stopped and run again\.$/,
+        /^Filling the directory of cards: (0|5,000|10,000|12,000) of about 12,000 tokens, [\d,]+\/s\. It may be stopped and run again\.$/,
       )
     expect(lines()).not.toHaveLength(0)
     expect(migrations()).toEqual([])

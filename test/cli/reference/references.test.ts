@@ -199,7 +199,8 @@ where token_scope = case when n between 200 and 11800 then $2::uuid else $1::uui
     const two = await write('part-2.csv', [header, 'late,4111111111111111,13/31', '=left-out,4111111111111112,12/31'])
     const only = await write('wave.txt', ['late'])
     const named = ['--migration', 'spring', '--client', installation.clientFile, ...scoped]
-    expect(await cli('migrate', one, two, ...named, '--only', only)).toMatchObject({ status: 3 })
+    const ended = await cli('migrate', one, two, ...named, '--only', only)
+    expect(ended, ended.stderr).toMatchObject({ status: 3 })
     const results = [one, two].flatMap(file => ['--results', `${file}.results.csv`])
     const expected = await write('parts.txt', ['=wave-2', 'late', '=left-out', 'nowhere'])
     const options = [...scoped, '--provider', 'acme', '--provider-account', 'acct-1', '--json']
