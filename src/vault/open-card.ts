@@ -3,11 +3,10 @@
 import { type Refusal, refuse } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import type { CaptureKey } from './capture.ts'
-import { openJwe, openRsaJwe } from './jwe.ts'
+import { type Urgency, withinEventLoopBudget } from './event-loop-budget.ts'
+import { openJwe } from './jwe.ts'
 import { JWE_ALG } from './jwe-key.ts'
 import { isArmored, openPgp } from './pgp/pgp.ts'
-import { type Urgency, withinEventLoopBudget } from './turns/event-loop-budget.ts'
-import { inThreadPool } from './turns/thread-pool.ts'
 
 export const JWE_CARD_BYTES_MAX = 16 * 1024
 /** Larger than for a JWE, because two layers of base64 surround the same content. */
@@ -31,12 +30,10 @@ export async function openCard(
     const opened = await withinEventLoopBudget(() => openPgp(encryptedCard, key.privateKey), urgency)
     return typeof opened === 'string' ? refuse(opened, FIELD) : decode(opened)
   }
-  if (key.type !== 'jwe-rsa') return withinEventLoopBudget(() => openJweCard(encryptedCard, key), urgency)
-  const opened = await inThreadPool(() => openRsaJwe(encryptedCard, key.privateKey, JWE_CARD_BYTES_MAX), urgency)
-  return opened ? decode(opened.plain) : refuse('card_undecryptable', FIELD)
+  return withinEventLoopBudget(() => openJweCard(encryptedCard, key), urgency)
 }
 
-/** The same for a JWE, at once, in the calling thread. */
+/** The same for a JWE, at once. */
 export function openJweCard(jwe: string, key: CaptureKey): Secret | Refusal {
   if (key.type === 'pgp') return refuse('card_undecryptable', FIELD)
   const opened = openJwe(jwe, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX)

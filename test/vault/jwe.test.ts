@@ -45,7 +45,7 @@ const privateKey = (pair: Pair): KeyObject => {
 }
 const seal = (pair: Pair, header: Record<string, unknown>, text = CARD_TEXT) =>
   new CompactEncrypt(Buffer.from(text)).setProtectedHeader(header as never).encrypt(jweKey(pair))
-/** As single jobs are opened, with RSA in the thread pool, which must come to the same as how a chunk's are. */
+/** As single jobs are opened, which must come to the same as how a chunk's are. */
 const open = async (text: string, pair: Pair) => {
   const opened = revealed(await openCard(text, pair.key))
   if (formOf(text) === 'jwe') expect(revealed(openJweCard(text, pair.key))).toEqual(opened)

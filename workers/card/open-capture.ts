@@ -8,7 +8,7 @@ import { numbersIn } from '../../src/token/pan.ts'
 import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { type Line, openCardByLine } from '../../src/vault/capture/line.ts'
 import { type OpenedLine, openByLine } from '../../src/vault/capture/open-line.ts'
-import type { Urgency } from '../../src/vault/turns/event-loop-budget.ts'
+import type { Urgency } from '../../src/vault/event-loop-budget.ts'
 import type { Deps } from '../deps.ts'
 
 export interface Capture extends Partial<Urgency> {

@@ -6,7 +6,7 @@ import { parseCapture } from '../../src/token/card.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import { type OpenedCard, openCardByLine, openJweByLine } from '../../src/vault/capture/line.ts'
 import { isUndecryptable, type OpenedLine, openByLine } from '../../src/vault/capture/open-line.ts'
-import { eachWithinEventLoopBudget } from '../../src/vault/turns/event-loop-budget.ts'
+import { eachWithinEventLoopBudget } from '../../src/vault/event-loop-budget.ts'
 import type { Deps } from '../deps.ts'
 import { type Capture, lineFor } from './open-capture.ts'
 

@@ -4,10 +4,10 @@ import { isRefusal, type Refusal, refuse } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { openBlock } from '../block.ts'
 import type { CaptureKey } from '../capture.ts'
+import type { Urgency } from '../event-loop-budget.ts'
 import { jweKidOf } from '../jwe.ts'
 import { formOf, openCard, openJweCard, PGP_CARD_BYTES_MAX } from '../open-card.ts'
 import { pgpKeyIdsOf } from '../pgp/pgp.ts'
-import type { Urgency } from '../turns/event-loop-budget.ts'
 import { KEYS_MAX } from './keys-max.ts'
 
 export interface LineKey {

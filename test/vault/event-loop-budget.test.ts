@@ -1,7 +1,7 @@
 // If many decryptions wait, those of jobs for which somebody waits come first.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { withinEventLoopBudget } from '../../../src/vault/turns/event-loop-budget.ts'
+import { withinEventLoopBudget } from '../../src/vault/event-loop-budget.ts'
 
 const burn = (ms: number) => {
   for (const end = performance.now() + ms; performance.now() < end; );
