@@ -181,7 +181,7 @@ const BATCHES_MAX = 1_000
 const knownParts = openCache<{ part: number }>({ max: BATCHES_MAX })
 /**
  * Above this part the cards of the next chunk are looked up before they are inserted. Below it, to insert a card that is
- * known and to take its row back costs less than the look-up of all others (docs/decisions/0034-*.md has the figures).
+ * known and to take its row back costs less than the look-up of all others (docs/decisions/0034-*.md).
  */
 const LOOKED_UP_ABOVE = 0.1
 
