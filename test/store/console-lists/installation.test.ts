@@ -1,26 +1,23 @@
 // What the page Installation lists is read by an index, page by page, with thousands of clients, scopes and capture keys.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openLog } from '../../../src/log.ts'
 import * as captureKeys from '../../../src/store/console/installation/seen-capture-key-list.ts'
 import * as clients from '../../../src/store/console/installation/seen-client-list.ts'
 import * as scopes from '../../../src/store/console/installation/seen-scope-list.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
-import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import type { Db, Statement, Store } from '../../../src/store/pool.ts'
+import { type Lists, openLists } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'
 const MANY = 5_000
 const CLIENT = `c${String(MANY / 2).padStart(25, '0')}`
-let database: FreshDatabase
+let lists: Lists | undefined
 let owner: Store
 let store: Store
 let scope: string
 let key: string
 beforeAll(async () => {
-  database = await freshDatabase()
-  const log = openLog('silent')
-  owner = openStore(database.url, { log, connectionsMax: 1 })
-  store = openStore(database.url, { log, connectionsMax: 2, role: 'tokenmill_console' })
+  lists = await openLists()
+  ;({ owner, store } = lists)
   const ask = async (text: string, values: unknown[] = []) => (await owner.query<{ id: string }>({ text, values })).rows
   await ask(
     `insert into tokenmill.client (client_id, name, user_id, entities, roles, created_at)
@@ -52,11 +49,7 @@ select 'a' || n, $1, 'jwe-ec', '', 'x', 'kek', now() - make_interval(mins => n /
     text: 'vacuum analyze tokenmill.client, tokenmill.client_key, tokenmill.batch, tokenmill.scope, tokenmill.capture_key',
   })
 })
-afterAll(async () => {
-  await store?.close()
-  await owner?.close()
-  await database?.drop()
-})
+afterAll(() => lists?.close())
 
 const limit = 51
 type List = (sight: Sight, db: Db, after: string | undefined) => Promise<unknown[]>

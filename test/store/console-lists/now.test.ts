@@ -2,22 +2,19 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { askProcesses } from '../../../producers/operate/checks/processes.ts'
 import { KINDS } from '../../../src/job/catalogue.ts'
-import { openLog } from '../../../src/log.ts'
 import * as seenNow from '../../../src/store/console/seen-now.ts'
 import * as seenOpen from '../../../src/store/console/seen-open.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
-import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import type { Db, Statement, Store } from '../../../src/store/pool.ts'
+import { type Lists, openLists } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'
-let database: FreshDatabase
+let lists: Lists | undefined
 let store: Store
 let owner: Store
 beforeAll(async () => {
-  database = await freshDatabase()
-  const log = openLog('silent')
-  owner = openStore(database.url, { log, connectionsMax: 1 })
-  store = openStore(database.url, { log, connectionsMax: 2, role: 'tokenmill_console' })
+  lists = await openLists()
+  ;({ owner, store } = lists)
   // One of 5,000 is open.
   await owner.query({
     text: `insert into tokenmill.batch (client_id, batch_id, entity_id, record_kind, chunk_records, layout, accepted_at, extent_chunks,
@@ -39,11 +36,7 @@ select date_trunc('minute', now()) - make_interval(mins => n), 0, 0, 0, 0 from g
   })
   await owner.query({ text: 'vacuum analyze tokenmill.batch, tokenmill.work_minute, tokenmill.watch_minute' })
 })
-afterAll(async () => {
-  await store?.close()
-  await owner?.close()
-  await database?.drop()
-})
+afterAll(() => lists?.close())
 
 type Read = (sight: Sight, db: Db) => Promise<unknown>
 const LISTS: [string, Read, RegExp][] = [

@@ -1,29 +1,25 @@
 // What the page of one batch reads beside its row stays bounded by what it shows: its points, its refused rows chunk by chunk, and
 // why it is stalled. The store has 2,000 batches, and the batch has 2,000 chunks among 40,000 of others.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openLog } from '../../../src/log.ts'
 import * as seenSamples from '../../../src/store/console/seen-batch-samples.ts'
 import * as seenRefused from '../../../src/store/console/seen-refused-rows.ts'
 import * as seenStall from '../../../src/store/console/seen-stall.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
-import { type Db, openStore, type Store } from '../../../src/store/pool.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { explaining } from './plan.ts'
+import type { Db, Store } from '../../../src/store/pool.ts'
+import { explaining, type Lists, openLists } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'
 const LARGE = 7
 const CLIENT = `'c' || lpad((n % 50)::text, 25, '0')`
 
-let database: FreshDatabase
+let lists: Lists | undefined
 let store: Store
 let owner: Store
 /** Tables, and weeks of tables, with many rows. Processes are few, and a week that has no rows yet is read whole. */
 let large: string[]
 beforeAll(async () => {
-  database = await freshDatabase()
-  const log = openLog('silent')
-  owner = openStore(database.url, { log, connectionsMax: 1 })
-  store = openStore(database.url, { log, connectionsMax: 2, role: 'tokenmill_console' })
+  lists = await openLists()
+  ;({ owner, store } = lists)
   for (const text of [
     `insert into tokenmill.batch (client_id, batch_id, entity_id, record_kind, chunk_records, layout, accepted_at)
 select ${CLIENT}, 'b' || n, '${OURS}', 'token-create', 1000, '{}', now() from generate_series(1, 2000) as n`,
@@ -45,11 +41,7 @@ select current_date, ${CLIENT}, gen_random_uuid(), gen_random_uuid(), 1, '{"code
   })
   large = rows.map(({ name }) => name)
 }, 60_000)
-afterAll(async () => {
-  await store?.close()
-  await owner?.close()
-  await database?.drop()
-})
+afterAll(() => lists?.close())
 
 const BATCH = { clientId: `c${'7'.padStart(25, '0')}`, batchId: 'b7', recordKind: 'token-create' } as Parameters<
   typeof seenStall.findStallFacts

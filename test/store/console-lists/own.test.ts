@@ -2,15 +2,13 @@
 // those of 6,000 others; and who still looks at a live page.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openLog } from '../../../src/log.ts'
 import * as displays from '../../../src/store/console/installation/displays.ts'
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
-import { type Db, openStore, type Store } from '../../../src/store/pool.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { explaining } from './plan.ts'
+import type { Db, Store } from '../../../src/store/pool.ts'
+import { explaining, type Lists, openLists } from './plan.ts'
 
 const RP_ID = 'console.example.com'
 const ISSUER = 'https://login.example.com'
@@ -18,14 +16,12 @@ const PERSON = '00000000-0000-4000-8000-000000002999'
 const ID = `('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid`
 const hashOf = (n: number) => createHash('sha256').update(String(n)).digest()
 
-let database: FreshDatabase
+let lists: Lists | undefined
 let store: Store
 let owner: Store
 beforeAll(async () => {
-  database = await freshDatabase()
-  const log = openLog('silent')
-  owner = openStore(database.url, { log, connectionsMax: 1 })
-  store = openStore(database.url, { log, connectionsMax: 2, role: 'tokenmill_console' })
+  lists = await openLists()
+  ;({ owner, store } = lists)
   for (const text of [
     `insert into tokenmill.person (person_id, name, roles) select ${ID}, 'person ' || n, '{VIEWER}' from generate_series(1, 6000) as n`,
     `insert into tokenmill.person_credential (credential_id, person_id, public_jwk, alg, rp_id, sign_count)
@@ -38,11 +34,7 @@ select sha256(n::text::bytea), ${ID}, now() + interval '8 hours', '::1' from gen
   ])
     await owner.query({ text })
 }, 60_000)
-afterAll(async () => {
-  await store?.close()
-  await owner?.close()
-  await database?.drop()
-})
+afterAll(() => lists?.close())
 
 const LISTS: [string, (db: Db) => Promise<unknown>, RegExp][] = [
   ['sessions', db => sessions.listOf(db, PERSON), /session_by_person/],

@@ -1,26 +1,23 @@
 // What the page People reads stays bounded by what it shows: 6,000 people with passkeys, sessions and invites, and an audit of
 // others.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openLog } from '../../../src/log.ts'
 import * as seenPeople from '../../../src/store/console/seen-people.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
-import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import type { Db, Statement, Store } from '../../../src/store/pool.ts'
+import { type Lists, openLists } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'
 const RP_ID = 'console.example.com'
 const idOf = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const ID = `('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid`
 
-let database: FreshDatabase
+let lists: Lists | undefined
 let store: Store
 let owner: Store
 beforeAll(async () => {
-  database = await freshDatabase()
-  const log = openLog('silent')
-  owner = openStore(database.url, { log, connectionsMax: 1 })
-  store = openStore(database.url, { log, connectionsMax: 2, role: 'tokenmill_console' })
+  lists = await openLists()
+  ;({ owner, store } = lists)
   const of = (texts: readonly string[]) => Promise.all(texts.map(text => owner.query({ text })))
   await of([
     `insert into tokenmill.person (person_id, name, roles, revoked_at)
@@ -44,11 +41,7 @@ select case when n % 1000 = 0 then 'person:' || '${idOf(1)}' else 'client:c' || 
     text: 'vacuum analyze tokenmill.person, tokenmill.person_credential, tokenmill.person_identity, tokenmill.session, tokenmill.invite, tokenmill.audit, tokenmill.scope',
   })
 }, 60_000)
-afterAll(async () => {
-  await store?.close()
-  await owner?.close()
-  await database?.drop()
-})
+afterAll(() => lists?.close())
 
 type Read = (sight: Sight, db: Db) => Promise<unknown>
 const page = { rpId: RP_ID, limit: 51 }
