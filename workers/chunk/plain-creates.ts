@@ -180,8 +180,8 @@ const BATCHES_MAX = 1_000
 /** By batch number: of the cards in columns of the last chunk in this process, the part that had tokens already. */
 const knownParts = openCache<{ part: number }>({ max: BATCHES_MAX })
 /**
- * Above this part the cards of the next chunk are looked up before they are inserted. Below it, to insert a card that is
- * known and to take its row back costs less than the look-up of all others (docs/decisions/0034-*.md).
+ * Above this part the cards of the next chunk are looked up before they are inserted. Where few are known, to insert them and
+ * to take their rows back costs less than the look-up of all (docs/decisions/0034-*.md says what was measured).
  */
 const LOOKED_UP_ABOVE = 0.1
 
