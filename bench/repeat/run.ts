@@ -75,11 +75,12 @@ function print({ old, new: ours }: Record<Side['name'], Line[]>): void {
       ...[one.limit ?? '', textOf(one.ratio, 2), textOf(one.p50, 1), textOf(one.p99, 1), textOf(one.us, 1)],
     ]),
   ])
-  for (const { side, case: name, processor } of summaries)
-    if (Object.keys(processor).length > 0) {
-      const parts = Object.entries(processor).map(([process, spread]) => `${process} ${textOf(spread, 1)}`)
-      console.log(`${side}, ${name}, µs each: ${parts.join(', ')}`)
-    }
+  // The references of one case share its figures.
+  const details = summaries.flatMap(({ side, case: name, processor }) => {
+    const parts = Object.entries(processor).map(([process, spread]) => `${process} ${textOf(spread, 1)}`)
+    return parts.length > 0 ? [`${side}, ${name}, µs each: ${parts.join(', ')}`] : []
+  })
+  for (const detail of new Set(details)) console.log(detail)
   for (const summary of summaries) console.log(JSON.stringify(summary))
 }
 

@@ -147,7 +147,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
 
   /** The answer belongs to another request, so nothing in it is used. */
   function mismatch<T>(operation: Operation, answer: ProviderAnswer<T>): ProviderAnswer<T> {
-    log.error({ provider: 'mdes', operation }, 'the scheme answered another question than was reply')
+    log.error({ provider: 'mdes', operation }, 'the scheme answered another question than was asked')
     return answer
   }
 
