@@ -3,11 +3,13 @@
 import { basename } from 'node:path'
 import type { Clock } from '../src/clock.ts'
 import { REASONS } from '../src/errors.ts'
+import { resultsQueue } from '../src/job/catalogue.ts'
 import { panNameRefusal } from '../src/job/envelope/names.ts'
 import { isPrintable } from '../src/job/envelope/text.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { holdsPossiblePan } from '../src/token/possible-pan.ts'
+import { untilSent } from './client/bulk.ts'
 import type { Credentials } from './client-file.ts'
 import type { ReadFeatures } from './live-features.ts'
 import type { KeyCheck } from './live-key.ts'
@@ -31,6 +33,18 @@ export interface FileRunDeps {
   features?: ReadFeatures | undefined
   /** How long `migrate` waits, in ms, until every live worker understands what its chunks need; then the run ends. */
   featureWaitMs?: number | undefined
+}
+
+/**
+ * Discards the answers to an earlier run. This run gets every answer again, from the receipts; an answer that the earlier
+ * run left unread could be about an attempt that failed. Waits while the queue server is away.
+ */
+export async function discardAnswers(
+  { queues, credentials, stop }: Pick<FileRunDeps, 'queues' | 'credentials' | 'stop'>,
+  replyTo: string,
+): Promise<void> {
+  const queue = resultsQueue(credentials.signingKey.clientId, replyTo)
+  await untilSent(() => queues.obliterate(queue), stop).catch(() => {})
 }
 
 /** Throws a FileError for a text that can't be a batch id, or could be a card number. */

@@ -3,7 +3,7 @@ import { resultsQueue } from '../../src/job/catalogue.ts'
 import { CHUNK } from '../../src/job/choices.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { connect } from '../client.ts'
-import type { FileRunDeps } from '../file-run.ts'
+import { discardAnswers, type FileRunDeps } from '../file-run.ts'
 import { batchIdOf, replyToOf } from '../migrate/batch-identity.ts'
 import { openOnFileGate } from '../migrate/on-file-gate.ts'
 import type { MigrateOptions } from '../migrate/options.ts'
@@ -37,6 +37,7 @@ export async function predict(
   const replyTo = replyToOf(batchId)
   const { queues, credentials, log, clock, checkKey, stream, resendMs } = deps
   const gate = openOnFileGate(options, deps)
+  await discardAnswers(deps, replyTo)
   const client = await connect({
     ...{ queues, credentials, replyTo, log, clock, checkKey, tell: tellTo(stream) },
     ...(resendMs === undefined ? {} : { resendMs }),

@@ -1,5 +1,5 @@
 // The results file of an ingest: one line of CSV for each row that was not stored. The file gets its name, and replaces
-// that of an earlier run, only when the run is complete.
+// that of an earlier run, only when the run is complete. One run at a time writes it.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import { finished } from 'node:stream/promises'
 import { cellOf } from '../../src/csv-text.ts'
 import type { Outcome } from '../../src/job/outcome.ts'
 import { cannotWrite } from '../rows/atomic-file.ts'
+import { lockRun } from '../rows/outcome/run-lock.ts'
 
 export interface RefusedLine {
   line: number
@@ -26,8 +27,12 @@ export interface Results {
   discard(): Promise<void>
 }
 
-/** Opens the file. `idColumn`: the name of the column with the row's id. */
+/**
+ * Opens the file; `complete` or `discard` must follow. Throws a FileError if it can't be written, or if another process
+ * writes it. `idColumn`: the name of the column with the row's id.
+ */
 export async function openResults(path: string, idColumn = 'transaction_uid'): Promise<Results> {
+  const release = await lockRun(path)
   const beside = `${path}.new`
   const stream = createWriteStream(beside, { mode: 0o600, flush: true })
   let failure: unknown
@@ -43,7 +48,15 @@ export async function openResults(path: string, idColumn = 'transaction_uid'): P
       })
     }
   }
-  await put(`line,${idColumn},outcome,code,reason,field\n`)
+  const discard = async () => {
+    stream.destroy()
+    await rm(beside, { force: true })
+    await release()
+  }
+  await put(`line,${idColumn},outcome,code,reason,field\n`).catch(async error => {
+    await discard()
+    throw error
+  })
   return {
     async write(lines) {
       if (lines.length === 0) return
@@ -61,13 +74,11 @@ export async function openResults(path: string, idColumn = 'transaction_uid'): P
         stream.end()
         await finished(stream)
         await rename(beside, path)
+        await release()
       } catch (error) {
         throw cannotWrite(path, failure ?? error)
       }
     },
-    async discard() {
-      stream.destroy()
-      await rm(beside, { force: true })
-    },
+    discard,
   }
 }

@@ -9,8 +9,8 @@ import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { formByFeature } from '../client/in-form.ts'
-import { connect } from '../client.ts'
-import { checkBatchId, type FileRunDeps, nameOfSource } from '../file-run.ts'
+import { type Client, connect } from '../client.ts'
+import { checkBatchId, discardAnswers, type FileRunDeps, nameOfSource } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type Format, formatOf } from '../rows/input-format.ts'
@@ -65,13 +65,15 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   const { queues, credentials, log, clock, checkKey: lookUp } = deps
   const tell = tellTo(deps.stream)
   const resend = deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }
-  const client = await connect({ queues, credentials, replyTo, log, clock, checkKey: lookUp, tell, ...resend })
   const counts = noCounts()
   const reasons: ReasonCounts = {}
   const earlyWord = openEarlyWord(tell)
   const progress = openProgress({ stream: deps.stream, clock, total: checked.total })
+  let client: Client | undefined
   let complete = false
   try {
+    await discardAnswers(deps, replyTo)
+    client = await connect({ queues, credentials, replyTo, log, clock, checkKey: lookUp, tell, ...resend })
     const input = await openSource(source, digests)
     const chunks = cutRows(input.bytes, rowOptions, options.chunk)
     const form = await formByFeature('ledger_columns', deps)
@@ -91,8 +93,8 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   } finally {
     progress.stop()
     if (!complete) await results.discard()
-    await client.close()
-    if (complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
+    await client?.close()
+    if (client && complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
   }
 }
 

@@ -11,7 +11,7 @@ import { tellTo } from '../answer-deadline.ts'
 import type { RecordForm } from '../client/in-form.ts'
 import { type Client, connect } from '../client.ts'
 import { signDetached } from '../detached-signature.ts'
-import { checkBatchId, type FileRunDeps } from '../file-run.ts'
+import { checkBatchId, discardAnswers, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { FileError } from '../rows/file-error.ts'
@@ -22,6 +22,7 @@ import { openEarlyWord } from '../rows/outcome/early-word.ts'
 import { type FileCounts, type FileReasons, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import { firstCards } from '../rows/outcome/preview.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
+import { lockFiles } from '../rows/outcome/run-lock.ts'
 import { openSeriesWord } from '../rows/outcome/series-word.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
@@ -40,7 +41,6 @@ import { keptOf } from './output-files.ts'
 import type { OwnerCounts } from './owners.ts'
 import { provenanceOf } from './provenance.ts'
 import { openRun, type Run } from './resume.ts'
-import { lockFiles } from './run-lock.ts'
 import { type Stopped, sendChunks } from './send.ts'
 
 export interface Summary {
@@ -130,9 +130,7 @@ async function runOnce(
   deps: FileRunDeps,
 ): Promise<Summary> {
   const gate = openOnFileGate(options, deps)
-  // Answers to an earlier run are discarded: this run gets every answer again, from the receipts.
-  const { clientId } = deps.credentials.signingKey
-  await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
+  await discardAnswers(deps, replyToOf(batchId))
   const client = await connect({
     queues: deps.queues,
     credentials: deps.credentials,

@@ -20,6 +20,7 @@ import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import type { ClientKind } from '../ask.ts'
 import { isClientKind } from '../client/asks.ts'
 import { ClosedError, type Credentials, connect } from '../client.ts'
+import { discardAnswers } from '../file-run.ts'
 import type { KeyCheck } from '../live-key.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { readLines } from '../rows/lines.ts'
@@ -82,8 +83,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { finishMs, giveUpAfterMs } = options
   const digest = await digestOf(file)
   const replyTo = `s${digest.slice(0, 16)}`
-  // Answers to an earlier run are discarded: this run gets every answer again, from the receipts.
-  await queues.obliterate(resultsQueue(credentials.signingKey.clientId, replyTo)).catch(() => {})
+  await discardAnswers({ queues, credentials, stop: signal }, replyTo)
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
   const tell = tellTo(progress)

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lockRun } from '../../../producers/migrate/run-lock.ts'
+import { lockRun } from '../../../../producers/rows/outcome/run-lock.ts'
 
 describe('the lock of a run', () => {
   let folder: string

@@ -5,8 +5,8 @@ import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { cannotWrite } from '../rows/atomic-file.ts'
-import { codeOf, FileError } from '../rows/file-error.ts'
+import { cannotWrite } from '../atomic-file.ts'
+import { codeOf, FileError } from '../file-error.ts'
 
 const Owner = z.object({ host: z.string(), pid: z.int(), began: z.string() })
 type Owner = z.infer<typeof Owner>
