@@ -42,7 +42,9 @@ function nextOf(field: string, reason: string): string | undefined {
  * The error for a first chunk whose rows were all refused for one reason that later rows will share; undefined for any
  * other chunk.
  */
-export function hopelessReason({ records = [] }: Result): FileError | undefined {
+export function hopelessReason({ records = [], columns }: Result): FileError | undefined {
+  // Records in columns have made tokens.
+  if (columns !== undefined && columns.line.length > 0) return undefined
   const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
   if (all('capture_time_stale')) {
     return new FileError(
