@@ -27,6 +27,8 @@ export interface Job {
   signPlain?: () => Promise<Signed | Refusal>
   /** A worker of an older release refused such a claim, so the job must be sent without them. */
   isPlain?: boolean
+  /** Settles when the queue has the job, or doesn't take it. */
+  put?: Promise<unknown>
 }
 
 /**
@@ -56,10 +58,15 @@ export interface Jobs {
    * will ask for the result later.
    */
   join(job: Job, options: { transient: boolean }): Job | undefined
-  /** Stops sending the job. With an `error`, also rejects every wait for its result. */
-  drop(receiptId: string, error?: Error): void
+  /** Stops sending the job. */
+  drop(job: Job): void
   /** Resolves with the job's result, at once or when it arrives. */
   await(handle: Handle, timeoutMs?: number): Promise<Result>
+  /**
+   * The same, for a wait that may be left: `leave` rejects it. A transient job for which nobody else waits is then no
+   * longer sent.
+   */
+  wait(handle: Handle, timeoutMs?: number): { answer: Promise<Result>; leave(error: Error): void }
   /**
    * Takes a result that was received. If the job isn't waiting for an answer, the result replaces the kept one only if
    * its revision is higher. If it is waiting, a result of any revision answers it, unless the job goes again.
@@ -119,6 +126,28 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     entry.waiters.delete(waiter)
     if (!entry.job && entry.waiters.size === 0 && open.get(receiptId) === entry) open.delete(receiptId)
   }
+  function wait({ jti, receiptId }: Handle, timeoutMs?: number): ReturnType<Jobs['wait']> {
+    const found = results.get(receiptId)
+    if (found) return { answer: Promise.resolve(found), leave: () => {} }
+    const entry = entryOf(receiptId)
+    const waiter = Promise.withResolvers<Result>()
+    entry.waiters.add(waiter)
+    const leave = (error: Error) => {
+      const isAlone = entry.transient && entry.waiters.size === 1 && entry.waiters.has(waiter)
+      if (entry.job && isAlone && open.get(receiptId) === entry) {
+        delete entry.job
+        onAnswered()
+      }
+      giveUp(receiptId, entry, waiter)
+      waiter.reject(error)
+    }
+    if (timeoutMs === undefined) return { answer: waiter.promise, leave }
+    const timer = setTimeout(() => {
+      giveUp(receiptId, entry, waiter)
+      waiter.reject(new UnansweredError(jti, timeoutMs))
+    }, timeoutMs)
+    return { answer: waiter.promise.finally(() => clearTimeout(timer)), leave }
+  }
 
   return {
     join(job, { transient }) {
@@ -132,27 +161,16 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       results.delete(job.handle.receiptId)
       return undefined
     },
-    drop(receiptId, error) {
+    drop(job) {
+      const { receiptId } = job.handle
       const entry = open.get(receiptId)
-      if (!entry?.job) return
+      if (entry?.job !== job) return
       delete entry.job
       onAnswered()
-      if (error) for (const waiter of entry.waiters) waiter.reject(error)
-      if (error || entry.waiters.size === 0) open.delete(receiptId)
+      if (entry.waiters.size === 0) open.delete(receiptId)
     },
-    async await({ jti, receiptId }, timeoutMs) {
-      const found = results.get(receiptId)
-      if (found) return found
-      const entry = entryOf(receiptId)
-      const waiter = Promise.withResolvers<Result>()
-      entry.waiters.add(waiter)
-      if (timeoutMs === undefined) return waiter.promise
-      const timer = setTimeout(() => {
-        giveUp(receiptId, entry, waiter)
-        waiter.reject(new UnansweredError(jti, timeoutMs))
-      }, timeoutMs)
-      return waiter.promise.finally(() => clearTimeout(timer))
-    },
+    await: (handle, timeoutMs) => wait(handle, timeoutMs).answer,
+    wait,
     resolve(result) {
       const { receipt_id: receiptId, revision } = result
       const entry = open.get(receiptId)

@@ -171,15 +171,22 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     await unansweredLimit.acquire()
     return job
   }
-  /** Adds the job. False if the same job is unanswered already. Throws for a different job with the same jti. */
-  function join(job: Job, transient: boolean): boolean {
+  /**
+   * Adds the job and begins to put it on its queue, or joins the same job if it is unanswered already: then both callers
+   * fail if the queue doesn't take it. Throws for a different job with the same jti.
+   */
+  function enter(job: Job, transient: boolean): Job {
     const unanswered = jobs.join(job, { transient })
-    if (!unanswered) return true
+    if (!unanswered) {
+      job.put = putFirst(job)
+      job.put.catch(() => {}) // Whoever joins may come after the failure.
+      return job
+    }
     unansweredLimit.release()
     // Both answers would have the same receipt, so no caller could tell which answer belongs to its request.
     if (digestOf(askIn(unanswered)) !== digestOf(askIn(job)))
       throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
-    return false
+    return unanswered
   }
   const putTogether = openPut(queues)
   const put = ({ kind, signed: { id, data }, priority = 0 }: Job) => {
@@ -187,6 +194,13 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const job = { id, data, priority }
     return (isShort ? putTogether({ queue: kind, job }) : queues.add(kind, job)).catch(error => {
       throw error instanceof Fault ? error : new Fault('queue_away', error)
+    })
+  }
+
+  async function putFirst(job: Job): Promise<void> {
+    await put(job).catch(error => {
+      jobs.drop(job)
+      throw error
     })
   }
 
@@ -217,29 +231,20 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   return {
     async submit(kind, request, given) {
       const job = await prepare(kind, request, given)
-      const { handle } = job
-      if (!join(job, false)) return handle
-      await put(job).catch(error => {
-        jobs.drop(handle.receiptId)
-        throw error
-      })
-      return handle
+      await enter(job, false).put
+      return job.handle
     },
     async ask(kind, request, given, timeoutMs) {
       const job = await prepare(kind, request, given)
-      const { handle } = job
-      const isNew = join(job, true)
-      // The wait begins before the job is sent: the result may come before the queue confirms that it has the job.
-      const answer = jobs.await(handle, timeoutMs)
+      const { put: isPut } = enter(job, true)
+      // The wait begins before the queue confirms that it has the job: the result may come earlier.
+      const { answer, leave } = jobs.wait(job.handle, timeoutMs)
       answer.catch(() => {}) // The caller may be gone by then.
-      const forget = (error: Error) => jobs.drop(handle.receiptId, error)
-      if (isNew) {
-        await put(job).catch(error => {
-          forget(error)
-          throw error
-        })
-      }
-      return { answer, forget: () => forget(new Error('forgotten')) }
+      await isPut?.catch(error => {
+        leave(error)
+        throw error
+      })
+      return { answer, forget: () => leave(new Error('forgotten')) }
     },
     result: (handle, timeoutMs) => jobs.await(handle, timeoutMs),
     resolve: jobs.resolve,
