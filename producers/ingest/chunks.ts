@@ -7,7 +7,7 @@ import type { RefusedRow, RowTaker } from './record.ts'
 import { type RowOptions, readRows } from './rows.ts'
 
 export interface RowChunk {
-  /** Undefined if only refused rows follow the last chunk. */
+  /** Undefined if there are only refused rows. */
   chunk: LedgerChunk | undefined
   refused: readonly RefusedRow[]
 }
@@ -23,19 +23,21 @@ export async function* cutRows(
   let lines: Gathering | undefined
   let number = 0
   const chunkNow = () => lines && { number: number++, lines: lines.end() }
+  const flush = (chunk: LedgerChunk | undefined) => {
+    ready.push({ chunk, refused })
+    refused = []
+  }
   const room = (least: number): Gathering => {
     const isComplete = cutter.put(least)
-    if (isComplete || refused.length >= size) {
-      ready.push({ chunk: isComplete ? chunkNow() : undefined, refused })
-      refused = []
-    }
+    if (isComplete) flush(chunkNow())
     if (isComplete || !lines) lines = openGathering(size)
     return lines
   }
   const taker: RowTaker = {
     row(row) {
-      if ('reason' in row) refused.push(row)
-      else room(bytesOf(row)).put(row)
+      if (!('reason' in row)) return room(bytesOf(row)).put(row)
+      refused.push(row)
+      if (refused.length === size) flush(undefined)
     },
     room,
   }

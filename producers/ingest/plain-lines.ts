@@ -19,7 +19,10 @@ export type PlainReader = (
 
 const LF = 10
 const CR = 13
+const STAR = 0x2a
 const MINUS = 0x2d
+const ZERO = 0x30
+const NINE = 0x39
 const T = 0x54
 const Z = 0x5a
 
@@ -43,6 +46,7 @@ interface TextCells {
   field: number
   memberBytes: number
   isTime: boolean
+  isMasked: boolean
   /** The cell of an earlier line in the same bytes, and its text: values that repeat are one text. */
   start: number
   length: number
@@ -122,10 +126,12 @@ function openLine(layout: Layout, width: number): PlainLine {
   const readCells = (): number => {
     let least = 0
     for (let index = 0; index < cells.length; index += 1) {
-      const { at, memberBytes, isTime } = cells[index] as TextCells
+      const { at, memberBytes, isTime, isMasked } = cells[index] as TextCells
       const length = lengthOf(at)
-      if (length > CELL_MAX || (isTime && length > 0 && !isUtc(bytes, starts[at] as number, length))) return NOT_PLAIN
-      if (length > 0) least += memberBytes + length
+      if (length === 0) continue
+      if (length > CELL_MAX || (isTime && !isUtc(bytes, starts[at] as number, length))) return NOT_PLAIN
+      if (isMasked && !hasMask(bytes, starts[at] as number, length)) return NOT_PLAIN
+      least += memberBytes + length
     }
     return least
   }
@@ -212,7 +218,8 @@ const lackOf = (name: TransactionField) => (Object.hasOwn(LACKS, name) ? LACKS[n
 
 function textCells({ name, at }: { name: PlainName; at: number }): TextCells {
   const isTime = name === 'created_at' || name === 'settled_at'
-  return { at, field: fieldOf(name), memberBytes: memberBytesOf(name), isTime, start: 0, length: NOT_PLAIN, text: '' }
+  const cell = { at, field: fieldOf(name), memberBytes: memberBytesOf(name), isTime, isMasked: name === 'masked_card' }
+  return { ...cell, start: 0, length: NOT_PLAIN, text: '' }
 }
 
 function amountCells({ name, minor, at }: { name: AmountName; minor: boolean; at: number }): AmountCells {
@@ -238,6 +245,21 @@ function orderOf({ plain, amounts }: Layout): TransactionField[] {
 function isUtc(bytes: Buffer, start: number, length: number): boolean {
   return length >= 20 && bytes[start + 10] === T && bytes[start + length - 1] === Z
 }
+
+/** Whether the text is up to eight digits, asterisks, and up to four digits: too few for a whole card number. */
+function hasMask(bytes: Buffer, start: number, length: number): boolean {
+  const end = start + length
+  let at = start
+  while (at < end && isDigit(bytes[at] as number)) at += 1
+  const first = at - start
+  while (at < end && bytes[at] === STAR) at += 1
+  const masked = at - start - first
+  const last = end - at
+  while (at < end && isDigit(bytes[at] as number)) at += 1
+  return at === end && masked > 0 && first <= 8 && last <= 4
+}
+
+const isDigit = (byte: number) => byte >= ZERO && byte <= NINE
 
 function isUid(bytes: Buffer, start: number, length: number): boolean {
   if (length !== UID_CHARS) return false

@@ -1,9 +1,12 @@
 // Turns one row of a file into a ledger line, or into the reason why it can't be one. Only the form of the file is
-// checked here (units, times with an offset); the worker checks everything else.
+// checked here (units, times with an offset), and that no whole card number is sent where an id or a masked number
+// belongs; the worker checks everything else.
 import type { Reason } from '../../src/errors.ts'
+import { isPrintable } from '../../src/job/envelope/text.ts'
 import type { TransactionLine } from '../../src/job/ledger/columns.ts'
 import type { Gathering } from '../../src/job/ledger/gather.ts'
 import { checkMinor, minorOf } from '../../src/token/amount.ts'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import type { Layout } from './columns.ts'
 
 /** A row that isn't sent. */
@@ -32,18 +35,25 @@ export function rowOf(line: number, cells: readonly string[], layout: Layout): R
   for (const { name, at } of layout.plain) {
     const cell = cells[at]
     if (cell === undefined || cell === '') continue
+    if ((name === 'masked_card' || name === 'transaction_uid') && holdsPossiblePan(cell))
+      return { line, uid: soundId(cells[layout.uidAt]), reason: 'field_format', field: name }
     transaction[name] = name === 'created_at' || name === 'settled_at' ? momentOf(cell) : cell
   }
   for (const column of layout.amounts) {
     const cell = cells[column.at] ?? ''
     if (cell === '') continue
     const read = amountOf(cell, column, cells[layout.currencyAt] ?? '')
-    if ('reason' in read) return { line, uid: cells[layout.uidAt] ?? '', ...read }
+    if ('reason' in read) return { line, uid: soundId(cells[layout.uidAt]), ...read }
     transaction[column.name] = read.minor
   }
   transaction['fee'] ??= '0'
   transaction['commission'] ??= '0'
   return { line, transaction }
+}
+
+/** The id that a row gives; '' if it can't be read, or could hold a card number. */
+export function soundId(cell = ''): string {
+  return isPrintable(cell) && !cell.includes('\ufffd') && !holdsPossiblePan(cell) ? cell : ''
 }
 
 function amountOf(

@@ -2,15 +2,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'
-import { isPrintable } from '../../src/job/envelope/text.ts'
-import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { type CsvRow, type CsvSink, readCsvInto } from '../rows/csv.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { Format } from '../rows/input-format.ts'
 import { readLines } from '../rows/lines.ts'
 import { type ColumnOptions, type Layout, layoutOf, resolve } from './columns.ts'
 import { openPlain, type PlainReader } from './plain-lines.ts'
-import { type RefusedRow, type Row, type RowTaker, rowOf } from './record.ts'
+import { type RefusedRow, type Row, type RowTaker, rowOf, soundId } from './record.ts'
 
 export interface RowOptions extends ColumnOptions {
   format: Format
@@ -54,11 +52,6 @@ export function csvSink(options: ColumnOptions, taker: RowTaker): CsvSink {
 function csvRow({ line, fields, rejected }: CsvRow, layout: Layout): Row {
   if (rejected === undefined) return rowOf(line, fields, layout)
   return { ...refusedRow(line, rejected), uid: soundId(fields[layout.uidAt]) }
-}
-
-/** The id of a row that can't be read as a whole; '' if its cell can't be read either, or could hold a card number. */
-function soundId(cell = ''): string {
-  return isPrintable(cell) && !cell.includes('\ufffd') && !holdsPossiblePan(cell) ? cell : ''
 }
 
 const LF = 10

@@ -11,6 +11,7 @@ import type { FileRunDeps } from '../file-run.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type LedgerChunk, type LedgerPlan, transactionBatch } from '../transaction-batch.ts'
 import type { RowChunk } from './chunks.ts'
+import { soundId } from './record.ts'
 import type { RefusedLine } from './results.ts'
 
 export interface ChunkEnd {
@@ -110,7 +111,7 @@ function answered({ number, lines }: LedgerChunk, result: Result): ChunkEnd {
   if (result.counts && result.records) {
     const refused = result.records.map(({ line, outcome, code, reason = 'internal', field }) => ({
       line,
-      uid: lines.uidOf(line),
+      uid: soundId(lines.uidOf(line)),
       outcome,
       code,
       reason,
@@ -121,7 +122,7 @@ function answered({ number, lines }: LedgerChunk, result: Result): ChunkEnd {
   if (result.code !== 500) throw refusedChunk(number, result)
   counts.FAILED = lines.count
   const failed = { outcome: 'FAILED', code: 500, reason: 'internal', field: undefined } as const
-  const refused = lines.rows().transactions.map(({ line }) => ({ line, uid: lines.uidOf(line), ...failed }))
+  const refused = lines.rows().transactions.map(({ line }) => ({ line, uid: soundId(lines.uidOf(line)), ...failed }))
   return { counts, refused }
 }
 

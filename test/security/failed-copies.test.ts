@@ -22,6 +22,11 @@ describe('a failed copy', () => {
     ['a block', copyOf('{}', { block: 'x' })],
     ['a clear card', copyOf('{"card":{"cardNumber":"4111111111111111"}}')],
     ['a card for a token', copyOf('{"id":"4111 1111 1111 1111"}')],
+    [
+      'a whole number in a line of the ledger',
+      copyOf('{"transactions":[1,{"line":2,"transaction":{"masked_card":"4111111111111111"}}]}'),
+    ],
+    ['a whole number in a column of the ledger', copyOf('{"columns":{"masked_card":["","4111111111111111"]}}')],
     ['nobody knows what', copyOf('{}', { jws: 'x' })],
   ])('that holds %s is emptied', (_, copy) => {
     const { jws, block, ...rest } = withoutCard(copy)
@@ -29,13 +34,14 @@ describe('a failed copy', () => {
     expect(rest).toMatchObject({ kind: 'token-create', code: 'defect', jobId: 'j_1' })
   })
 
-  it.each(['{"id":"t0123456789abcdefghjkmnpqr","action":"SUSPEND"}', 'null', '[]', '1', '"x"'])(
-    'without card data stays as it is: %s',
-    request => {
-      const copy = copyOf(request)
-      expect(withoutCard(copy)).toEqual(copy)
-    },
-  )
+  it.each([
+    '{"id":"t0123456789abcdefghjkmnpqr","action":"SUSPEND"}',
+    '{"transactions":[{"line":2,"transaction":{"masked_card":"411111******1111"}},null],"columns":null}',
+    ...['null', '[]', '1', '"x"'],
+  ])('without card data stays as it is: %s', request => {
+    const copy = copyOf(request)
+    expect(withoutCard(copy)).toEqual(copy)
+  })
 
   it('that is nested without end is dealt with like any other', () => {
     const copy = copyOf(`{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)

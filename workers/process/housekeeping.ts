@@ -12,6 +12,7 @@ import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/retention.ts'
 import { sweepThreeDs } from '../../src/store/three-ds/three-ds-retention.ts'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
 import type { Deps } from '../deps.ts'
 import { sweepReports } from '../report/sweep.ts'
@@ -50,6 +51,14 @@ async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise
   }
 }
 
+/** What the lines of a chunk of transactions give as masked card numbers. */
+function maskedOf(request: unknown): string[] {
+  const { columns, transactions } = (request ?? {}) as { columns?: { masked_card?: unknown }; transactions?: unknown }
+  const rows = Array.isArray(transactions) ? transactions : []
+  const given = [columns?.masked_card, rows.map(row => row?.transaction?.masked_card)].flat()
+  return given.filter(value => typeof value === 'string')
+}
+
 /** The copy without its card data. It can't be sent again, but still says who sent the job. */
 export function withoutCard(copy: FailedCopy): FailedCopy {
   const peeked = peek(copy.jws)
@@ -59,7 +68,8 @@ export function withoutCard(copy: FailedCopy): FailedCopy {
     copy.block !== undefined ||
     typeof peeked === 'string' ||
     encrypted !== undefined ||
-    clearNumbersOf(request).length > 0
+    clearNumbersOf(request).length > 0 ||
+    maskedOf(request).some(holdsPossiblePan)
   if (!holdsCard) return copy
   const { block: _, ...rest } = copy
   return { ...rest, jws: '' }

@@ -30,6 +30,7 @@ const CELLS = [
     '2026-01-01 00:00:00z',
     'TTTTTTTTTTTTTTTTTTTZ',
   ],
+  ...['4111111111111111', '4111 1111 1111 1111', '41111111****1111', '4111111111111111*', '*', '1234', ENTITY],
   ...['EUR', 'eur', 'EURO', 'XTS', 'BTC', 'JPY', 'CLF', ENTITY.toUpperCase(), ENTITY, 'g'.repeat(36), 'SALE'],
 ]
 const change = fc.oneof(
@@ -113,6 +114,12 @@ describe('a line of CSV that is read by its bytes', () => {
     )
   })
 
+  it('is not kept in memory with all that the reader refuses', async () => {
+    const text = [CSV_HEADER, ...Array.from({ length: 5_000 }, () => 'too,few,fields')].join('\n')
+    const chunks = await cut(text, 500)
+    expect(chunks.map(({ refused }) => refused.length)).toEqual([...new Array(10).fill(500), 0])
+  })
+
   it('counts in the bytes of a chunk as it would as an object', async () => {
     const long = (index: number) => {
       const cells = cellsOf(index)
@@ -171,14 +178,18 @@ function cutSlowly(all: readonly ReadRow[], size: number): Cut[] {
   for (const { row, least } of all) {
     if ('reason' in row) {
       refused.push(row)
+      if (refused.length === size) {
+        chunks.push(cutOf(undefined, refused))
+        refused = []
+      }
       continue
     }
     const isComplete = lines.length === size || (lines.length > 0 && bytes + least > LEDGER_CHUNK.bytesMax)
-    if (isComplete || refused.length >= size) {
-      chunks.push(cutOf(isComplete ? lines : undefined, refused))
+    if (isComplete) {
+      chunks.push(cutOf(lines, refused))
+      lines = []
       refused = []
     }
-    if (isComplete) lines = []
     bytes = (isComplete ? 0 : bytes) + least
     lines.push(row)
   }
