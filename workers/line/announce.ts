@@ -187,42 +187,54 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
 
   /**
    * Sends the rows together, and says of each whether it was sent. A row whose receipt retention has erased counts as
-   * sent. Throws the first failure.
+   * sent.
    */
-  async function sendAll(rows: readonly outbox.OutboxRow[]): Promise<boolean[]> {
-    const messages: (Message | undefined)[] = []
-    for (const row of rows) {
-      const body = row.body ?? (await bodyOf(row))
-      messages.push(body === undefined ? undefined : { ...row, body })
-    }
-    const ends = await Promise.allSettled(messages.map(message => message === undefined || send(message)))
-    return ends.map(end => {
-      if (end.status === 'rejected') throw end.reason
-      return end.value
-    })
+  async function sendAll(rows: readonly outbox.OutboxRow[]): Promise<PromiseSettledResult<boolean>[]> {
+    const bodies: PromiseSettledResult<string | undefined>[] = []
+    for (const row of rows) bodies.push(...(await Promise.allSettled([row.body ?? bodyOf(row)])))
+    return Promise.allSettled(
+      rows.map(async (row, index) => {
+        const read = bodies[index]
+        if (read?.status === 'rejected') throw read.reason
+        return read?.value === undefined || send({ ...row, body: read.value })
+      }),
+    )
   }
 
+  /** A row that can't be published stays as it is, and holds back no other. */
   async function sweepQueue(clientId: string, replyTo: string | null, before: number): Promise<number> {
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
       const published: outbox.OutboxRow[] = []
+      const failures: unknown[] = []
       const begunAt = clock()
-      try {
-        for (let from = 0; from < rows.length; from += SWEEP_AT_ONCE) {
-          const some = rows.slice(from, from + SWEEP_AT_ONCE)
-          const isSent = await sendAll(some)
-          published.push(...some.filter((_, index) => isSent[index]))
-          if (isSent.includes(false)) break
-        }
-        const ids = published.map(({ outboxId }) => outboxId)
-        await outbox.markSent(db, ids)
-      } catch (error) {
-        traceSweep(published, begunAt, toFault(error).code)
-        throw error
+      for (let from = 0; from < rows.length; from += SWEEP_AT_ONCE) {
+        const some = rows.slice(from, from + SWEEP_AT_ONCE)
+        const ends = await sendAll(some)
+        published.push(...some.filter((_, index) => isSent(ends[index])))
+        const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
+        failures.push(...failed)
+        const isFull = ends.some(end => end.status === 'fulfilled' && !end.value)
+        if (isFull || failed.some(error => toFault(error).code === 'queue_away')) break
       }
-      traceSweep(published, begunAt)
+      try {
+        await outbox.markSent(
+          db,
+          published.map(({ outboxId }) => outboxId),
+        )
+      } finally {
+        const [failure] = failures
+        traceSweep(published, begunAt, failure === undefined ? undefined : toFault(failure).code)
+        if (failure !== undefined) tellWaiting(clientId, failure, failures.length)
+      }
       return published.length
     })
+  }
+
+  const isSent = (end: PromiseSettledResult<boolean> | undefined) => end?.status === 'fulfilled' && end.value
+
+  function tellWaiting(client: string, error: unknown, results?: number): void {
+    ownLog.warn({ client, results, error: describeError(error) }, 'results that waited could not be published')
   }
 
   /**
@@ -248,10 +260,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
         if (queue.oldest >= before) continue
         // A failure with one client's queue doesn't hold back the results of other clients.
         published += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
-          ownLog.warn(
-            { client: queue.clientId, error: describeError(error) },
-            'results that waited could not be published',
-          )
+          tellWaiting(queue.clientId, error)
           return 0
         })
       }
