@@ -3,6 +3,7 @@
 // memory of this process, for the clients that were seen last.
 import { openCache } from '../../src/cache.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
+import type { CreatedRecords } from '../../src/job/answer/created-columns.ts'
 import type * as guesses from '../../src/store/token/guesses.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { CardFacts } from '../../src/token/decide.ts'
@@ -41,7 +42,7 @@ export function countMisses(
   clientId: string,
   created: readonly Pick<StoredToken, 'bin' | 'lastFour'>[],
   { clock, metrics, settings }: Pick<Deps, 'clock' | 'metrics' | 'settings'>,
-  columns?: { bins: readonly string[]; lastFours: readonly string[] },
+  columns?: Pick<CreatedRecords, 'bins' | 'lastFours' | 'byLine'>,
 ): void {
   let sketch = sketches.get(clientId)
   if (!sketch || clock() - sketch.since > DAY_MS) {
@@ -58,6 +59,6 @@ export function countMisses(
     if (misses > settings.guessesMax) beyond += 1
   }
   for (const { bin, lastFour } of created) count(bin, lastFour)
-  if (columns) for (let at = 0; at < columns.bins.length; at += 1) count(columns.bins[at] ?? '', columns.lastFours[at])
+  if (columns) for (const at of columns.byLine) count(columns.bins[at] ?? '', columns.lastFours[at])
   if (beyond > 0) metrics.guesses.inc({ mode: 'batch' }, beyond)
 }

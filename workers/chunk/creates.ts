@@ -155,7 +155,6 @@ export async function decideCreates(
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
   const fresh = apart && sealPlain(apart.plain, context)
   const replacements = await replacementsOf(first.relinked, context, deps)
-  countMisses(context.work.client.clientId, [...first.created, ...first.relinked], deps, fresh?.created)
   const { receiptId } = context.work
   return {
     save: async db => {
@@ -181,7 +180,10 @@ export async function decideCreates(
         throw error
       })
       await older?.check(db)
-      return { outcomes, created: fresh && withoutLost(fresh.created, lostPlain) }
+      const created = fresh && withoutLost(fresh.created, lostPlain)
+      const made = [...first.created.filter(({ tokenId }) => !losers.has(tokenId)), ...first.relinked]
+      countMisses(context.work.client.clientId, made, deps, created)
+      return { outcomes, created }
     },
   }
 }
