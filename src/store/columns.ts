@@ -53,19 +53,13 @@ export function cellSet(columns: readonly ColumnType[], cells: readonly Cells[],
   const names: string[] = []
   const select: string[] = []
   const apart: string[] = []
-  let shape = ''
+  const shape = shapeOf(columns, cells, count)
   for (const [index, column] of columns.entries()) {
     const given = cells[index] ?? []
-    // With several rows the first column is always an array, so that the number of rows is known. A single row needs no
-    // array, and PostgreSQL reuses the plan of a statement without arrays; with an array it may plan anew each time.
-    // Which columns of a few rows are the same is chance: each mix would be a statement of its own to prepare.
-    const mayBeOnce = count === 1 || (index > 0 && count > FEW)
-    const bytes = Buffer.isBuffer(given) ? given : undefined
-    const listed = bytes ? [] : (given as Values)
-    const once = mayBeOnce && !bytes && isSame(listed)
-    if (once) values.push(textOf(listed[0] ?? null))
-    else values.push(bytes ?? arrayOf(column, whole(listed, count)))
-    shape += once ? '1' : 'n'
+    const once = shape[index] === '1'
+    if (Buffer.isBuffer(given)) values.push(given)
+    else if (once) values.push(textOf(given[0] ?? null))
+    else values.push(arrayOf(column, whole(given, count)))
     const cast = column.as === undefined ? '' : `::${column.as}`
     const one = `$${index + 1}::${column.type}${cast}`
     if (once) select.push(one)
@@ -87,6 +81,27 @@ export function cellSet(columns: readonly ColumnType[], cells: readonly Cells[],
 }
 
 type Values = readonly (string | number | null)[]
+
+/** The shapes that were used, by columns. */
+const shapes = new WeakMap<readonly ColumnType[], Set<string>>()
+/** Each connection keeps each statement that it has prepared. */
+const SHAPES_MAX = 64
+
+function shapeOf(columns: readonly ColumnType[], cells: readonly Cells[], count: number): string {
+  // With several rows the first column is always an array, so that the number of rows is known. A single row needs no
+  // array, and PostgreSQL reuses the plan of a statement without arrays; with an array it may plan anew each time.
+  // Which columns of a few rows are the same is chance: each mix would be a statement of its own to prepare.
+  const mayBeOnce = (index: number) => count === 1 || (index > 0 && count > FEW)
+  const isOnce = (given: Cells) => !Buffer.isBuffer(given) && isSame(given)
+  const shape = columns.map((_, index) => (mayBeOnce(index) && isOnce(cells[index] ?? []) ? '1' : 'n')).join('')
+  const used = shapes.get(columns) ?? new Set()
+  shapes.set(columns, used)
+  if (used.size < SHAPES_MAX || used.has(shape)) {
+    used.add(shape)
+    return shape
+  }
+  return 'n'.repeat(columns.length)
+}
 
 function isSame(values: Values): boolean {
   const [first] = values

@@ -112,11 +112,13 @@ export async function insertUnclaimed(db: Db, receipts: readonly Receipt[]): Pro
   return new Map([...written, ...(await insertClaimed(db, lost))])
 }
 
+const WRITTEN = [...NEW_COLUMNS, ADDRESSEE]
+
 /** In the order of the ids, so that two transactions with the same receipts wait without a deadlock. */
 async function insertClaimed(db: Db, receipts: readonly Receipt[]): Promise<Map<string, Written>> {
   if (receipts.length === 0) return new Map()
   const sorted = receipts.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
-  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE], sorted)
+  const { shape, source, values } = rowSet(WRITTEN, sorted)
   const name = `receipts-insert-${shape}`
   const { rows } = await db.query<WrittenRow>({ name, text: insertText(source), values })
   return new Map(rows.map(row => [row.receipt_id, writtenOf(row)]))
