@@ -131,6 +131,8 @@ export function bigints(values: readonly (string | null)[]): Buffer {
 const EXACT_DIGITS = 15
 
 function putLong(view: DataView, at: number, value: number): void {
+  // Anything else would be written as 0, which is a wrong time or amount.
+  assert(Number.isSafeInteger(value), 'a whole number is written')
   const high = Math.floor(value / HALF)
   view.setInt32(at, LONG_BYTES)
   view.setInt32(at + LENGTH_BYTES, high)
