@@ -78,10 +78,15 @@ export const UNDO = { PROVISION: 'retire', SUSPEND: 'RESUME', RESUME: 'SUSPEND' 
   Step
 >
 
-type Standable = Pick<SchemeRow, 'state' | 'suspendedBy' | 'retiredAt'>
+export type Standable = Pick<SchemeRow, 'state' | 'suspendedBy' | 'retiredAt'>
 
 export function stepOf(row: Standable | undefined, action: SchemeAction): Step {
   return STEPS[conditionOf(row)][action]
+}
+
+/** Whether the row shows what the call brings about: the action that would make the call has nothing to do. */
+export function shows(row: Standable, call: SchemeCall): boolean {
+  return stepOf(row, call === 'SUSPEND' ? 'SUSPEND' : 'ACTIVATE') === 'stays'
 }
 
 function conditionOf(row: Standable | undefined): SchemeCondition {

@@ -13,6 +13,7 @@ import * as intents from '../../src/store/provider/scheme-intents.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import { type Standable, shows } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import type { Compensation } from '../line/effect.ts'
 import { withoutOwnCard } from '../line/pan-in-names.ts'
@@ -83,25 +84,36 @@ function isOpen({ state, reversal }: SchemeIntent): boolean {
   return reversal === null && (state === 'INTENDED' || state === 'DONE')
 }
 
+/** What is asked of a provisioning. */
+export type Provisioning = Pick<StoredScheme, 'lastIntent' | 'asked' | 'background'> & Standable
+
 /** `open`: intents of one job that had, or may still have, an effect. `rows`: their provisionings, by id. */
 export function compensationOf(
   receiptId: string,
-  open: readonly Pick<SchemeIntent, 'intentId' | 'provisionId' | 'state'>[],
-  rows: ReadonlyMap<string, Pick<StoredScheme, 'lastIntent' | 'asked' | 'state' | 'background'>>,
+  open: readonly Pick<SchemeIntent, 'intentId' | 'provisionId' | 'action' | 'state'>[],
+  rows: ReadonlyMap<string, Provisioning>,
 ): Compensation {
   const owed: string[] = []
   const abandoned: string[] = []
   const withdrawn: string[] = []
-  for (const { intentId, provisionId, state } of open) {
+  for (const { intentId, provisionId, action, state } of open) {
     const row = rows.get(provisionId)
     const own = row?.lastIntent === intentId ? row : undefined
-    if (state === 'DONE' || (own && own.asked !== null)) owed.push(intentId)
+    if (state === 'DONE' || (own && (own.asked !== null || hadEffect(own, action)))) owed.push(intentId)
     else {
       abandoned.push(intentId)
       if (own?.state === 'PENDING' && !own.background) withdrawn.push(provisionId)
     }
   }
   return { receiptId, owed, abandoned, withdrawn }
+}
+
+/**
+ * Whether the row shows the effect of its last intent, which is not done: the loop learned it from the provider before the
+ * job did. A provisioning of the loop's own needs no job.
+ */
+function hadEffect(row: Provisioning, action: SchemeIntent['action']): boolean {
+  return action !== 'DELETE' && !row.background && shows(row, action)
 }
 
 export function isSameCompensation(one: Compensation, other: Compensation): boolean {

@@ -4,7 +4,7 @@ import { provisionId } from '../../../src/job/envelope/ids.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
-import { workNotices } from '../../../workers/provider/reconcile/loop.ts'
+import { workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
 import { reconcileNow } from '../../../workers/provider/token-effects.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -262,4 +262,36 @@ describeStore('a scheme token', engine => {
     expect(world.network.tokens.size).toBe(1)
     expect(world.network.live()).toEqual([])
   })
+
+  it.each(['reversed', 'expired'] as const)(
+    'whose effect the loop learned first goes back where its job is then %s',
+    async end => {
+      const id = await make()
+      const statesOf = () => world.network.live().map(({ state }) => state)
+      for (const [action, before] of [
+        ['ACTIVATE', []],
+        ['SUSPEND', ['ACTIVE']],
+        ['ACTIVATE', ['SUSPENDED']],
+      ] as const) {
+        expect(statesOf()).toEqual(before)
+        // The call has its effect; its answer is lost, and the job isn't worked again in time.
+        world.network.script.push('lost-after')
+        world.network.otherwise = () => 'again'
+        const job = world.job('scheme-token', { id, action }, { expiresInMs: 60_000 })
+        expect(await world.attempt(job)).not.toHaveProperty('done')
+        world.network.otherwise = () => 'none'
+        world.wait(61_000)
+        expect(await workDue(world.deps)).toBe(1)
+        const after = statesOf()
+        expect(after).not.toEqual(before)
+        if (end === 'reversed') await reverse(job)
+        else expect(await world.run({ ...job, attempt: job.attempt + 1 })).toMatchObject({ status: 'FAILED' })
+        await world.calm()
+        expect(statesOf()).toEqual(before)
+        const result = end === 'reversed' ? await world.run(job) : world.resultOf(job.receiptId)
+        expect(result).toMatchObject({ error: { reversal_status: 'COMPLETED' } })
+        expect(await world.ask('scheme-token', { id, action })).toMatchObject({ code: 200 })
+      }
+    },
+  )
 })
