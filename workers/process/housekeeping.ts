@@ -11,6 +11,7 @@ import { scrubFailed, trimFailed } from '../../src/queue/failed.ts'
 import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/retention.ts'
+import { readClock } from '../../src/store/server.ts'
 import { sweepThreeDs } from '../../src/store/three-ds/three-ds-retention.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
@@ -29,14 +30,17 @@ export function startHousekeeping(
   deps: HousekeepingDeps & { files: ReportFiles | undefined },
   { receiptDays, reportDays }: Pick<Config, 'receiptDays' | 'reportDays'>,
 ): () => Promise<void> {
+  // By the store's clock: a host whose own is wrong would delete too early, private halves of keys among them.
+  const everyHour = (sweep: (now: number) => Promise<unknown>) =>
+    every(HOUR_MS, async () => void (await sweep(await readClock(deps.store))), deps)
   const stops = [
+    everyHour(now => retention.sweep(deps.store, receiptDays, now)),
+    everyHour(now => sweepThreeDs(deps.store, now)),
+    everyHour(now => sweepReports(deps, deps.files, reportDays, now)),
     every(10 * SECOND_MS, () => sumUnsettled(deps).then(() => tellStalls(deps)), deps),
     every(MINUTE_MS, () => tidyFailed(deps), deps),
-    every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
-    every(HOUR_MS, () => sweepThreeDs(deps.store, deps.clock()), deps),
     every(HOUR_MS, () => tidyReplyQueues(deps), deps),
     every(HOUR_MS, () => tellKeys(deps), deps),
-    every(HOUR_MS, () => sweepReports(deps, deps.files, reportDays, deps.clock()), deps),
   ]
   return async () => {
     await Promise.all(stops.map(stop => stop()))

@@ -1,0 +1,41 @@
+// What is old enough to be deleted is decided by the store's clock, not by that of the scheduler's host.
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { startHousekeeping } from '../../../workers/process/housekeeping.ts'
+import { describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+describeStore('housekeeping', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  })
+  afterAll(() => installation?.close())
+
+  it('on a host whose clock is nine days ahead deletes nothing too early', async () => {
+    const { vault, queues, session, scope } = installation
+    await vault.store.query({
+      text: `insert into tokenmill.guess (client_id, token_scope, digits, misses, since)
+select 'c', $1, n::text, 1, now() - n * interval '10 hours' from generate_series(1, 4) as n`,
+      values: [scope],
+    })
+    const left = async () => {
+      const { rows } = await vault.store.query<{ digits: string }>({
+        text: 'select digits from tokenmill.guess where token_scope = $1 order by digits',
+        values: [scope],
+      })
+      return rows.map(({ digits }) => digits)
+    }
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const ahead = () => Date.now() + 9 * DAY_MS
+    const deps = { store: vault.store, queues, clock: ahead, log: session.log, files: undefined }
+    const stop = startHousekeeping(deps, { receiptDays: 90, reportDays: 400 })
+    vi.advanceTimersByTime(HOUR_MS)
+    vi.useRealTimers()
+    await expect.poll(left, { timeout: 60_000 }).not.toEqual(['1', '2', '3', '4'])
+    await stop()
+    expect(await left()).toEqual(['1', '2'])
+  })
+})
