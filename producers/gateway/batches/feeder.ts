@@ -24,7 +24,7 @@ export interface FeederOptions {
   resendMs: number
 }
 
-export const IN_FLIGHT: chunks.InFlight = { ofOneMax: 16, max: 64 }
+export const IN_FLIGHT: chunks.InFlight = { ofOneMax: 16, ofClientMax: 32, max: 64 }
 
 const BUSY_MS = 250
 const IDLE_MS = 1_000

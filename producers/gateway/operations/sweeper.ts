@@ -54,11 +54,12 @@ async function sweep(deps: SweeperDeps): Promise<void> {
     const due = await operations.take(store, clock(), settings.resendMs, TAKE_MAX)
     const receiptIds = due.map(({ receiptId }) => receiptId)
     const answered = await recordAnswers(receiptIds, deps)
+    // First, because it also erases what these operations hold, whether or not the queues take the others.
+    await operations.expire(store, receiptIds, clock() - GRACE_MS)
     for (const { receiptId, kind, jobId: id, jws, expiresAt } of due) {
       if (answered.has(receiptId) || expiresAt <= clock()) continue
       await queues.add(kind, { id, data: { jws } })
     }
-    await operations.expire(store, receiptIds, clock() - GRACE_MS)
     if (due.length < TAKE_MAX) return
   }
 }

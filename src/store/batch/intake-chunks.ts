@@ -62,8 +62,9 @@ function envelopeOf(row: EnvelopeRow): Envelope {
 }
 
 export interface InFlight {
-  /** How many chunks may be sent and unanswered: of one batch (`ofOneMax`), of all batches (`max`). */
+  /** How many chunks may be sent and unanswered: of one batch, of all batches of one client, of all batches. */
   ofOneMax: number
+  ofClientMax: number
   max: number
 }
 
@@ -77,7 +78,8 @@ const PAUSED = `exists (select from tokenmill.batch as b where b.client_id = i.c
 /**
  * Takes up to `limit` waiting chunks that may be sent now, low chunk numbers first, so that a small batch needn't wait
  * for a large one. A batch of updates or actions has only one chunk in flight: otherwise two changes of one token could
- * be done in the wrong order.
+ * be done in the wrong order. Chunks that wait for a network which is away stay in flight, so no client may take all
+ * places.
  */
 export async function take(
   db: Db,
@@ -89,18 +91,26 @@ export async function take(
   if (!lock[0]?.alone) return []
   const { rows } = await db.query<EnvelopeRow>({
     text: `with room as (
-  select i.intake_no, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
+  select i.intake_no, i.client_id, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
   from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3 and not ${PAUSED}
-), next as (
-  select w.intake_no, w.chunk from room cross join lateral (
+), sent as (
+  select i.client_id, count(*) as n from tokenmill.intake_chunk as s join tokenmill.intake as i using (intake_no)
+  where s.state = 'SENT' and not ${PAUSED} group by i.client_id
+), waiting as (
+  select w.intake_no, w.chunk, room.client_id, row_number() over (partition by room.client_id order by w.chunk, w.intake_no) as place
+  from room cross join lateral (
     select intake_no, chunk from tokenmill.intake_chunk where intake_no = room.intake_no and state = 'WAITING'
     order by chunk limit greatest(room.free, 0)) as w
-  order by w.chunk, w.intake_no
-  limit least($5, greatest($2 - (select count(*) from tokenmill.intake_chunk as s join tokenmill.intake as i using (intake_no) where s.state = 'SENT' and not ${PAUSED}), 0))
+), next as (
+  select intake_no, chunk from waiting left join sent using (client_id) where place <= $6 - coalesce(sent.n, 0)
+  order by chunk, intake_no limit least($5, greatest($2 - (select coalesce(sum(n), 0) from sent), 0))
 )
 update tokenmill.intake_chunk as c set state = 'SENT', sent_at = now(), due_at = $4 from next
 where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITING' returning ${ENVELOPE}`,
-    values: [inFlight.ofOneMax, inFlight.max, new Date(times.now), new Date(times.dueAt), limit],
+    values: [
+      ...[inFlight.ofOneMax, inFlight.max, new Date(times.now), new Date(times.dueAt), limit],
+      inFlight.ofClientMax,
+    ],
   })
   return rows.map(envelopeOf)
 }
