@@ -131,8 +131,7 @@ export function bigints(values: readonly (string | null)[]): Buffer {
 const EXACT_DIGITS = 15
 
 function putLong(view: DataView, at: number, value: number): void {
-  // Anything else would be written as 0, which is a wrong time or amount.
-  assert(Number.isSafeInteger(value), 'a whole number is written')
+  assert(Number.isSafeInteger(value), 'a time or amount is a whole number')
   const high = Math.floor(value / HALF)
   view.setInt32(at, LONG_BYTES)
   view.setInt32(at + LENGTH_BYTES, high)
@@ -168,7 +167,6 @@ export function timestamps(values: readonly (string | null)[]): Buffer {
 }
 
 const FRACTION = { at: 20, digits: 6 }
-
 /** Microseconds since 2000, from which PostgreSQL counts. */
 function microsecondsOf(text: string): number {
   const minutes = (daysOf(text) * 24 + twoAt(text, 11)) * 60 + twoAt(text, 14)
