@@ -23,8 +23,9 @@ export async function writeAtomically(path: string, text: string | Buffer): Prom
   }
 }
 
-/** Flushes a directory, so that new names in it survive a crash. */
+/** Flushes a directory, so that new names in it survive a crash. On Windows, which opens no directory, nothing is done. */
 export async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return
   const directory = await open(path, 'r')
   try {
     await directory.sync()

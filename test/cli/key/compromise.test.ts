@@ -1,6 +1,6 @@
 // `tokenmill key compromise`: it lists the exposed rows, replaces the key, and seals or codes anew; after a stop at any
 // step it goes on.
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { COMPROMISE_TIMES } from '../../../cli/commands/key/compromise/compromise.ts'
@@ -95,6 +95,40 @@ values ('00000000-0000-4000-8000-00000000000a', 'bulk', 'slow-host', '0.4.0', 1,
     expect(last.json()).toEqual({ purpose: 'webhook', version: 1, exposed: {}, file: out })
     expect(await states('webhook')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
     expect(await steps('webhook')).toEqual(['begin', 'begin', 'begin', 'list', 'end'])
+  })
+
+  it('stops if the disk takes only a part of its file, and counts no row as listed', async () => {
+    const { store } = installation.vault
+    await store.query({
+      text: `insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version)
+select gen_random_uuid(), gen_random_uuid(), '', 1 from generate_series(1, 1000)`,
+    })
+    const words = (file: string) => ['compromise', 'before-image', '--yes', '--out', join(installation.dataDir, file)]
+    expect(await run(...words('no-folder/copies.csv'))).toMatchObject({ status: 1 })
+    // The separate process waits for as long as another process may use the former version.
+    await store.query({ text: `update tokenmill.data_key set activated_at = now() - interval '1 hour'` })
+    // No file may be longer than 8 KiB: as on a full disk, a write ends short, and the next one fails.
+    const limited = startCommand(['key', ...words('copies.csv')], {
+      env: { ...(installation.env as Record<string, string>), NODE_DISABLE_COMPILE_CACHE: '1' },
+      node: 'bash',
+      nodeArgs: ['-c', 'ulimit -f 8; exec "$0" "$@"', process.execPath],
+    })
+    expect({ ...(await limited.exit), stderr: limited.stderr() }).toEqual({
+      ...{ code: 1, signal: null },
+      stderr: expect.stringMatching(/copies\.csv can't be written \(EFBIG\); name another file/),
+    })
+    expect((await readdir(installation.dataDir)).filter(name => name.startsWith('copies'))).toEqual([])
+    const { rows } = await store.query<{ exposed_at: number | null }>({
+      text: `select exposed_at from tokenmill.data_key where purpose = 'before-image' and version = 1`,
+    })
+    expect(rows).toEqual([{ exposed_at: null }])
+    expect(await steps('before-image')).toEqual(['begin', 'begin'])
+    expect(await run(...words('copies.csv'))).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching('before-image/1 exposed 1,000 in before_image.sealed'),
+    })
+    const listed = await readFile(join(installation.dataDir, 'copies.csv'), 'utf8')
+    expect(listed.split('\n')).toHaveLength(1_002)
   })
 
   it('makes a fresh version where one waited to come into use, which is dropped, and whoever waits for it is told', async () => {

@@ -2,6 +2,8 @@
 // the vault, but says which cards were exposed.
 import { randomBytes } from 'node:crypto'
 import { link, open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { syncDirectory } from '../../../../producers/rows/atomic-file.ts'
 import type { Exposure } from '../../../../src/acts/key/compromise.ts'
 import type { Db } from '../../../../src/store/pool.ts'
 import { exposedKeys, exposedPlaces } from '../../../../src/store/reseal/exposed-rows.ts'
@@ -19,15 +21,18 @@ export async function listExposure(
     const file = await open(draft, 'wx', 0o600)
     let exposure: Exposure
     try {
-      await file.write('column,key\n')
+      // `writeFile` goes on where it was until all is written; `write` may write a part, as where the disk is full.
+      await file.writeFile('column,key\n')
       exposure = await count(db, { purpose, version }, async (column, keys) => {
-        await file.write(keys.map(key => `${column},${key}\n`).join(''))
+        await file.writeFile(keys.map(key => `${column},${key}\n`).join(''))
       })
       await file.sync()
     } finally {
       await file.close()
     }
     await link(draft, path)
+    // The rows are recorded as listed next, for good: by then the file's name must survive a power failure.
+    await syncDirectory(dirname(path))
     return exposure
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
