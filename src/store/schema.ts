@@ -68,6 +68,7 @@ export const MIGRATIONS = [
   '0074-audit-in-the-console',
   '0075-schedules-in-the-console',
   '0076-installation-page',
+  '0077-destroyed-capture-keys',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

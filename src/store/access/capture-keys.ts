@@ -206,13 +206,14 @@ export async function retire(db: Db, keyId: string, until: number): Promise<bool
 
 /**
  * Destroys the private halves of keys whose last permitted use was before `before` (ms since the epoch). After that
- * this store can't decrypt a card that was encrypted to them; a backup may still hold the private half. Returns the
- * number of keys.
+ * this store can't decrypt a card that was encrypted to them; a backup may still hold the private half. The rows then name
+ * no key of the vault, so they don't hold up the destruction of one. Returns the number of keys.
  */
 export async function destroyRetired(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `with destroyed as (
-  update tokenmill.capture_key set state = 'DESTROYED', wrapped_private = null, destroyed_at = now()
+  update tokenmill.capture_key set state = 'DESTROYED', destroyed_at = now(),
+    wrapped_private = null, kek_id = null, private_version = null, mac = null, mac_version = null
   where state = 'RETIRED' and retired_at < $1 returning alias, number
 )
 ${audits.RECORD} select 'retention', 'capture-key.destroy', alias || '/' || number from destroyed`,
