@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncDirectory } from '../../producers/rows/atomic-file.ts'
 import { EXIT, Stop } from '../exit.ts'
 
 /** Writes a file. Without `replace` it stops if the file exists, so that no key is overwritten by mistake. */
@@ -10,22 +11,30 @@ export async function writePrivate(path: string, text: string, options: { replac
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const handle = await open(draft, 'wx', 0o600)
     try {
-      await handle.writeFile(text)
-      await handle.sync()
+      await writeSynced(draft, text)
+      if (options.replace) await rename(draft, path)
+      else await link(draft, path)
     } finally {
-      await handle.close()
+      // It holds a secret, and nothing would remove it later.
+      await rm(draft, { force: true })
     }
-    if (options.replace) await rename(draft, path)
-    else await link(draft, path)
+    await syncDirectory(dirname(path))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST')
       throw new Stop(`${path} exists already; choose another place with --out, or move the file away`)
     throw new Stop(`${path} can't be written (${code})`, EXIT.failure)
+  }
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  const handle = await open(path, 'wx', 0o600)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
   } finally {
-    if (!options.replace) await rm(draft, { force: true })
+    await handle.close()
   }
 }
 
