@@ -9,7 +9,7 @@ export interface ExposedPlace {
   table: string
   /** The column that identifies the row. */
   key: string
-  /** The column with an index in whose order the rows are read. Default: `key`. */
+  /** The column with an index in whose order the rows are read; it has each value once. Default: `key`. */
   order?: string
   /** The type of that column. */
   keyType: 'uuid' | 'text' | 'bigint'
@@ -35,7 +35,8 @@ export function exposedPlaces(purpose: string): ExposedPlace[] {
   ]
 }
 
-const IMAGE = { table: BEFORE_IMAGE.table, key: BEFORE_IMAGE.key, keyType: 'uuid' } as const
+/** A token may have several copies, so they are read by their own key: a page could end between two copies of a token. */
+const IMAGE = { table: BEFORE_IMAGE.table, key: BEFORE_IMAGE.key, order: 'receipt_id', keyType: 'uuid' } as const
 
 const token = (column: string) => ({
   ...{ column: `token.${column}`, table: 'token', key: 'token_id', keyType: 'uuid' as const },
