@@ -59,21 +59,25 @@ export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
   }
 }
 
+/** What to do about a file that changed between its two readings, if a run that begins anew does no harm. */
+export const CHANGED_NEXT = 'See that nothing writes to it any more, then run the same command again.'
+
 /**
  * Passes bytes on only once their whole segment has the digest of the first reading; holds one segment in memory.
- * Throws a FileError before any byte of a changed segment is passed on.
+ * Throws a FileError before any byte of a changed segment is passed on. `next` is asked then, and says what to do.
  */
 export async function* releaseVerified(
   name: string,
   bytes: AsyncIterable<Buffer>,
   digests: SegmentDigests,
+  next: () => string = () => CHANGED_NEXT,
 ): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   let held: Buffer[] = []
   let count = 0
   let segment = 0
   const verifySegment = () => {
-    if (hash.copy().digest('hex') !== digests.segments[segment++]) throw changed(name)
+    if (hash.copy().digest('hex') !== digests.segments[segment++]) throw changed(name, next())
     const verified = held
     held = []
     return verified
@@ -82,17 +86,13 @@ export async function* releaseVerified(
     hash.update(piece)
     held.push(piece)
     count += piece.length
-    if (count > digests.bytes) throw changed(name)
+    if (count > digests.bytes) throw changed(name, next())
     if (count % SEGMENT_BYTES === 0) yield* verifySegment()
   }
-  if (count !== digests.bytes) throw changed(name)
+  if (count !== digests.bytes) throw changed(name, next())
   if (held.length > 0) yield* verifySegment()
 }
 
-function changed(name: string): FileError {
-  return new FileError(
-    'input',
-    `${name} changed between its two readings.`,
-    'See that nothing writes to it any more, then run the same command again.',
-  )
+function changed(name: string, next: string): FileError {
+  return new FileError('input', `${name} changed between its two readings.`, next)
 }

@@ -1,9 +1,7 @@
 // The work of `tokenmill submit FILE.ndjson`: one job for each line, many in flight, and one result line for each job
 // in the order in which results arrive. The same file may be submitted again: a line without a jti gets one that is
 // computed from the file and the line's number.
-import { createHash } from 'node:crypto'
 import { once as event } from 'node:events'
-import { createReadStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { z } from 'zod'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
@@ -22,8 +20,7 @@ import { isClientKind } from '../client/asks.ts'
 import { ClosedError, type Credentials, connect } from '../client.ts'
 import { discardAnswers } from '../file-run.ts'
 import type { KeyCheck } from '../live-key.ts'
-import { codeOf, FileError } from '../rows/file-error.ts'
-import { readLines } from '../rows/lines.ts'
+import { digestsOf, linesOf } from './lines.ts'
 import { type Totals, watchSubmit } from './progress.ts'
 
 export interface SubmitFile {
@@ -76,12 +73,13 @@ interface Item {
 const NEVER = new AbortController().signal
 
 /**
- * Submits a file. Throws `FileError` if the file can't be read, `KeyNotLiveError` if no worker will answer this client.
+ * Submits a file. Throws `FileError` if the file can't be read or changes meanwhile, `KeyNotLiveError` if no worker will answer this client.
  */
 export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, checkKey: lookUp } = options
   const { finishMs, giveUpAfterMs } = options
-  const digest = await digestOf(file)
+  const digests = await digestsOf(file)
+  const digest = digests.sha256
   const replyTo = `s${digest.slice(0, 16)}`
   await discardAnswers({ queues, credentials, stop: signal }, replyTo)
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
@@ -101,7 +99,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
     if (!out.write(`${JSON.stringify({ line, ...result })}\n`)) await event(out, 'drain')
   }
   async function* items(): AsyncGenerator<Item> {
-    for await (const { line, text } of linesOf(file)) {
+    for await (const { line, text } of linesOf(file, digests)) {
       if (signal.aborted) return
       totals.lines += 1
       const item = isRefusal(text) ? text : itemOf(text, line, digest)
@@ -140,45 +138,6 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   }
   if (totals.complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
   return totals
-}
-
-/** SHA-256 of the file, in hex. */
-async function digestOf(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  try {
-    for await (const bytes of createReadStream(file)) hash.update(bytes as Buffer)
-  } catch (error) {
-    const code = codeOf(error) ?? 'unreadable'
-    throw new FileError('usage', `${file} can't be read (${code}).`, 'Check its name and its permissions.', error)
-  }
-  return hash.digest('hex')
-}
-
-const LF = 10
-
-async function* linesOf(file: string): AsyncGenerator<{ line: number; text: string | Refusal }> {
-  let line = 0
-  for await (const { bytes, tooLong } of readLines(createReadStream(file), () => line)) {
-    if (tooLong) yield { line: ++line, text: refuse('row_too_long', 'body') }
-    for (let start = 0; start < bytes.length; ) {
-      const found = bytes.indexOf(LF, start)
-      const end = found < 0 ? bytes.length : found
-      const text = decode(bytes.subarray(start, end))
-      start = end + 1
-      line += 1
-      if (isRefusal(text) || text.trim() !== '') yield { line, text }
-    }
-  }
-}
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
-
-function decode(bytes: Buffer): string | Refusal {
-  try {
-    return UTF8.decode(bytes)
-  } catch {
-    return refuse('row_utf8', 'body')
-  }
 }
 
 /**

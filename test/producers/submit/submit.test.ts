@@ -1,6 +1,6 @@
 // `tokenmill submit` without its command line: every line of a file has one result, and the same file twice is one effect.
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -171,6 +171,49 @@ describeRedis('submit', () => {
     stop.abort()
     const { totals } = await ended
     expect(totals).toEqual({ lines: 2, succeeded: 0, failed: 0, invalid: 0, complete: false } satisfies Totals)
+  })
+
+  /** The queues of a run whose file gets another content once it was read for its digest. */
+  const changing = (change: () => void): Queues => ({
+    ...queues,
+    async obliterate(queue) {
+      change()
+      await queues.obliterate(queue)
+    },
+  })
+
+  it('sends no line of a file that was changed after its digest was taken', async () => {
+    const { seen } = work()
+    const file = write([line({ reference: 'before' })])
+    const whole = readFileSync(file, 'utf8')
+    for (const changed of [whole.replace('before', 'behind'), `${whole}${whole}`, whole.slice(0, -1), '']) {
+      writeFileSync(file, whole)
+      await expect(run(file, { queues: changing(() => writeFileSync(file, changed)) })).rejects.toMatchObject({
+        status: 1,
+        message: expect.stringMatching(/work\.ndjson changed between its two readings\. .* run the same command again/),
+      })
+    }
+    const gone = changing(() => rmSync(file))
+    writeFileSync(file, whole)
+    await expect(run(file, { queues: gone })).rejects.toMatchObject({ status: 64 })
+    expect(seen).toEqual([])
+  })
+
+  it('sends the lines before the change of a large file, and says how to go on', async () => {
+    const { seen } = work()
+    const empty = Array.from({ length: 300 }, () => ' '.repeat(60_000))
+    const file = write([line({ reference: 'first' }), ...empty, line({ reference: 'before' })])
+    const whole = readFileSync(file, 'utf8')
+    const change = () => writeFileSync(file, whole.replace('before', 'behind'))
+    await expect(run(file, { queues: changing(change) })).rejects.toMatchObject({
+      status: 1,
+      message: expect.stringMatching(/changed between .* The lines up to \d+ were sent\. Put back the file as it was/),
+    })
+    expect(seen.map(({ claims }) => claims.reference)).toEqual(['first'])
+    writeFileSync(file, whole)
+    const { totals } = await run(file)
+    expect(totals).toMatchObject({ succeeded: 2, complete: true })
+    expect(new Set(seen.map(({ claims }) => claims.jti))).toHaveLength(2)
   })
 
   it('says that a file can not be read', async () => {
