@@ -1,14 +1,21 @@
 // Lets one run at a time write a results file: two would overwrite each other's rows. The lock is a file beside the
-// results that names its owner. The next run on the same host removes a lock whose owner is gone.
+// results that names its owner. The next run on the same host, in the same container,
+// removes a lock whose owner is gone.
 import { randomUUID } from 'node:crypto'
-import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { link, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { cannotWrite } from '../atomic-file.ts'
 import { codeOf, FileError } from '../file-error.ts'
 
-const Owner = z.object({ host: z.string(), pid: z.int(), began: z.string() })
+const Owner = z.object({
+  host: z.string(),
+  pid: z.int(),
+  began: z.string(),
+  /** The namespace in which `pid` counts. Absent where the system has none, and in a lock of an older release. */
+  pids: z.string().optional(),
+})
 type Owner = z.infer<typeof Owner>
 
 const CLEARING_MS = 20
@@ -36,12 +43,13 @@ export async function lockFiles(paths: readonly string[]): Promise<() => Promise
 /** Takes the lock; returns a function that releases it. Throws a FileError if another process holds it. */
 export async function lockRun(results: string): Promise<() => Promise<void>> {
   const path = `${results}.lock`
-  const own = { host: hostname(), pid: process.pid, began: await beginOf(process.pid) }
+  const pids = await pidNamespace()
+  const own = { host: hostname(), pid: process.pid, began: await beginOf(process.pid), ...(pids && { pids }) }
   while (!(await take(path, own, results))) {
     const left = await textOf(path)
     if (left === undefined) continue
     const owner = ownerIn(left)
-    if (owner && (await isAlive(owner))) throw isHeld(results, path, owner)
+    if (owner && (await isAlive(owner))) throw await isHeld(results, path, owner)
     await clear(path, left)
   }
   return () => rm(path, { force: true })
@@ -100,15 +108,29 @@ async function clear(path: string, left: string): Promise<void> {
   }
 }
 
-/** Whether the owner lives. A process on another host counts as alive, because its state isn't known here. */
-async function isAlive({ host, pid, began }: Owner): Promise<boolean> {
-  if (host !== hostname()) return true
+/**
+ * Whether the owner lives. A process on another host, or in another container of the same host name, counts as alive,
+ * because its state isn't known here.
+ */
+async function isAlive(owner: Owner): Promise<boolean> {
+  const { host, pid, began } = owner
+  if (host !== hostname() || (await isElsewhere(owner))) return true
   try {
     process.kill(pid, 0)
   } catch (error) {
     if (codeOf(error) === 'ESRCH') return false
   }
   return (await beginOf(pid)) === began
+}
+
+/** Whether the owner's process id counts in another namespace, where it means another process. */
+async function isElsewhere({ pids }: Owner): Promise<boolean> {
+  return pids !== undefined && pids !== (await pidNamespace())
+}
+
+/** Undefined if the system has no such namespaces. */
+function pidNamespace(): Promise<string | undefined> {
+  return readlink('/proc/self/ns/pid').catch(() => undefined)
 }
 
 /**
@@ -120,8 +142,10 @@ async function beginOf(pid: number): Promise<string> {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }
 
-function isHeld(results: string, path: string, { host, pid }: Owner): FileError {
-  const where = host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`
+async function isHeld(results: string, path: string, owner: Owner): Promise<FileError> {
+  const { host, pid } = owner
+  const container = (await isElsewhere(owner)) ? ' of another container' : ''
+  const where = `process ${pid}${host === hostname() ? container : ` on ${host}`}`
   const next = `Wait until it has ended, or stop it, and run the same command again. If it is gone for certain, remove ${path}.`
   return new FileError('output', `${results} is being written by ${where}.`, next)
 }

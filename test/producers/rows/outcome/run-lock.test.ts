@@ -1,5 +1,5 @@
 // One run at a time writes a results file, until it ends or its process has ended.
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,5 +44,17 @@ describe('the lock of a run', () => {
     await leave({ host: 'elsewhere', pid: 1, began: '1' })
     await expect(lockRun(results())).rejects.toThrow('by process 1 on elsewhere.')
     await rm(`${results()}.lock`)
+  })
+
+  it('of another container with the same host name is nobody’s to judge', async () => {
+    const gone = { host: hostname(), pid: 2 ** 22 - 1, began: '1' }
+    await leave({ ...gone, pids: 'pid:[1]' })
+    await expect(lockRun(results())).rejects.toThrow(`by process ${gone.pid} of another container.`)
+    await rm(`${results()}.lock`)
+    const pids = await readlink('/proc/self/ns/pid')
+    await leave({ ...gone, pids })
+    const release = await lockRun(results())
+    expect(JSON.parse(await readFile(`${results()}.lock`, 'utf8'))).toMatchObject({ pid: process.pid, pids })
+    await release()
   })
 })
