@@ -60,6 +60,10 @@ describeStore('references', engine => {
       { ...ACME, customer_id: 'anna', card_id: 'a,1', network_transaction_id: 'MCC1', transaction_link_id: 'x' },
       scope,
     )
+    const ids = { network_transaction_id: '-CC1', transaction_link_id: '-fq8_Zn-01234567890abc' }
+    const c = await made({ ...ACME, card_id: '-1', ...ids }, scope)
+    const formulas = { network_transaction_id: '=1', transaction_link_id: '-1+1' }
+    const d = await made({ ...ACME, card_id: '-d', ...formulas }, scope)
     await made({ ...ACME, card_id: 'elsewhere' })
     const said = await cli('references', 'export', '--scope', scope)
     expect(said.stdout).toBe(
@@ -67,10 +71,12 @@ describeStore('references', engine => {
         'provider,provider_account,customer_id,card_id,reuse_token,network_transaction_id,transaction_link_id,is_default',
         `acme,acct-1,ben,'=2+2,${b},,,true`,
         `acme,acct-1,anna,"a,1",${a},MCC1,x,`,
+        `acme,acct-1,,'-1,${c},-CC1,-fq8_Zn-01234567890abc,`,
+        `acme,acct-1,,'-d,${d},'=1,'-1+1,`,
         '',
       ].join('\n'),
     )
-    expect(said.stderr).toContain('2 references')
+    expect(said.stderr).toContain('4 references')
     expect(said.stdout + said.stderr).not.toMatch(/411111/)
     const out = join(folder, 'out.ndjson')
     const other = await cli('references', 'export', '--scope', scope, '--format', 'ndjson', '--out', out)
@@ -85,6 +91,8 @@ describeStore('references', engine => {
         ...{ ...ACME, customer_id: 'anna', card_id: 'a,1', reuse_token: a },
         ...{ network_transaction_id: 'MCC1', transaction_link_id: 'x' },
       },
+      { ...ACME, card_id: '-1', reuse_token: c, ...ids },
+      { ...ACME, card_id: '-d', reuse_token: d, ...formulas },
     ])
     const { rows } = await installation.vault.store.query<{ subject: string }>({
       text: `select subject from tokenmill.audit where action = 'references.export'`,
