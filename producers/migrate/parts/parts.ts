@@ -2,9 +2,9 @@
 // run stopped. It reads files and sends nothing.
 import { access, stat } from 'node:fs/promises'
 import { codeOf, FileError } from '../../rows/file-error.ts'
-import { batchIdOf, pathsOf } from '../batch-identity.ts'
+import { batchIdOf, type Paths, pathsOf } from '../batch-identity.ts'
 import { readCheckpoint } from '../checkpoint.ts'
-import { digestFile, type Manifest, nameFrom, readManifest } from '../manifest.ts'
+import { checkDigest, digestFile, type Manifest, nameFrom, readManifest } from '../manifest.ts'
 import type { MigrateOptions } from '../options.ts'
 
 /** Stands for the path of the part in the name of a file. */
@@ -76,28 +76,42 @@ async function sizeOf(file: string): Promise<number> {
 /**
  * The manifest of a part that is finished and whose rows all have their last outcome. Such a part isn't sent again.
  * Undefined for any other file: also for a file that was migrated without `--migration`, whose manifest doesn't name
- * the migration.
+ * the migration. Throws a FileError if a file of the part isn't the one that the manifest names.
  */
 export async function finishedPart(options: MigrateOptions): Promise<Manifest | undefined> {
   if (options.dryRun) return undefined
-  const { manifest: path, results } = pathsOf(options, 'run')
-  if (!(await isThere(path)) || (await readCheckpoint(results))) return undefined
-  const { manifest } = await readManifest(path)
+  const paths = pathsOf(options, 'run')
+  if (!(await isThere(paths.manifest)) || (await readCheckpoint(paths.results))) return undefined
+  const { manifest } = await readManifest(paths.manifest)
   if (manifest.migration !== options.migration || manifest.counts.FAILED > 0) return undefined
-  if (!(await hasItsFiles(manifest, options))) return undefined
+  if (!(await hasItsFiles(manifest, paths))) return undefined
   const digest = await digestFile(options.file)
-  return manifest.batch_id === batchIdOf(options, digest) ? manifest : undefined
+  if (manifest.batch_id !== batchIdOf(options, digest)) return undefined
+  await refuseChanged(manifest, paths)
+  return manifest
 }
 
+const WRITTEN = ['results', 'rejects', 'return'] as const
+
 /** Whether its results are there, and the files beside them that the options ask for now. */
-async function hasItsFiles(manifest: Manifest, options: MigrateOptions): Promise<boolean> {
-  const paths = pathsOf(options, 'run')
-  for (const name of ['results', 'rejects', 'return'] as const) {
+async function hasItsFiles(manifest: Manifest, paths: Paths): Promise<boolean> {
+  for (const name of WRITTEN) {
     const path = paths[name]
     if (path === undefined) continue
     if (manifest[name]?.name !== nameFrom(paths.manifest, path) || !(await isThere(path))) return false
   }
   return true
+}
+
+/** Files that were cut or changed since must not count as the part's: their name alone doesn't show it. */
+async function refuseChanged(manifest: Manifest, paths: Paths): Promise<void> {
+  for (const name of WRITTEN) {
+    const path = paths[name]
+    if (path === undefined || (await checkDigest(paths.manifest, manifest[name])) === 'holds') continue
+    const wrong = `${path} is not the file that the finished part wrote.`
+    const next = `Put back the one whose digest ${paths.manifest} names; or move this one away, and the same command answers the part again from its receipts.`
+    throw new FileError('output', wrong, next)
+  }
 }
 
 function isThere(path: string): Promise<boolean> {

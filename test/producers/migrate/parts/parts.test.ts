@@ -1,5 +1,5 @@
 // Several files as one migration: each is a separate batch, and all their manifests have the same name.
-import { access, appendFile, copyFile, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, appendFile, copyFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeSample } from '../../../../producers/migrate/sample.ts'
@@ -56,13 +56,13 @@ describeStore('a migration of several files', engine => {
     const listed = await runCommand(['batch', 'list', '--json'], { env: installation.env })
     expect(listed.stdout).toContain('"spring/part-2.csv"')
     // A part whose results file is missing, or that gets an additional file, is answered again from its receipts.
-    await rm(`${two}.results.csv`)
+    await rename(`${two}.results.csv`, `${two}.kept`)
     const again = await migrate(words)
     expect(again.json.parts).toMatchObject([{ state: 'finished_before' }, { state: 'complete' }])
     await access(again.json.parts[1].results)
     const asked = await migrate([...words.slice(0, -1), '{}.other.csv'])
     expect(asked.json.parts).toMatchObject([{ state: 'complete' }, { state: 'complete' }])
-    await copyFile(again.json.parts[1].results, `${two}.results.csv`)
+    await rename(`${two}.kept`, `${two}.results.csv`)
     // A third part comes later: the others aren't sent again.
     const three = await part('part-3.csv', ['f,3530111333300000,12/30'])
     const more = await migrate([one, two, three, ...words.slice(2)])
@@ -73,6 +73,31 @@ describeStore('a migration of several files', engine => {
         parts: [{ state: 'finished_before', rejected: 1 }, { state: 'finished_before' }, { state: 'complete' }],
       },
     })
+  })
+
+  it('stops at a finished part whose files are not what it wrote', async () => {
+    const one = await part('cut-1.csv', ['k,4917610000000000,12/30', 'l,1,12/30'])
+    const two = await part('cut-2.csv', ['m,30569309025904,12/30'])
+    const words = [one, two, '--migration', 'cut', '--rejects', '{}.rejects.csv']
+    expect(await migrate(words)).toMatchObject({ code: 3 })
+    for (const path of [`${one}.results.csv`, `${one}.rejects.csv`]) {
+      const whole = await readFile(path)
+      for (const change of [
+        () => truncate(path, whole.length - 5),
+        () => writeFile(path, whole.toString('utf8').replace('l', 'x')),
+      ]) {
+        await change()
+        const stopped = await migrate(words)
+        expect(stopped, stopped.stderr).toMatchObject({ code: 1, json: undefined })
+        expect(stopped.stderr).toContain(`${path} is not the file that the finished part wrote.`)
+        await writeFile(path, whole)
+      }
+    }
+    const finished = [{ state: 'finished_before' }, { state: 'finished_before' }]
+    expect(await migrate(words)).toMatchObject({ code: 3, json: { parts: finished } })
+    // Without the file the part is answered again from its receipts, as the message says.
+    await rm(`${one}.results.csv`)
+    expect(await migrate(words)).toMatchObject({ code: 3, json: { parts: [{ state: 'complete' }, finished[1]] } })
   })
 
   it('refuses parts of the same content, and options that are for one file, before anything is sent', async () => {
