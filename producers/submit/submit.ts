@@ -21,6 +21,7 @@ import { ClosedError, type Credentials, connect } from '../client.ts'
 import { discardAnswers } from '../file-run.ts'
 import type { KeyCheck } from '../live-key.ts'
 import { digestsOf, linesOf } from './lines.ts'
+import { refuseOtherRun } from './other-run.ts'
 import { type Totals, watchSubmit } from './progress.ts'
 
 export interface SubmitFile {
@@ -73,7 +74,8 @@ interface Item {
 const NEVER = new AbortController().signal
 
 /**
- * Submits a file. Throws `FileError` if the file can't be read or changes meanwhile, `KeyNotLiveError` if no worker will answer this client.
+ * Submits a file. Throws `FileError` if the file can't be read, changes meanwhile or is being sent by another run,
+ * `KeyNotLiveError` if no worker will answer this client.
  */
 export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, checkKey: lookUp } = options
@@ -81,6 +83,8 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   const digests = await digestsOf(file)
   const digest = digests.sha256
   const replyTo = `s${digest.slice(0, 16)}`
+  const queue = resultsQueue(credentials.signingKey.clientId, replyTo)
+  await refuseOtherRun(queues, { file, queue, signal })
   await discardAnswers({ queues, credentials, stop: signal }, replyTo)
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
@@ -136,7 +140,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
     watch.stop()
     await client.close()
   }
-  if (totals.complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
+  if (totals.complete) await queues.obliterate(queue).catch(() => {})
   return totals
 }
 

@@ -182,6 +182,28 @@ describeRedis('submit', () => {
     },
   })
 
+  it('refuses a second run of a file beside the first, which gets all its answers', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const { seen } = work(async (_, tell) => {
+      await released
+      await tell()
+      return undefined
+    })
+    const file = write([line(), line()])
+    const first = run(file)
+    await until(async () => seen.length === 2)
+    const queue = `results-${parties.credentials.signingKey.clientId}-${seen[0]?.claims.reply_to}`
+    await until(async () => (await queues.workersOf(queue)) === 1)
+    const second = run(file, { giveUpAfterMs: 500 })
+    await expect(second).rejects.toMatchObject({
+      status: 1,
+      message: expect.stringMatching(/^Another run sends .*work\.ndjson, or a file of the same content\. Wait until/),
+    })
+    release()
+    expect(await first).toMatchObject({ totals: { succeeded: 2, complete: true }, results: [{ line: 1 }, { line: 2 }] })
+    expect(seen).toHaveLength(2)
+  })
+
   it('sends no line of a file that was changed after its digest was taken', async () => {
     const { seen } = work()
     const file = write([line({ reference: 'before' })])
