@@ -9,7 +9,7 @@ import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { type Health, openHealth } from '../src/health.ts'
-import { resultsQueue } from '../src/job/catalogue.ts'
+import { type Kind, resultsQueue } from '../src/job/catalogue.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
 import type { Signing } from '../src/job/result.ts'
@@ -41,7 +41,7 @@ import { bodyOfRow } from './line/stored-answer.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { watchCaptureKeys } from './process/capture-keys.ts'
 import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
-import { watchClock } from './process/clock-skew.ts'
+import { openClockWatch } from './process/clock-skew.ts'
 import { watchFullKeys } from './process/full-keys.ts'
 import { openKeyReaders } from './process/key-readers.ts'
 import { tellBegin, tellLiveKeys } from './process/live-keys.ts'
@@ -134,14 +134,15 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const work = () => deps.metrics.minuteWork.told()
   // The heartbeat ends before the last jobs do.
   lifetime.onClose('work', () => processes.tellWork(store, processId, work()))
-  const workers = takeJobs(options, deps)
+  const clock = await openClockWatch(deps)
+  // The clock isn't watched for a worker that only refuses reports: that worker pauses by its own rule, and its
+  // decisions don't depend on the clock.
+  const goesByClock = (kind: string) => kind !== 'report' || deps.settings.makesReports
+  const workers = takeJobs(options, deps, kind => clock.isOff() && goesByClock(kind))
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const onReports = workers.find(worker => worker.queue === 'report')
   if (onReports) lifetime.onClose('report makers', await watchReportMakers(onReports, deps))
-  // The clock isn't watched for a worker that only refuses reports: that worker pauses by its own rule, and its
-  // decisions don't depend on the clock.
-  const skew = await watchClock(deps, deps.settings.makesReports ? workers : workers.filter(one => one !== onReports))
-  lifetime.onClose('clock watch', skew.stop)
+  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue))))
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
   lifetime.onClose(
     'sweep',
@@ -174,7 +175,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
-    others: async () => skew.tooFar(),
+    others: async () => clock.tooFar(),
   })
   await Promise.all(workers.map(worker => worker.ready))
   // Announced only while this process listens, and withdrawn first: a row without a listener could hide an older
@@ -251,6 +252,7 @@ async function openDeps(
 function takeJobs(
   { worker: { kinds, concurrency }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
   deps: Deps,
+  isPaused: (kind: Kind) => boolean,
 ): Worker[] {
   const cell = openCell(script, env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {
@@ -260,6 +262,7 @@ function takeJobs(
   return kinds.map(kind =>
     deps.queues.work(kind, handle, {
       concurrency,
+      paused: isPaused(kind),
       onError: error =>
         deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
       onDamaged: jobs => deps.dropped.note('damaged', { count: jobs }),

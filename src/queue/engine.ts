@@ -80,6 +80,8 @@ export interface WorkOptions {
   onDamaged?: (jobs: number) => void
   /** How often the worker looks for jobs of vanished workers, in ms. At most `lockMs`. */
   stalledMs?: number
+  /** The worker fetches nothing until `resume`. */
+  paused?: boolean
 }
 
 export interface Worker {

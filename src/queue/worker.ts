@@ -38,7 +38,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
   const { onError = () => {}, onDamaged = () => {} } = options
   let consumer: Consumer | undefined
   let closing: Promise<void> | undefined
-  let paused = false
+  let { paused = false } = options
   let listens = false
   let active = 0
   const damage = watchDamage(() => backend.discardDamaged(queue), onDamaged)

@@ -1,6 +1,9 @@
 // Asks the store's server about itself: whether it answers, whether it takes writes, its clock and its settings. No
 // table is read.
+import type { Clock } from '../clock.ts'
 import { assert } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { every } from '../recurring.ts'
 import type { Db, Store } from './pool.ts'
 
 /** Resolves once the server has answered; throws what the pool throws. */
@@ -20,6 +23,32 @@ export async function readClock(db: Db): Promise<number> {
   const [row] = rows
   assert(row, 'a server has a clock')
   return row.now
+}
+
+/** How far a clock is ahead of the server's, in ms; half the round trip is subtracted. */
+export async function measureSkew(db: Db, clock: Clock): Promise<number> {
+  const before = clock()
+  const now = await readClock(db)
+  return Math.round((before + clock()) / 2 - now)
+}
+
+const COMPARE_MS = 30_000
+
+/**
+ * This host's clock, set right by the server's: it is compared now and every 30 s. While the server is away the last
+ * comparison counts.
+ */
+export async function openStoreClock(
+  db: Db,
+  own: Clock,
+  { log }: { log: Logger },
+): Promise<{ clock: Clock; stop: () => Promise<void> }> {
+  let aheadMs = 0
+  const compare = async () => {
+    aheadMs = await measureSkew(db, own)
+  }
+  await compare().catch(() => {})
+  return { clock: () => own() - aheadMs, stop: every(COMPARE_MS, compare, { log }) }
 }
 
 /** Whether the server takes writes. A demoted server answers but doesn't. */

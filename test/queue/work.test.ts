@@ -155,16 +155,20 @@ describeEngines('a worker', engine => {
     await Promise.all([worker.close(1_000), other.close(1_000)])
   })
 
-  it('takes nothing when it is paused before it listens, until it is resumed', async () => {
-    const { queues } = opened
-    const { ids, handler } = recorder()
-    await queues.add('paused-first', { id: 'j_1', data: {} })
-    const worker = queues.work('paused-first', handler, { concurrency: 1 })
-    await worker.pause()
-    await worker.ready
-    expect(await queues.depth('paused-first')).toMatchObject({ waiting: 1, active: 0 })
-    await worker.resume()
-    await until(() => ids().length === 1)
-    await worker.close(1_000)
-  })
+  it.each(['opened paused', 'paused before it listens'])(
+    'takes nothing when it is %s, until it is resumed',
+    async how => {
+      const { queues } = opened
+      const { ids, handler } = recorder()
+      const queue = `paused-${how.length}`
+      await queues.add(queue, { id: 'j_1', data: {} })
+      const worker = queues.work(queue, handler, { concurrency: 1, paused: how === 'opened paused' })
+      if (how !== 'opened paused') await worker.pause()
+      await worker.ready
+      expect(await queues.depth(queue)).toMatchObject({ waiting: 1, active: 0 })
+      await worker.resume()
+      await until(() => ids().length === 1)
+      await worker.close(1_000)
+    },
+  )
 })

@@ -72,7 +72,9 @@ const DOCUMENT = {
 /** Opens the service and listens. Throws `PortInUse` if the port is in use. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { config, log, registry, lifetime, store, halves, ring, outbound, tls, tracer } = opened
-  const clock = systemClock
+  // One host whose clock is wrong would end the challenges of all.
+  const { clock, stop } = await storeServer.openStoreClock(store, systemClock, { log })
+  lifetime.onClose('clock', stop)
   const metrics = openThreeDsMetrics(registry)
   const health = openHealth(registry, { store: storeServer.watched(store) })
   const directory = openDirectory(store, clock, ring)
