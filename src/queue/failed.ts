@@ -38,6 +38,8 @@ export interface FailedJob extends FailedCopy {
 const COPIES_MAX = 10_000
 const AGE_MS_MAX = 7 * 24 * 3_600_000
 const PAGE = 20
+/** By how much a copy may be older than one that arrived before it, in ms. */
+const DISORDER_MS_MAX = 3_600_000
 /** Of copies that hold a block, which may be megabytes. */
 const BLOCK_PAGE = 2
 
@@ -193,19 +195,7 @@ export async function scrubFailed(
   olderThanMs: number,
   scrub: (copy: FailedCopy) => FailedCopy,
 ): Promise<number> {
-  const before = Date.now() - olderThanMs
-  // The queue lists copies by age, and they are scrubbed oldest first, so the scrubbed ones are always at the old end
-  // of the queue. The search goes from the newest backwards and ends at the first scrubbed copy; that also holds after
-  // a crash in the middle.
-  const due: string[] = []
-  const { waiting } = await queues.depth(queueOf(kind))
-  search: for (let end = waiting - 1; end >= 0; end -= PAGE) {
-    const page = await queues.list(queueOf(kind), ['waiting'], Math.max(0, end - PAGE + 1), end)
-    for (const job of page.reverse()) {
-      if (storedCopyOf(job)?.scrubbed) break search
-      if (job.timestamp <= before) due.push(job.id)
-    }
-  }
+  const due = await findDue(queues, kind, Date.now() - olderThanMs)
   let count = 0
   for (const id of due.reverse()) {
     const found = await queues.get(queueOf(kind), id)
@@ -215,6 +205,26 @@ export async function scrubFailed(
     if (await queues.update(queueOf(kind), id, { ...scrub(stored), scrubbed: true })) count += 1
   }
   return count
+}
+
+/**
+ * The ids of copies from before `before` that aren't scrubbed, and of other jobs of that age, newest first. The queue lists
+ * copies in the order of their arrival, and they are scrubbed oldest first, so the scrubbed ones are at the old end of the
+ * queue; that also holds after a crash in the middle. The search goes from the newest backwards and ends at a scrubbed
+ * copy, but not at a young one: copies of several processes may arrive in another order than they were made.
+ */
+async function findDue(queues: Queues, kind: string, before: number): Promise<string[]> {
+  const due: string[] = []
+  const { waiting } = await queues.depth(queueOf(kind))
+  for (let end = waiting - 1; end >= 0; end -= PAGE) {
+    const page = await queues.list(queueOf(kind), ['waiting'], Math.max(0, end - PAGE + 1), end)
+    for (const job of page.reverse()) {
+      const isScrubbed = storedCopyOf(job)?.scrubbed === true
+      if (isScrubbed && job.timestamp <= before - DISORDER_MS_MAX) return due
+      if (!isScrubbed && job.timestamp <= before) due.push(job.id)
+    }
+  }
+  return due
 }
 
 /**

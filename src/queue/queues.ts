@@ -82,7 +82,23 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
     const { list: own } = backend
     if (own) return (await Promise.all(states.map(state => own(queue, state, start, end)))).flat()
     const types = states.flatMap(state => STATES[state])
-    return (await queueOf(queue).getJobs(types, start, end, true)).filter(job => job !== undefined).map(describe)
+    try {
+      return (await queueOf(queue).getJobs(types, start, end, true)).filter(job => job !== undefined).map(describe)
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+      const ids = await queueOf(queue).getRanges(types, start, end, true)
+      return (await Promise.all(ids.map(id => find(queue, id)))).filter(job => job !== undefined)
+    }
+  }
+  /** A job whose data isn't JSON has none, and counts as old: nobody of ours wrote it. */
+  async function find(queue: string, id: string): Promise<ListedJob | undefined> {
+    try {
+      const job = await queueOf(queue).getJob(id)
+      return job && describe(job)
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+      return { id, data: undefined, timestamp: 0 }
+    }
   }
 
   return {
@@ -141,11 +157,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       }),
     has: (queue, id) => call(CALL_MS, () => backend.has(queue, id)),
     list: (queue, states, start, end) => call(BULK_MS, () => list(queue, states, start, end)),
-    get: (queue, id) =>
-      call(CALL_MS, async () => {
-        const job = await queueOf(queue).getJob(id)
-        return job && describe(job)
-      }),
+    get: (queue, id) => call(CALL_MS, () => find(queue, id)),
     stateOf: (queue, id) =>
       call(CALL_MS, async () => {
         const state = await queueOf(queue).getJobState(id)

@@ -1,5 +1,6 @@
 // The failed jobs of a kind: copies that nobody works.
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Queues, ReceivedJob } from '../../src/queue/engine.ts'
 import {
   type FailedCopy,
@@ -182,6 +183,41 @@ describeEngines('failed jobs', engine => {
     expect(jobs.every(job => job.scrubbed && job.block === undefined && job.jws === `jws of ${job.jobId}`)).toBe(true)
     expect(jobs).toHaveLength(45)
   })
+
+  it('lose their card data in time, though they came in another order than they were made', async () => {
+    const { queues } = opened
+    const now = vi.spyOn(Date, 'now')
+    const begun = 1_800_000_000_000
+    const minutes = 60_000
+    for (const [id, madeAt] of [
+      ['j_later', begun + 20_000],
+      ['j_earlier', begun],
+    ] as const) {
+      now.mockReturnValue(madeAt)
+      await moveToFailed(queues, 'f-order', { id, enqueuedAt: 1 }, copyOf('f-order', id))
+    }
+    now.mockReturnValue(begun + 15 * minutes + 10_000)
+    expect(await scrubFailed(queues, 'f-order', 15 * minutes, scrub)).toBe(1)
+    now.mockReturnValue(begun + 17 * minutes)
+    expect(await scrubFailed(queues, 'f-order', 15 * minutes, scrub)).toBe(1)
+    now.mockRestore()
+    expect((await failedList(queues, 'f-order')).map(({ block }) => block)).toEqual([undefined, undefined])
+  })
+
+  if (engine.redisUrls)
+    it('that hold no JSON are removed, and stop nobody', async () => {
+      const { queues } = opened
+      await queues.add('failed-f-broken', { id: 'f_broken', data: {} })
+      const redis = new Redis(engine.redisUrls?.[0] ?? '')
+      await redis.hset(`${engine.prefix}:failed-f-broken:f_broken`, 'data', '{')
+      redis.disconnect()
+      await fill('f-broken', 2)
+      expect(await failedList(queues, 'f-broken')).toHaveLength(2)
+      expect(await scrubFailed(queues, 'f-broken', 0, scrub)).toBe(2)
+      expect(await queues.has('failed-f-broken', 'f_broken')).toBe(false)
+      await trimFailed(queues, 'f-broken')
+      expect(await failedList(queues, 'f-broken')).toHaveLength(2)
+    })
 
   it('that no worker wrote are removed when they are old enough, and stop nobody', async () => {
     const { queues } = opened

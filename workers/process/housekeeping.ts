@@ -49,10 +49,14 @@ export function startHousekeeping(
 
 /** Removes card data of failed jobs after 15 minutes, although they are encrypted, and copies after seven days. */
 async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
+  const ends: PromiseSettledResult<unknown>[] = []
+  // One kind after the other; trouble with one spares the others.
   for (const kind of KINDS) {
-    await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
-    await trimFailed(queues, kind)
+    const tidy = scrubFailed(queues, kind, CARD_DATA_MS, withoutCard).then(() => trimFailed(queues, kind))
+    ends.push(...(await Promise.allSettled([tidy])))
   }
+  const failed = ends.find(end => end.status === 'rejected')
+  if (failed) throw failed.reason
 }
 
 /** What the lines of a chunk of transactions give as masked card numbers. */
