@@ -25,6 +25,8 @@ interface PoolOptions {
 
 const CONNECT_MS = 10_000
 const IDLE_MS = 60_000
+/** After so long without a byte the system asks the server whether it is there, and within ten seconds gives it up. */
+const KEEP_ALIVE_MS = 30_000
 
 interface OpenedPool {
   pool: pg.Pool
@@ -66,6 +68,7 @@ function configOf(finder: Finder, settings: Settings): pg.ClientConfig & { openi
     connectionString: finder.address.url,
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     opening: { finder, settings },
   }
 }
