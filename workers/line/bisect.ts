@@ -6,8 +6,7 @@ const PROBES_MAX = 200
 
 /**
  * The indexes below `size` of the records that fail when they are tried alone. `probe(from, to)`: whether the records
- * from `from` up to, without, `to` work. Undefined if all parts work but the whole doesn't, or if too many records
- * fail.
+ * from `from` up to, without, `to` work. None if all parts work; undefined if too many records fail.
  */
 export async function findFailing(
   size: number,
@@ -32,5 +31,5 @@ export async function findFailing(
       if (!(await probe(half.from, half.to))) suspects.push(half)
     }
   }
-  return failing.length > 0 ? failing.sort((a, b) => a - b) : undefined
+  return failing.sort((a, b) => a - b)
 }

@@ -1,6 +1,6 @@
 // A job whose worker vanished once is run in a process of its own, a cell: if the job crashes its process, no other job
-// is lost with it. If a chunk crashes it, the records that cause the crash are found by probes, each in a cell. A job
-// that can't be done is answered 500.
+// is lost with it. If a chunk crashes it, the records that cause the crash are found by probes, each in a cell; if none
+// does, the crash came from outside, and the chunk is tried again. A job that can't be done is answered 500.
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../../src/errors.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
@@ -83,7 +83,9 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
       const reply = await ask({ job, poison: [] })
       if (reply) return 'disposition' in reply ? reply.disposition : { retryInMs: backoffMs(job.attempt) }
       deps.log.error({ job: job.id }, 'a job crashed the process that worked it alone')
-      const withoutPoison = await askWithoutPoison(job)
+      const poison = await findPoison(job)
+      if (poison?.length === 0) throw new Fault('crashed')
+      const withoutPoison = poison && (await ask({ job, poison }))
       if (withoutPoison && 'disposition' in withoutPoison) return withoutPoison.disposition
     } catch (error) {
       deps.log.warn({ job: job.id, error: describeError(error) }, 'a job could not be worked alone')
@@ -93,16 +95,15 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
     return giveUp(job, undefined, new Fault('crashed'), deps, signal)
   }
 
-  /** Runs a chunk without the records that crash its process; undefined if they can't be found. */
-  async function askWithoutPoison(job: ReceivedJob): Promise<CellReply | undefined> {
+  /** The records of a chunk that crash its process; undefined if they can't be found. */
+  async function findPoison(job: ReceivedJob): Promise<number[] | undefined> {
     const size = chunkSize(job)
     if (size === undefined) return undefined
-    const poison = await findFailing(size, async (from, to) => {
+    return findFailing(size, async (from, to) => {
       const reply = await ask({ job, poison: [], probe: { from, to } })
       if (reply && 'ok' in reply && reply.ok === 'unknown') throw new Fault('store_busy')
       return reply !== undefined && 'ok' in reply && reply.ok === true
     })
-    return poison && ask({ job, poison })
   }
 
   return {
