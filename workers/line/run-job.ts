@@ -108,7 +108,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
     await untilServersAreBack(deps, signal)
     return retry(job, identified, found, deps)
   }
-  if (!found) return giveUp(job, identified, fault, deps, signal)
+  if (!found || found.length === 0) return giveUp(job, identified, fault, deps, signal)
   run.skipped = new Set([...run.skipped, ...found])
   run.isBisected = true
   return undefined

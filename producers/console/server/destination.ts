@@ -1,5 +1,6 @@
 // Where a sign-in leads: to the page of this console that was asked for. Pages are the GET routes that need a session, so a new
 // page is one of them by itself. What isn't exactly such a page leads to the beginning, whatever was asked for.
+import { UUIDS } from '../../../src/token/possible-pan.ts'
 import type { ConsoleApp } from '../app.ts'
 
 /** Long enough for the page of an act on 50 ticked jobs. */
@@ -11,7 +12,7 @@ const FIRST = '/'
 const PART = '[\\w-]{1,128}'
 /** Filters of lists. `:` stands in the name of an actor. */
 const QUERY = /^[a-z_]{1,20}=(?:[\w.-]|%3A){0,80}(?:&[a-z_]{1,20}=(?:[\w.-]|%3A){0,80}){0,60}$/
-/** Digits that could be a card number are repeated in no address. */
+/** Digits that could be a card number are repeated in no address. The last part of a UUID may be digits alone. */
 const DIGITS = /(?<![A-Za-z0-9])\d{12,19}(?![A-Za-z0-9])/
 /** Streams, and pages that ask for themselves anew, are no pages of their own. */
 const OF_LIVE = /\/(live|again)$/
@@ -31,7 +32,7 @@ export function noteDestinations(app: ConsoleApp): void {
     // A live page that is asked for anew.
     const page = path.replace(/\/again$/, '')
     const isIn = (routes: readonly RegExp[]) => routes.some(route => route.test(page))
-    if (!isIn(pages) || isIn(others) || DIGITS.test(asked)) return FIRST
+    if (!isIn(pages) || isIn(others) || DIGITS.test(asked.replaceAll(UUIDS, ''))) return FIRST
     if (queries.length === 0) return page
     return queries.length === 1 && QUERY.test(queries[0] ?? '') ? `${page}?${queries[0]}` : FIRST
   })

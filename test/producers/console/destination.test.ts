@@ -24,6 +24,12 @@ describe('a sign-in', () => {
     }
   })
 
+  it('leads to a page whose UUID ends with twelve digits', () => {
+    const page = '/explain/tokens/de19eff2-ee1d-4749-8f5e-546350808440'
+    expect(app.destinationOf(page)).toBe(page)
+    expect(app.destinationOf('/explain/tokens/546350808440')).toBe('/')
+  })
+
   it('leads to the page of an act on 50 ticked jobs', () => {
     const ids = Array.from({ length: 50 }, () => `&id=f_${'A'.repeat(43)}`).join('')
     expect(app.destinationOf(`/failed/ticked/retry?kind=report${ids}`)).toContain('/failed/ticked/retry?')
