@@ -60,11 +60,9 @@ export interface Jobs {
   join(job: Job, options: { transient: boolean }): Job | undefined
   /** Stops sending the job. */
   drop(job: Job): void
-  /** Resolves with the job's result, at once or when it arrives. */
-  await(handle: Handle, timeoutMs?: number): Promise<Result>
   /**
-   * The same, for a wait that may be left: `leave` rejects it. A transient job for which nobody else waits is then no
-   * longer sent.
+   * `answer` resolves with the job's result, at once or when it arrives; `leave` rejects it. A transient job for which
+   * nobody else waits is then no longer sent.
    */
   wait(handle: Handle, timeoutMs?: number): { answer: Promise<Result>; leave(error: Error): void }
   /**
@@ -169,7 +167,6 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       onAnswered()
       if (entry.waiters.size === 0) open.delete(receiptId)
     },
-    await: (handle, timeoutMs) => wait(handle, timeoutMs).answer,
     wait,
     resolve(result) {
       const { receipt_id: receiptId, revision } = result

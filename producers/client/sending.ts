@@ -246,7 +246,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       })
       return { answer, forget: () => leave(new Error('forgotten')) }
     },
-    result: (handle, timeoutMs) => jobs.await(handle, timeoutMs),
+    result: (handle, timeoutMs) => jobs.wait(handle, timeoutMs).answer,
     resolve: jobs.resolve,
     rejectAll: jobs.rejectAll,
     isWaiting: jobs.isWaiting,

@@ -22,7 +22,7 @@ export function exponentAt(bytes: Buffer, start: number): number | undefined {
   return exponent
 }
 
-const isDigit = (byte: number) => byte >= ZERO && byte < ZERO + 10
+export const isDigit = (byte: number) => byte >= ZERO && byte < ZERO + 10
 
 /** Whether `checkMinor` takes the amount; one of more than fifteen digits goes the other way, too. */
 export function isMinorAmount(bytes: Buffer, start: number, end: number): boolean {

@@ -7,7 +7,7 @@ import { type Gathering, LACKS } from '../../src/job/ledger/gather.ts'
 import { TRANSACTION_FIELDS, type TransactionField } from '../../src/job/ledger/transaction.ts'
 import { BYTES } from '../transaction-batch.ts'
 import type { AmountName, Layout, PlainName } from './columns.ts'
-import { digitsOf, exponentAt, isMinorAmount, minorAt } from './plain-amounts.ts'
+import { digitsOf, exponentAt, isDigit, isMinorAmount, minorAt } from './plain-amounts.ts'
 import type { RowTaker } from './record.ts'
 
 /** Reads whole lines (`CsvSink.lines`). Returns how many there were. */
@@ -21,8 +21,6 @@ const LF = 10
 const CR = 13
 const STAR = 0x2a
 const MINUS = 0x2d
-const ZERO = 0x30
-const NINE = 0x39
 const T = 0x54
 const Z = 0x5a
 
@@ -258,8 +256,6 @@ function hasMask(bytes: Buffer, start: number, length: number): boolean {
   while (at < end && isDigit(bytes[at] as number)) at += 1
   return at === end && masked > 0 && first <= 8 && last <= 4
 }
-
-const isDigit = (byte: number) => byte >= ZERO && byte <= NINE
 
 function isUid(bytes: Buffer, start: number, length: number): boolean {
   if (length !== UID_CHARS) return false

@@ -49,14 +49,17 @@ export function startHousekeeping(
 
 /** Removes card data of failed jobs after 15 minutes, although they are encrypted, and copies after seven days. */
 async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
-  const ends: PromiseSettledResult<unknown>[] = []
-  // One kind after the other; trouble with one spares the others.
+  let failure: { error: unknown } | undefined
   for (const kind of KINDS) {
-    const tidy = scrubFailed(queues, kind, CARD_DATA_MS, withoutCard).then(() => trimFailed(queues, kind))
-    ends.push(...(await Promise.allSettled([tidy])))
+    try {
+      await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
+      await trimFailed(queues, kind)
+    } catch (error) {
+      // Trouble with one kind spares the others.
+      failure ??= { error }
+    }
   }
-  const failed = ends.find(end => end.status === 'rejected')
-  if (failed) throw failed.reason
+  if (failure) throw failure.error
 }
 
 /** What the lines of a chunk of transactions give as masked card numbers. */

@@ -1,6 +1,5 @@
 // Lets one run at a time write a results file: two would overwrite each other's rows. The lock is a file beside the
-// results that names its owner. The next run on the same host, in the same container,
-// removes a lock whose owner is gone.
+// results that names its owner. The next run on the same host, in the same container, removes a lock whose owner is gone.
 import { randomUUID } from 'node:crypto'
 import { link, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'

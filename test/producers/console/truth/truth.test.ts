@@ -102,21 +102,23 @@ const isWellBefore = (part: Part) =>
 
 /**
  * Of what the views say 10 s after the part was stopped, all that it alone could show. On a busy machine a message of a stream
- * may be late: then the views are looked at once more.
+ * may be late: then the streams are looked at once more. A page has no such excuse.
  */
 async function saidWithout(part: Part): Promise<string[]> {
   const stoppedAt = performance.now()
-  const saidAt = async (ms: number) => {
+  const saidAt = async (ms: number, views: readonly View[]) => {
     await until(() => performance.now() - stoppedAt >= ms, { what: 'the 10 s' })
-    return (await look(viewsAt(part))).flatMap(({ view, claims }) =>
+    return (await look(views)).flatMap(({ view, claims }) =>
       named(
         view,
         claims.filter(claim => endsWithout(part, view, claim)),
       ),
     )
   }
-  const said = await saidAt(WITHIN_MS)
-  return said.length === 0 ? said : saidAt(WITHIN_MS + LATE_MS)
+  const streams = viewsAt(part).filter(({ isStream }) => isStream)
+  const pages = viewsAt(part).filter(({ isStream }) => !isStream)
+  const [onPages, onStreams] = await Promise.all([saidAt(WITHIN_MS, pages), saidAt(WITHIN_MS, streams)])
+  return onStreams.length === 0 ? onPages : [...onPages, ...(await saidAt(WITHIN_MS + LATE_MS, streams))]
 }
 
 /** What pages say in place of what they said before, with since when. */
