@@ -21,6 +21,7 @@ export interface Intake {
   records: number
   chunks: number
   chunksDone: number
+  /** Of a finished batch as the workers' row has them: a failed chunk may have been done after an operator retried it. */
   counts: Counts
   /** When the batch was accepted, ms since the epoch. Whether a card has expired is decided by this time. */
   acceptedAt: number
@@ -54,8 +55,9 @@ interface Row {
   active_at: number | null
 }
 
+const REVISED = `i.state = 'ACCEPTED' and i.finished_at is not null and b.finished_at is not null and b.rows_done = i.records`
 const COLUMNS = `i.intake_no, i.client_id, i.entity_id, i.batch_id, i.record_kind, i.token_scope, i.dry_run, i.state, i.body_mac, i.body_mac_version,
-i.records, i.chunks, i.chunks_done, i.counts, i.accepted_at, i.expires_at, i.finished_at, b.paused_at, b.cancelled_at, b.active_at`
+i.records, i.chunks, i.chunks_done, case when ${REVISED} then b.counts else i.counts end as counts, i.accepted_at, i.expires_at, i.finished_at, b.paused_at, b.cancelled_at, b.active_at`
 const FROM = `from tokenmill.intake as i left join tokenmill.batch as b
   on b.client_id = i.client_id and b.batch_id = i.batch_id and not i.dry_run`
 
