@@ -82,12 +82,12 @@ describe('the list', () => {
     let page = await get('/failed?kind=report')
     for (;;) {
       pages.push(listed(page))
-      // On a busy host a page may end before it has 50, because it looks for 150 ms.
+      // On a busy host a page may end before it has 50, because it looks for 150 ms, and then has all that it found.
       const next = ['Older', 'Look further'].find(text => page.text.includes(`>${text}<`))
+      expect(pages.at(-1)?.length).toBeLessThanOrEqual(next === 'Look further' ? 200 : 50)
       if (next === undefined) break
       page = await get(hrefOf(page.text, next))
     }
-    expect(Math.max(...pages.map(ids => ids.length))).toBeLessThanOrEqual(50)
     expect(pages.flat().sort()).toEqual(made.sort())
   })
 
