@@ -22,6 +22,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     teardownTimeout: 20_000,
+    expect: { poll: { timeout: 60_000 } },
     passWithNoTests: false,
     reporters: process.env['TOKENMILL_TEST_RUN'] ? [] : [openReporter()],
   },

@@ -6,6 +6,7 @@ import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
+import { startTimeLimit } from './clock.ts'
 import { isPrivateAddress } from './private-address.ts'
 import { TLS_POLICY } from './tls.ts'
 
@@ -169,11 +170,11 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
     let answer: { status: number; headers: Record<string, string> } | undefined
     const chunks: Buffer[] = []
     let bytes = 0
-    const timer = setTimeout(() => suffice() || fail('timeout'), request.timeoutMs)
+    const endLimit = startTimeLimit(request.timeoutMs, () => suffice() || fail('timeout'))
     const finish = (end: () => void) => {
       if (over) return
       over = true
-      clearTimeout(timer)
+      endLimit()
       end()
     }
     const fail = (kind: OutboundKind, code?: string) =>

@@ -1,16 +1,15 @@
 // Runs one call to the queue server with a time limit, and turns its failure into a Fault. It repeats only what
 // PostgreSQL rolled back; the caller may repeat other calls, because job ids are deterministic.
+import { startTimeLimit } from '../clock.ts'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 
 /** Rejects with `Fault('queue_away')` after `ms`. The call itself isn't cancelled and may still take effect. */
 export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer within ${ms} ms`))), ms)
-  })
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const endLimit = startTimeLimit(ms, () => reject(new Fault('queue_away', new Error(`no answer within ${ms} ms`))))
   call.catch(() => {}) // A rejection after the time-out is ignored.
-  return Promise.race([call, late]).finally(() => clearTimeout(timer))
+  return Promise.race([call, late]).finally(endLimit)
 }
 
 /** True if `work` settles within `ms`, whether it resolves or rejects. */
