@@ -40,6 +40,7 @@ export async function until<T>(
     await pause(Math.min(PAUSE_MS.most, Math.max(PAUSE_MS.least, PAUSE_MS.looks * (now - lookedAt))))
   }
 }
+
 /**
  * The answer of `work`. If it throws, and this process stood still for `ms` or longer while it ran, it is done anew, up to
  * `tries` times in all.

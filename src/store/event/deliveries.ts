@@ -97,23 +97,24 @@ const CLAIM_LOCK = '5c0e7f31-9a42-4d86-b1f7-e2a8c6d40913'
 
 /**
  * Takes due deliveries, for each endpoint at most as many as it may get at once. Also takes deliveries that were taken
- * `leaseMs` ago without a result: their job may be lost. If it still waits in the queue, sending it again does nothing.
+ * `leaseMs` ago without a result: their job may be lost. If it still waits in the queue, sending it again does nothing. One
+ * whose result is recorded meanwhile is left as it then is.
  */
 export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit: number }): Promise<Attempt[]> {
   return store.transaction(
     async db => {
       const { rows } = await db.query<{ delivery_id: string; attempt: number; entity_id: string }>({
         text: `with due as (
-  select d.delivery_id, 1 as more, c.entities[1] as entity_id
+  select d.delivery_id, 'WAITING' as state, d.attempt, 1 as more, c.entities[1] as entity_id
   from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
   cross join lateral (
-    select delivery_id from tokenmill.delivery where endpoint_id = e.endpoint_id and state = 'WAITING' and next_at <= now()
+    select delivery_id, attempt from tokenmill.delivery where endpoint_id = e.endpoint_id and state = 'WAITING' and next_at <= now()
     order by next_at limit greatest(0, e.at_once - (
       select count(*) from tokenmill.delivery as u where u.endpoint_id = e.endpoint_id and u.state = 'SENDING'))
   ) as d
   where e.removed_at is null and e.disabled_at is null and c.revoked_at is null and coalesce(e.slow_until, 'epoch') <= now()
   union all
-  select d.delivery_id, 0, c.entities[1]
+  select d.delivery_id, 'SENDING', d.attempt, 0, c.entities[1]
   from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
   join tokenmill.delivery as d on d.endpoint_id = e.endpoint_id and d.state = 'SENDING' and d.next_at <= now()
   where c.revoked_at is null
@@ -121,7 +122,7 @@ export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit
 )
 update tokenmill.delivery as d set state = 'SENDING', attempt = d.attempt + due.more,
   next_at = now() + $1 * interval '1 millisecond'
-from due where d.delivery_id = due.delivery_id
+from due where d.delivery_id = due.delivery_id and d.state = due.state and d.attempt = due.attempt
 returning d.delivery_id, d.attempt, due.entity_id`,
         values: [leaseMs, limit],
       })
