@@ -73,10 +73,12 @@ export interface Inbox {
 const OFFERED_MAX = 10_000
 const RETRY_MS_MAX = 300_000
 /**
- * How long a result by an unknown key is delayed, in ms. After that, six days are left in which `results replay` can
- * publish it again.
+ * How long a result by an unknown key is delayed, in ms, from when it came or its reader began. `results replay` can publish
+ * a result again for seven days.
  */
 const UNPROVED_MS = 86_400_000
+/** However often its reader begins anew, it is delayed for so many times that, while it can still be published again. */
+const UNPROVED_DAYS_MAX = 6
 const UNKNOWN_KEY =
   'results are signed by a key that the client file does not have; they stay on the queue for 24 hours. Get a new client file from the operator if this goes on'
 
@@ -91,6 +93,7 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
 
   const atOnce = openSemaphore(concurrency)
   let putBack = 0
+  const began = Date.now()
 
   /** Counts results that end here. */
   function count(as: Acknowledged): void {
@@ -118,15 +121,18 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   /** The result may be genuine: its key may become known. Anybody who may write to the queue can forge such a result. */
   function awaitKey({ id, enqueuedAt }: ReceivedJob): Disposition {
     const { since, times } = offerAgain(`job ${id}`)
-    if (Date.now() - Math.min(since, enqueuedAt) >= unprovedMs) {
-      offered.delete(`job ${id}`)
-      count('unproved')
-      return { failed: true, code: 'unknown_key', keep: true }
-    }
     if (times === 0) {
       putBack += 1
       if (putBack === 1) tell?.(UNKNOWN_KEY)
       if ((putBack & (putBack - 1)) === 0) log.warn({ queue, results: putBack }, UNKNOWN_KEY)
+    }
+    const now = Date.now()
+    // A result of before this process began may have had no reader, so it waits as long as a new one.
+    const waitedMs = now - Math.min(since, Math.max(enqueuedAt, began))
+    if (waitedMs >= unprovedMs || now - enqueuedAt >= UNPROVED_DAYS_MAX * unprovedMs) {
+      offered.delete(`job ${id}`)
+      count('unproved')
+      return { failed: true, code: 'unknown_key', keep: true }
     }
     return { deferMs: pauseMs(times) }
   }

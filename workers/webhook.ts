@@ -36,6 +36,8 @@ export const webhook: Handler<Webhook, undefined, Prepared> = {
   decide: async ({ request }, { outgoing, judged }, deps) => ({
     async save(db) {
       const attempt = { deliveryId: request.delivery_id, attempt: request.attempt }
+      // An operator's act on an endpoint locks it before its deliveries.
+      if (outgoing && judged?.endpoint) await endpoints.lock(db, outgoing.endpointId)
       const isRecorded = outgoing && judged ? await deliveries.record(db, attempt, judged.tried) : false
       if (outgoing && judged && isRecorded) await change(db, outgoing.endpointId, judged.endpoint)
       const outcome = isRecorded && judged ? judged.tried.next.state : SKIPPED

@@ -10,6 +10,10 @@ import { openCommandStore, openSession, withSession } from '../open/open.ts'
 import { openProducer } from '../open/producer.ts'
 import { print, say, type Terminal } from '../terminal.ts'
 
+/** So many rows of the outbox are read at once; and after so long it is said that this goes on, in ms. */
+const PAGE = 20_000
+const TELL_MS = 5_000
+
 interface Options extends JsonOption {
   client?: string
   replyTo?: string
@@ -42,7 +46,17 @@ export function replay(terminal: Terminal, options: Options & { since: number })
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const file = await readClientFile(options.client ?? join(session.config.dataDir, 'dev-client.json'))
-    const replayed = await outbox.replay(store, file.client_id, options.replyTo ?? null, options.since)
+    const wanted = { clientId: file.client_id, replyTo: options.replyTo ?? null, since: options.since }
+    let replayed = 0
+    let told = performance.now()
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const page = await outbox.replay(store, wanted, { after, page: PAGE })
+      replayed += page.replayed
+      after = page.next
+      if (after === undefined || performance.now() - told < TELL_MS) continue
+      told = performance.now()
+      say(terminal, `tokenmill: ${replayed} results so far; the outbox is still being read`)
+    }
     print(terminal, options, { replayed }, `${replayed} results will be published again by the workers`)
   })
 }

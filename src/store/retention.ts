@@ -105,7 +105,7 @@ async function inPages(erase: (page: number) => Promise<number>): Promise<number
 
 /** Erases old events. Unlike an answer, an event that is still unpublished then is erased, too, and never published. */
 async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
-  const untoldEvents = await outbox.eraseUntoldEvents(store, before)
+  const untoldEvents = await inPages(page => outbox.eraseUntoldEvents(store, before, page))
   return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }
 }
 

@@ -1,7 +1,8 @@
-// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. This doesn't
-// remove their results from the store, and doesn't publish them again.
+// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. Their results stay
+// in the store, and aren't published unless `results replay` asks for them.
 import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
 import type { Store } from '../../src/store/pool.ts'
 
@@ -11,6 +12,7 @@ interface ReplyQueueDeps {
 }
 
 const MINUTE_MS = 60_000
+const PAGE = 5_000
 const UNREAD_MS_MAX = 7 * 24 * 60 * MINUTE_MS
 
 /**
@@ -25,7 +27,7 @@ export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: s
     const { waiting, active, delayed } = await queues.depth(queue)
     const isEmpty = waiting + active + delayed === 0
     if (!isEmpty && !(await isOrphaned(queues, clientId, queue))) continue
-    if (!isEmpty) await queues.obliterate(queue)
+    if (!isEmpty) await empty({ store, queues }, clientId, replyTo)
     await replyQueues.remove(store, clientId, replyTo)
   }
 }
@@ -40,11 +42,17 @@ export async function removeUnread({ store, queues }: ReplyQueueDeps): Promise<s
     const queue = resultsQueue(clientId, replyTo)
     const isUnread = ((await queues.oldestMs(queue)) ?? 0) >= UNREAD_MS_MAX
     if (!isUnread && !(await isOrphaned(queues, clientId, queue))) continue
-    await queues.obliterate(queue)
+    await empty({ store, queues }, clientId, replyTo)
     await replyQueues.remove(store, clientId, replyTo)
     removed.push(queue)
   }
   return removed
+}
+
+/** Removes the results on a queue. Those that wait in the store for room there would fill it again. */
+async function empty({ store, queues }: ReplyQueueDeps, clientId: string, replyTo: string): Promise<void> {
+  while ((await outbox.giveUp(store, clientId, replyTo, PAGE)) === PAGE);
+  await queues.obliterate(resultsQueue(clientId, replyTo))
 }
 
 /**

@@ -1,8 +1,7 @@
 // Report files in an S3 bucket. A report is first written to a temporary file, so that digest and length are known and
 // one request uploads it whole. Region and credentials are AWS's usual settings.
 import { randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -10,7 +9,7 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { assert, Fault } from '../../errors.ts'
 import { isKey } from './file-name.ts'
 import type { ReportFiles } from './files.ts'
-import { spool } from './spool.ts'
+import { spoolInto } from './spool.ts'
 
 interface S3Options {
   bucket: string
@@ -53,8 +52,13 @@ export function openS3({ bucket: Bucket, prefix, endpoint, lockDays }: S3Options
   return {
     async put(pieces, keyOf) {
       const path = join(tmpdir(), `tokenmill-report-${randomUUID()}`)
-      const { bytes, sha256 } = await spool(pieces, path)
+      const file = await open(path, 'wx+', 0o600)
+      let body: Readable | undefined
       try {
+        // The file has no name any more: whatever ends this process, no copy is left.
+        await rm(path)
+        const { bytes, sha256 } = await spoolInto(file, pieces)
+        body = file.createReadStream({ start: 0 })
         const key = keyOf(sha256)
         const { client, sdk } = await reached()
         await reach(
@@ -62,7 +66,7 @@ export function openS3({ bucket: Bucket, prefix, endpoint, lockDays }: S3Options
             new sdk.PutObjectCommand({
               Bucket,
               Key: nameOf(key),
-              Body: createReadStream(path),
+              Body: body,
               ContentLength: bytes,
               ChecksumSHA256: Buffer.from(sha256, 'hex').toString('base64'),
               ...lockFor(lockDays),
@@ -71,7 +75,8 @@ export function openS3({ bucket: Bucket, prefix, endpoint, lockDays }: S3Options
         )
         return { key, bytes, sha256 }
       } finally {
-        await rm(path, { force: true })
+        body?.destroy()
+        await file.close()
       }
     },
     async get(key, range) {

@@ -138,11 +138,13 @@ where state = 'NEW' ${more} group by client_id, reply_to order by oldest`,
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, rows: row.rows, oldest: row.oldest }))
 }
 
-/** Erases unpublished events from before `before` (ms): their results queue had no room. Returns how many. */
-export async function eraseUntoldEvents(db: Db, before: number): Promise<number> {
+/** Erases up to `limit` unpublished events from before `before` (ms): their results queue had no room. Returns how many. */
+export async function eraseUntoldEvents(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.outbox where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1`,
-    values: [new Date(before)],
+    text: `delete from tokenmill.outbox as o using (
+  select outbox_id, day from tokenmill.outbox where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1 limit $2
+) as v where o.outbox_id = v.outbox_id and o.day = v.day`,
+    values: [new Date(before), limit],
   })
   return count
 }
@@ -183,12 +185,41 @@ export async function pendingOf(db: Db, clientId: string, replyTo: string | null
 
 /**
  * Marks published rows that were written since `since` (ms) to be published again, on the default queue or on one reply
- * queue. Returns how many rows.
+ * queue: those among the next `page` rows of all clients after the row `after`. `next`: where to go on; undefined: there
+ * are no more.
  */
-export async function replay(db: Db, clientId: string, replyTo: string | null, since: number): Promise<number> {
+export async function replay(
+  db: Db,
+  { clientId, replyTo, since }: { clientId: string; replyTo: string | null; since: number },
+  { after, page }: { after: number; page: number },
+): Promise<{ replayed: number; next: number | undefined }> {
+  const { rows } = await db.query<{ replayed: number; rows: number; last: number | null }>({
+    // No index covers published rows, so all are read; a row's day is that of its transaction, in some time zone.
+    text: `with page as (
+  select outbox_id, day, state = 'SENT' and client_id = $1 and reply_to is not distinct from $2 and created_at >= $3 as is_wanted
+  from tokenmill.outbox where day >= $3::timestamptz::date - 1 and outbox_id > $4 order by outbox_id limit $5
+), marked as (
+  update tokenmill.outbox as o set state = 'NEW' from page
+  where o.outbox_id = page.outbox_id and o.day = page.day and page.is_wanted and o.state = 'SENT' returning o.outbox_id
+)
+select (select count(*) from marked) as replayed, count(*) as rows, max(outbox_id) as last from page`,
+    values: [clientId, replyTo, new Date(since), after, page],
+  })
+  const { replayed = 0, rows: read = 0, last = null } = rows[0] ?? {}
+  return { replayed, next: read < page || last === null ? undefined : last }
+}
+
+/**
+ * Counts up to `limit` unpublished results of a reply queue as published, because nobody reads that queue. They can be
+ * published again as long as they are kept. Returns how many.
+ */
+export async function giveUp(db: Db, clientId: string, replyTo: string, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.outbox set state = 'NEW' where state = 'SENT' and client_id = $1 and reply_to is not distinct from $2 and created_at >= $3`,
-    values: [clientId, replyTo, new Date(since)],
+    text: `update tokenmill.outbox as o set state = 'SENT' from (
+  select outbox_id, day from tokenmill.outbox where state = 'NEW' and client_id = $1 and reply_to = $2
+  order by outbox_id limit $3 for update skip locked
+) as v where o.outbox_id = v.outbox_id and o.day = v.day`,
+    values: [clientId, replyTo, limit],
   })
   return count
 }

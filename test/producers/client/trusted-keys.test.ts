@@ -108,6 +108,24 @@ describeEngines('results by a new key', engine => {
     expect(client.counts()).toEqual({ ...NOTHING_ACKNOWLEDGED, taken: 3 })
   })
 
+  it('put off a result that waited for its reader for long, too, and say what to do', async () => {
+    const next = makeNextKey(parties)
+    const trusted = openTrustedKeys(parties.credentials, silent)
+    const { clientId } = parties.credentials.signingKey
+    await put(next.key)
+    const putAt = Date.now()
+    await until(() => Date.now() - putAt > 1_100)
+    const lines: string[] = []
+    const openedAt = Date.now()
+    const inbox = openInbox(queues, { clientId, ...trusted }, async () => 'taken', {
+      ...{ concurrency: 5, log: silent, retryMs: 10, unprovedMs: 1_000, tell: line => lines.push(line) },
+    })
+    await until(() => inbox.counts.unproved === 1)
+    expect(Date.now() - openedAt).toBeGreaterThanOrEqual(1_000)
+    expect(lines).toEqual([expect.stringContaining('Get a new client file')])
+    await inbox.close(1_000)
+  })
+
   it('are not believed if only a stranger announces the key, and end in the failed set with their reason', async () => {
     const stranger = await makeParties()
     const forged = makeNextKey({ ...stranger, credentials: parties.credentials })

@@ -16,6 +16,7 @@ import { sweep } from '../../../src/store/retention.ts'
 import { tellStalls } from '../../../workers/chunk/progress.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
 
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
 const DAY_MS = 86_400_000
@@ -139,6 +140,25 @@ describeStore('an event', engine => {
     expect(await deliveries.findOutgoing(store, delivery.deliveryId, 1)).toBeUndefined()
     expect((await deliveries.measure(store)).rows).toBe(before.rows)
     expect(await redeliver(store, delivery.deliveryId, BY)).toEqual({ refused: 'client_revoked' })
+  })
+
+  it('whose attempt is recorded while it is claimed again stays as it was recorded', async () => {
+    const claim = () => deliveries.claim(store, { leaseMs: 0, limit: 100 })
+    const clientId = await newClient()
+    await subscribe(clientId, 'url')
+    await happen(clientId)
+    const [{ deliveryId } = expect.fail('it is written')] = await deliveriesOf(clientId)
+    const { attempt } = (await claim()).find(one => one.deliveryId === deliveryId) ?? expect.fail('it is due')
+    const next = { state: 'WAITING', inMs: 600_000, step: 1 } as const
+    const claimed = Promise.withResolvers<deliveries.Attempt[]>()
+    await store.transaction(async db => {
+      await deliveries.record(db, { deliveryId, attempt }, { next, status: 500, reason: 'status' })
+      claim().then(claimed.resolve, claimed.reject)
+      const waits = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      await until(async () => (await store.query({ text: waits })).count === 1, { what: 'the claim to wait' })
+    })
+    expect((await claimed.promise).map(one => one.deliveryId)).not.toContain(deliveryId)
+    expect(await deliveries.find(store, deliveryId)).toMatchObject({ state: 'WAITING' })
   })
 
   it('that its endpoint keeps failing to take is trouble until it takes it, whenever an operator tries anew', async () => {
