@@ -46,7 +46,7 @@ interface Draft {
 async function openDraft(path: string): Promise<Draft> {
   const beside = `${path}.${process.pid}.new`
   const failed = (error: unknown) => Promise.reject(cannotWrite(path, error))
-  let file: FileHandle | undefined = await open(beside, 'wx', 0o600).catch(failed)
+  let file: FileHandle | undefined = await open(beside, 'w', 0o600).catch(failed)
   let count = 0
   let held = ''
   const flush = async () => {

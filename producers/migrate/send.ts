@@ -164,6 +164,7 @@ export async function sendChunks(
     // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
     complete = false
+    stopped = unlessLimit(stopped)
   } finally {
     answerDeadline.close()
     stopTelling()
@@ -238,6 +239,11 @@ async function sendOnce(chunk: RowChunk, number: number, form: BlockForm, sendin
   const result = await untilSent(() => client.call('token-batch', ask.request, given), deps.stop)
   if (!options.schemeTokens || options.dryRun) return result
   return withSchemeTokens(result, schemePartOf({ number, isLast }, sending), client)
+}
+
+/** Rows before the limit are unanswered, so it isn't the limit at which the run stopped. */
+function unlessLimit(stopped: Stopped | undefined): Stopped | undefined {
+  return stopped === 'limit' ? undefined : stopped
 }
 
 function limitBefore({ number }: RowChunk, { limit }: RunIdentity): Stopped | undefined {

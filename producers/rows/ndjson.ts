@@ -151,8 +151,9 @@ function unknownKeys(line: number, keys: readonly string[], { recordKind }: Colu
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    const flat = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return flat ? (value as Record<string, unknown>) : undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    refusePowers(value, () => text)
+    return value as Record<string, unknown>
   } catch {
     // The parser's message would quote the row, so it isn't used.
     return undefined
@@ -167,4 +168,27 @@ export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''
   return Number.isSafeInteger(value) ? String(value) : undefined
+}
+
+/** From here on a number may be a card's. */
+const LONG = 1e11
+const POWER = /\d[eE][+-]?\d/
+const STRINGS = /"(?:[^"\\]|\\.)*"/gs
+
+/**
+ * Makes long numbers NaN, which no field accepts, if the text that was parsed has a number with a power of ten: a
+ * spreadsheet writes them so once it has rounded them, and the digits that were lost would be zeros.
+ */
+export function refusePowers(parsed: object, text: () => string): void {
+  const long: (() => void)[] = []
+  const open: object[] = [parsed]
+  for (let object = open.pop(); object; object = open.pop()) {
+    const holder = object
+    for (const [name, value] of Object.entries(holder)) {
+      if (typeof value === 'object' && value !== null) open.push(value)
+      else if (typeof value === 'number' && Math.abs(value) >= LONG)
+        long.push(() => Reflect.set(holder, name, Number.NaN))
+    }
+  }
+  if (long.length > 0 && POWER.test(text().replace(STRINGS, ''))) for (const refuse of long) refuse()
 }

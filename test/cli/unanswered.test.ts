@@ -83,8 +83,13 @@ function laws(engine: Engine): void {
       run(['migrate', csv, '--give-up-after', '2']),
       run(['submit', ndjson, '--give-up-after', '2']),
     ])
+    // Its row before the limit is unanswered.
+    const two = join(installation.dataDir, 'two.csv')
+    await writeFile(two, `card_number,expiry\n${testPan(3)},12/30\n${testPan(4)},12/30\n`)
+    told.push(await run(['migrate', two, '--chunk', '1', '--limit', '1', '--give-up-after', '2']))
     for (const { code, said } of told) {
       expect(code, said).toBe(1)
+      expect(said).not.toContain('--limit')
       expect(said).toContain('no answer came for 2 s (--give-up-after)')
       expect(said).toContain('run the same command again to continue')
     }

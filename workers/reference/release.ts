@@ -88,11 +88,14 @@ function tokenOf({ tokenId }: StoredReference, held: ReadonlyMap<string, StoredT
   return token
 }
 
-/** What the last of these releases says of each token, by token id. */
+/** What the last of these releases says of each token, by token id. A second release of one owner changes nothing. */
 function lastReleases(asked: readonly AskedRelease[], found: Seen['found']): Map<string, OnOrphan> {
+  const done = new Set<string>()
   return new Map(
     asked.flatMap(({ owner, onOrphan }) => {
-      const reference = found.get(ownerKey(owner))
+      const key = ownerKey(owner)
+      const reference = done.has(key) ? undefined : found.get(key)
+      done.add(key)
       return reference ? [[reference.tokenId, onOrphan] as const] : []
     }),
   )

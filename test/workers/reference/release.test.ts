@@ -162,6 +162,15 @@ describeStore('an owner', engine => {
       })
     })
 
+    it('twice by one chunk leaves its token to the first release', async () => {
+      const { id, anna, ben } = await shared()
+      await owners.release(ben)
+      const release = (on_orphan: string) => ({ ...anna, action: 'RELEASE', on_orphan })
+      const ended = await owners.batch('reference', [release('keep'), release('delete')])
+      expect(ended.map(({ outcome }) => outcome)).toEqual(['UPDATED', 'UNCHANGED'])
+      expect(await owners.statusOf(id)).toBe('ACTIVE')
+    })
+
     it('may be added again', async () => {
       const { id, card, anna } = await shared()
       await owners.release(anna)

@@ -3,7 +3,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../../../src/errors.ts'
 import { readObject } from '../../../../src/job/envelope/strict-json.ts'
+import { FileError } from '../../file-error.ts'
+import { shown } from '../../layout.ts'
 import { readLines, withoutByteOrderMark } from '../../lines.ts'
+import { refusePowers } from '../../ndjson.ts'
 import type { Json } from '../format.ts'
 import { type FieldUse, type RawRecord, unreadable } from '../records.ts'
 import { readElements } from './elements.ts'
@@ -30,6 +33,7 @@ export async function* readObjects(
     const content = part.subarray(0, end)
     const object = readObject(content)
     if (object === undefined) return [unreadable(line, wrongWith(content))]
+    refusePowers(object, () => content.toString('latin1'))
     return [{ ...at(line, undefined, undefined), values: lookups.find([object]) }]
   }
   for await (const { bytes: block, tooLong } of readLines(bytes, () => line)) {
@@ -53,7 +57,7 @@ export async function* readNested(
 ): AsyncGenerator<RawRecord[]> {
   const lookups = lookupsOf(uses)
   const [outer = '', ...inner] = format.records.split('[]').slice(0, -1)
-  const levels = inner.map(path => path.slice(1).split('.'))
+  const levels = inner.map(path => ({ path: path.slice(1).split('.'), isAsked: false, isMet: false }))
   let number = 0
   for await (const elements of readElements(withoutByteOrderMark(bytes), outer === '' ? [] : outer.split('.'))) {
     let records: RawRecord[] = []
@@ -68,13 +72,28 @@ export async function* readNested(
     }
     yield records
   }
+  const unmet = levels.find(({ isAsked, isMet }) => isAsked && !isMet)
+  if (unmet) throw noRecords(unmet)
   lookups.end()
 }
 
-type Levels = readonly (readonly string[])[]
+/** The array below another one. It is asked for once an object is there that may hold it, and met once one does. */
+interface Level {
+  path: readonly string[]
+  isAsked: boolean
+  isMet: boolean
+}
+type Levels = readonly Level[]
+
+/** JSON has no header, so a misspelt path shows only at the end. */
+function noRecords({ path }: Level): FileError {
+  const said = `No element of the file has ${shown(path.join('.'))}, where format.records has the records.`
+  return new FileError('usage', said, 'Correct the path of the profile.')
+}
 
 function* recordsOf({ line, bytes }: Element, number: number, levels: Levels, lookups: Lookups): Generator<RawRecord> {
   const object = bytes && readObject(bytes)
+  if (object) refusePowers(object, () => bytes.toString('latin1'))
   const leaves = object && leavesOf([object], levels)
   if (leaves === undefined) {
     const reason = bytes === undefined || object !== undefined ? 'element_too_large' : wrongWith(bytes)
@@ -101,10 +120,10 @@ interface Leaf {
 /** The records below an object; undefined if there are too many. */
 function leavesOf(lineage: Lineage, levels: Levels): Leaf[] | undefined {
   let leaves: Leaf[] = [{ lineage, wrong: false }]
-  for (const path of levels) {
+  for (const level of levels) {
     const next: Leaf[] = []
     for (const leaf of leaves) {
-      for (const child of childrenOf(leaf, path)) next.push(child)
+      for (const child of childrenOf(leaf, level)) next.push(child)
       if (next.length > RECORDS_MAX) return undefined
     }
     leaves = next
@@ -112,12 +131,15 @@ function leavesOf(lineage: Lineage, levels: Levels): Leaf[] | undefined {
   return leaves
 }
 
-function childrenOf(leaf: Leaf, path: readonly string[]): Leaf[] {
+function childrenOf(leaf: Leaf, level: Level): Leaf[] {
+  const { path } = level
   const [nearest] = leaf.lineage
   if (leaf.wrong) return [leaf]
   const none = { lineage: [undefined, ...leaf.lineage], wrong: false }
   if (nearest === undefined) return [none]
   const value = Object.hasOwn(nearest, path.join('.')) ? nearest[path.join('.')] : walk(nearest, path)
+  level.isAsked = true
+  level.isMet ||= value !== undefined
   if (value === undefined || value === null) return [none]
   if (!Array.isArray(value)) return [{ lineage: leaf.lineage, wrong: true }]
   if (value.length === 0) return [none]

@@ -111,6 +111,15 @@ describe('nested JSON', () => {
     ])
   })
 
+  it('takes no long number that a power of ten may have rounded', async () => {
+    const text = `[{"id":1,"number":4.11111111111111E+15,"month":5E0,"year":2030},{"id":"4E+3","number":4111111111111111,"month":5,"year":2030}]`
+    const wanted = ['1: rejected field_type', `4E+3: ${PAN} 5/2030`]
+    expect(await read(json('[]'), text)).toEqual(wanted.map((row, index) => `1.${index + 1} ${row}`))
+    const lines = text.slice(1, -1).replace('},{', '}\n{')
+    const by = profile({ format: { type: 'ndjson' } }, {})
+    expect(await read(by, lines)).toEqual(wanted.map((row, index) => `${index + 1} ${row}`))
+  })
+
   it('compares true and false as words', async () => {
     const by = json('[]', {}, { where: [{ field: 'deleted', is_not: ['true'] }] })
     expect(await read(by, JSON.stringify([card('1', { deleted: false }), card('2', { deleted: true })]))).toEqual([
@@ -164,6 +173,19 @@ describe('nested JSON', () => {
     expect(await failure(json('[]', { card_number: { from: 'card.nmber' }, reference: '{uid}' }), text)).toBe(
       'No record of the file has "card.nmber" (columns.card_number.from), "uid" (columns.reference). Correct the paths of the profile.',
     )
+  })
+
+  it('is refused where no element has the array of its records; one that holds none is enough', async () => {
+    const text = (...elements: object[]) => JSON.stringify({ customers: elements })
+    const by = json('customers[].payment_methods[]')
+    expect(await failure(by, text({ id: 1, cards: [card('1')] }, { id: 2 }))).toBe(
+      'No element of the file has "payment_methods", where format.records has the records. Correct the path of the profile.',
+    )
+    for (const payment_methods of [[], null])
+      expect(await read(by, text({ id: 1 }, { id: 2, payment_methods }))).toEqual([
+        '1.1 ?: skipped no_card',
+        '1.2 ?: skipped no_card',
+      ])
   })
 })
 
