@@ -82,7 +82,7 @@ function agreeing(pack: Pack): Pack {
   throw new FileError(
     'input',
     `The pack would contradict itself: ${contradiction} differ.`,
-    'Were failed rows worked after a manifest was written? Then run migrate again for that file, and make the pack again; --no-total makes one without the total.',
+    'Were failed rows worked after a manifest was written? Then run migrate again for that file, and name the manifest that it writes (FILE.replay.manifest.json) in place of the file; --no-total makes a pack without the total.',
   )
 }
 

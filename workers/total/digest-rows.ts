@@ -102,9 +102,12 @@ function isGiven({ check, keyVersion }: PresentedCard, token: StoredToken, ring:
   return checkOf(ring.fingerprintBy(number, tokenScope, keyVersion)) === check
 }
 
+const CARDS_SHARE = 10
+
 /**
- * Rows of owners who have left the row's token. If the reference of any row is the id of a card, those of all rows are,
- * so each row's owner is known. Otherwise a row counts as moved only if its token has no owner left.
+ * Rows of owners who have left the row's token. If the reference of at least every tenth row with an owner is the id of a
+ * card, those of all rows are, so each row's owner is known; fewer are such ids by chance. Otherwise a row counts as moved
+ * only if its token has no owner left.
  */
 async function findMoved(
   records: readonly UnpackedOutcome[],
@@ -113,6 +116,7 @@ async function findMoved(
   const claiming = records.filter(({ claimed, tokenId }) => claimed !== undefined && tokenId !== undefined)
   const wanted = claiming.map(({ tokenId = '', reference = null }) => ({ tokenId, reference }))
   const found = await findOwnership(store, wanted)
-  const areCards = found.some(({ isNamed }) => isNamed)
+  const owned = found.filter(({ isOwned }) => isOwned)
+  const areCards = CARDS_SHARE * owned.filter(({ isNamed }) => isNamed).length >= owned.length
   return new Set(claiming.filter((_, index) => !found[index]?.isOwned || (areCards && !found[index]?.isNamed)))
 }

@@ -77,6 +77,6 @@ function differs(batchId: string): FileError {
   return new FileError(
     'input',
     `The total leaves out rows of the batch ${batchId} that its results don't show as rows with a token.`,
-    'Put back the results as migrate wrote them last; if rows that had failed were worked since, run migrate again for them.',
+    'Put back the results as migrate wrote them. If rows that had failed were worked since, run migrate again for that file, and name the manifest that it writes (FILE.replay.manifest.json) in place of the file.',
   )
 }
