@@ -14,7 +14,7 @@ const NEXT: Record<string, string> = {
   role_missing: 'Ask the operator to grant the client this role.',
   entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
   jti_reused:
-    'Another file was sent under this batch id: choose another --batch-id. If it was this file, run the same command again.',
+    'Another file was sent under this batch id: choose another --batch-id. If it was this file, run the same command again, with the --echo of the first run.',
   dry_run_rows:
     'Ask the operator to raise TOKENMILL_DRY_RUN_ROWS_MAX above the rows of the file; if it is above, try again tomorrow.',
 }

@@ -48,31 +48,33 @@ export async function makePack(ask: PackAsk, deps: PackDeps): Promise<Pack> {
   refuseForeignDryRuns(ask)
   const ids = manifests.map(({ manifest }) => manifest.batch_id)
   const decisions = ask.decisions && (await readDecisions(ask.decisions, { packPath: path, batches: ids }))
-  const batches = []
+  const batches: Pack['batches'] = []
   for (const found of manifests) batches.push(await packBatch(found, { ...ask, packPath: path, keys: deps.keys }))
   const vault = await deps.total?.(ids)
   const leftOut = leftOutOf(vault?.exceptions ?? [])
   const file = leaveOutPath(path)
-  const { cells, exceptions, ...counted } = await replaceFile(file, sink =>
-    countResults(manifests, { decisions: decisions || undefined, leftOut, sink }),
-  )
-  return agreeing({
-    pack: 1,
-    ...(migration !== undefined && { migration }),
-    made_at: new Date(deps.clock()).toISOString(),
-    made_by: deps.madeBy,
-    signer: deps.signer,
-    batches,
-    ...sumsOf(batches),
-    cells,
-    exceptions,
-    leave_out: { name: nameFrom(path, file), ...counted.leaveOut },
-    ...(vault && {
-      total: {
-        vault: { ...vault, exceptions: counted.leftOut },
-        ...(theirs && { theirs, comparison: compareTotals(vault, theirs) }),
-      },
-    }),
+  // A pack that is refused leaves the file of an earlier one as it is.
+  return replaceFile(file, async sink => {
+    const counting = { decisions: decisions || undefined, leftOut, sink }
+    const { cells, exceptions, ...counted } = await countResults(manifests, counting)
+    return agreeing({
+      pack: 1,
+      ...(migration !== undefined && { migration }),
+      made_at: new Date(deps.clock()).toISOString(),
+      made_by: deps.madeBy,
+      signer: deps.signer,
+      batches,
+      ...sumsOf(batches),
+      cells,
+      exceptions,
+      leave_out: { name: nameFrom(path, file), ...counted.leaveOut },
+      ...(vault && {
+        total: {
+          vault: { ...vault, exceptions: counted.leftOut },
+          ...(theirs && { theirs, comparison: compareTotals(vault, theirs) }),
+        },
+      }),
+    })
   })
 }
 
