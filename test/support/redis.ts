@@ -2,9 +2,10 @@
 // kill, restart or flush a server start their own; the others share the server of the run (engines.ts).
 import { spawn } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { freePorts } from '../ops/free-ports.ts'
 import { killAtExit } from './process.ts'
 import { until } from './until.ts'
 
@@ -112,13 +113,8 @@ function ask(port: number, command: string): Promise<string> {
   })
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
+/** A free port that no process gets that asks for any: not even while the server that was started on it is killed. */
+export async function freePort(): Promise<number> {
+  const [port = 0] = await freePorts(1)
+  return port
 }
