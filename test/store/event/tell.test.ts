@@ -236,7 +236,7 @@ describeStore('an event', engine => {
       ...{ entityId: null, acceptedAt: Date.now(), extent: { chunks: 2, rows: 2, name: null, sha256: null } },
     })
     const look = (afterMs: number) => tellStalls({ store, clock: () => Date.now() + afterMs })
-    await look(BATCH_LIFE.stalledMs - 10_000)
+    await look(BATCH_LIFE.stalledMs - 40_000)
     expect(await typesOf(clientId)).toEqual([])
     for (let n = 0; n < 3; n += 1) await look(BATCH_LIFE.stalledMs + n)
     expect(await typesOf(clientId)).toEqual(['batch.stalled'])
