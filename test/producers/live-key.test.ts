@@ -30,6 +30,8 @@ describeRedis('a sender', () => {
   let client: Client | undefined
   let looks: number
   let told: string[]
+  /** The time before any sender began. */
+  let before: number
 
   beforeEach(async () => {
     prefix = `{live-key-${process.pid}-${randomBytes(4).toString('hex')}}`
@@ -37,6 +39,7 @@ describeRedis('a sender', () => {
     parties = await makeParties()
     looks = 0
     told = []
+    before = Date.now() / 1000 - 1
   })
   afterEach(async () => {
     await client?.close()
@@ -138,7 +141,7 @@ describeRedis('a sender', () => {
 
   it.each([
     ['that name its key', (seq: number) => seal({ seq, keys: [keyHash(parties.credentials.signingKey)] }), undefined],
-    ['that were signed before it began', (seq: number) => seal({ seq, iat: Date.now() / 1000 - 15 }), undefined],
+    ['that were signed before it began', (seq: number) => seal({ seq, iat: before }), undefined],
     ['that name no keys, for there are too many', (seq: number) => seal({ seq, keys: undefined }), undefined],
     ['that lie there signed once', () => seal({ seq: 3 }), undefined],
     ['that are over', (seq: number) => seal({ seq, iat: Date.now() / 1000 - 21 }), /not of now/],

@@ -171,7 +171,7 @@ describeRedis('a reader of result sets', () => {
     const url = redisUrl() ?? ''
     const victim = startScript('test/producers/reader-victim.ts', [url, prefix, id, jwk, '4', '1000'])
     await putSet(names(4))
-    await until(() => victim.stdout().split('took').length === 5, { what: 'all but one result to be handled' })
+    await until(() => victim.stdout().split('took').length >= 5, { what: 'all but one result to be handled' })
     expect((await queues.depth(queue())).active).toBe(1)
     await victim.kill9()
     const own = await openRedis([url], { prefix, lockMs: 1_000, log: silent })
@@ -192,14 +192,20 @@ describeRedis('a reader of result sets', () => {
     return opened
   }
   let seq = 0
+  let announced: readonly string[] | undefined
+  beforeEach(() => {
+    announced = undefined
+  })
   async function announce(features: readonly string[]): Promise<void> {
     seq += 1
+    announced = features
     const list = { aud: 'tokenmill', iat: Date.now() / 1000, seq, features: [...features] }
     await queues.setNotice('live-keys', sealLiveKeys(list, parties.installation), 20_000)
   }
-  /** Sends jobs until one says `result_sets`. */
+  /** Sends jobs until one says `result_sets`. What was announced is said anew, for it lives only so long. */
   async function untilSaid(client: Client, { seen }: FakeWorker): Promise<void> {
     await until(async () => {
+      if (announced) await announce(announced)
       await client.call('token-lifecycle', lifecycle())
       return seen.at(-1)?.claims.result_sets === true
     })
@@ -357,7 +363,7 @@ describeRedis('a reader of result sets', () => {
       time.aheadMs = DAY_MS - 1_000
       return undefined
     }, refusedAheadMs)
-    const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 20_000 })
+    const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 100_000 })
     expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2 })
     expect([...new Set(envelopes().map(({ result_sets }) => result_sets))]).toEqual([true, undefined])
     expect(envelopes().at(-1)?.result_sets).toBeUndefined()
