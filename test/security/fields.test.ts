@@ -77,7 +77,9 @@ describeStore('a field that is wrong', engine => {
           await installation.queues.addBulk(kind, queued.slice(from, from + 20))
       }
       found.push(
-        ...(await Promise.all(some.map(async sent => ({ sent, answer: await desk.answer(sent.jti, { ms: 25_000 }) })))),
+        ...(await Promise.all(
+          some.map(async sent => ({ sent, answer: await desk.answer(sent.jti, { ms: 100_000 }) })),
+        )),
       )
     }
     return found

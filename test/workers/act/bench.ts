@@ -110,7 +110,7 @@ export async function openActBench(installation: Installation, site: Site = SITE
       // The queue ignores a job while it still holds one of this id, which is for a moment after the answer.
       await until(async () => !(await queues.has('act', jobId('console', jti))))
       await queues.add('act', { id: jobId('console', jti), data: { jws: sign(claims, signingKey) } })
-      return until(() => found.get(id)?.[before], { ms: 20_000, what: `an answer to ${request.act}` })
+      return until(() => found.get(id)?.[before], { what: `an answer to ${request.act}` })
     },
     async send(request, jti) {
       const { status, error } = await bench.ask(request, jti)
