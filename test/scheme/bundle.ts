@@ -40,7 +40,10 @@ export interface SchemeBundleOptions {
 }
 
 /** The time-out in tests of lost answers, in ms. */
-export const SHORT_MS = 800
+export const SHORT_MS = 3_000
+
+/** The time-out of a call that ends while the network is still at it, in ms. */
+export const EARLY_MS = 800
 
 export async function openSchemeBundle(options: SchemeBundleOptions = {}): Promise<SchemeBundle> {
   const folder = mkdtempSync(join(tmpdir(), 'scheme-'))
