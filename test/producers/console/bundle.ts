@@ -11,6 +11,8 @@ import { freePorts } from '../../ops/free-ports.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
+/** Of the keys in Redis. */
+export const PREFIX = '{console}'
 export const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'
 export const THEIRS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0002'
 
@@ -67,7 +69,7 @@ export async function openConsoleBundle(settings: Record<string, string> = {}): 
   const database = await freshDatabase()
   const [port = 0] = await freePorts(1)
   const origin = `http://localhost:${port}`
-  const engine = { name: 'postgres', prefix: '{console}', redisUrls: undefined, databaseUrl: database.url } as const
+  const engine = { name: 'postgres', prefix: PREFIX, redisUrls: undefined, databaseUrl: database.url } as const
   const installation = await openInstallation(engine, {
     TOKENMILL_CONSOLE_PORT: String(port),
     TOKENMILL_CONSOLE_ORIGIN: origin,

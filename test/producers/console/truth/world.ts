@@ -5,9 +5,12 @@ import { startScheduler } from '../../../../cli/process/scheduler.ts'
 import { addDisplay } from '../../../../src/acts/display.ts'
 import { jobId, receiptId } from '../../../../src/job/envelope/ids.ts'
 import { dateOf, dayAfter } from '../../../../src/job/schedule/business-dates.ts'
+import { openLog } from '../../../../src/log.ts'
+import type { Queues } from '../../../../src/queue/engine.ts'
+import { openRedis } from '../../../../src/queue/open.ts'
 import { type RedisServer, startRedis } from '../../../support/redis.ts'
 import { until } from '../../../support/until.ts'
-import { type ConsoleBundle, OURS, openConsoleBundle } from '../bundle.ts'
+import { type ConsoleBundle, OURS, openConsoleBundle, PREFIX } from '../bundle.ts'
 
 export interface World {
   bundle: ConsoleBundle
@@ -32,7 +35,9 @@ export interface World {
 export async function openWorld(): Promise<World> {
   const redis = await startRedis()
   const bundle = await openConsoleBundle({ REDIS_URL: redis.url, TOKENMILL_LOG_LEVEL: 'silent' })
-  const inWork = await holdJob(bundle)
+  // Holds its job over a stall of this process, after which others would take it from a worker of the installation.
+  const holder = await openRedis([redis.url], { prefix: PREFIX, lockMs: 600_000, log: openLog('silent') })
+  const inWork = await holdJob(bundle, holder)
   const { env } = bundle.installation
   const terminal = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
   const scheduler = openSession({ env, ...terminal }, 'scheduler')
@@ -44,6 +49,7 @@ export async function openWorld(): Promise<World> {
     work: () => work(bundle, [batches.running, batches.open]),
     async close() {
       await scheduler.lifetime.close()
+      await holder.close()
       await bundle.close()
       await redis.stop()
     },
@@ -66,8 +72,8 @@ async function addCookies(bundle: ConsoleBundle): Promise<World['cookies']> {
 }
 
 /** A job that a worker has for as long as it likes. It takes the job before others can. */
-async function holdJob({ installation }: ConsoleBundle): Promise<string> {
-  const { queues, credentials } = installation
+async function holdJob({ installation }: ConsoleBundle, queues: Queues): Promise<string> {
+  const { credentials } = installation
   const client = await installation.connect()
   const kind = 'token-lifecycle'
   const worker = queues.work(
@@ -78,7 +84,7 @@ async function holdJob({ installation }: ConsoleBundle): Promise<string> {
   )
   await worker.ready
   await client.submit(kind, { id: 't00000000000000000000000000', action: 'SUSPEND' }, { jti: 'held' })
-  await until(() => worker.active() === 1, { ms: 10_000, what: 'the job in work' })
+  await until(() => worker.active() === 1, { what: 'the job in work' })
   const { clientId } = credentials.signingKey
   return `/explain/jobs/${receiptId(clientId, 'held')}?job=${jobId(clientId, 'held')}`
 }
