@@ -52,7 +52,6 @@ async function decide(page: Page, button: string | RegExp): Promise<void> {
   await press(page, button)
   await page.waitForURL(/\/acts\//)
   await until(async () => (await page.locator('.verdict.done').isVisible()) || (await page.clock.fastForward(ASK_MS)), {
-    ms: 10_000,
     what: 'a verdict',
   })
   await until(async () => (await focused(page)).startsWith('Done.'), { what: 'the focus on the verdict' })

@@ -57,7 +57,7 @@ describeChromium('a wall display', () => {
     await page.clock.install()
     await page.goto(`${bundle.origin}/display/open#${value}`)
     await page.waitForURL('**/display')
-    expect(await page.textContent('h1')).toMatch(SAID)
+    await seen(page, SAID)
     // The value is neither in the address nor in the history behind it.
     expect(await page.evaluate('location.href + history.length')).not.toContain(value)
     for (const size of [

@@ -173,7 +173,7 @@ describe('a display', () => {
     await until(() => heard.text.includes('data: {'), { what: 'news' })
     expect(heard.text).not.toContain('canary')
     await revokeDisplay(bundle.installation.vault.store, { displayId, name: 'watched' }, BY)
-    await until(() => heard.isOver, { ms: 10_000, what: 'the end of the stream' })
+    await until(() => heard.isOver, { what: 'the end of the stream' })
     expect(heard.text).toContain('event: over')
     expect((await bundle.call('GET', '/display/live', { cookie })).status).toBe(403)
   })

