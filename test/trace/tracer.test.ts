@@ -114,7 +114,7 @@ describe('a tracer', () => {
     expect(await dropped('queue_full')).toBe(2 * spans - EXPORT.queueMax - EXPORT.batchMax)
     const begunAt = performance.now()
     await tracer.close()
-    expect(performance.now() - begunAt).toBeLessThan(10_000)
+    expect(performance.now() - begunAt).toBeLessThan(30_000)
   })
 })
 

@@ -88,7 +88,7 @@ describeRedis('a queue server that is away', () => {
   })
 
   it('that has lost a job gets it again, so that it is answered', async () => {
-    await open('20')
+    await open('120')
     const pending = caller.put(VISA)
     await until(async () => (await installation.queues.depth('token-create')).waiting === 1)
     await redis.flush()
