@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { steady } from '../../../support/steady.ts'
 import { until } from '../../../support/until.ts'
 import type { Person } from '../bundle.ts'
 import { NAME, type OpenIdBundle, openOpenIdBundle, type Visitor } from './bundle.ts'
@@ -29,11 +30,27 @@ afterAll(async () => {
   await bundle?.close()
   vi.restoreAllMocks()
 })
-afterEach(() => {
+const reset = () => {
   bundle.provider.tamper = undefined
   bundle.provider.instead = undefined
   bundle.provider.account = { subject: SUBJECT, email: EMAIL }
-})
+}
+afterEach(reset)
+
+/**
+ * A test of sign-ins. It is done anew where this process, which is console and provider, stood still for about as long as the
+ * console waits for the provider. `work` gets the number of the try.
+ */
+function signsIn(name: string, work: (n: number) => Promise<void>): void {
+  it(name, () => {
+    let n = 0
+    return steady(3_000, () => {
+      reset()
+      n += 1
+      return work(n)
+    })
+  })
+}
 
 const session = 'tokenmill-console'
 const isIn = async (visitor: Visitor) => (await visitor.get('/sessions')).url.endsWith('/sessions')
@@ -51,7 +68,7 @@ it('starts while the provider is away, says so, and goes on with passkeys', asyn
   await until(async () => (await visitor.post('/openid/begin')).status === 200, { what: 'an answer of the provider' })
 })
 
-it('signs in the person of the account, with a new cookie, and leads to the page that was asked for', async () => {
+signsIn('signs in the person of the account, with a new cookie, and leads to the page that was asked for', async () => {
   const visitor = bundle.openVisitor()
   visitor.cookies.set(session, ada.cookie.split('=')[1] ?? '')
   const page = await visitor.post('/openid/begin', { to: '/batches' })
@@ -72,7 +89,7 @@ it('signs in the person of the account, with a new cookie, and leads to the page
     expect(await bundle.openVisitor().signIn(to)).toMatchObject({ url: `${bundle.origin}/now` })
 })
 
-it('uses a flow once, in the browser that began it, and with its state', async () => {
+signsIn('uses a flow once, in the browser that began it, and with its state', async () => {
   const visitor = bundle.openVisitor()
   const { callback } = await visitor.leave()
   const cookies = new Map(visitor.cookies)
@@ -101,7 +118,7 @@ it('uses a flow once, in the browser that began it, and with its state', async (
   expect((await late.get(begun.callback)).status).toBe(403)
 })
 
-it('believes no answer of another issuer, with another code, or that repeats itself', async () => {
+signsIn('believes no answer of another issuer, with another code, or that repeats itself', async () => {
   const changes: [string, (callback: string) => string][] = [
     ['another issuer', text => text.replace(/iss=[^&]+/, 'iss=https%3A%2F%2Fevil.example')],
     ['no issuer', text => text.replace(/&?iss=[^&]+/, '')],
@@ -117,7 +134,7 @@ it('believes no answer of another issuer, with another code, or that repeats its
   }
 })
 
-it('believes no ID token that is not for this sign-in', async () => {
+signsIn('believes no ID token that is not for this sign-in', async () => {
   const now = () => Math.floor(Date.now() / 1000)
   const tries: [string, Tamper][] = [
     ['another nonce', ({ claims }) => Object.assign(claims, { nonce: 'another' })],
@@ -148,12 +165,12 @@ it('believes no ID token that is not for this sign-in', async () => {
   expect((await bundle.openVisitor().signIn()).status).toBe(200)
 })
 
-it('knows an account by issuer and subject alone, and answers for all others alike', async () => {
-  const eva = await bundle.addPerson('eva')
-  const identity = await bundle.bind(eva, 'eva-there')
-  await bundle.bind(await bundle.addPerson('foreign'), 'foreign-there', 'https://another.example')
-  const revoked = await bundle.addPerson('revoked')
-  await bundle.bind(revoked, 'revoked-there')
+signsIn('knows an account by issuer and subject alone, and answers for all others alike', async n => {
+  const eva = await bundle.addPerson(`eva${n}`)
+  const identity = await bundle.bind(eva, `eva-there-${n}`)
+  await bundle.bind(await bundle.addPerson(`foreign${n}`), `foreign-there-${n}`, 'https://another.example')
+  const revoked = await bundle.addPerson(`revoked${n}`)
+  await bundle.bind(revoked, `revoked-there-${n}`)
   await bundle.rows('update tokenmill.person set revoked_at = now() where person_id = $1', [revoked.personId])
   const texts = new Set<string>()
   const refused = async (subject: string) => {
@@ -163,23 +180,23 @@ it('knows an account by issuer and subject alone, and answers for all others ali
     expect(end.status, subject).toBe(403)
     texts.add(end.text)
   }
-  for (const subject of ['unknown', 'foreign-there', 'revoked-there', SUBJECT.toUpperCase(), EMAIL])
+  for (const subject of ['unknown', `foreign-there-${n}`, `revoked-there-${n}`, SUBJECT.toUpperCase(), EMAIL])
     await refused(subject)
-  bundle.provider.account = { subject: 'eva-there', email: 'eva@example.com' }
+  bundle.provider.account = { subject: `eva-there-${n}`, email: 'eva@example.com' }
   const visitor = bundle.openVisitor()
-  expect((await visitor.signIn()).text).toContain('<span class="person">eva</span>')
+  expect((await visitor.signIn()).text).toContain(`<span class="person">eva${n}</span>`)
   // Disconnected: the session is over at once, and the account signs in no more.
   await bundle.rows('update tokenmill.person_identity set revoked_at = now() where identity_id = $1', [identity])
   expect(await isIn(visitor)).toBe(false)
-  await refused('eva-there')
+  await refused(`eva-there-${n}`)
   expect(texts.size).toBe(1)
   expect([...texts].join()).not.toContain('@')
 })
 
-it('ends the sessions of a revoked person', async () => {
-  const olga = await bundle.addPerson('olga')
-  await bundle.bind(olga, 'olga-there')
-  bundle.provider.account = { subject: 'olga-there', email: '' }
+signsIn('ends the sessions of a revoked person', async n => {
+  const olga = await bundle.addPerson(`olga${n}`)
+  await bundle.bind(olga, `olga-there-${n}`)
+  bundle.provider.account = { subject: `olga-there-${n}`, email: '' }
   const visitor = bundle.openVisitor()
   await visitor.signIn()
   expect(await isIn(visitor)).toBe(true)
@@ -187,7 +204,7 @@ it('ends the sessions of a revoked person', async () => {
   expect(await isIn(visitor)).toBe(false)
 })
 
-it('puts what the provider refuses into words of its own', async () => {
+signsIn('puts what the provider refuses into words of its own', async () => {
   bundle.provider.account = null
   const visitor = bundle.openVisitor()
   const end = await visitor.signIn()
@@ -197,7 +214,7 @@ it('puts what the provider refuses into words of its own', async () => {
   expect(await isIn(visitor)).toBe(false)
 })
 
-it('reads some bytes of an answer and follows no redirect', async () => {
+signsIn('reads some bytes of an answer and follows no redirect', async () => {
   const answered = async (instead: NonNullable<typeof bundle.provider.instead>) => {
     bundle.provider.instead = instead
     const end = await bundle.openVisitor().signIn()
@@ -217,7 +234,7 @@ it('reads some bytes of an answer and follows no redirect', async () => {
   })
 })
 
-it('leaves no code, state, token, subject or e-mail in the log or in the store', async () => {
+signsIn('leaves no code, state, token, subject or e-mail in the log or in the store', async () => {
   bundle.provider.account = { subject: SUBJECT, email: EMAIL }
   const visitor = bundle.openVisitor()
   const { callback } = await visitor.leave()
