@@ -15,9 +15,12 @@ import { backdate, EXPIRY, openScheduleFor, runsOf } from './bundle.ts'
 
 const PAGE = 4
 const PASSED = 10
-const today = dateOf(Date.now())
+/** If a day turns sooner than this, the tests wait until it has turned. */
+const MARGIN_MS = 60_000
+const today = () => dateOf(Date.now())
 /** The last day whose sweep is due, at 00:15: until then the day before. */
-const swept = dateOf(Date.now() - 15 * 60_000)
+const sweptAt = (now: number) => dateOf(now - 15 * 60_000)
+let swept: string
 
 describeOnRedis('a token whose date has passed', engine => {
   let installation: Installation
@@ -27,6 +30,9 @@ describeOnRedis('a token whose date has passed', engine => {
   let without = ''
   let deleted = ''
   beforeAll(async () => {
+    const isFar = (now: number) => dateOf(now) === dateOf(now + MARGIN_MS) && sweptAt(now) === sweptAt(now + MARGIN_MS)
+    await until(() => isFar(Date.now()), { ms: 2 * MARGIN_MS, what: 'a day that lasts' })
+    swept = sweptAt(Date.now())
     installation = await openInstallation(engine)
     const workers = await installation.openWorkers({ roles: ['interactive'] })
     client = await installation.connect()
@@ -35,7 +41,7 @@ describeOnRedis('a token whose date has passed', engine => {
     ;[lastsToday = '', without = '', deleted = ''] = ids.splice(PASSED)
     expired.push(...ids)
     for (const [index, id] of expired.entries()) await setDate(id, dayAfter(swept, -1 - (index % 3)))
-    await setDate(lastsToday, today)
+    await setDate(lastsToday, today())
     await setDate(deleted, dayAfter(swept, -1))
     await client.call('token-lifecycle', { id: deleted, action: 'DELETE' })
     await workers.close()
@@ -113,7 +119,7 @@ describeOnRedis('a token whose date has passed', engine => {
 
   it('comes back with a date that has not passed, and only by one', async () => {
     const [id = '', other = ''] = expired
-    expect(await client.call('token-update', { id, token_expiry_date: dayAfter(today, 30) })).toMatchObject({
+    expect(await client.call('token-update', { id, token_expiry_date: dayAfter(today(), 30) })).toMatchObject({
       record: { token_status: 'ACTIVE' },
     })
     expect(await client.call('token-update', { id: other, card_holder_name: 'ANNA' })).toMatchObject({
