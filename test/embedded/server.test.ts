@@ -15,6 +15,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { ConfigError } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
 import { type Child, startScript } from '../support/process.ts'
+import { steady } from '../support/steady.ts'
 import { until } from '../support/until.ts'
 
 let made: string
@@ -137,15 +138,22 @@ describe('the embedded server', () => {
 
   it('lets the last go at once, though another attaches at that moment and starts the server again', async () => {
     let last = await attach(dir)
-    for (let round = 0; round < 10; round += 1) {
-      const leaving = last.release()
-      await until(() => !serverPid())
-      last = await attach(dir)
-      const started = performance.now()
-      await leaving
-      expect(performance.now() - started).toBeLessThan(2_000)
+    let rounds = 0
+    try {
+      await steady(250, async () => {
+        while (rounds < 10) {
+          const leaving = last.release()
+          await until(() => !serverPid())
+          last = await attach(dir)
+          const started = performance.now()
+          await leaving
+          expect(performance.now() - started).toBeLessThan(2_000)
+          rounds += 1
+        }
+      })
+    } finally {
+      await last.release()
     }
-    await last.release()
   })
 
   it('stays while anyone is attached and is stopped by the last to leave', async () => {

@@ -10,6 +10,7 @@ import { openStore, type Store } from '../../src/store/pool.ts'
 import { ORDER_CRITERIA, type OrderCriterion, type ReportQuery, search } from '../../src/store/report/report-search.ts'
 import { uidOf } from '../producers/ingest/sample.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { steady } from '../support/steady.ts'
 import { filters, type Shown } from './filters.ts'
 
 const [OWN, SISTER, STRANGER] = [uidOf('own'), uidOf('sister'), uidOf('stranger')]
@@ -166,12 +167,14 @@ describe('a search of reports', () => {
     ]
     for (const pattern of worst) {
       expect(checkPattern(pattern), pattern).toBeUndefined()
-      const began = performance.now()
-      await store.query({
-        text: `select repeat('ab', 128) || i ~ $1 from generate_series(1, 500) as i`,
-        values: [pattern],
+      await steady(250, async () => {
+        const began = performance.now()
+        await store.query({
+          text: `select repeat('ab', 128) || i ~ $1 from generate_series(1, 500) as i`,
+          values: [pattern],
+        })
+        expect(performance.now() - began, pattern).toBeLessThan(2_000)
       })
-      expect(performance.now() - began, pattern).toBeLessThan(2_000)
     }
   })
 })

@@ -123,6 +123,6 @@ describe('a chunk in columns', () => {
     expect(spreadColumns(block, 1_000)).toBeUndefined()
     expect(spreadColumns(block, many + 1_000)?.length).toBeGreaterThan(many)
     // Quadratic work would take minutes.
-    expect(performance.now() - before).toBeLessThan(5_000)
+    expect(performance.now() - before).toBeLessThan(30_000)
   })
 })

@@ -14,8 +14,8 @@ import { type KeepAlive, openKeepAlive } from './keep-alive.ts'
 
 const CALLERS = volume(1_000, 2_000)
 const IN_FLIGHT = CALLERS / 4
-/** A refusal doesn't wait for other requests, but reading all requests takes time on a busy core. */
-const REFUSED_MS_MAX = 15_000
+/** A refusal doesn't wait for the requests that are admitted, but reading all requests takes time on a busy core. */
+const REFUSED_MS_MAX = 40_000
 
 let database: FreshDatabase
 let installation: Installation
