@@ -15,8 +15,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { ConfigError } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
 import { type Child, startScript } from '../support/process.ts'
-import { steady } from '../support/steady.ts'
-import { until } from '../support/until.ts'
+import { steady, until } from '../support/until.ts'
 
 let made: string
 let dir: string

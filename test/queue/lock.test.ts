@@ -4,8 +4,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../support/engines.ts'
 import { startScript } from '../support/process.ts'
-import { steady } from '../support/steady.ts'
-import { until } from '../support/until.ts'
+import { steady, until } from '../support/until.ts'
 import { gate, type Opened, openEngine, recorder } from './bundle.ts'
 
 const LOCK_MS = 600

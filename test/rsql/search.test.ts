@@ -10,7 +10,7 @@ import { openStore, type Store } from '../../src/store/pool.ts'
 import { ORDER_CRITERIA, type OrderCriterion, type ReportQuery, search } from '../../src/store/report/report-search.ts'
 import { uidOf } from '../producers/ingest/sample.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { steady } from '../support/steady.ts'
+import { steady } from '../support/until.ts'
 import { filters, type Shown } from './filters.ts'
 
 const [OWN, SISTER, STRANGER] = [uidOf('own'), uidOf('sister'), uidOf('stranger')]

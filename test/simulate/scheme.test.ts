@@ -18,7 +18,7 @@ import {
   tokenOf,
 } from '../scheme/bundle.ts'
 import { type Child, startCommand } from '../support/process.ts'
-import { steady } from '../support/steady.ts'
+import { steady } from '../support/until.ts'
 
 interface Running {
   child: Child

@@ -26,7 +26,7 @@ import { encryptCard } from '../../src/vault/encrypt.ts'
 import { openCard, PGP_CARD_BYTES_MAX } from '../../src/vault/open-card.ts'
 import { PGP_PLAIN_BYTES_MAX } from '../../src/vault/pgp/pgp.ts'
 import type { PrivateHalves } from '../../src/vault/private-half.ts'
-import { steady } from '../support/steady.ts'
+import { steady } from '../support/until.ts'
 import { CARD, CARD_TEXT, openHalves, openKek, openPairs, PAN, type Pair, revealed } from './bundle.ts'
 import { IDEA_MESSAGE, OLD_CARD, OLD_KEY, OLD_MESSAGE } from './old-client.ts'
 

@@ -17,7 +17,7 @@ import { isPlain, notPlainIn } from '../../../src/job/ledger/plain.ts'
 import { OWN_TEXTS } from '../../../src/job/ledger/transaction.ts'
 import { columnsOf, linesIn, linesOf, TransactionBatch } from '../../../src/job/transaction-batch.ts'
 import { transactionOf } from '../../producers/ingest/sample.ts'
-import { steady } from '../../support/steady.ts'
+import { steady } from '../../support/until.ts'
 import { inColumns, inColumnsSimply } from './lines.ts'
 
 const ENTITY = '7d9f1c52-3f0e-4a7b-9c1d-2b8e6f4a5d30'
