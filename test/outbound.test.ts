@@ -197,9 +197,10 @@ describe('an answer', () => {
     const { port } = await serve((request, response) => {
       if (request.url === '/') response.writeHead(200).flushHeaders()
     })
-    const request = { ...GET, timeoutMs: 150, statusOnly: true }
+    const request = { ...GET, timeoutMs: 1_000, statusOnly: true }
     expect(await open().request(`http://127.0.0.1:${port}/`, request)).toMatchObject({ status: 200 })
-    expect(await failure(open().request(`http://127.0.0.1:${port}/never`, request))).toMatchObject({ kind: 'timeout' })
+    const never = open().request(`http://127.0.0.1:${port}/never`, { ...request, timeoutMs: 150 })
+    expect(await failure(never)).toMatchObject({ kind: 'timeout' })
   })
 
   it('that trickles ends at the total deadline', async () => {
@@ -207,7 +208,7 @@ describe('an answer', () => {
       const timer = setInterval(() => response.write('.'), 10)
       response.on('close', () => clearInterval(timer))
     })
-    const error = await failure(open().request(`http://127.0.0.1:${port}/`, { ...GET, timeoutMs: 150 }))
+    const error = await failure(open().request(`http://127.0.0.1:${port}/`, { ...GET, timeoutMs: 1_000 }))
     expect(error).toMatchObject({ kind: 'timeout', sent: true })
   })
 
@@ -219,8 +220,8 @@ describe('an answer', () => {
     const outbound = open({ connections: 1 })
     const url = `http://127.0.0.1:${port}/`
     const [first, second] = await Promise.all([
-      failure(outbound.request(url, { ...GET, timeoutMs: 200 })),
-      failure(outbound.request(url, { ...GET, timeoutMs: 100 })),
+      failure(outbound.request(url, { ...GET, timeoutMs: 2_000 })),
+      failure(outbound.request(url, { ...GET, timeoutMs: 1_000 })),
     ])
     expect([first.sent, second.sent]).toEqual([true, false])
     expect([first.kind, second.kind, asked]).toEqual(['timeout', 'timeout', 1])

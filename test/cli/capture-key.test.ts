@@ -81,8 +81,9 @@ where datname = current_database() and wait_event_type = 'Lock' and application_
 
 it('retires a key by its number, not its only known successor too early, and not twice', async () => {
   expect(await run('retire', 'rsa')).toMatchObject({ status: 1, stderr: expect.stringContaining('--key') })
+  await bench.rows(`update tokenmill.capture_key set created_at = now() + interval '30 s' where number = 2`)
   expect(await run('retire', 'rsa', '--key', '1')).toMatchObject({ status: 1, stderr: expect.stringContaining('10 s') })
-  await bench.rows(`update tokenmill.capture_key set created_at = created_at - interval '11 seconds'`)
+  await bench.rows(`update tokenmill.capture_key set created_at = created_at - interval '1 minute'`)
   expect(await run('retire', 'rsa', '--key', '7')).toMatchObject({ status: 1 })
   expect(await run('retire', 'rsa', '--key', '1', '--until', '2000-01-01')).toMatchObject({ status: 64 })
   const until = '2999-01-01T00:00:00.000Z'

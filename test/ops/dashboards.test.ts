@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeScope } from '../../cli/commands/scope.ts'
 import { every } from '../../src/recurring.ts'
@@ -163,8 +164,11 @@ describeRedis('an installation that Prometheus scrapes', () => {
   })
 
   it.skipIf(missingPrometheus().length > 0)('makes no alert wait or fire while all is well', async () => {
-    expect(Object.values(await prometheus.targets())).toEqual(ROLES.map(() => 'up'))
-    expect(await prometheus.query('ALERTS')).toEqual([])
+    // A scrape that took over a second on a busy machine is made again.
+    const states = async () => [Object.values(await prometheus.targets()), await prometheus.query('ALERTS')]
+    const well = [ROLES.map(() => 'up'), []]
+    await until(async () => isDeepStrictEqual(await states(), well)).catch(() => {})
+    expect(await states()).toEqual(well)
     expect(
       (await prometheus.query('tokenmill_worker_process_up')).map(({ metric }) => metric['process']).sort(),
     ).toEqual(['bulk-0', 'interactive-0'])

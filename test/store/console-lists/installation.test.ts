@@ -5,7 +5,7 @@ import * as clients from '../../../src/store/console/installation/seen-client-li
 import * as scopes from '../../../src/store/console/installation/seen-scope-list.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
-import { type Lists, openLists } from './plan.ts'
+import { type Lists, openLists, within } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'
 const MANY = 5_000
@@ -92,9 +92,9 @@ it.each(LISTS)(
       await list(sightOf(null), explaining, after)
       expect(plan).toMatch(index)
       expect(plan).not.toContain('Seq Scan')
-      const began = performance.now()
-      expect(await list(sightOf(null), store, after)).toHaveLength(limit)
-      expect(performance.now() - began).toBeLessThan(200)
+      await within(200, async () => {
+        expect(await list(sightOf(null), store, after)).toHaveLength(limit)
+      })
       expect(await list(sightOf([OURS]), store, after)).toEqual([])
     }
   },

@@ -2,6 +2,7 @@
 import { openLog } from '../../../src/log.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
 import { freshDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
 
 export interface Lists {
   /** With the rights of the console. */
@@ -39,4 +40,16 @@ export async function explaining(store: Db, read: (db: Db) => Promise<unknown>):
     },
   })
   return plan
+}
+
+/** Throws unless `read` ends within `ms` at least once: the quickest counts, because the machine may be busy. */
+export async function within(ms: number, read: () => Promise<void>): Promise<void> {
+  await until(
+    async () => {
+      const began = performance.now()
+      await read()
+      return performance.now() - began < ms
+    },
+    { what: `an answer within ${ms} ms` },
+  )
 }

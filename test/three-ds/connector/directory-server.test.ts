@@ -14,7 +14,7 @@ import { CALLER, CARD, lookupBody, STRANGER } from '../samples.ts'
 
 let bundle: Bundle
 beforeAll(async () => {
-  bundle = await openBundle({ timeoutMs: 400 })
+  bundle = await openBundle({ timeoutMs: 1_500 })
 })
 afterAll(() => bundle?.close())
 

@@ -15,7 +15,7 @@ const MULTI_REGION = `mrk-${'0123456789abcdef'.repeat(2)}`
 const uriOf = (key = keyId(1), { region = 'eu-central-1', account = ACCOUNT } = {}) =>
   `aws-kms://arn:aws:kms:${region}:${account}:key/${key}`
 const SECRET = Buffer.from('a data key of thirty-two bytes..')
-const QUICK = { answerMs: 300, wholeMs: 5_000, attempts: 2 }
+const QUICK = { answerMs: 2_000, wholeMs: 15_000, attempts: 2 }
 
 let kms: KmsSimulator
 const before = { ...process.env }

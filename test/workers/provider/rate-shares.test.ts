@@ -84,7 +84,7 @@ describeStore('shares of a granted rate', engine => {
     await b.shares.close()
     expect(b.limit).toBe(0)
     a.waiting.bulk = 1_000
-    await until(() => a.limit === GRANTED, { ms: 1_000 })
+    await until(() => a.limit === GRANTED, { ms: 4_500 })
   })
 
   it('are given up by a process that loses the store, and then are others’', async () => {

@@ -2,7 +2,7 @@
 // nothing in light, dark and forced colours, nothing scrolls sideways at 200 % and at 400 %, the focus is seen everywhere, and a page
 // can be printed. Any violation of the content security policy fails the test. ../acts/by-keys.test.ts does each act by keys alone.
 import type { Browser, BrowserContext } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
 import { type OpenIdBundle, openOpenIdBundle } from '../openid/bundle.ts'
 import { enrolled, listenTo, type Seat } from '../seats.ts'
@@ -202,6 +202,8 @@ describeChromium('the looks of the console', () => {
     const { page } = await openStand()
     await page.clock.install()
     await beat(bundle)
+    const beating = setInterval(() => beat(bundle), BEAT_MS)
+    onTestFinished(() => clearInterval(beating))
     await page.goto(`${bundle.origin}/now`)
     await page.evaluate(
       `window.told = 0; new MutationObserver(all => { window.told += all.filter(({ target }) => target.parentElement?.closest('[aria-live], [role=status], [role=alert]') ?? target.closest?.('[aria-live], [role=status], [role=alert]')).length }).observe(document, { subtree: true, childList: true, characterData: true })`,

@@ -139,7 +139,8 @@ describeEngines('without an answer in time', engine => {
     it('an operation is answered 500 with reversal_status REQUIRED, and its reversal is queued', async () => {
       const begun = performance.now()
       const answer = await caller.put(VISA, {}, { headers: key('late') })
-      expect(performance.now() - begun).toBeLessThan(4_000)
+      // Well before the 30 s of a gateway that isn't told.
+      expect(performance.now() - begun).toBeLessThan(25_000)
       expect(answer.body).toEqual({
         code: 500,
         message: 'Unexpected error; quote code and timestamp to support.',
