@@ -105,6 +105,7 @@ export const REASONS = {
   source_time_future: { code: 400, text: 'The source time is later than the beginning of the batch.' },
   conflict: { code: 400, text: 'The store has other data for this card, and the batch refuses conflicts.' },
   batch_extent: { code: 400, text: 'This batch began with another extent, or this chunk lies outside it.' },
+  batch_of_several: { code: 400, text: 'Several clients have a batch of this id; name one of them as clientId.' },
   batch_finished: { code: 400, text: 'This batch is finished, and this chunk is not part of it.' },
   batch_layout: { code: 400, text: 'This batch began with another layout.' },
   scheme_no_answer: { code: 400, text: 'The card network gave no answer for this card; try again later.' },

@@ -4,10 +4,12 @@
 import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import type { Report } from '../src/job/report.ts'
+import type { Plan } from '../src/report/definition.ts'
 import { definitionOf } from '../src/report/definitions.ts'
 import { recordOf } from '../src/report/record.ts'
 import { requestKey } from '../src/report/request-key.ts'
 import * as reports from '../src/store/report/reports.ts'
+import { isOfSeveral } from '../src/store/report-queries/batch.ts'
 import type { Deps } from './deps.ts'
 import { type Decision, type Handler, Postponed, type Retells, type Work } from './line/work.ts'
 import type { ReportTask } from './report/make.ts'
@@ -51,7 +53,8 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
       requestKey: requestKey(requested),
       period: isRefusal(plan) ? undefined : plan.period,
     }
-    return isRefusal(plan) ? { invalid: plan, asked } : { task: { reportUid: receiptId, ...requested }, asked }
+    const invalid = isRefusal(plan) ? plan : await batchRefusal(plan, request.entity_id, deps)
+    return invalid ? { invalid, asked } : { task: { reportUid: receiptId, ...requested }, asked }
   },
 
   async reach(work, prepared, deps) {
@@ -72,6 +75,16 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
     const found = await reports.find(store, outcome ?? '')
     return found ? recordOf(found) : { reportUid: outcome }
   },
+}
+
+/** The refusal of a report on a batch if the request doesn't say which of several batches. */
+async function batchRefusal(
+  { filter: { batchId, clientId } }: Plan,
+  entityId: string,
+  { store }: Deps,
+): Promise<Refusal | undefined> {
+  if (batchId === null || clientId !== null || !(await isOfSeveral(store, entityId, batchId))) return undefined
+  return refuse('batch_of_several', 'body.parameters.clientId')
 }
 
 function decisionOf(prepared: Prepared): Decision {

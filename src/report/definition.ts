@@ -51,6 +51,8 @@ export interface Filter {
   to: string | null
   percent: string
   batchId: string | null
+  /** Whose batch it is; null: there is only one client that has a batch of this id. */
+  clientId: string | null
 }
 
 /** A requested report with checked parameters. */
@@ -111,7 +113,13 @@ export function planner<P extends Record<string, unknown>>(
       ...meant,
       period,
       parameters: definedOf(parsed.value),
-      filter: filter ?? { from: period?.from ?? null, to: period?.to ?? null, percent: '0', batchId: null },
+      filter: filter ?? {
+        from: period?.from ?? null,
+        to: period?.to ?? null,
+        percent: '0',
+        batchId: null,
+        clientId: null,
+      },
     }
   }
 }

@@ -29,7 +29,12 @@ const all = async (stream: Readable | undefined) => (stream ? (await buffer(stre
 
 describe('a name', () => {
   const uid = '11111111-1111-4111-8111-111111111111'
-  const plan = { parameters: {}, filter: { from: null, to: null, percent: '0', batchId: null }, shares: [], notes: [] }
+  const plan = {
+    parameters: {},
+    filter: { from: null, to: null, percent: '0', batchId: null, clientId: null },
+    shares: [],
+    notes: [],
+  }
 
   it('is plain, whatever a parameter holds', () => {
     for (const word of ['../../etc/passwd', '..\\x', 'a/b', '\0', '%2e%2e', 'x'.repeat(500), '', '.', 'ä=1;"'])

@@ -135,6 +135,24 @@ describeEngines('the report worker', engine => {
     })
   })
 
+  it('asks whose batch is meant if several clients have one of the id', async () => {
+    const clients = [client.clientId, (await installation.addClient('second')).credentials.signingKey.clientId]
+    await installation.vault.store.query({
+      text: `insert into tokenmill.batch (client_id, batch_id, record_kind, chunk_records, layout, accepted_at, entity_id)
+select c, 'm-same', 'token-update', 500, '{}', now(), $2 from unnest($1::text[]) as c`,
+      values: [clients, ENTITY],
+    })
+    const request = (parameters: object) => ask(settlement({ report_type: 'BATCH_REPORT', parameters }))
+    expect(await request({ batchId: 'm-same' })).toMatchObject({
+      error: { code: 400, details: { 'body.parameters.clientId': { code: 'batch_of_several' } } },
+    })
+    for (const clientId of clients)
+      expect(await request({ batchId: 'm-same', clientId })).toMatchObject({
+        record: { status: 'SUCCESSFUL', lines: 0 },
+      })
+    await installation.vault.store.query({ text: `delete from tokenmill.batch where batch_id = 'm-same'` })
+  })
+
   it('makes none for an entity that is not the client’s, nor without the role', async () => {
     const foreign = settlement({ entity_id: randomUUID() })
     expect(await ask(foreign)).toMatchObject({

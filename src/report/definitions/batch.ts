@@ -2,16 +2,22 @@
 // counted must equal the records that it lists. It doesn't list single records: the client has those in its results
 // file.
 import { z } from 'zod'
+import { clientId } from '../../job/envelope/envelope.ts'
 import { column, type Definition, planner } from '../definition.ts'
+
+const Parameters = z.strictObject({
+  batchId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+  clientId: clientId().optional(),
+})
 
 export const batch: Definition = {
   title: 'Batch report',
   query: 'batch',
-  plan: planner(z.strictObject({ batchId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/) }), ({ batchId }) => ({
-    filter: { from: null, to: null, percent: '0', batchId },
+  plan: planner(Parameters, ({ batchId, clientId }) => ({
+    filter: { from: null, to: null, percent: '0', batchId, clientId: clientId ?? null },
     word: batchId,
     notes: [
-      `Batch ${batchId}, as it stood when this report was made.`,
+      `Batch ${batchId}${clientId === undefined ? '' : ` of client ${clientId}`}, as it stood when this report was made.`,
       'Rows = created + updated + unchanged + duplicate + rejected + failed + cancelled. Chunks are those in which a record ended so.',
     ],
   })),

@@ -14,7 +14,13 @@ export const partnerCommission: Definition = {
   query: 'commission',
   plan: planner(Parameters, ({ invoicePeriodFrom, invoicePeriodTo, partnerSharePercent }) => ({
     period: { from: invoicePeriodFrom, to: invoicePeriodTo },
-    filter: { from: invoicePeriodFrom, to: invoicePeriodTo, percent: partnerSharePercent, batchId: null },
+    filter: {
+      from: invoicePeriodFrom,
+      to: invoicePeriodTo,
+      percent: partnerSharePercent,
+      batchId: null,
+      clientId: null,
+    },
     shares: [{ result: 'partnerShare', of: 'commission', percent: partnerSharePercent }],
     notes: [
       `Commission on transactions cleared ${span(invoicePeriodFrom, invoicePeriodTo)}; partner's share ${partnerSharePercent} %.`,

@@ -1,13 +1,23 @@
 // The outcomes of a batch. Lines come from the records that each chunk's receipt lists, sums from the counts that were
 // stored with each receipt. A batch belongs to the entity of its scope. If its records name their scopes themselves, it
-// belongs to the entity of its client, provided that the client acts for no other.
+// belongs to the entity of the envelopes that sent it: not to the entities of its client, which may change.
 import { OUTCOMES } from '../../job/outcome.ts'
+import type { Db } from '../pool.ts'
 import type { RowsQuery } from './query.ts'
 
-const RECEIPTS = `tokenmill.receipt as r join tokenmill.batch as b on b.batch_no = r.batch_no
-join tokenmill.client as c on c.client_id = b.client_id left join tokenmill.scope as s on s.token_scope = b.token_scope
-where b.batch_id = $2 and case when b.token_scope is null then $1::uuid = all(c.entities) else s.entity_id = $1::uuid end
+const OWN = `tokenmill.batch as b left join tokenmill.scope as s on s.token_scope = b.token_scope
+where b.batch_id = $2 and ($3::text is null or b.client_id = $3)
+  and case when b.token_scope is null then b.entity_id else s.entity_id end = $1::uuid and b.record_kind <> 'transaction'`
+
+// Several clients may each have a batch of this id. They are never added up.
+const RECEIPTS = `tokenmill.receipt as r where r.batch_no = (select b.batch_no from ${OWN} order by b.batch_no limit 1)
   and r.kind = 'token-batch' and r.outcomes is not null`
+
+/** Whether several clients have a batch of this id that belongs to the entity. */
+export async function isOfSeveral(db: Db, entityId: string, batchId: string): Promise<boolean> {
+  const { count } = await db.query({ text: `select from ${OWN} limit 2`, values: [entityId, batchId, null] })
+  return count > 1
+}
 
 const NAMES = `(array['${OUTCOMES.join("','")}'])`
 
@@ -28,7 +38,7 @@ const COUNTED = `with counted as (
 const REASONS_OF = `(select count(*) from line where line.outcome = counted.outcome)`
 
 export const BATCH: RowsQuery = {
-  values: ['batchId'],
+  values: ['batchId', 'clientId'],
   lines: `${LISTED} select outcome as "outcome", reason as "reason", chunks::text as "chunks", records::text as "records"
 from line order by outcome collate "C", reason collate "C"`,
   groups: `${LISTED}, ${COUNTED.slice('with '.length)} select outcome as "outcome", ${REASONS_OF}::text as "lines", records::text as "records"
