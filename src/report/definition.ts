@@ -91,6 +91,8 @@ export interface Definition {
   group: readonly string[]
   /** The label of a group. */
   groupLabel: string
+  /** The note of a report whose period begins before the day since which there is all that it counts. */
+  incomplete?(since: string): string
   rules: readonly Rule[]
   landscape: boolean
   chart?: Chart

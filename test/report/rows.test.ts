@@ -172,6 +172,24 @@ from (select token_id, token_scope, n, (array['ACTIVE','ACTIVE','ACTIVE','SUSPEN
     })
   })
 
+  it('say in a note if their period begins before the oldest receipts', async () => {
+    const textOf = async (reportableDay: string) => {
+      const parameters = { reportableDay, reportableDayTo: today }
+      const task = {
+        reportUid: randomUUID(),
+        reportType: 'TOKEN_ACTIVITY_REPORT',
+        entityId: randomUUID(),
+        parameters,
+      } as const
+      const made = await makeReport({ store: reader, files }, { ...task, mimeType: 'text/plain' }, () => {})
+      return readFile(join(folder, made.storageKey), 'utf8')
+    }
+    const today = new Date().toISOString().slice(0, 10)
+    const days = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString().slice(0, 10)
+    expect(await textOf(days(300))).toMatch(/Updated is not complete for days before \d{4}-\d\d-\d\d: /)
+    expect(await textOf(days(7))).not.toContain('not complete')
+  })
+
   it('leave no file behind where they do not tie out', async () => {
     const before = await readdir(folder)
     const entity = randomUUID()

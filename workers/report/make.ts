@@ -3,6 +3,7 @@
 import { Fault, isRefusal } from '../../src/errors.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { writeCsv } from '../../src/report/csv.ts'
+import type { Definition, Plan } from '../../src/report/definition.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
 import { fileName, storageKey } from '../../src/report/files/file-name.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
@@ -45,7 +46,9 @@ export async function makeReport(
     const entries = counted(tieOut(definition, plan, snapshot), counter, onLines)
     const name = fileName(reportType, plan, mimeType, reportUid)
     const head = { reportUid, entityId, asOf: snapshot.asOf, totals }
-    const stored = await files.put(write(definition, plan, head, entries), sha256 => storageKey(name, sha256))
+    const stored = await files.put(write(definition, noted(definition, plan, snapshot.since), head, entries), sha256 =>
+      storageKey(name, sha256),
+    )
     return {
       fileName: name,
       storageKey: stored.key,
@@ -57,6 +60,12 @@ export async function makeReport(
       asOf: snapshot.asOf,
     }
   })
+}
+
+/** The plan with a note if what the report counts was removed for a part of its period. */
+function noted({ incomplete }: Definition, plan: Plan, since: string | null): Plan {
+  if (!incomplete || !plan.period || since === null || plan.period.from >= since) return plan
+  return { ...plan, notes: [...plan.notes, incomplete(since)] }
 }
 
 async function* counted(

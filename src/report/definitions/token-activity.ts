@@ -1,6 +1,6 @@
 // TOKEN_ACTIVITY_REPORT: what happened to an entity's tokens, by scope and day (UTC). Tokens created and deleted are
 // counted from the tokens' rows. Changes are counted from the receipts of the jobs that made them, which are kept for
-// TOKENMILL_RECEIPT_DAYS. A token counts as suspended if its last change was its suspension.
+// TOKENMILL_RECEIPT_DAYS. A row doesn't tell when its token was suspended, only when it was last changed.
 import { z } from 'zod'
 import { date } from '../../job/envelope/text.ts'
 import { column, type Definition, planner, span } from '../definition.ts'
@@ -20,9 +20,11 @@ export const tokenActivity: Definition = {
     period: { from, to },
     notes: [
       `Tokens by scope and day (UTC), ${span(from, to)}.`,
-      'Updated counts operations that changed a token; suspended counts tokens whose last change is their suspension.',
+      'Updated counts operations that changed a token.',
+      'Suspended counts tokens that were last changed that day and were suspended when this report was made.',
     ],
   })),
+  incomplete: since => `Updated is not complete for days before ${since}: their receipts are not kept any more.`,
   columns: [
     column('tokenScope', 'Token scope', 'text', 36, 44),
     column('day', 'Day', 'date', 10, 13),

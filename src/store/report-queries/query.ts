@@ -8,4 +8,6 @@ export interface RowsQuery {
   lines: string
   groups: string
   totals: string
+  /** A statement without parameters: since which day (`since`) there is all that the report counts. */
+  since?: string
 }

@@ -24,6 +24,8 @@ interface Snapshot {
   asOf: number
   /** The snapshot's date, `YYYY-MM-DD` in UTC. */
   today: string
+  /** Since which day there is all that the report counts; null: it counts nothing that is removed with time. */
+  since: string | null
   totals: Row[]
   groups: AsyncIterable<Row[]>
   lines: AsyncIterable<Row[]>
@@ -39,7 +41,7 @@ export function withRows<T>(
   filter: Filter,
   work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
-  const { values: names, ...query } = QUERIES[name]
+  const { values: names, ...query }: RowsQuery = QUERIES[name]
   const values = [entityId, ...names.map(each => filter[each])]
   return store.transaction(async db => {
     await db.query({ text: 'set transaction isolation level repeatable read, read only' })
@@ -47,12 +49,14 @@ export function withRows<T>(
     const { rows } = await db.query<{ as_of: number; today: string }>({
       text: 'select now() as as_of, current_date as today',
     })
+    const since = query.since === undefined ? undefined : await db.query<Row>({ text: query.since })
     const totals = await db.query<Row>({ text: query.totals, values })
     await db.query({ text: `declare report_groups no scroll cursor for ${query.groups}`, values })
     await db.query({ text: `declare report_lines no scroll cursor for ${query.lines}`, values })
     return work({
       asOf: rows[0]?.as_of ?? 0,
       today: rows[0]?.today ?? '',
+      since: since?.rows[0]?.['since'] ?? null,
       totals: totals.rows,
       groups: pages(db, 'report_groups'),
       lines: pages(db, 'report_lines'),
