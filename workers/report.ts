@@ -10,6 +10,7 @@ import { recordOf } from '../src/report/record.ts'
 import { requestKey } from '../src/report/request-key.ts'
 import * as reports from '../src/store/report/reports.ts'
 import { isOfSeveral } from '../src/store/report-queries/batch.ts'
+import { readClock } from '../src/store/server.ts'
 import type { Deps } from './deps.ts'
 import { type Decision, type Handler, Postponed, type Retells, type Work } from './line/work.ts'
 import type { ReportTask } from './report/make.ts'
@@ -23,6 +24,8 @@ type Reached = { stored: reports.StoredReport } | { made: reports.Made; asked: r
 const ALIVE_MS = 10_000
 const STALE_MS = 120_000
 const ASK_AGAIN_MS = 1_000
+const DAY_MS = 86_400_000
+const NOT_ENDED_MS_MAX = 60_000
 /** How long the job waits for a host that makes reports to take it. */
 const ELSEWHERE_MS = 2_000
 /**
@@ -61,6 +64,7 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
     if (!('task' in prepared)) return prepared
     if (!deps.settings.makesReports) throw new Postponed(ELSEWHERE_MS)
     const { task, asked } = prepared
+    if (work.claims.iss === 'scheduler') await awaitEnd(asked.period, deps)
     const refresh = work.request.refresh === true
     const { claim, report: found } = await reports.claim(deps.store, asked, { refresh, staleMs: STALE_MS })
     // Another job is making the same report, which will answer this job, too.
@@ -75,6 +79,13 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
     const found = await reports.find(store, outcome ?? '')
     return found ? recordOf(found) : { reportUid: outcome }
   },
+}
+
+/** Puts the job off if the report's period has not ended by the store's clock: nobody would make a nightly report again. */
+async function awaitEnd(period: reports.Asked['period'], { store }: Deps): Promise<void> {
+  if (!period) return
+  const leftMs = Date.parse(period.to) + DAY_MS - (await readClock(store))
+  if (leftMs > 0) throw new Postponed(Math.min(leftMs, NOT_ENDED_MS_MAX))
 }
 
 /** The refusal of a report on a batch if the request doesn't say which of several batches. */

@@ -60,11 +60,15 @@ export async function startSchedule(
   const signingKey = await readSystemKey(config.dataDir, 'scheduler')
   const own = await clients.find(opened.store, 'scheduler')
   if (!own) throw new ConfigError(installation.INCOMPLETE)
+  // A host whose clock is fast would ask for the report of a day that has not ended.
+  const { clock, stop } = await storeServer.openStoreClock(opened.store, opened.clock, opened)
+  lifetime.onClose('clock', stop)
   const schedule = openSchedule({
     ...opened,
+    clock,
     signingKey,
     userId: own.userId,
-    trusted: await openStoredKeys(() => signingKeys.findPublic(opened.store), opened.clock),
+    trusted: await openStoredKeys(() => signingKeys.findPublic(opened.store), clock),
     settings: {
       audience: config.audience,
       lateMs: config.scheduleLateMs,
