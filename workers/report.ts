@@ -64,9 +64,13 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
     if (!('task' in prepared)) return prepared
     if (!deps.settings.makesReports) throw new Postponed(ELSEWHERE_MS)
     const { task, asked } = prepared
-    if (work.claims.iss === 'scheduler') await awaitEnd(asked.period, deps)
-    const refresh = work.request.refresh === true
-    const { claim, report: found } = await reports.claim(deps.store, asked, { refresh, staleMs: STALE_MS })
+    const isNightly = work.claims.iss === 'scheduler'
+    if (isNightly) await awaitEnd(asked.period, deps)
+    const { claim, report: found } = await reports.claim(deps.store, asked, {
+      refresh: work.request.refresh === true,
+      staleMs: STALE_MS,
+      askedAt: isNightly ? null : askedAtOf(work),
+    })
     // Another job is making the same report, which will answer this job, too.
     if (claim === 'busy') throw new Postponed(ASK_AGAIN_MS)
     return claim === 'stored' ? { stored: found } : { made: await make(work, task, deps), asked }
@@ -79,6 +83,14 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
     const found = await reports.find(store, outcome ?? '')
     return found ? recordOf(found) : { reportUid: outcome }
   },
+}
+
+/**
+ * A client's `iat` has whole seconds, so it may be earlier than a report that was made before the client asked. What the
+ * queue says isn't signed; a time in the future counts as now.
+ */
+function askedAtOf({ acceptedAt, enqueuedAt, now }: Work<Report>): number {
+  return Math.min(Math.max(acceptedAt, enqueuedAt), now)
 }
 
 /** Puts the job off if the report's period has not ended by the store's clock: nobody would make a nightly report again. */

@@ -11,15 +11,13 @@ import { openFiles } from '../../src/report/files/open.ts'
 import { requestKey } from '../../src/report/request-key.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import * as reports from '../../src/store/report/reports.ts'
-import type { Deps } from '../../workers/deps.ts'
 import { RETRY } from '../../workers/line/run-job.ts'
-import type { Work } from '../../workers/line/work.ts'
 import { sweepReports } from '../../workers/report/sweep.ts'
-import { LAST_ATTEMPT, report } from '../../workers/report.ts'
+import { LAST_ATTEMPT } from '../../workers/report.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const ENTITY = randomUUID()
-const KEEP = { refresh: false, staleMs: 60_000 }
+const KEEP = { refresh: false, staleMs: 60_000, askedAt: null }
 
 let database: FreshDatabase
 let store: Store
@@ -46,7 +44,7 @@ const asked = (reportUid: string = randomUUID()): reports.Asked => ({
   requestKey: key,
   period: undefined,
 })
-const made = (periodClosed: boolean, storageKey = `f_${randomUUID()}.csv`): reports.Made => ({
+const made = (periodClosed: boolean, storageKey = `f_${randomUUID()}.csv`, asOf = 0): reports.Made => ({
   fileName: 'x.csv',
   storageKey,
   bytes: 1,
@@ -54,7 +52,7 @@ const made = (periodClosed: boolean, storageKey = `f_${randomUUID()}.csv`): repo
   lines: 1,
   totals: [],
   periodClosed,
-  asOf: 0,
+  asOf,
 })
 async function eventsOf(
   reportUid: string,
@@ -100,6 +98,26 @@ describe('of those that ask for one report', () => {
       status: 'FAILED',
       failureReason: 'net is not its parts',
     })
+  })
+
+  it('those that waited are answered with what was made meanwhile, also where its period was open', async () => {
+    const now = Date.now()
+    const waiting = Array.from({ length: 3 }, () => asked())
+    const { report: first } = await reports.claim(store, asked(), KEEP)
+    const claim = (mine: reports.Asked, more = {}) => reports.claim(store, mine, { ...KEEP, askedAt: now, ...more })
+    for (const mine of waiting) expect((await claim(mine)).claim).toBe('busy')
+    await reports.progress(store, first.reportUid, 0)
+    await reports.succeed(store, first.reportUid, made(false, undefined, now + 5))
+    for (const mine of waiting)
+      expect(await claim(mine)).toMatchObject({ claim: 'stored', report: { reportUid: first.reportUid } })
+    expect((await claim(asked(), { askedAt: now + 5 })).claim).toBe('mine')
+  })
+
+  it('one of those that waited makes it anew if it asks for that', async () => {
+    const { report: first } = await reports.claim(store, asked(), KEEP)
+    await reports.progress(store, first.reportUid, 0)
+    await reports.succeed(store, first.reportUid, made(false, undefined, 5))
+    expect((await reports.claim(store, asked(), { ...KEEP, askedAt: 0, refresh: true })).claim).toBe('mine')
   })
 
   it('the next attempt of the same job goes on with its own', async () => {
@@ -182,34 +200,6 @@ describe('of those that ask for one report', () => {
     await expect(reports.succeed(store, report.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
     await reports.fail(store, report.reportUid, 'defect', 'late')
     expect(await reports.find(store, report.reportUid)).toMatchObject({ status: 'SUCCESSFUL', failureReason: null })
-  })
-})
-
-describe('a report of a day', () => {
-  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
-  function reach(iss: string, to: string) {
-    const mine = { ...asked(), period: { from: to, to } }
-    const work = { claims: { iss }, request: {}, receiptId: mine.reportUid, attempt: 1, acceptedAt: 0, enqueuedAt: 0 }
-    const makeReport = async () => {
-      await reports.progress(store, mine.reportUid, 0)
-      return { made: made(true) }
-    }
-    const task = { reportUid: mine.reportUid, reportType: mine.reportType, entityId: ENTITY, parameters: {} }
-    return report.reach?.(
-      work as unknown as Work<never>,
-      { asked: mine, task: { ...task, mimeType: mine.mimeType } },
-      { store, makeReport, settings: { makesReports: true } } as unknown as Deps,
-      undefined,
-    )
-  }
-
-  it('that has not ended is put off if the scheduler asks for it, by whatever clock, and made for all others', async () => {
-    await expect(reach('scheduler', day(1))).rejects.toMatchObject({ name: 'Postponed', ms: 60_000 })
-    const { rows } = await store.query({ text: 'select from tokenmill.report where request_key = $1', values: [key] })
-    expect(rows).toEqual([])
-    expect(await reach('c0000000000000000000000000', day(1))).toHaveProperty('made')
-    key = randomBytes(32)
-    expect(await reach('scheduler', day(-1))).toHaveProperty('made')
   })
 })
 

@@ -86,13 +86,13 @@ export async function identify(job: ReceivedJob, deps: Deps): Promise<Identified
   return { kind: work.claims.kind, work }
 }
 
-type Attempted = Pick<ReceivedJob, 'attempt' | 'isBackground'>
+type Attempted = Pick<ReceivedJob, 'attempt' | 'isBackground' | 'enqueuedAt'>
 
 function workOf(
   authentic: Authentic,
   claims: Claims,
   now: number,
-  { attempt, isBackground = false }: Attempted,
+  { attempt, isBackground = false, enqueuedAt }: Attempted,
 ): Work<unknown> {
   const { client, jws, block } = authentic
   return {
@@ -104,6 +104,7 @@ function workOf(
     envelopeDigest: envelopeDigest(jws),
     block,
     acceptedAt: lifetimeOf(claims, false).iat,
+    enqueuedAt,
     now,
     attempt,
     isBackground,

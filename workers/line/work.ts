@@ -24,6 +24,8 @@ export interface Work<Request> {
   block: string | undefined
   /** When the sender accepted the work, ms since the epoch; freshness and expiry of cards are decided by it. */
   acceptedAt: number
+  /** When the job was put on its queue by the sender's clock, ms since the epoch. It isn't signed. */
+  enqueuedAt: number
   /** The time of this attempt, ms since the epoch. */
   now: number
   attempt: number

@@ -105,18 +105,19 @@ interface Claim {
 
 /**
  * Decides which job makes this report. If several jobs have the same request, one gets it; a job that gave no sign of
- * life for `staleMs` loses it. With `refresh` a stored report counts only if this job made it.
+ * life for `staleMs` loses it. With `refresh` a stored report counts only if this job made it. `askedAt`: when the job was
+ * sent, ms since the epoch; null: no report of an open period answers it.
  */
 export function claim(
   store: Store,
   asked: Asked,
-  { refresh, staleMs }: { refresh: boolean; staleMs: number },
+  { refresh, staleMs, askedAt }: { refresh: boolean; staleMs: number; askedAt: number | null },
 ): Promise<Claim> {
   return store.transaction(
     async db => {
       const own = await find(db, asked.reportUid)
       if (own?.status === 'SUCCESSFUL') return { claim: 'stored', report: own }
-      const stored = refresh ? undefined : await findAnswer(db, asked.requestKey)
+      const stored = refresh ? undefined : await findAnswer(db, asked.requestKey, askedAt)
       if (stored) {
         // No event is written: the job is answered with the other report.
         if (own) await endFailed(db, own.reportUid, `report ${stored.reportUid} of the same request was made meanwhile`)
@@ -133,12 +134,12 @@ export function claim(
 
 const lockOf = (requestKey: Buffer): string => requestKey.toString('hex', 0, 16)
 
-/** The newest stored report of the same request that succeeded after its period had ended. It answers a new request. */
-async function findAnswer(db: Db, requestKey: Buffer): Promise<StoredReport | undefined> {
+/** The newest stored report of the same request whose rows were read after its period had ended, or after `askedAt`. */
+async function findAnswer(db: Db, requestKey: Buffer, askedAt: number | null): Promise<StoredReport | undefined> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.report where request_key = $1 and status = 'SUCCESSFUL' and period_closed
-order by created_on desc limit 1`,
-    values: [requestKey],
+    text: `select ${COLUMNS} from tokenmill.report where request_key = $1 and status = 'SUCCESSFUL'
+  and (period_closed or as_of > $2::timestamptz) order by created_on desc limit 1`,
+    values: [requestKey, askedAt === null ? null : new Date(askedAt)],
   })
   return rows[0] && reportOf(rows[0])
 }
