@@ -40,15 +40,15 @@ export async function compareSegments(db: Db, options: CompareOptions): Promise<
   const findings: Finding[] = []
   let before: { number: number; heads: Segment[] } = { number: 0, heads: [] }
   let to = 0
-  for (const [number, files] of names) {
+  for await (const { number, texts } of readAhead(names, place)) {
     if (options.isComplete && number > before.number + 1) findings.push(missing(before.number + 1, number - 1))
-    if (files.length > 1)
+    if (texts.length > 1)
       findings.push(
-        segmentSays(number, `there are ${files.length}: the store went back to an older copy, and on from there`),
+        segmentSays(number, `there are ${texts.length}: the store went back to an older copy, and on from there`),
       )
     const heads: Segment[] = []
-    for (const name of files) {
-      const segment = readSegment(await place.read(name), keys)
+    for (const text of texts) {
+      const segment = readSegment(text, keys)
       if (segment.broken !== undefined) findings.push(segmentSays(number, segment.broken))
       if (!('head' in segment)) continue
       heads.push(segment)
@@ -59,6 +59,26 @@ export async function compareSegments(db: Db, options: CompareOptions): Promise<
   }
   findings.push(...judgeEnd(before, options))
   return { findings, segments: names.size, to }
+}
+
+/** There is a segment for each minute: one after the other, those of a year would take hours to come from a bucket. */
+const AHEAD = 16
+
+async function* readAhead(
+  names: CompareOptions['names'],
+  place: CompareOptions['place'],
+): AsyncGenerator<{ number: number; texts: string[] }> {
+  const all = [...names]
+  const ahead: Promise<string[]>[] = []
+  for (const [index, [number]] of all.entries()) {
+    for (const [, files] of all.slice(index + ahead.length, index + AHEAD)) {
+      const read = Promise.all(files.map(name => place.read(name)))
+      // It is thrown where it is awaited.
+      read.catch(() => {})
+      ahead.push(read)
+    }
+    yield { number, texts: (await ahead.shift()) ?? [] }
+  }
 }
 
 function judgeLink(

@@ -203,6 +203,11 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
 
   /** A row that can't be published stays as it is, and holds back no other. */
   async function sweepQueue(clientId: string, replyTo: string | null, before: number): Promise<number> {
+    const queue = resultsQueue(clientId, replyTo)
+    const room = roomOf(queue)
+    if (clock() - room.measuredAt > ROOM_MS) await measure(queue, room)
+    // A queue that nobody reads stays full: its rows aren't locked each second in vain.
+    if (room.isFull) return 0
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
       const published: outbox.OutboxRow[] = []
