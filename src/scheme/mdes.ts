@@ -232,7 +232,8 @@ export function openMdes(options: MdesOptions): SchemeProvider {
       fundingAccountInfo: { encryptedPayload: options.encrypt({ cardAccountData }) },
     })
     const search = await ask('searchTokens', body, wire.SearchAnswer, urgency)
-    if ('failed' in search) return search.failed
+    if ('failed' in search)
+      return search.code === 'NO_ACTIVE_TOKENS' ? { answer: 'done', value: undefined } : search.failed
     const ours = search.value.tokens
       .filter(token => token.status !== 'DEACTIVATED' && !key.taken.includes(token.tokenUniqueReference))
       .filter(({ statusTimestamp: at }) => at === undefined || !(Date.parse(at) < (key.since ?? 0)))

@@ -74,6 +74,12 @@ export function openThirdParty(
     log.error({ provider: name, endpoint }, 'the token of a third party could not be read; see its format')
   }
 
+  /** What stands before the third party answered, not the third party: a page for people, with status 200. */
+  function otherPage(endpoint: Endpoint): ProviderAnswer<never> {
+    unreadable(endpoint)
+    return { answer: 'again', once: false }
+  }
+
   /**
    * Reads the third party's token; undefined if it isn't usable. Callers will name the card by this token, so it must
    * not look like a card number or like one of our own tokens.
@@ -98,6 +104,7 @@ export function openThirdParty(
       // A refused search says nothing about the token, so it is repeated once.
       return failure.answer === 'refused' ? { answer: 'again', once: true } : failure
     }
+    if (!isReadable(reply)) return otherPage('find')
     const found = pick(reply.json, format.found)
     // An empty list or an empty answer means that the third party doesn't know the id.
     if (found === undefined || found === null) return { answer: 'done', value: undefined }
@@ -138,6 +145,7 @@ export function openThirdParty(
     delete: async (id, token, urgency) => {
       const reply = await ask('delete', { id, token }, undefined, urgency)
       if ('failed' in reply) return reply.failed
+      if (isSuccess(reply.answer) && isMarkup(reply.answer)) return otherPage('delete')
       const gone = isSuccess(reply.answer) || reply.answer.status === 404 || reply.answer.status === 410
       const value: ProviderToken = { ...PLAIN, reference: token, state: 'DEACTIVATED' }
       return gone ? { answer: 'done', value } : failureOf(reply.answer, reply.json, 'delete')
@@ -153,6 +161,12 @@ const PLAIN = {
   ...{ state: 'ACTIVE', suspendedBy: [], number: undefined, expiryMonth: undefined, expiryYear: undefined },
   par: undefined,
 } as const satisfies Omit<ProviderToken, 'reference'>
+
+/** An empty body may say that there is nothing. */
+const isReadable = ({ answer, json }: { answer: OutboundAnswer; json: unknown }) =>
+  json !== undefined || answer.body.toString('utf8').trim() === ''
+
+const isMarkup = ({ body }: OutboundAnswer) => body.toString('utf8').trimStart().startsWith('<')
 
 const isSuccess = ({ status }: OutboundAnswer) => status >= 200 && status < 300
 

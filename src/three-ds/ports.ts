@@ -41,8 +41,8 @@ export interface Authentications {
   find(authenticationId: string): Promise<Authentication | undefined>
   findByTransaction(transactionId: string): Promise<Authentication | undefined>
   findByKey(clientId: string, idempotencyKey: string): Promise<Authentication | undefined>
-  /** Up to `limit` pending authentications whose time was over at `now` (ms since the epoch). */
-  findOverdue(now: number, limit: number): Promise<Authentication[]>
+  /** Ids of up to `limit` pending authentications whose time was over at `now` (ms since the epoch). */
+  findOverdue(now: number, limit: number): Promise<string[]>
   /** Inserts a record. False if the client has used this idempotency key before. */
   insert(record: Authentication): Promise<boolean>
   /** Writes a record whose version is one above the stored one; false if another writer was first. */

@@ -90,15 +90,23 @@ export async function receiveReturn(ports: Ports, cres: string): Promise<Returne
   return { record, jwt: await signOutcome(ports, record) }
 }
 
-/** Ends pending authentications whose time is over; returns those that ended. */
-export async function expireOverdue(
-  ports: Pick<Ports, 'authentications' | 'clock'>,
-  limit: number,
-): Promise<Authentication[]> {
-  const ended: Authentication[] = []
-  for (const found of await ports.authentications.findOverdue(ports.clock(), limit)) {
-    const current = await upToDate(ports, found)
-    if (current.ended) ended.push(current.record)
+export interface Expired {
+  ended: Authentication[]
+  /** Those that could not be ended, and why: their data can't be opened, or the store is away. */
+  failed: { authenticationId: string; error: unknown }[]
+}
+
+/** Ends pending authentications whose time is over. One that can't be read holds back no other. */
+export async function expireOverdue(ports: Pick<Ports, 'authentications' | 'clock'>, limit: number): Promise<Expired> {
+  const expired: Expired = { ended: [], failed: [] }
+  for (const authenticationId of await ports.authentications.findOverdue(ports.clock(), limit)) {
+    try {
+      const found = await ports.authentications.find(authenticationId)
+      const current = found && (await upToDate(ports, found))
+      if (current?.ended) expired.ended.push(current.record)
+    } catch (error) {
+      expired.failed.push({ authenticationId, error })
+    }
   }
-  return ended
+  return expired
 }

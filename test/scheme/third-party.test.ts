@@ -149,6 +149,18 @@ describe('a provider of another format', () => {
     expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v3/vault/alias%2F1/remove' })
   })
 
+  it('is not believed where a page for people comes in its place', async () => {
+    answer = { status: 200, body: '<html><body>Down for maintenance</body></html>' }
+    const later = { answer: 'again', once: false }
+    expect(await other.find('x', NOBODY, 'bulk')).toEqual(later)
+    expect(await other.get('x', 'alias-0123456789', 'bulk')).toEqual(later)
+    expect(await other.delete('x', 'alias-0123456789', 'bulk')).toEqual(later)
+    answer = { status: 200, body: '' }
+    expect(await other.find('x', NOBODY, 'bulk')).toEqual({ answer: 'done', value: undefined })
+    answer = { status: 200, body: 'OK' }
+    expect(await other.delete('x', 'alias-0123456789', 'bulk')).toMatchObject({ answer: 'done' })
+  })
+
   it.each([
     [422, '{"problem":{"/code":"E17"}}', { answer: 'refused', reason: 'card_declined' }],
     [400, '{"problem":{"/code":"E99"}}', { answer: 'again', once: true }],

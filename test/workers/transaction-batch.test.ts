@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import type { BlockForm } from '../../src/job/block/record-columns.ts'
 import { TRANSACTION_TYPES } from '../../src/job/ledger/transaction.ts'
+import type { Result } from '../../src/job/result.ts'
 import { openLog } from '../../src/log.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
@@ -13,6 +14,7 @@ import { inColumns } from '../job/ledger/lines.ts'
 import { type SampleTransaction, transactionOf, uidOf } from '../producers/ingest/sample.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 import { volume } from '../support/volume.ts'
 
 const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
@@ -91,6 +93,8 @@ describe('a transaction-batch', () => {
     ...transactionOf(0, { entity: ENTITY, seed }),
     ...more,
   })
+  /** On a busy machine an earlier answer may be published twice, and the second time answers what has the same jti. */
+  const refused = (send: () => Promise<Result>) => until(async () => [await send()].find(({ code }) => code !== 200))
   const ask = async <R>(text: string, values: unknown[] = []) =>
     (await installation.vault.store.query<R>({ text, values })).rows
 
@@ -215,9 +219,9 @@ describe('a transaction-batch', () => {
       expect(first.counts).toMatchObject({ CREATED: 3, REJECTED: 1 })
       const again = await sendAs(form, lines, batchId)
       expect(again).toEqual({ ...first, attempt: again.attempt })
-      expect(await sendAs(form, made('again', 2), batchId)).toMatchObject(reused)
+      expect(await refused(() => sendAs(form, made('again', 2), batchId))).toMatchObject(reused)
       // The same lines in the other form are another chunk, and another chunk in it isn't the batch's.
-      expect(await sendAs(other, lines, batchId)).toMatchObject(reused)
+      expect(await refused(() => sendAs(other, lines, batchId))).toMatchObject(reused)
       expect(await sendAs(other, made('again', 2), batchId, 1)).toMatchObject({
         code: 400,
         error: { details: { 'body.request.batch_id': { code: 'batch_layout' } } },
@@ -236,7 +240,7 @@ describe('a transaction-batch', () => {
     const stored = await sendSplit(split)
     expect(stored.counts).toMatchObject({ CREATED: 3 })
     expect((await sendSplit(split)).counts).toEqual(stored.counts)
-    expect(await sendSplit(inColumns(lines))).toMatchObject({
+    expect(await refused(() => sendSplit(inColumns(lines)))).toMatchObject({
       code: 400,
       error: { details: { 'body.jti': { code: 'jti_reused' } } },
     })

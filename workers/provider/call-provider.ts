@@ -147,7 +147,9 @@ async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Ca
     // belong to this provisioning.
     const since = row.createdAt - SKEW_MS
     const answer = await provider.find(row.provisionId, { card, taken, since }, urgency)
-    if (answer.answer === 'refused') return { answer: 'refused', reason: answer.reason }
+    // A refused search says nothing about the token: taken as a refused provisioning it would leave one that nobody knows.
+    if (answer.answer === 'refused')
+      deps.log.warn({ provider: row.provider, reason: answer.reason }, 'a search for a provisioned token was refused')
     if (answer.answer !== 'done')
       return { answer: 'unknown', afterMs: answer.answer === 'again' ? answer.afterMs : undefined }
     if (answer.value === undefined) return { answer: 'no-effect', afterMs: undefined, isAbsent: true }

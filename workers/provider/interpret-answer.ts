@@ -52,7 +52,10 @@ export function interpretAnswer(
       const isFinal = (answer.isFinalTwice && row.attempts > 1) || (answer.isAbsent && row.attempts > ABSENT_MAX)
       if (isFinal && call === 'PROVISION') return denied(voidRow(row, 'card_declined'), 'no_answer')
       const dueAt = row.background ? clock() + (answer.afterMs ?? AGAIN_MS) : null
-      return { update: unchangedRow(row, dueAt, null), end: new Fault('scheme_away'), intent: OPEN }
+      // A call that was held back, or that may simply be repeated, isn't one of the answers that are final if they come again.
+      const counts = answer.isFinalTwice || answer.isAbsent
+      const counted = counts ? row : { ...row, attempts: Math.max(0, row.attempts - 1) }
+      return { update: unchangedRow(counted, dueAt, null), end: new Fault('scheme_away'), intent: OPEN }
     }
     case 'unknown':
       // The loop will find the result, unless the job's next attempt does so earlier.

@@ -5,6 +5,7 @@ import type { Config } from '../../../src/config.ts'
 import { openHealth } from '../../../src/health.ts'
 import type { Lifetime } from '../../../src/lifetime.ts'
 import type { Logger } from '../../../src/log.ts'
+import { describeError } from '../../../src/log.ts'
 import type { MetricsRegistry } from '../../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../../src/ops.ts'
 import type { Outbound } from '../../../src/outbound.ts'
@@ -121,6 +122,13 @@ function addressOf(host: string, port: number, tls: Tls | undefined): string {
 }
 
 /** Ends abandoned authentications as U. Every process does this; if two try at once, one is first. */
-async function expire({ ports, metrics }: ThreeDsDeps): Promise<void> {
-  for (const { state } of await expireOverdue(ports, EXPIRED_MAX)) metrics.ended.inc({ outcome: state })
+async function expire({ ports, metrics, log }: ThreeDsDeps): Promise<void> {
+  const { ended, failed } = await expireOverdue(ports, EXPIRED_MAX)
+  for (const { state } of ended) metrics.ended.inc({ outcome: state })
+  const [first] = failed
+  if (first)
+    log.error(
+      { authentication: first.authenticationId, failed: failed.length, error: describeError(first.error) },
+      'authentications whose time is over could not be ended; the next round tries again',
+    )
 }

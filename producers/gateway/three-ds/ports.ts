@@ -28,7 +28,7 @@ export function openPorts(deps: PortsDeps, server: ServerIdentity, timeoutMs: nu
       find: reloading(ring, of.find),
       findByTransaction: reloading(ring, of.findByTransaction),
       findByKey: reloading(ring, of.findByKey),
-      findOverdue: reloading(ring, of.findOverdue),
+      findOverdue: of.findOverdue,
       insert: reloading(ring, of.insert),
       save: reloading(ring, of.save),
       saveWithJwt: reloading(ring, of.saveWithJwt),

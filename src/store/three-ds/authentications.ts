@@ -46,15 +46,15 @@ export function findByKey(
   })
 }
 
-/** Pending authentications whose time is over, oldest first. */
-export async function findOverdue(db: Db, sealer: Sealer, now: number, limit: number): Promise<Authentication[]> {
-  const { rows } = await db.query<Row>({
+/** Ids of pending authentications whose time is over, oldest first. */
+export async function findOverdue(db: Db, now: number, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
     name: 'authentication-overdue',
-    text: `select ${COLUMNS} from tokenmill.authentication where state in ('OPEN', 'C') and pending_until <= $1
+    text: `select authentication_id as id from tokenmill.authentication where state in ('OPEN', 'C') and pending_until <= $1
 order by pending_until limit $2`,
     values: [new Date(now), limit],
   })
-  return rows.map(row => recordOf(row, sealer))
+  return rows.map(({ id }) => id)
 }
 
 const INSERT = `insert into tokenmill.authentication (${COLUMNS})

@@ -22,7 +22,7 @@ export function openThreeDsStore(store: Store, sealer: Sealer): ThreeDsStore {
       find: id => authentications.find(store, sealer, id),
       findByTransaction: id => authentications.findByTransaction(store, sealer, id),
       findByKey: (clientId, key) => authentications.findByKey(store, sealer, clientId, key),
-      findOverdue: (now, limit) => authentications.findOverdue(store, sealer, now, limit),
+      findOverdue: (now, limit) => authentications.findOverdue(store, now, limit),
       insert: record => authentications.insert(store, sealer, record),
       save: record => save(store, sealer, record),
       saveWithJwt: (record, jti, usedAt) => saveWithJwt(store, sealer, { record, jti, usedAt }),

@@ -128,10 +128,28 @@ describe('a challenge', () => {
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'N' })
   })
 
+  it('that nobody finished ends as U, though the data of another one can not be opened', async () => {
+    const [damaged, { record }] = [await ask(CARD.challengeY), await ask(CARD.challengeY)]
+    const change = (text: string) =>
+      bundle.store.query({
+        text: `update tokenmill.authentication set ${text} where authentication_id = $1`,
+        values: [damaged.record.authenticationId],
+      })
+    await change(
+      `sealed = set_byte(sealed, 20, get_byte(sealed, 20) # 1), pending_until = pending_until - interval '1 s'`,
+    )
+    bundle.advance(31 * 60_000)
+    const { ended, failed } = await expireOverdue(bundle.ports, 100)
+    expect(failed.map(one => one.authenticationId)).toEqual([damaged.record.authenticationId])
+    expect(ended.map(one => one.authenticationId)).toContain(record.authenticationId)
+    await change(`sealed = set_byte(sealed, 20, get_byte(sealed, 20) # 1)`)
+    expect((await expireOverdue(bundle.ports, 100)).failed).toEqual([])
+  })
+
   it('that nobody finished ends as U, and its result comes late', async () => {
     const { answer, record } = await ask(CARD.challengeY)
     bundle.advance(31 * 60_000)
-    const ended = await expireOverdue(bundle.ports, 100)
+    const { ended } = await expireOverdue(bundle.ports, 100)
     expect(ended.map(one => one.authenticationId)).toContain(record.authenticationId)
     await challenge(answer, { code: CODE })
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({

@@ -74,6 +74,13 @@ describe('an answer', () => {
     expect(intent.state).toBe('INTENDED')
   })
 
+  it('that says nothing of the card is not counted towards those that are final if they come again', () => {
+    const kept = interpret({ answer: 'no-effect', afterMs: 100 }, { attempts: 1 })
+    expect(kept.update.attempts).toBe(0)
+    const first = interpret({ answer: 'no-effect', afterMs: 100, isFinalTwice: true }, { attempts: 1 })
+    expect([first.update.attempts, first.intent.state]).toEqual([1, 'INTENDED'])
+  })
+
   it.each([
     ['a first one that is final when repeated', { isFinalTwice: true }, 1, 'INTENDED'],
     ['a second one that is final when repeated', { isFinalTwice: true }, 2, 'REFUSED'],

@@ -142,6 +142,23 @@ describeStore('a scheme token', engine => {
     }
   })
 
+  it('whose call was lost is not refused where the network refuses to search for it', async () => {
+    const { id } = await make()
+    const { provider } = world.network
+    const { find } = provider
+    provider.find = async () => ({ answer: 'refused', reason: 'request_invalid' })
+    world.revive()
+    world.network.script.push('lost-after')
+    const job = world.job('scheme-token', { id, action: 'ACTIVATE' })
+    expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'REQUIRED' } })
+    expect(world.network.live()).toHaveLength(1)
+    provider.find = find
+    world.revive()
+    await world.calm()
+    expect(world.network.live()).toEqual([])
+    expect(world.resultOf(job.receiptId)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+  })
+
   it('waits out a network that is away, within the attempts of a job', async () => {
     const { id } = await make()
     world.network.script.push('again', 'lost-before', 'again', 'again')
