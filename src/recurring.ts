@@ -4,12 +4,15 @@
 import { Fault } from './errors.ts'
 import { describeError, type Logger } from './log.ts'
 
-const QUIET_FAILURES = 100
+/** Failures that may pass are warned of once in about this time, in ms, and once in so many at least. */
+const QUIET = { ms: 100_000, failures: 100 }
 
 interface RecurringOptions {
   log: Logger
   /** Starts the first run at once instead of after `ms`. */
   atOnce?: boolean
+  /** Starts the first run after so many ms. */
+  firstMs?: number
 }
 
 /**
@@ -19,7 +22,7 @@ interface RecurringOptions {
 export function every(
   ms: number,
   work: () => Promise<unknown>,
-  { log, atOnce = false }: RecurringOptions,
+  { log, atOnce = false, firstMs = ms }: RecurringOptions,
 ): () => Promise<void> {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
@@ -31,7 +34,7 @@ export function every(
         failures = 0
       })
       .catch(error => {
-        const level = levelOf(error, failures)
+        const level = levelOf(error, failures, ms)
         failures += 1
         log[level]({ error: describeError(error), failures }, 'a recurring task failed and will be tried again')
       })
@@ -40,7 +43,7 @@ export function every(
       })
   }
   if (atOnce) turn()
-  else timer = setTimeout(turn, ms)
+  else timer = setTimeout(turn, firstMs)
   return async () => {
     stopped = true
     clearTimeout(timer)
@@ -49,13 +52,14 @@ export function every(
 }
 
 /**
- * A fault or a lost race is a warning at the first failure and after each further `QUIET_FAILURES`, else `debug`.
- * `failures`: how many runs in a row failed before.
+ * A fault or a lost race is a warning at the first failure and once in a while afterwards, else `debug`. `failures`: how
+ * many runs in a row failed before; there are `ms` between two.
  */
-function levelOf(error: unknown, failures: number): 'error' | 'warn' | 'debug' {
+function levelOf(error: unknown, failures: number, ms: number): 'error' | 'warn' | 'debug' {
   // Recognised by its name, because the class LostRace is in a higher room (store). The next run usually succeeds.
   const isLostRace = error instanceof Error && error.name === 'LostRace'
   const mayPass = isLostRace || (error instanceof Fault && error.code !== 'defect')
   if (!mayPass) return 'error'
-  return failures % QUIET_FAILURES === 0 ? 'warn' : 'debug'
+  const quiet = Math.min(QUIET.failures, Math.ceil(QUIET.ms / ms))
+  return failures % quiet === 0 ? 'warn' : 'debug'
 }

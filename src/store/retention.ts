@@ -70,24 +70,39 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     if (partition.table === 'receipt') await receiptKeys.eraseWeek(store, partition.monday)
     if (await dropPartition(store, partition)) partitions.push(partition.name)
   }
-  return {
-    partitions,
-    answers: await inPages(page => receiptKeys.eraseAnswers(store, now - receiptDays * DAY_MS, page)),
-    guesses: await guesses.eraseOld(store, now - RETENTION.hours * HOUR_MS),
-    scratch: await dryRuns.eraseOldScratch(store, now - RETENTION.hours * HOUR_MS),
-    dryRuns: await dryRuns.eraseOldUse(store, now - RETENTION.dryRunDays * DAY_MS),
-    captureKeys: await captureKeys.destroyRetired(store, now - RETENTION.captureKeyDays * DAY_MS),
-    beforeImages: await beforeImages.eraseOld(store, now),
-    formerReferences: await inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page)),
-    schemes: await eraseSchemes(store, receiptDays, now),
-    processes: await processes.removeSilent(store, BEAT.keptMs),
-    confirmations: await confirmations.expire(store),
-    actNonces: await actNonces.eraseOld(store, now - HOUR_MS),
-    batchSamples: await inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page)),
-    failedActs: await failedActs.eraseOld(store, now - 2 * DAY_MS),
-    minutes: await eraseMinutes(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS),
-    ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
+  const eventsBefore = now - RETENTION.eventDays * DAY_MS
+  const failures: unknown[] = []
+  // A step that fails keeps no other from being done.
+  const step = async (erase: () => Promise<number>): Promise<number> => {
+    try {
+      return await erase()
+    } catch (error) {
+      failures.push(error)
+      return 0
+    }
   }
+  const swept: Swept = {
+    partitions,
+    answers: await step(() => inPages(page => receiptKeys.eraseAnswers(store, now - receiptDays * DAY_MS, page))),
+    guesses: await step(() => inPages(page => guesses.eraseOld(store, now - RETENTION.hours * HOUR_MS, page))),
+    scratch: await step(() => dryRuns.eraseOldScratch(store, now - RETENTION.hours * HOUR_MS, PAGE)),
+    dryRuns: await step(() => dryRuns.eraseOldUse(store, now - RETENTION.dryRunDays * DAY_MS)),
+    captureKeys: await step(() => captureKeys.destroyRetired(store, now - RETENTION.captureKeyDays * DAY_MS)),
+    beforeImages: await step(() => inPages(page => beforeImages.eraseOld(store, now, page))),
+    formerReferences: await step(() => inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page))),
+    schemes: await step(() => eraseSchemes(store, receiptDays, now)),
+    processes: await step(() => processes.removeSilent(store, BEAT.keptMs)),
+    confirmations: await step(() => confirmations.expire(store)),
+    actNonces: await step(() => actNonces.eraseOld(store, now - HOUR_MS)),
+    batchSamples: await step(() => inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page))),
+    failedActs: await step(() => failedActs.eraseOld(store, now - 2 * DAY_MS)),
+    minutes: await step(() => eraseMinutes(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS)),
+    // Unlike an answer, an event that is still unpublished then is erased, too, and never published.
+    untoldEvents: await step(() => inPages(page => outbox.eraseUntoldEvents(store, eventsBefore, page))),
+    events: await step(() => inPages(page => events.eraseOld(store, eventsBefore, page))),
+  }
+  if (failures.length > 0) throw failures[0]
+  return swept
 }
 
 const REVERSIBLE_MS = beforeImages.BEFORE_IMAGE_HOURS * HOUR_MS
@@ -103,12 +118,6 @@ async function inPages(erase: (page: number) => Promise<number>): Promise<number
   }
 }
 
-/** Erases old events. Unlike an answer, an event that is still unpublished then is erased, too, and never published. */
-async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
-  const untoldEvents = await inPages(page => outbox.eraseUntoldEvents(store, before, page))
-  return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }
-}
-
 async function eraseMinutes(db: Db, before: number): Promise<number> {
   return (await workMinutes.eraseOld(db, before)) + (await watched.eraseOld(db, before))
 }
@@ -116,7 +125,8 @@ async function eraseMinutes(db: Db, before: number): Promise<number> {
 /** Erases intents older than receipts are kept, and provisionings that have ended. */
 async function eraseSchemes(db: Db, receiptDays: number, now: number): Promise<number> {
   const before = now - receiptDays * DAY_MS
-  return (await schemeIntents.eraseOld(db, before)) + (await schemeTokens.eraseOld(db, before))
+  const intents = await inPages(page => schemeIntents.eraseOld(db, before, page))
+  return intents + (await inPages(page => schemeTokens.eraseOld(db, before, page)))
 }
 
 /** How many days a partition is kept. An outbox with unpublished results is kept as long as receipts. */

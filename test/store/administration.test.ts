@@ -1,8 +1,10 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Fault } from '../../src/errors.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import * as clientUsers from '../../src/store/access/client-users.ts'
 import * as clients from '../../src/store/access/clients.ts'
+import { eraseOldScratch } from '../../src/store/batch/dry-runs.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
@@ -147,8 +149,36 @@ describe('retention', () => {
 select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(1, 4) as n`,
       values: [CLIENT, USER],
     })
+    await store.query({
+      text: `insert into tokenmill.scratch_run (run, version, created_at) values ('old', 1, now() - interval '2 days'), ('new', 1, now())`,
+    })
+    await store.query({
+      text: `insert into tokenmill.scratch (run, fingerprint, chunk, row, created_at)
+select run, int4send(n), 0, '{}', now() - interval '1 hour' * hours
+from (values ('old', 30), ('new', 1), ('without', 30)) as v(run, hours), generate_series(1, 7) as n`,
+    })
+    expect(await eraseOldScratch(store, Date.now() - DAY_MS, 3)).toBe(14)
+    const { rows } = await store.query({ text: 'select distinct run from tokenmill.scratch' })
+    expect(rows).toEqual([{ run: 'new' }])
+    expect((await store.query({ text: 'select from tokenmill.scratch_run' })).count).toBe(1)
     const { guesses } = await retention.sweep(store, 90, Date.now())
     expect(guesses).toBe(2)
+  })
+
+  it('goes on where one of its steps fails, and says so', async () => {
+    const old = `now() - interval '30 hours'`
+    await store.query({ text: `update tokenmill.guess set since = ${old}` })
+    const left = async () => (await store.query({ text: `select from tokenmill.guess where since < ${old}` })).count
+    expect(await left()).toBeGreaterThan(0)
+    const failing: Store = {
+      ...store,
+      query: statement =>
+        /delete from tokenmill.(scratch|before_image)/.test(statement.text)
+          ? Promise.reject(new Fault('deadline'))
+          : store.query(statement),
+    }
+    await expect(retention.sweep(failing, 90, Date.now())).rejects.toThrow(Fault)
+    expect(await left()).toBe(0)
   })
 
   it('destroys private halves 8 days after retirement, not before, and tells of it', async () => {

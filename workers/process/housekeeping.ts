@@ -24,6 +24,8 @@ type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
+/** A process that never lives for an hour deletes, too, and not while it begins. */
+const FIRST_MS = 5 * MINUTE_MS
 const CARD_DATA_MS = 15 * MINUTE_MS
 
 export function startHousekeeping(
@@ -32,7 +34,7 @@ export function startHousekeeping(
 ): () => Promise<void> {
   // By the store's clock: a host whose own is wrong would delete too early, private halves of keys among them.
   const everyHour = (sweep: (now: number) => Promise<unknown>) =>
-    every(HOUR_MS, async () => void (await sweep(await readClock(deps.store))), deps)
+    every(HOUR_MS, async () => void (await sweep(await readClock(deps.store))), { ...deps, firstMs: FIRST_MS })
   const stops = [
     everyHour(now => retention.sweep(deps.store, receiptDays, now)),
     everyHour(now => sweepThreeDs(deps.store, now)),

@@ -80,14 +80,38 @@ where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
 }
 
 /**
- * Erases rows older than `before` (ms since the epoch), of dry runs that ended without erasing them. Returns how many
- * rows.
+ * Erases rows older than `before` (ms since the epoch), of dry runs that ended without erasing them, `page` at a time: run
+ * by run, which the table's key finds. Returns how many rows.
  */
-export async function eraseOldScratch(db: Db, before: number): Promise<number> {
-  const values = [new Date(before)]
-  await db.query({ text: 'delete from tokenmill.scratch_run where created_at < $1', values })
-  const { count } = await db.query({ text: 'delete from tokenmill.scratch where created_at < $1', values })
-  return count
+export async function eraseOldScratch(db: Db, before: number, page: number): Promise<number> {
+  const old = new Date(before)
+  const { rows: runs } = await db.query<{ run: string }>({
+    text: 'select run from tokenmill.scratch_run where created_at < $1',
+    values: [old],
+  })
+  let erased = 0
+  for (const { run } of runs) {
+    erased += await eraseScratch(db, 'run = $3 and', { old, page, values: [run] })
+    await db.query({ text: 'delete from tokenmill.scratch_run where run = $1', values: [run] })
+  }
+  // Rows of a release before that table, and those that a run left after it was forgotten.
+  return erased + (await eraseScratch(db, '', { old, page, values: [] }))
+}
+
+async function eraseScratch(
+  db: Db,
+  which: string,
+  { old, page, values }: { old: Date; page: number; values: unknown[] },
+): Promise<number> {
+  for (let erased = 0; ; ) {
+    const { count } = await db.query({
+      text: `delete from tokenmill.scratch where ${which} created_at < $1 and ctid = any(array(
+  select ctid from tokenmill.scratch where ${which} created_at < $1 limit $2))`,
+      values: [old, page, ...values],
+    })
+    erased += count
+    if (count < page) return erased
+  }
 }
 
 /** Erases the daily use before `before` (ms since the epoch). Returns how many days. */

@@ -118,22 +118,38 @@ where outbox_id = $1 and (select set_config('synchronous_commit', 'off', true)) 
 /** True for a result, false for an event. An event has no receipt: its row holds its own id as receipt id. */
 export const IS_ANSWER = 'result_id is distinct from receipt_id'
 
-/** Queues with unpublished results or events, oldest first. */
-export async function pendingQueues(
-  db: Db,
-): Promise<{ clientId: string; replyTo: string | null; rows: number; oldest: number }[]> {
-  return pending(db)
+/** The order of the index of unpublished rows, and the first such row of those with a condition. */
+const IN_INDEX = 'order by client_id, reply_to, outbox_id'
+const firstNew = (condition: string, place: number) => `(select client_id, reply_to, created_at, ${place} as place
+  from tokenmill.outbox where state = 'NEW' and ${condition} ${IN_INDEX} limit 1)`
+
+/**
+ * Queues with unpublished results or events, by the age of their first row. It reads one row of each queue, however many
+ * there are: every process asks for them each second.
+ */
+export async function pendingQueues(db: Db): Promise<{ clientId: string; replyTo: string | null; oldest: number }[]> {
+  const { rows } = await db.query<{ client_id: string; reply_to: string | null; oldest: number }>({
+    name: 'outbox-queues',
+    text: `with recursive queue as (
+  ${firstNew('true', 0)}
+  union all
+  select next.* from queue as q cross join lateral (select * from (
+    ${firstNew('client_id = q.client_id and reply_to > q.reply_to', 1)}
+    union all ${firstNew('client_id = q.client_id and q.reply_to is not null and reply_to is null', 2)}
+    union all ${firstNew('client_id > q.client_id', 3)}
+  ) as found order by place limit 1) as next
+) select client_id, reply_to, created_at as oldest from queue order by created_at`,
+  })
+  return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, oldest: row.oldest }))
 }
 
 /** Queues with unpublished results, oldest first. Events don't count, because no job asked for them. */
-export async function pendingAnswers(db: Db): ReturnType<typeof pendingQueues> {
-  return pending(db, `and ${IS_ANSWER}`)
-}
-
-async function pending(db: Db, more = ''): ReturnType<typeof pendingQueues> {
+export async function pendingAnswers(
+  db: Db,
+): Promise<{ clientId: string; replyTo: string | null; rows: number; oldest: number }[]> {
   const { rows } = await db.query<{ client_id: string; reply_to: string | null; rows: number; oldest: number }>({
     text: `select client_id, reply_to, count(*) as rows, min(created_at) as oldest from tokenmill.outbox
-where state = 'NEW' ${more} group by client_id, reply_to order by oldest`,
+where state = 'NEW' and ${IS_ANSWER} group by client_id, reply_to order by oldest`,
   })
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, rows: row.rows, oldest: row.oldest }))
 }
@@ -158,8 +174,9 @@ export async function take(
   limit: number,
 ): Promise<OutboxRow[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.outbox where state = 'NEW' and client_id = $1 and reply_to is not distinct from $2
-and created_at < $3 order by outbox_id limit $4 for update skip locked`,
+    text: `select ${COLUMNS} from tokenmill.outbox where state = 'NEW' and client_id = $1
+and ${replyTo === null ? 'reply_to is null and $2::text is null' : 'reply_to = $2'}
+and created_at < $3 ${IN_INDEX} limit $4 for update skip locked`,
     values: [clientId, replyTo, new Date(before), limit],
   })
   return rows.map(outboxOf)

@@ -177,11 +177,13 @@ export async function countOwed(db: Db): Promise<{ rows: number; oldest: number 
   return rows[0] ?? { rows: 0, oldest: null }
 }
 
-/** Erases ended intents that were last changed before `before`. Returns how many. */
-export async function eraseOld(db: Db, before: number): Promise<number> {
+/** Erases up to `limit` ended intents that were last changed before `before`. Returns how many. */
+export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
+  const isOld = `updated_at < $1 and state <> 'INTENDED' and reversal is distinct from 'REQUIRED'`
   const { count } = await db.query({
-    text: `delete from tokenmill.scheme_intent where updated_at < $1 and state <> 'INTENDED' and reversal is distinct from 'REQUIRED'`,
-    values: [new Date(before)],
+    text: `delete from tokenmill.scheme_intent where ${isOld} and ctid = any(array(
+  select ctid from tokenmill.scheme_intent where ${isOld} order by updated_at limit $2))`,
+    values: [new Date(before), limit],
   })
   return count
 }

@@ -61,11 +61,12 @@ export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void
   })
 }
 
-/** Erases copies that are too old for a reversal. Returns how many. */
-export async function eraseOld(db: Db, now: number): Promise<number> {
+/** Erases up to `limit` copies that are too old for a reversal. Returns how many. */
+export async function eraseOld(db: Db, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.before_image where created_at < $1',
-    values: [new Date(now - BEFORE_IMAGE_HOURS * 3_600_000)],
+    text: `delete from tokenmill.before_image where ctid = any(array(
+  select ctid from tokenmill.before_image where created_at < $1 order by created_at limit $2))`,
+    values: [new Date(now - BEFORE_IMAGE_HOURS * 3_600_000), limit],
   })
   return count
 }

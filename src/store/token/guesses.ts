@@ -61,11 +61,12 @@ function missesOf(guesses: readonly Guess[], rows: readonly Row[]): number[] {
   return guesses.map(({ clientId, tokenScope, digits }) => found.get(`${clientId} ${tokenScope} ${digits}`) ?? 0)
 }
 
-/** Erases misses whose window began before `before` (ms). Returns how many. */
-export async function eraseOld(db: Db, before: number): Promise<number> {
+/** Erases up to `limit` misses whose window began before `before` (ms). Returns how many. */
+export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.guess where since < $1',
-    values: [new Date(before)],
+    text: `delete from tokenmill.guess where since < $1 and ctid = any(array(
+  select ctid from tokenmill.guess where since < $1 limit $2))`,
+    values: [new Date(before), limit],
   })
   return count
 }

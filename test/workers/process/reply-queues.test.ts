@@ -59,7 +59,7 @@ describe('reply queues', () => {
     expect(await removeUnread({ store, queues })).toEqual(['results-gateway-gone'])
     expect(await names()).toEqual(['living', 'slow'])
     // What waited for room there would fill it again.
-    const pending = await outbox.pendingQueues(store)
+    const pending = await outbox.pendingAnswers(store)
     expect(pending.map(({ replyTo, rows }) => `${replyTo} ${rows}`).sort()).toEqual(['living 1', 'slow 1'])
     const wanted = { clientId: 'gateway', replyTo: 'gone', since: Date.now() - AGE_MS }
     const pages: number[] = []
