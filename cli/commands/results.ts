@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { connect } from '../../producers/client.ts'
 import { readClientFile } from '../../producers/client-file.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
 import { untilSignal } from '../../src/lifetime.ts'
+import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { JsonOption } from '../command.ts'
-import { openCommandStore, openSession, withSession } from '../open/open.ts'
+import { openCommandStore, openQueues, openSession, withSession } from '../open/open.ts'
 import { openProducer } from '../open/producer.ts'
 import { print, say, type Terminal } from '../terminal.ts'
 
@@ -44,9 +46,12 @@ export async function follow(terminal: Terminal, options: Options): Promise<void
 
 export function replay(terminal: Terminal, options: Options & { since: number }): Promise<void> {
   return withSession(terminal, async session => {
-    const { store } = await openCommandStore(session)
+    const { database, store } = await openCommandStore(session)
+    const queues = await openQueues(session, database)
     const file = await readClientFile(options.client ?? join(session.config.dataDir, 'dev-client.json'))
     const wanted = { clientId: file.client_id, replyTo: options.replyTo ?? null, since: options.since }
+    // A result that failed on its queue, as by an unknown key, is still there, and its id would be taken.
+    await removeFailed(queues, resultsQueue(wanted.clientId, wanted.replyTo))
     let replayed = 0
     let told = performance.now()
     for (let after: number | undefined = 0; after !== undefined; ) {
@@ -59,4 +64,13 @@ export function replay(terminal: Terminal, options: Options & { since: number })
     }
     print(terminal, options, { replayed }, `${replayed} results will be published again by the workers`)
   })
+}
+
+async function removeFailed(queues: Queues, queue: string): Promise<void> {
+  for (;;) {
+    const failed = await queues.list(queue, ['failed'], 0, 99)
+    let removed = 0
+    for (const { id } of failed) if (await queues.remove(queue, id)) removed += 1
+    if (removed === 0) return
+  }
 }

@@ -245,4 +245,21 @@ from generate_series(1, $1::int) n`,
       await store.query({ text: "delete from tokenmill.signing_key where kid like 'earlier-%' or state = 'ANNOUNCED'" })
     }
   })
+
+  it('results that failed by an unknown key come again once results replay asks for them', async () => {
+    for (let n = 0; n < 2; n += 1) await leave('unproved')
+    const failing = installation.queues.work(
+      queueOf('unproved'),
+      async () => ({ failed: true, code: 'unknown_key', keep: true }),
+      { concurrency: 1 },
+    )
+    const failed = () => installation.queues.list(queueOf('unproved'), ['failed'], 0, 9)
+    await until(async () => (await failed()).length === 2)
+    await failing.close(1_000)
+    const words = ['results', 'replay', '--client', installation.clientFile, '--reply-to', 'unproved']
+    const replayed = await cli([...words, '--since', '2000-01-01', '--json'], { env: installation.env })
+    expect(replayed.json()).toEqual({ replayed: 2 })
+    expect(await readAll(await open({ clientFile: installation.clientFile, replyTo: 'unproved' }), 2)).toHaveLength(2)
+    expect(await failed()).toEqual([])
+  })
 })
