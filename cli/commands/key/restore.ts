@@ -34,7 +34,7 @@ export function restore(terminal: Terminal, files: readonly string[], options: O
     const store = options.offline ? undefined : await openAuditedStore(session)
     if (store) await makeRecorded(store, { kekId, path, shares }, options, () => makeKekFile(path, key))
     else await makeKekFile(path, key)
-    const used = store && (await countWrapped(store, kekId))
+    const used = store && (await dataKeys.countUnder(store, kekId))
     print(
       terminal,
       options,
@@ -42,7 +42,8 @@ export function restore(terminal: Terminal, files: readonly string[], options: O
       facts({ key: kekId, made: path, wraps: used === undefined ? undefined : `${used} data keys of this database` }),
     )
     if (!store) say(terminal, 'No audit row was written: note this ceremony elsewhere.')
-    if (used === 0) say(terminal, `No data key of this database is wrapped by ${kekId}: it is another one's key.`)
+    if (used === 0)
+      say(terminal, `No data key of this database is wrapped by ${kekId}: it is a former key, or another database's.`)
     say(terminal, 'Then `tokenmill doctor --restore` says whether every key and a sample of the cards open with it.')
   })
 }
@@ -111,8 +112,4 @@ async function makeRecorded(
     if (made) await rm(path, { force: true })
     throw error
   }
-}
-
-async function countWrapped(store: Store, kekId: string): Promise<number> {
-  return (await dataKeys.findAll(store)).filter(key => key.kekId === kekId).length
 }

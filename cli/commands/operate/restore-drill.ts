@@ -43,7 +43,8 @@ async function keksOfHost(session: Session, store: Store, embedded: boolean): Pr
     return await findKeks(session.config, embedded, known)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const needed = [...new Set((await dataKeys.findAll(store)).map(({ kekId }) => kekId))].join(', ')
+    const wrapped = (await dataKeys.findAll(store)).filter(key => key.wrapped !== null)
+    const needed = [...new Set(wrapped.map(({ kekId }) => kekId))].join(', ')
     const next = 'a key that is a file comes back with `tokenmill key restore`'
     const says = `this backup needs ${needed}. ${error.message}`
     return { absent: { name: 'key-encryption keys', state: 'critical', says, next } }

@@ -53,7 +53,9 @@ export async function drill(db: Db, keks: OpenableKeks): Promise<Drill> {
   const sampled: Opened[] = []
   for (const name of SAMPLED_NAMES)
     sampled.push(...(await openSample(db, ring, name, versionsOf(sampledPlace(name).purpose))))
-  const needed = [...stored, ...capture, ...signing].flatMap(({ kekId }) => kekId ?? [])
+  // A destroyed key keeps the name of the key-encryption key that wrapped it, which may be gone.
+  const wrapped = stored.filter(key => key.wrapped !== null)
+  const needed = [...wrapped, ...capture, ...signing].flatMap(({ kekId }) => kekId ?? [])
   const keyName = ({ purpose, version, kekId }: (typeof failed)[number]) => `${purpose}/${version} (${kekId})`
   const checks: Check[] = [
     { name: 'key-encryption keys', ...judgeKeks(needed, keks) },

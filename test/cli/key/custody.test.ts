@@ -92,6 +92,17 @@ describe('key restore', () => {
     expect(await audited('kek.restore')).toHaveLength(1)
   })
 
+  it('counts the data keys that the key wraps, without destroyed ones', async () => {
+    const wraps = async () => (await restore(files.slice(0, 3), ['--json'])).json<{ data_keys: number }>().data_keys
+    const before = await wraps()
+    await bench.rows(
+      `insert into tokenmill.data_key (purpose, version, kek_id, wrapped, state)
+select 'seal', 9, kek_id, null, 'DESTROYED' from tokenmill.installation`,
+    )
+    expect(await wraps()).toBe(before)
+    await bench.rows(`delete from tokenmill.data_key where state = 'DESTROYED'`)
+  })
+
   it('brings a host back whose file is lost', async () => {
     await rename(kek, `${kek}.lost`)
     expect((await bench.cli(['key', 'restore', '--out', kek, ...files.slice(0, 3)])).status).toBe(0)

@@ -155,6 +155,22 @@ where purpose = 'seal' and version = 1`,
     await bench.rows('alter table tokenmill.data_key enable trigger user')
   })
 
+  it('needs no key-encryption key that wrapped only what is destroyed', async () => {
+    const [{ kekId } = { kekId: '' }] = await keys()
+    await bench.rows('alter table tokenmill.data_key disable trigger user')
+    await bench.rows(
+      `insert into tokenmill.data_key (purpose, version, kek_id, wrapped, state)
+values ('seal', 9, 'kek-0000000000000000', null, 'DESTROYED')`,
+    )
+    await bench.rows('alter table tokenmill.data_key enable trigger user')
+    const { opens, checks } = await runDrill()
+    expect(checks['key-encryption keys']?.says).not.toContain('kek-0000000000000000')
+    expect(opens).toBe(true)
+    const absent = await runDrill({ TOKENMILL_KEK_FILE: join(bench.dataDir, 'absent') })
+    expect(absent.checks['key-encryption keys']?.says).toContain(`this backup needs ${kekId}. `)
+    await bench.rows('delete from tokenmill.data_key where version = 9')
+  })
+
   it('names a purpose whose key is not in the backup, and an upgrade makes no other in its place', async () => {
     const missing = ['fingerprint', 'owner', 'api-key', 'audit', 'grant']
     await bench.rows('create table public.kept as select * from tokenmill.data_key where purpose = any($1)', {
