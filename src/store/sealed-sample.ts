@@ -9,13 +9,12 @@ import {
   type SealedPlace,
 } from './reseal/sealed-columns.ts'
 
-type Purposes = { [Name in SealedName]: (typeof SEALED_COLUMNS)[Name]['purpose'] }
-/** Private halves are few: the drill opens each as a key. */
-type HalfName = { [Name in SealedName]: Purposes[Name] extends 'private-half' ? Name : never }[SealedName]
-type ColumnName = Exclude<SealedName, HalfName>
+/** These private halves are few, and a key-encryption key may wrap them: the drill opens each as a key. */
+const HALVES = ['capture_key.wrapped_private', 'signing_key.wrapped_private'] as const
+type ColumnName = Exclude<SealedName, (typeof HALVES)[number]>
 export type SampledName = ColumnName | 'before_image.sealed'
 
-const isSampled = (name: SealedName): name is ColumnName => SEALED_COLUMNS[name].purpose !== 'private-half'
+const isSampled = (name: SealedName): name is ColumnName => !HALVES.some(half => half === name)
 
 export const SAMPLED_NAMES: readonly SampledName[] = [...SEALED_NAMES.filter(isSampled), 'before_image.sealed']
 

@@ -6,6 +6,7 @@ import { type SampledName, type SampledRow, sample, sampleVersion } from '../../
 import { authenticationRow } from '../../../src/store/three-ds/authentication-row.ts'
 import { contractRow } from '../../../src/store/three-ds/three-ds-contracts.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
+import { roleKeyName } from '../../../src/vault/ring/shared-keys.ts'
 
 /** What became of one column's rows under one version. */
 export interface Opened {
@@ -35,6 +36,7 @@ const OPEN: Record<SampledName, Open> = {
   'endpoint.sealed': (row, ring) => ring.openWebhookSecret(row.sealed, row.version, row.key),
   'endpoint.former_sealed': (row, ring) => ring.openWebhookSecret(row.sealed, row.version, row.key),
   'manifest_key.sealed': (row, ring) => ring.openTotalKey(row.sealed, row.version, row.key),
+  'role_key.sealed': (row, ring) => ring.openPrivateHalf(row.sealed, row.version, roleKeyName(row.key)),
 }
 
 /** `known`: the versions that the purpose has, or had. */

@@ -98,6 +98,7 @@ describe('doctor --restore', () => {
       { name: 'token.sealed', version: 2, sampled: 2, failed: 0, names: [] },
       { name: 'threeds_contract.key_sealed', version: 1, sampled: 1, failed: 0, names: [] },
       { name: 'manifest_key.sealed', version: 1, sampled: 1, failed: 0, names: [] },
+      { name: 'role_key.sealed', version: 1, sampled: 1, failed: 0, names: [] },
       { name: 'before_image.sealed', version: 1, sampled: 1, failed: 0, names: [] },
     ])
     expect(checks['key-encryption keys']?.says).toMatch(/^kek-[0-9a-f]{16} wraps \d+ keys and is here$/)
@@ -153,6 +154,18 @@ where purpose = 'seal' and version = 1`,
       values: [kekId],
     })
     await bench.rows('alter table tokenmill.data_key enable trigger user')
+  })
+
+  it('names the key of a gateway that does not open', async () => {
+    const [{ kid, sealed } = { kid: '', sealed: null }] = await bench.rows<{ kid: string; sealed: Buffer }>(
+      'select kid, sealed from tokenmill.role_key',
+    )
+    await bench.rows(`update tokenmill.role_key set sealed = reverse(encode(sealed, 'hex'))::bytea`)
+    const { opens, sampled, stderr } = await runDrill()
+    expect(opens).toBe(false)
+    expect(sampled.find(({ name }) => name === 'role_key.sealed')).toMatchObject({ failed: 1, names: [kid] })
+    expect(stderr).toContain('these do not open: role_key.sealed')
+    await bench.rows('update tokenmill.role_key set sealed = $1', { values: [sealed] })
   })
 
   it('needs no key-encryption key that wrapped only what is destroyed', async () => {
