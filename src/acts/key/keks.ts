@@ -54,7 +54,8 @@ export async function resealHalves({ store, to }: Rotation, halves: PrivateHalve
         return { keyId, ...(await halves.seal(await halves.open(half, name), name)) }
       }),
     )
-    total += await saveHalves(store, to, by, db => sealed.map(half => captureKeys.reseal(db, half)))
+    const updates = sealed.map(half => (db: Db) => captureKeys.reseal(db, half))
+    total += await saveHalves(store, to, by, updates)
     const last = found.at(-1)
     if (!last || found.length < HALVES) break
     after = last.keyId
@@ -67,7 +68,8 @@ export async function resealHalves({ store, to }: Rotation, halves: PrivateHalve
         return { kid, ...(await halves.seal(await halves.open(half, name), name)) }
       }),
   )
-  return total + (await saveHalves(store, to, by, db => signing.map(half => signingKeys.reseal(db, half))))
+  const updates = signing.map(half => (db: Db) => signingKeys.reseal(db, half))
+  return total + (await saveHalves(store, to, by, updates))
 }
 
 /** Runs the updates in one act. If none changes a row, another run was faster, or the keys were destroyed. */
@@ -75,10 +77,12 @@ async function saveHalves(
   store: Store,
   { id }: KeyProvider,
   by: By,
-  updates: (db: Db) => Promise<boolean>[],
+  updates: readonly ((db: Db) => Promise<boolean>)[],
 ): Promise<number> {
+  // Nothing is to be done, so nothing is refused.
+  if (updates.length === 0) return 0
   const ended = await perform(store, { action: 'private-half.reseal', subject: id }, by, async db => {
-    const halves = (await Promise.all(updates(db))).filter(Boolean).length
+    const halves = (await Promise.all(updates.map(update => update(db)))).filter(Boolean).length
     return halves === 0 ? { refused: 'none' as const } : { done: halves, detail: { halves } }
   })
   return 'done' in ended ? ended.done : 0

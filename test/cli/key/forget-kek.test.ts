@@ -128,6 +128,12 @@ describeStore('key-encryption keys', engine => {
       expect(await audits()).toEqual([])
       expect(await runConfirmed([...rotate, '--reason', 'yearly'])).toMatchObject({ status: 0 })
 
+      // No private half was wrapped by the former key, and nobody refused anything.
+      const { rows } = await installation.vault.store.query({
+        text: `select subject, outcome from tokenmill.audit where action = 'private-half.reseal'`,
+      })
+      expect(rows).toEqual([])
+
       expect((await run(['key', 'list', 'kek', '--json'])).json()).toMatchObject([
         { kek_id: ids.first, state: 'RETIRED', keys_wrapped: 0, on_this_host: true, processes: 0 },
         { kek_id: ids.second, state: 'ACTIVE', keys_wrapped: PURPOSES.length, backups_need_it_until: null },
