@@ -3,16 +3,18 @@ import type { Db } from '../pool.ts'
 import { hashedColumnsOf } from './hashed-columns.ts'
 import { BEFORE_IMAGE, BEFORE_IMAGE_VERSIONS, SEALED_COLUMNS, sealedNamesOf } from './sealed-columns.ts'
 
+type ColumnType = 'uuid' | 'text' | 'bigint' | 'bytea'
+type Order = readonly { column: string; type: ColumnType }[]
+
 export interface ExposedPlace {
   /** `table.column`. */
   column: string
   table: string
   /** The column that identifies the row. */
   key: string
-  /** The column with an index in whose order the rows are read; it has each value once. Default: `key`. */
-  order?: string
-  /** The type of that column. */
-  keyType: 'uuid' | 'text' | 'bigint'
+  keyType: ColumnType
+  /** The columns of an index in whose order the rows are read; no two rows have all values in common. Default: `key`. */
+  order?: Order
   /** Which rows the version exposed; `$1` is the version. */
   where: string
 }
@@ -25,8 +27,9 @@ export function exposedPlaces(purpose: string): ExposedPlace[] {
       const { table, key, keyType, sealed, version } = SEALED_COLUMNS[name]
       return { column: name, table, key, keyType, where: `${sealed} is not null and ${version} = $1` }
     }),
-    ...(hashedColumnsOf(purpose) ?? []).map(({ table, column, key, keyType, version, where }) => {
-      return { column: `${table}.${column}`, table, key, keyType, where: `${version} = $1 and ${where}` }
+    ...(hashedColumnsOf(purpose) ?? []).map(({ table, column, key, keyType, order, version, where }) => {
+      const name = `${table}.${column}`
+      return { column: name, table, key, keyType, ...(order && { order }), where: `${version} = $1 and ${where}` }
     }),
     ...(images === undefined
       ? []
@@ -35,8 +38,10 @@ export function exposedPlaces(purpose: string): ExposedPlace[] {
   ]
 }
 
+const by = (column: string): Order => [{ column, type: 'uuid' }]
+
 /** A token may have several copies, so they are read by their own key: a page could end between two copies of a token. */
-const IMAGE = { table: BEFORE_IMAGE.table, key: BEFORE_IMAGE.key, order: 'receipt_id', keyType: 'uuid' } as const
+const IMAGE = { table: BEFORE_IMAGE.table, key: BEFORE_IMAGE.key, keyType: 'uuid', order: by('receipt_id') } as const
 
 const token = (column: string) => ({
   ...{ column: `token.${column}`, table: 'token', key: 'token_id', keyType: 'uuid' as const },
@@ -53,9 +58,15 @@ const whole = (table: string, key: string) => ({
 const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
   analytics: [token('analytics_token')],
   fingerprint: [
-    { column: 'card.fp', table: 'card', key: 'token_id', order: 'fp', keyType: 'uuid', where: 'version = $1' },
+    { column: 'card.fp', table: 'card', key: 'token_id', keyType: 'uuid', order: by('fp'), where: 'version = $1' },
     {
-      ...{ column: 'scheme_card.fp', table: 'scheme_card', key: 'provision_id', order: 'fp', keyType: 'uuid' as const },
+      ...{
+        column: 'scheme_card.fp',
+        table: 'scheme_card',
+        key: 'provision_id',
+        keyType: 'uuid' as const,
+        order: by('fp'),
+      },
       where: 'version = $1',
     },
     whole('token', 'token_id'),
@@ -74,24 +85,39 @@ const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
   ],
 }
 
+/** The most rows that one statement looks at, however few of them the version exposed. */
 const PAGE_ROWS = 10_000
-const FIRST = { uuid: '00000000-0000-0000-0000-000000000000', text: '', bigint: '-1' } as const
+const FIRST = { uuid: '00000000-0000-0000-0000-000000000000', text: '', bigint: '-1', bytea: '' } as const
+
+interface Page {
+  keys: string[]
+  /** Where the page ends: the values of `order`; null if it is empty. */
+  last: string[] | null
+  looked: number
+}
 
 /** The keys of the exposed rows, page by page, in the order of `order`. */
 export async function* exposedKeys(
   db: Db,
-  { table, key, order = key, keyType, where }: ExposedPlace,
+  { table, key, keyType, order = [{ column: key, type: keyType }], where }: ExposedPlace,
   version: number,
+  pageRows = PAGE_ROWS,
 ): AsyncGenerator<string[]> {
-  for (let after: string = FIRST[keyType]; ; ) {
-    const { rows } = await db.query<{ row_key: string; place: string }>({
-      text: `select ${key}::text as row_key, ${order}::text as place from tokenmill.${table}
-where ${order} > $2::${keyType} and ${where} order by ${order} limit ${PAGE_ROWS}`,
-      values: [version, after],
+  const columns = order.map(({ column }) => column).join(', ')
+  const start = order.map(({ type }, index) => `$${index + 2}::${type}`).join(', ')
+  for (let after: string[] = order.map(({ type }) => FIRST[type]); ; ) {
+    const { rows } = await db.query<Page>({
+      text: `with page as materialized (
+  select ${key}::text as row_key, ${where} as is_exposed, array[${order.map(({ column }) => `${column}::text`).join(', ')}] as place,
+    row_number() over (order by ${columns}) as number
+  from tokenmill.${table} where (${columns}) > (${start}) order by ${columns} limit ${pageRows}
+) select array(select row_key from page where is_exposed order by number) as keys,
+  (select place from page order by number desc limit 1) as last, (select count(*) from page) as looked`,
+      values: [version, ...after],
     })
-    const last = rows.at(-1)
-    if (last) yield rows.map(row => row.row_key)
-    if (!last || rows.length < PAGE_ROWS) return
-    after = last.place
+    const [page] = rows
+    if (page && page.keys.length > 0) yield page.keys
+    if (!page || page.last === null || page.looked < pageRows) return
+    after = page.last
   }
 }

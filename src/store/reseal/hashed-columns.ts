@@ -8,6 +8,8 @@ export interface HashedColumn {
   /** The column that names the row to a person. */
   key: string
   keyType: 'uuid' | 'text' | 'bigint'
+  /** The columns of an index in whose order the rows are read, where `key` has no index. */
+  order?: readonly { column: string; type: 'uuid' | 'text' | 'bigint' | 'bytea' }[]
   /** The column that names the version of the data key. */
   version: string
   /** Which rows still need the key. */
@@ -55,6 +57,11 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
         key: 'reference_no',
         keyType: 'bigint',
         version: 'key_version',
+        order: [
+          { column: 'owner_hash', type: 'bytea' },
+          { column: 'receipt_id', type: 'uuid' },
+          { column: 'reference_no', type: 'bigint' },
+        ],
       },
       where: 'true',
     },
