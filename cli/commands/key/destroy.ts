@@ -2,6 +2,8 @@
 // store needs it.
 import { DESTROY, destroyKey, type Hindrance } from '../../../src/acts/key/destroy-key.ts'
 import { sealingPurpose } from '../../../src/store/reseal/sealed-columns.ts'
+import type { UnderKey } from '../../../src/store/reseal/sealed-rows.ts'
+import { THREE_DS_RETENTION } from '../../../src/store/three-ds/three-ds-retention.ts'
 import type { JsonOption } from '../../command.ts'
 import { confirm } from '../../confirm.ts'
 import { Stop } from '../../exit.ts'
@@ -50,9 +52,7 @@ function refusalText(name: string, purpose: string, hindrance: Hindrance): strin
       return `It isn't proved that nothing is left under ${name}; run \`tokenmill key reseal ${purpose} --follow\` first.`
     case 'in_use': {
       const rows = hindrance.under.map(({ column, rows }) => `${rows.toLocaleString('en')} in ${column}`).join(', ')
-      const how =
-        HOW_ROWS_END[purpose] ?? `run \`tokenmill key reseal ${purpose} --follow\`, and ${HOW_ROWS_END['before-image']}`
-      return `Rows still name ${name}: ${rows}; ${how}.`
+      return `Rows still name ${name}: ${rows}; ${howRowsEnd(purpose, hindrance.under)}.`
     }
     case 'too_soon':
       return isResealed(purpose)
@@ -68,11 +68,25 @@ const ROWS_STAY = 'these rows stay, and the version must stay with them'
 /** For purposes whose rows no pass encrypts anew. */
 const HOW_ROWS_END: Readonly<Record<string, string>> = {
   'before-image': 'copies (before_image) go by themselves within 24 h',
-  digest: 'receipts are kept for TOKENMILL_RECEIPT_DAYS; run this command again when these are gone',
   'api-key': 'run `tokenmill client api-key rotate NAME` for each client that `tokenmill key list` names',
   grant: 'run `tokenmill key reseal grant`',
   owner: ROWS_STAY,
   intake: ROWS_STAY,
+}
+
+/** How long rows with digests are kept, by their column. */
+const DIGESTS_END: Readonly<Record<string, string>> = {
+  'receipt.request_digest': 'receipts are kept for TOKENMILL_RECEIPT_DAYS',
+  'authentication.request_digest': `authentications of 3-D Secure are kept for ${THREE_DS_RETENTION.authenticationDays} days`,
+}
+
+function howRowsEnd(purpose: string, under: readonly UnderKey[]): string {
+  if (purpose !== 'digest')
+    return (
+      HOW_ROWS_END[purpose] ?? `run \`tokenmill key reseal ${purpose} --follow\`, and ${HOW_ROWS_END['before-image']}`
+    )
+  const kept = under.flatMap(({ column }) => DIGESTS_END[column] ?? [])
+  return `${kept.join(', and ')}; run this command again when these are gone`
 }
 
 /** False for purposes whose rows end by themselves, or keep their version. */

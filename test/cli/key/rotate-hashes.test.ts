@@ -82,9 +82,18 @@ describeOnRedis('key rotate of a key that hashes', engine => {
     const destroy = (purpose: string) => ['key', 'destroy', purpose, '1', '--backups-are-gone', '--yes']
     const run = (purpose: string) => cli([...destroy(purpose), ...operators.signed], { env: installation.env })
     expect((await run('digest')).stderr).toMatch(
-      /Rows still name digest\/1: \d+ in receipt\S*; .*TOKENMILL_RECEIPT_DAYS/,
+      /Rows still name digest\/1: \d+ in receipt\S*; .*TOKENMILL_RECEIPT_DAYS; run/,
     )
     await query('delete from tokenmill.receipt where digest_version = 1')
+    await query(`alter table tokenmill.authentication disable trigger all;
+insert into tokenmill.authentication (authentication_id, transaction_id, entity_id, contract_id, client_id, amount,
+  currency_code, message_category, network, state, asked_until, pending_until, created_at, updated_at, version)
+select id, id, id, id, 'shop', 100, 'EUR', 'PA', 'VISA', 'OPEN', now(), now(), now(), now(), 1
+from gen_random_uuid() as id`)
+    const { stderr } = await run('digest')
+    expect(stderr).toMatch(/Rows still name digest\/1: 1 in authentication\S*; .* 750 days; run/)
+    expect(stderr).not.toContain('TOKENMILL_RECEIPT_DAYS')
+    await query('delete from tokenmill.authentication; alter table tokenmill.authentication enable trigger all')
     for (const purpose of ['digest', 'grant']) {
       await operators.confirm(destroy(purpose), installation.env)
       expect(await run(purpose)).toMatchObject({ status: 0 })
