@@ -7,7 +7,7 @@ import { describeError } from '../src/log.ts'
 import { PortInUse } from '../src/port-in-use.ts'
 import { isOutOfMemory } from '../src/queue/bounded-call.ts'
 import { Unfit } from '../src/store/connection/server-state.ts'
-import { toStoreFault } from '../src/store/pool.ts'
+import { LostRace, toStoreFault } from '../src/store/pool.ts'
 import { EXIT, Stop } from './exit.ts'
 
 interface Ending {
@@ -25,6 +25,9 @@ const REFUSALS: Record<string, string> = {
     "DATABASE_URL: this user lacks a right that the command needs; operators' commands need the database's owner, and `schema upgrade` one who may make roles (docs/running.md)",
 }
 
+/** For example a key-encryption key that was replaced while a command made data keys. */
+const RACED = 'another command or process changed the same rows meanwhile; run this command again'
+
 const NO_TLS =
   'DATABASE_URL: the server offers no TLS that tokenmill accepts; configure TLS 1.3, or 1.2 with ECDHE and AEAD ciphers'
 
@@ -35,6 +38,7 @@ export function endingOf(thrown: unknown): Ending {
   if (error instanceof ConfigError) return { status: EXIT.config, line: error.message }
   if (error instanceof PortInUse) return { status: EXIT.failure, line: error.message }
   if (error instanceof FileError) return { status: error.status, line: error.message }
+  if (error instanceof LostRace) return { status: EXIT.failure, line: RACED }
   const code = codeOf(error)
   const refusal = code === undefined ? undefined : REFUSALS[code]
   if (refusal !== undefined) return { status: EXIT.config, line: refusal }

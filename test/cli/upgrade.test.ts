@@ -118,6 +118,20 @@ describe('schema upgrade of an empty database', () => {
     expect(dump?.text).not.toContain('"d"')
   })
 
+  it('stores no key, and says to run it again, if the key-encryption key is replaced meanwhile', async () => {
+    const other = await openBench()
+    await other.rows(`create function public.turn() returns trigger language plpgsql
+as $$begin update tokenmill.installation set kek_id = 'kek-ffffffffffffffff'; return null; end$$`)
+    await other.rows('create trigger turn after insert on tokenmill.kek execute function public.turn()')
+    const { status, stderr } = await other.cli(['schema', 'upgrade', '--make-kek', join(other.dataDir, 'kek')])
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('run this command again') })
+    expect(await other.rows('select purpose from tokenmill.data_key')).toEqual([])
+    await other.rows('drop trigger turn on tokenmill.kek')
+    await other.rows('update tokenmill.installation set kek_id = (select kek_id from tokenmill.kek)')
+    expect((await other.cli(['schema', 'upgrade'])).status).toBe(0)
+    await other.close()
+  })
+
   it('refuses a key-encryption key that is not the one its keys are wrapped by', async () => {
     const other = join(bench.dataDir, 'other-kek')
     const made = await bench.cli(['schema', 'upgrade', '--make-kek', other], { env: { TOKENMILL_KEK_FILE: undefined } })
