@@ -25,18 +25,26 @@ export async function readClock(db: Db): Promise<number> {
   return row.now
 }
 
-/** How far a clock is ahead of the server's, in ms; half the round trip is subtracted. */
-export async function measureSkew(db: Db, clock: Clock): Promise<number> {
-  const before = clock()
+/** An answer that took longer, in ms, says little of a clock: the network, the server or this process stood still. */
+const TOOK_MS_MAX = 2_000
+
+/**
+ * How far a clock is ahead of the server's, in ms; half the round trip is subtracted. Undefined if the answer took so long
+ * that it may as well be right.
+ */
+export async function measureSkew(db: Db, clock: Clock): Promise<number | undefined> {
+  const [before, asked] = [clock(), performance.now()]
   const now = await readClock(db)
-  return Math.round((before + clock()) / 2 - now)
+  const tookMs = performance.now() - asked
+  const skewMs = Math.round((before + clock()) / 2 - now)
+  return tookMs > TOOK_MS_MAX && Math.abs(skewMs) <= tookMs / 2 + TOOK_MS_MAX ? undefined : skewMs
 }
 
 const COMPARE_MS = 30_000
 
 /**
- * This host's clock, set right by the server's: it is compared now and every 30 s. While the server is away the last
- * comparison counts.
+ * This host's clock, set right by the server's: it is compared now and every 30 s. While the server is away, or answers
+ * too slowly, the last comparison counts.
  */
 export async function openStoreClock(
   db: Db,
@@ -45,7 +53,7 @@ export async function openStoreClock(
 ): Promise<{ clock: Clock; stop: () => Promise<void> }> {
   let aheadMs = 0
   const compare = async () => {
-    aheadMs = await measureSkew(db, own)
+    aheadMs = (await measureSkew(db, own)) ?? aheadMs
   }
   await compare().catch(() => {})
   return { clock: () => own() - aheadMs, stop: every(COMPARE_MS, compare, { log }) }

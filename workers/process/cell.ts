@@ -27,21 +27,33 @@ export interface Cell {
   run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition>
 }
 
-/** Opens cells. `script` opens what a worker opens, and replies to one request after another. */
-export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
+/** A job that takes longer, in ms, hangs: reports of a whole ledger take minutes. */
+const HUNG_MS = 30 * 60_000
+
+/**
+ * Opens cells. `script` opens what a worker opens, and replies to one request after another. A request that isn't answered
+ * within `hungMs` counts as one that crashes its process.
+ */
+export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs = HUNG_MS } = {}): Cell {
   let child: ChildProcess | undefined
   /** Settles when the last job has ended: jobs are run one after the other. */
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
 
-  /** Sends a request to the cell; undefined if the request crashed the cell. */
+  /** Sends a request to the cell; undefined if the request crashed the cell, or hung until it was ended. */
   async function ask(request: CellRequest): Promise<CellReply | undefined> {
     const asked = child ?? (await begin())
     return new Promise(resolve => {
-      const end = () => resolve(undefined)
+      // Otherwise all jobs behind it would wait for ever, and nobody would be answered.
+      const hung = setTimeout(() => asked.kill('SIGKILL'), hungMs)
+      const end = () => {
+        clearTimeout(hung)
+        resolve(undefined)
+      }
       asked.once('exit', end)
       asked.once('message', (reply: CellReply) => {
         asked.off('exit', end)
+        clearTimeout(hung)
         resolve(reply)
       })
       // A process that accepts no message is about to exit.

@@ -23,7 +23,7 @@ export async function openClockWatch(deps: Pick<Deps, 'store' | 'clock' | 'metri
   let paused = false
   let workers: readonly Worker[] = []
   const check = async () => {
-    skewMs = await measureSkew(deps.store, deps.clock)
+    skewMs = (await measureSkew(deps.store, deps.clock)) ?? skewMs
     deps.metrics.clockSkew.set(skewMs / 1000)
     const off = Math.abs(skewMs) > SKEW_MS_MAX
     if (off !== paused) {

@@ -1,6 +1,6 @@
-// Deals with an operation whose deadline has passed: queues a reversal that names its envelope, or stores the reversal
-// for the sweeper if the queue can't be reached. After that an answer that still arrives is ignored. The worker undoes
-// the effect.
+// Deals with an operation whose deadline has passed: queues a reversal that names its envelope, and stores the reversal
+// for the sweeper, which queues it again if the queue lost it. After that an answer that still arrives is ignored. The
+// worker undoes the effect.
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
@@ -10,10 +10,11 @@ import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { REVERSAL_STATUSES, type ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
-import type { Logger } from '../../../src/log.ts'
+import { describeError, type Logger } from '../../../src/log.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as operations from '../../../src/store/job/operations.ts'
+import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { Signed } from '../../envelope.ts'
 import type { Operation } from '../../http/operation.ts'
@@ -52,6 +53,7 @@ export interface TimeoutReversalDeps {
 
 interface TimedOut {
   requestDigest: string
+  reversalId: string
   reversed: PromiseWithResolvers<true>
   /** `REQUIRED` until the reversal is answered, then how it ended. */
   status: ReversalStatus
@@ -65,6 +67,10 @@ const STORED_AFTER_MS = 1_000
 /** How long the caller waits at most for the queue or the store to take the reversal. */
 const HANDOVER_MS_MAX = 3_000
 const RETRY_MS = 500
+/** A reversal that is queued is stored beside that, and due for the sweeper after so long, in ms; tried so often. */
+const KEPT = { dueMs: 5_000, pauseMs: 3_000, tries: 20 } as const
+/** The answer to a reversal may be lost with the queue server: so often the store is asked for it, in ms. */
+const ASK_MS = 2_000
 const TIMED_OUT_MAX = 10_000
 
 export function openTimeoutReversals({ queues, store, clock, log, sign }: TimeoutReversalDeps): TimeoutReversals {
@@ -73,6 +79,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   const timedOut = new Map<string, TimedOut>()
   const byReversal = new Map<string, string>()
   const pending = new Map<string, Promise<void>>()
+  const keeping = new Set<Promise<void>>()
   const closing = new AbortController()
 
   /** Resolves once the reversal is queued or stored. It may be both: its jti makes sure that it takes effect once. */
@@ -99,12 +106,31 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     if (!handed.signal.aborted)
       log.error({ receipt: receiptId }, 'a reversal was neither queued nor stored before the end of the process')
   }
+  /** A queue server that fails over may lose what it has acknowledged. Without success for a minute the queue has it alone. */
+  async function keepBeside(receiptId: string, keep: () => Promise<void>): Promise<void> {
+    for (let tries = 1; !closing.signal.aborted; tries += 1) {
+      try {
+        return await keep()
+      } catch (error) {
+        log.debug({ receipt: receiptId, error: describeError(error) }, 'a queued reversal could not be stored')
+        if (tries === KEPT.tries) return
+        await pause(KEPT.pauseMs, undefined, { signal: closing.signal }).catch(() => {})
+      }
+    }
+  }
+  function end(known: TimedOut, record: Record<string, unknown> | undefined): void {
+    known.status = statusOf(record, known.kind)
+    known.reversed.resolve(true)
+  }
   function remember({ receiptId, kind }: Operation, reversalId: string, requestDigest: string): void {
     const [oldest] = timedOut.keys()
     if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
     if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
-    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>(), status: 'REQUIRED', kind })
+    timedOut.set(receiptId, {
+      ...{ requestDigest, reversalId, kind, status: 'REQUIRED' },
+      reversed: Promise.withResolvers<true>(),
+    })
     byReversal.set(reversalId, receiptId)
   }
 
@@ -120,8 +146,17 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       const reversalId = receiptIdOf(caller.client.clientId, jti)
       remember(operation, reversalId, requestDigest)
       const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
-      const keep = () => storeReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
-      const handed = handOver(receiptId, add, keep).finally(() => pending.delete(receiptId))
+      let isStored = false
+      const keep = async (dueInMs = 0) => {
+        await storeReversal(store, caller, { signed, reversalId, requestDigest, now: clock(), dueInMs })
+        isStored = true
+      }
+      const handed = handOver(receiptId, add, keep).finally(() => {
+        pending.delete(receiptId)
+        if (isStored) return
+        const kept = keepBeside(receiptId, () => keep(KEPT.dueMs)).finally(() => keeping.delete(kept))
+        keeping.add(kept)
+      })
       pending.set(receiptId, handed)
       await settlesWithin(HANDOVER_MS_MAX, handed)
       return 'REQUIRED'
@@ -131,9 +166,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       if (receiptId === undefined) return
       byReversal.delete(receipt_id)
       const known = timedOut.get(receiptId)
-      if (!known) return
-      known.status = statusOf(record, known.kind)
-      known.reversed.resolve(true)
+      if (known) end(known, record)
     },
     isOtherRequest: (receiptId, requestDigest) => {
       const known = timedOut.get(receiptId)
@@ -142,12 +175,18 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     async awaitReversal(receiptId, deadline) {
       const known = timedOut.get(receiptId)
       if (!known) return true
-      return settlesWithin(Math.max(0, deadline - clock()), known.reversed.promise)
+      for (;;) {
+        const leftMs = deadline - clock()
+        if (await settlesWithin(Math.max(0, Math.min(leftMs, ASK_MS)), known.reversed.promise)) return true
+        if (leftMs <= ASK_MS) return false
+        const receipt = await receipts.find(store, known.reversalId).catch(() => undefined)
+        if (receipt?.status === 'SUCCEEDED') end(known, { reversal_status: receipt.outcome })
+      }
     },
     pending: () => pending.size,
     async close() {
       closing.abort()
-      await settlesWithin(HANDOVER_MS_MAX, Promise.all(pending.values()))
+      await settlesWithin(HANDOVER_MS_MAX, Promise.all([...pending.values(), ...keeping]))
     },
   }
 }
@@ -166,13 +205,13 @@ function statusOf(record: Record<string, unknown> | undefined, kind: Kind): Reve
 async function storeReversal(
   store: Store,
   { client, entityId }: Caller,
-  { signed, reversalId, requestDigest, now }: StoredReversal,
+  { signed, reversalId, requestDigest, now, dueInMs }: StoredReversal,
 ): Promise<void> {
   const { jws } = signed.data
   // If the operation isn't new, the reversal is stored already.
   await operations.accept(store, {
     ...{ receiptId: reversalId, clientId: client.clientId, entityId, kind: 'reversal', jobId: signed.id, jws },
-    ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now },
+    ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now + dueInMs },
     ...{ refusalId: refusalResultId(reversalId, envelopeDigest(jws)), expiresAt: signed.expiresAt },
   })
 }
@@ -183,6 +222,7 @@ interface StoredReversal {
   /** The digest of the request that is being reversed. */
   requestDigest: string
   now: number
+  dueInMs: number
 }
 
 /**

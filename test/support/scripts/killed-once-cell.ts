@@ -1,4 +1,5 @@
-// A cell that is killed from outside while it has its first job, and works all others. `KILLED_FILE` notes that it was.
+// A cell that is killed from outside, or hangs (`HANGS`), while it has its first job, and works all others. `KILLED_FILE`
+// notes that it was.
 import { existsSync, writeFileSync } from 'node:fs'
 import type { CellRequest } from '../../../workers/process/cell.ts'
 
@@ -6,6 +7,7 @@ const note = process.env['KILLED_FILE'] ?? ''
 process.on('message', ({ probe }: CellRequest) => {
   if (!existsSync(note)) {
     writeFileSync(note, '')
+    while (process.env['HANGS']);
     process.kill(process.pid, 'SIGKILL')
   }
   process.send?.(probe ? { ok: true } : { disposition: { done: true } })

@@ -19,16 +19,21 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-it('is tried again if no record of it crashes the process', async () => {
-  const head = base64url(JSON.stringify({ alg: 'EdDSA', kid: 'k', typ: JOB_TYP }))
-  const claims = { iss: `c${'a'.repeat(25)}`, kind: 'token-batch', request: { block: { records: 100 } } }
-  const job = {
-    ...{ id: 'j_1', attempt: 1, stalled: 1, exhausted: false, tied: false, enqueuedAt: 0, isBackground: false },
-    data: { jws: `${head}.${base64url(JSON.stringify(claims))}.AA` },
-  } as unknown as ReceivedJob
-  const cell = openCell(SCRIPT, { ...process.env, KILLED_FILE: join(folder, 'killed') })
-  const run = (attempt: number) => cell.run({ ...job, attempt }, new AbortController().signal, { log: silent } as Deps)
-  const first = await run(1)
-  expect(first).toEqual({ retryInMs: expect.any(Number) })
-  expect(await run(2)).toEqual({ done: true })
-})
+it.each(['is killed', 'hangs'])(
+  'is tried again if its process %s, and no record of it crashes the process',
+  async how => {
+    const head = base64url(JSON.stringify({ alg: 'EdDSA', kid: 'k', typ: JOB_TYP }))
+    const claims = { iss: `c${'a'.repeat(25)}`, kind: 'token-batch', request: { block: { records: 100 } } }
+    const job = {
+      ...{ id: 'j_1', attempt: 1, stalled: 1, exhausted: false, tied: false, enqueuedAt: 0, isBackground: false },
+      data: { jws: `${head}.${base64url(JSON.stringify(claims))}.AA` },
+    } as unknown as ReceivedJob
+    const env = { ...process.env, KILLED_FILE: join(folder, how), ...(how === 'hangs' && { HANGS: 'yes' }) }
+    const cell = openCell(SCRIPT, env, { hungMs: 3_000 })
+    const run = (attempt: number) =>
+      cell.run({ ...job, attempt }, new AbortController().signal, { log: silent } as Deps)
+    const first = await run(1)
+    expect(first).toEqual({ retryInMs: expect.any(Number) })
+    expect(await run(2)).toEqual({ done: true })
+  },
+)

@@ -14,7 +14,7 @@ const STORE_MS = Date.UTC(2026, 0, 1)
 const HOUR_MS = 3_600_000
 const store = { query: async () => ({ rows: [{ now: STORE_MS }], count: 1 }) } as unknown as Store
 
-function open(clock: () => number) {
+function open(clock: () => number, asked = store) {
   const skews: number[] = []
   const metrics = { clockSkew: { set: (seconds: number) => skews.push(seconds) } } as never
   const told: string[] = []
@@ -23,7 +23,7 @@ function open(clock: () => number) {
     skews,
     told,
     worker: worker as unknown as Worker,
-    watch: openClockWatch({ store, clock, metrics, log: silent }),
+    watch: openClockWatch({ store: asked, clock, metrics, log: silent }),
   }
 }
 
@@ -42,6 +42,31 @@ it('knows before its workers are opened that the clock is off, and lets them go 
   await vi.advanceTimersByTimeAsync(30_000)
   expect(told).toEqual(['resume', 'pause'])
   expect(skews).toEqual([7_200, -4, -6])
+  await stop()
+})
+
+it('is not called off because the store answers late, unless it is further off than that explains', async () => {
+  vi.useFakeTimers({ now: STORE_MS })
+  let [lateMs, aheadMs] = [0, 0]
+  const late = {
+    async query() {
+      const now = Date.now()
+      await new Promise(resolve => setTimeout(resolve, lateMs))
+      return { rows: [{ now }], count: 1 }
+    },
+  } as unknown as Store
+  const opened = open(() => Date.now() + aheadMs, late).watch
+  await vi.advanceTimersByTimeAsync(10)
+  const clock = await opened
+  const stop = clock.watch([])
+  lateMs = 14_000
+  await vi.advanceTimersByTimeAsync(50_000)
+  expect([clock.isOff(), clock.tooFar()]).toEqual([false, []])
+  aheadMs = 60_000
+  await vi.advanceTimersByTimeAsync(50_000)
+  expect(clock.isOff()).toBe(true)
+  lateMs = 0
+  await vi.advanceTimersByTimeAsync(50_000)
   await stop()
 })
 

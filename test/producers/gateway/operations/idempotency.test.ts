@@ -168,6 +168,15 @@ describeEngines('without an answer in time', engine => {
       const { iat = 0, exp = 0 } = peeked(jwsOf(job)) as { iat?: number; exp?: number }
       expect(exp - iat).toBeCloseTo(1, 3)
     })
+    it('its reversal is queued again though the queue server has lost it', async () => {
+      expect((await caller.put(VISA)).body['reversal_status']).toBe('REQUIRED')
+      const queued = async () => (await installation.queues.list('reversal', ['waiting'], 0, 99)).map(({ id }) => id)
+      const [own, ...earlier] = (await queued()).reverse()
+      await installation.queues.obliterate('reversal')
+      expect(await queued()).toEqual([])
+      await until(async () => (await queued()).includes(own ?? ''), { what: 'the reversal' })
+      for (const id of earlier) await until(async () => (await queued()).includes(id), { what: 'the one before' })
+    })
     it('another request under its key is 400, though nobody has seen the first', async () => {
       const answer = await caller.put(MASTERCARD, {}, { headers: key('late') })
       expect([answer.status, detailsOf(answer)]).toEqual([400, { body: 'jti_reused' }])
