@@ -99,13 +99,15 @@ export async function makeMissing(
   const log = openLog('error', { role: 'upgrade' })
   const store = openStore(database.url, { log, connectionsMax: 2, application: 'tokenmill upgrade' })
   try {
+    const known = await installation.find(store)
+    // Before the tables are filled: a run that goes on with that has made no migration.
+    if (known && migrations.length > 0) await tell(store, known.installationId, migrations)
     await fillCards(store, lasting)
     await fillReceiptKeys(store, lasting)
     lasting.at('Making the keys and files that are missing.')
-    const known = await installation.find(store)
     const { keks, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
     const installationId = known?.installationId ?? (await begin(store, keks.current))
-    if (migrations.length > 0) await tell(store, installationId, migrations)
+    if (!known && migrations.length > 0) await tell(store, installationId, migrations)
     await ensureKekRow(store, keks.current)
     await addMissingKeys(store, keks)
     if (migrations.includes(SIGNING_KEY_CODES)) await codeSigningKeys(store, keks)
