@@ -47,6 +47,21 @@ values ($1, $2, $3, $4::jsonb, $5, $6, $7) returning audit_id`,
   return rows[0]?.audit_id ?? 0
 }
 
+/** Whether a row of this action and subject, with these members in its detail, was written since `since` (ms since the epoch). */
+export async function wasWritten(
+  db: Db,
+  { action, subject, detail = {} }: Pick<Audit, 'action' | 'subject' | 'detail'>,
+  since: number,
+): Promise<boolean> {
+  const { count } = await db.query({
+    // As the index has it (src/store/large-indexes.ts).
+    text: `select from tokenmill.audit where left(subject, 200) = left($2, 200) and at >= $3
+  and subject = $2 and action = $1 and detail @> $4::jsonb limit 1`,
+    values: [action, subject, new Date(since), JSON.stringify(detail)],
+  })
+  return count > 0
+}
+
 /** Writes a row for each subject, which are all different; returns the id of each one's row. As `insert` else. */
 export async function insertAll(
   db: Db,

@@ -15,13 +15,20 @@ interface Drift {
   provisionId?: string
 }
 
+/** A token that is still missing is told again after so long, in ms. */
+const TOLD_AGAIN_MS = 30 * 86_400_000
+
 export async function noteDrift(
   db: Db,
   { what, provider, reference, provisionId }: Drift,
-  { metrics, log }: Pick<Deps, 'metrics' | 'log'>,
+  { metrics, log, clock }: Pick<Deps, 'metrics' | 'log' | 'clock'>,
 ): Promise<void> {
   metrics.schemeDrift.inc({ what })
+  const drift = { action: 'scheme.drift', subject: reference ?? provider }
+  // A missing token is looked for each hour: telling it each time would bury all other rows.
+  if (what === 'missing' && (await audits.wasWritten(db, { ...drift, detail: { what } }, clock() - TOLD_AGAIN_MS)))
+    return
   log.warn({ what, provider, reference, provision: provisionId }, 'store and network differed')
   const detail = { what, provider, ...(provisionId === undefined ? {} : { provision: provisionId }) }
-  await audits.insert(db, { actor: 'worker', action: 'scheme.drift', subject: reference ?? provider, detail })
+  await audits.insert(db, { actor: 'worker', ...drift, detail })
 }
