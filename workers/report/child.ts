@@ -19,18 +19,21 @@ export type MakeReport = (task: ReportTask, onLines: (lines: number) => void) =>
 /** Limits of the heap, which would otherwise grow with the number of rows. */
 const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
 
+/** A process that says nothing for so long, in ms, hangs: it tells of its lines, and uploads its file at the end. */
+const SILENT_MS = 30 * 60_000
+
 /** `script`, run with `env`, gets one `ReportTask`, sends messages of type `Said`, and ends. */
-export function openReportMaker(script: string, env: NodeJS.ProcessEnv): MakeReport {
+export function openReportMaker(script: string, env: NodeJS.ProcessEnv, { silentMs = SILENT_MS } = {}): MakeReport {
   let turn: Promise<unknown> = Promise.resolve()
   return (task, onLines) => {
-    const mine = turn.then(() => run({ script, env }, task, onLines))
+    const mine = turn.then(() => run({ script, env, silentMs }, task, onLines))
     turn = mine.catch(() => {})
     return mine
   }
 }
 
 function run(
-  { script, env }: { script: string; env: NodeJS.ProcessEnv },
+  { script, env, silentMs }: { script: string; env: NodeJS.ProcessEnv; silentMs: number },
   task: ReportTask,
   onLines: (lines: number) => void,
 ): Promise<Ended> {
@@ -40,7 +43,9 @@ function run(
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const told = Promise.withResolvers<Ended>()
+  const hung = setTimeout(() => child.kill('SIGKILL'), silentMs)
   child.on('message', (said: Said) => {
+    hung.refresh()
     if ('lines' in said) onLines(said.lines)
     else if ('fault' in said) told.reject(new Fault(codeOf(said.fault)))
     else told.resolve(said)
@@ -51,6 +56,7 @@ function run(
     if (error) told.reject(new Fault('report_died', error))
   })
   return told.promise.finally(() => {
+    clearTimeout(hung)
     child.kill('SIGKILL')
   })
 }
