@@ -208,12 +208,8 @@ async function fillReceiptKeys(store: Store, lasting: Pick<Lasting, 'at'>): Prom
 }
 
 async function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
-  await audits.insert(store, {
-    actor: actor(),
-    action: 'schema.upgrade',
-    subject: installationId,
-    detail: { migrations },
-  })
+  const act = { actor: actor(), action: 'schema.upgrade', subject: installationId }
+  await audits.insert(store, { ...act, detail: { migrations } })
 }
 
 const ADD = 'data-key.add'

@@ -293,10 +293,7 @@ select ${COLUMNS} from told`,
 /** Erases up to `limit` ended provisionings that no token shows and that were last changed before `before`. Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const isOld = `state in ('DELETED', 'VOID') and not current and updated_at < $1`
-  const { count } = await db.query({
-    text: `delete from tokenmill.scheme_token where ${isOld} and ctid = any(array(
-  select ctid from tokenmill.scheme_token where ${isOld} order by updated_at limit $2))`,
-    values: [new Date(before), limit],
-  })
-  return count
+  const page = `select ctid from tokenmill.scheme_token where ${isOld} order by updated_at limit $2`
+  const text = `delete from tokenmill.scheme_token where ${isOld} and ctid = any(array(${page}))`
+  return (await db.query({ text, values: [new Date(before), limit] })).count
 }
