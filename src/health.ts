@@ -1,6 +1,6 @@
 // Whether a process can work: the servers that it needs answer, and nothing else keeps it from working. A ping of a
 // server has a time limit, so that a server that hangs makes this process "not ready" and doesn't make the check hang.
-import { forget, type Gauge, type MetricsRegistry, type Snapshot } from './metrics.ts'
+import type { MetricsRegistry, Snapshot } from './metrics.ts'
 
 export interface Health {
   /** What is wrong, one line each; empty: the process is ready. Throws only if `others` does. */
@@ -24,7 +24,7 @@ export interface Needs {
   collect?: () => Promise<void>
 }
 
-const ASKED_MS_MAX = 3_000
+export const ASKED_MS_MAX = 3_000
 const SILENT = { store: 'the store does not answer', queue: 'the queue server does not answer' } as const
 type Server = keyof typeof SILENT
 
@@ -63,18 +63,26 @@ export function openHealth(registry: MetricsRegistry, { store, queue, others, co
   }
 }
 
+/** What sets some series of gauges, and what removes them. */
+export interface Measure {
+  /** Asks the server. What it returns sets the series. */
+  ask(): Promise<() => void>
+  forget(): void
+}
+
 /**
- * Runs `measure`, which sets these gauges. If `measure` fails or takes too long, the gauges get no value: the old value
- * may be wrong by now, and zero would mean that all is well.
+ * Measures one figure. If the server doesn't answer in time, the figure has no value: the old value may be wrong by now, and
+ * zero would mean that all is well. An answer that comes later is dropped.
  */
-export async function measureOrForget(gauges: readonly Gauge[], measure: () => Promise<void>): Promise<void> {
-  await within(ASKED_MS_MAX, measure()).catch(() => {
-    for (const gauge of gauges) forget(gauge)
-  })
+export async function measureOrForget({ ask, forget }: Measure): Promise<void> {
+  await within(ASKED_MS_MAX, ask()).then(
+    set => set(),
+    () => forget(),
+  )
 }
 
 /** Rejects if `asked` takes longer than `ms`. */
-async function within<T>(ms: number, asked: Promise<T>): Promise<T> {
+export async function within<T>(ms: number, asked: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)

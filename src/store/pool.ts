@@ -187,6 +187,11 @@ export async function limitLockWaits(db: Db, ms: number): Promise<void> {
   await db.query({ name: `lock-timeout-${ms}`, text: `set local lock_timeout = ${ms}` })
 }
 
+/** Sets how long each later statement of this transaction may take; the server ends it after that. */
+export async function limitStatements(db: Db, ms: number): Promise<void> {
+  await db.query({ name: `statement-timeout-${ms}`, text: `set local statement_timeout = ${ms}` })
+}
+
 /** The number of an advisory lock: the first 63 bits of its UUID. */
 function lockNumber(uuid: string): string {
   return (BigInt(`0x${uuid.replaceAll('-', '').slice(0, 16)}`) >> 1n).toString()

@@ -70,6 +70,11 @@ describe('an alert', () => {
     expect(lists.length).toBeGreaterThan(1)
   })
 
+  it('says of each interactive kind that nobody measures it', () => {
+    const missed = [...read('alert-rules.yml').matchAll(/absent\(tokenmill_queue_oldest_seconds\{kind="([^"]+)"\}\)/g)]
+    expect(missed.map(([, kind]) => kind).sort()).toEqual(KINDS.filter(kind => CATALOGUE[kind].urgent).sort())
+  })
+
   it('asks for metrics that there are', async () => {
     const names = new Set(await metricNames())
     const asked = RULE_FILES.flatMap(file => [...read(file).matchAll(/(?<![:\w])tokenmill_\w+/g)].map(([name]) => name))

@@ -3,9 +3,9 @@
 import { listDueLines } from '../../src/acts/capture-turning.ts'
 import { listExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Clock } from '../../src/clock.ts'
-import { measureOrForget } from '../../src/health.ts'
-import { FAILED_QUEUE, KINDS } from '../../src/job/catalogue.ts'
-import type { MetricsRegistry } from '../../src/metrics.ts'
+import { ASKED_MS_MAX, type Measure, measureOrForget, within } from '../../src/health.ts'
+import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { forget, type Gauge, type MetricsRegistry } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as clientUsers from '../../src/store/access/client-users.ts'
@@ -15,51 +15,78 @@ import * as deliveries from '../../src/store/event/deliveries.ts'
 import * as endpoints from '../../src/store/event/endpoints.ts'
 import * as operations from '../../src/store/job/operations.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
-import type { Store } from '../../src/store/pool.ts'
+import { type Db, limitStatements, type Store } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 
 interface MeasureDeps {
-  store: Store
+  store: Pick<Store, 'transaction'>
   queues: Pick<Queues, 'depth' | 'oldestMs'>
   clock: Clock
 }
 
 const KEPT_MS = 10_000
+/** How long a request waits for a round. Prometheus gives a scrape up after 10 s, and then all figures are lost. */
+const WAIT_MS = 5_000
+/** How many figures are asked for at once. The rest of the store's pool is for the scheduler's work. */
+const STORE_LANES = 2
 const KEY_END_MS = 14 * 86_400_000
 
-/** Opens the gauges. Returns the function that measures them; it doesn't throw. */
+/**
+ * Opens the gauges. Returns the function that measures them; it doesn't throw. A round that takes longer than a request may
+ * wait goes on, and until its end some figures are those of the round before.
+ */
 export function openInstallationMetrics(registry: MetricsRegistry, deps: MeasureDeps): () => Promise<void> {
-  const measures = [measureQueues(registry, deps), measureStore(registry, deps)]
+  const ofQueues = queueMeasures(registry, deps)
+  const ofStore = storeMeasures(registry, deps)
   let measuredAt = Number.NEGATIVE_INFINITY
   let measuring: Promise<unknown> | undefined
   return async () => {
     if (deps.clock() - measuredAt < KEPT_MS) return
-    measuring ??= Promise.all(measures.map(measure => measure())).finally(() => {
+    measuring ??= Promise.all([measureAll(ofQueues, 1), measureAll(ofStore, STORE_LANES)]).finally(() => {
       measuredAt = deps.clock()
       measuring = undefined
     })
-    await measuring
+    await within(WAIT_MS, measuring).catch(() => {})
   }
 }
 
-function measureQueues({ gauge }: MetricsRegistry, { queues }: MeasureDeps): () => Promise<void> {
+/** Each figure has its own time limit, so that a slow one takes no other along. */
+async function measureAll(measures: readonly Measure[], lanes: number): Promise<void> {
+  const left = measures.values()
+  const lane = async () => {
+    for (const measure of left) await measureOrForget(measure)
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+}
+
+function queueMeasures({ gauge }: MetricsRegistry, { queues }: MeasureDeps): Measure[] {
   const jobs = gauge('queue_jobs', 'Jobs in the queue of a kind.', { kind: [], state: [] })
   const oldest = gauge('queue_oldest_seconds', 'Age of the oldest waiting job.', { kind: [] })
   const failed = gauge('failed_jobs', 'Jobs in the failed set.', { kind: [] })
-  return () =>
-    measureOrForget([jobs, oldest, failed], async () => {
-      for (const kind of KINDS) {
-        const [depth, oldestMs = 0, ended] = await Promise.all([
-          queues.depth(kind),
-          queues.oldestMs(kind),
-          queues.depth(FAILED_QUEUE(kind)),
-        ])
-        for (const state of ['waiting', 'active', 'delayed'] as const) jobs.set({ kind, state }, depth[state])
+  const states = ['waiting', 'active', 'delayed'] as const
+  const measureOf = (kind: Kind): Measure => ({
+    ask: async () => {
+      const [depth, oldestMs = 0, ended] = await Promise.all([
+        queues.depth(kind),
+        queues.oldestMs(kind),
+        queues.depth(FAILED_QUEUE(kind)),
+      ])
+      return () => {
+        for (const state of states) jobs.set({ kind, state }, depth[state])
         oldest.set({ kind }, oldestMs / 1000)
         failed.set({ kind }, ended.waiting)
       }
-    })
+    },
+    forget: () => {
+      for (const state of states) jobs.remove({ kind, state })
+      oldest.remove({ kind })
+      failed.remove({ kind })
+    },
+  })
+  // Those that somebody is called for come first.
+  const [urgent, others] = [true, false].map(isUrgent => KINDS.filter(kind => CATALOGUE[kind].urgent === isUrgent))
+  return [...(urgent ?? []), ...(others ?? [])].map(measureOf)
 }
 
 interface Waiting {
@@ -68,7 +95,8 @@ interface Waiting {
   oldest: number | null
 }
 
-function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps): () => Promise<void> {
+/** The outbox is first, because somebody is called for it. */
+function storeMeasures({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps): Measure[] {
   const outboxRows = gauge('outbox_rows', 'Results that are not published yet.')
   const outboxOldest = gauge('outbox_oldest_seconds', 'Age of the oldest of them.')
   const batches = gauge('batches', 'Open batches, by state.', { state: [] })
@@ -92,47 +120,102 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
   })
   const age = ({ oldest }: Waiting) => (oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000)
 
-  return () =>
-    measureOrForget(
-      [
-        ...[outboxRows, outboxOldest, batches, promised, promisedOldest, schemeOpen, schemeOldest, keyEnds],
-        ...[webhooks, webhooksOldest, endpointsTroubled, segmentAge, captureInUse, expiring],
-      ],
-      async () => {
-        const unpublished = await outbox.pendingAnswers(store)
+  function one<T>(read: (db: Db) => Promise<T>, set: (answer: T) => void, forgetSeries: () => void): Measure {
+    // The server ends a statement that nobody waits for any more; else slow ones would pile up in the pool.
+    const limited = (db: Db) => limitStatements(db, ASKED_MS_MAX).then(() => read(db))
+    const ask = async () => {
+      const answer = await store.transaction(limited)
+      return () => set(answer)
+    }
+    return { ask, forget: forgetSeries }
+  }
+  const all = (...gauges: Gauge[]) => {
+    return () => {
+      for (const gauge of gauges) forget(gauge)
+    }
+  }
+  const promise = (what: string, read: (db: Db) => Promise<Waiting>) =>
+    one(
+      read,
+      waiting => {
+        promised.set({ what }, waiting.rows)
+        promisedOldest.set({ what }, age(waiting))
+      },
+      () => {
+        promised.remove({ what })
+        promisedOldest.remove({ what })
+      },
+    )
+
+  return [
+    one(
+      outbox.pendingAnswers,
+      unpublished => {
         outboxRows.set(unpublished.reduce((sum, { rows }) => sum + rows, 0))
         outboxOldest.set(age({ rows: 0, oldest: unpublished[0]?.oldest ?? null }))
-        for (const { state, batches: n } of await batchCounts.countOpen(store, Date.now())) batches.set({ state }, n)
-        const accepted = { operation: await operations.measure(store), chunk: await chunks.measure(store) }
-        for (const [what, waiting] of Object.entries(accepted)) {
-          promised.set({ what }, waiting.rows)
-          promisedOldest.set({ what }, age(waiting))
-        }
-        for (const [what, waiting] of await measureSchemes(store)) {
+      },
+      all(outboxRows, outboxOldest),
+    ),
+    one(
+      db => batchCounts.countOpen(db, Date.now()),
+      open => {
+        for (const { state, batches: n } of open) batches.set({ state }, n)
+      },
+      all(batches),
+    ),
+    promise('operation', operations.measure),
+    promise('chunk', chunks.measure),
+    one(
+      measureSchemes,
+      schemes => {
+        for (const [what, waiting] of schemes) {
           schemeOpen.set({ what }, waiting.rows)
           schemeOldest.set({ what }, age(waiting))
         }
-        const deliveriesLeft = await deliveries.measure(store)
-        webhooks.set(deliveriesLeft.rows)
-        webhooksOldest.set(age(deliveriesLeft))
-        const failedSince = clock() - endpoints.TROUBLE.failedMs
-        const troubled = await endpoints.listTroubled(store, { ...endpoints.TROUBLE, failedSince })
+      },
+      all(schemeOpen, schemeOldest),
+    ),
+    one(
+      deliveries.measure,
+      waiting => {
+        webhooks.set(waiting.rows)
+        webhooksOldest.set(age(waiting))
+      },
+      all(webhooks, webhooksOldest),
+    ),
+    one(
+      db => endpoints.listTroubled(db, { ...endpoints.TROUBLE, failedSince: clock() - endpoints.TROUBLE.failedMs }),
+      troubled => {
         for (const state of ['disabled', 'failing'] as const)
           endpointsTroubled.set({ state }, troubled.filter(one => one.state === state).length)
-        segmentAge.set(Math.max(0, (await auditChain.find(store)).sentMs) / 1000)
-        const { inUse, full } = await listDueLines(store, clock())
-        captureInUse.set(inUse.length + full.length)
-        const keys = await listExpiring(store, clock())
+      },
+      all(endpointsTroubled),
+    ),
+    one(auditChain.find, ({ sentMs }) => segmentAge.set(Math.max(0, sentMs) / 1000), all(segmentAge)),
+    one(
+      db => listDueLines(db, clock()),
+      ({ inUse, full }) => captureInUse.set(inUse.length + full.length),
+      all(captureInUse),
+    ),
+    one(
+      db => listExpiring(db, clock()),
+      keys => {
         expiring.set({ stage: 'soon' }, keys.filter(({ stage }) => stage === 'SOON').length)
         expiring.set({ stage: 'over' }, keys.filter(({ stage }) => stage === 'OVER').length)
-        keyEnds.set((await clientUsers.listWithoutKeyAfter(store, clock() + KEY_END_MS)).length)
       },
-    )
+      all(expiring),
+    ),
+    one(
+      db => clientUsers.listWithoutKeyAfter(db, clock() + KEY_END_MS),
+      ending => keyEnds.set(ending.length),
+      all(keyEnds),
+    ),
+  ]
 }
 
-async function measureSchemes(store: Store): Promise<(readonly [string, Waiting])[]> {
-  const open = await storedSchemes.countOpen(store)
-  const owed = await intents.countOwed(store)
+async function measureSchemes(db: Db): Promise<(readonly [string, Waiting])[]> {
+  const open = await storedSchemes.countOpen(db)
+  const owed = await intents.countOwed(db)
   const calls = (['provision', 'delete', 'ask'] as const).map(
     what => [what, open.find(count => count.what === what) ?? { rows: 0, oldest: null }] as const,
   )
