@@ -3,7 +3,7 @@
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { senderOf, type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
-import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
+import { type FailedJob, failedCopies, failedFind } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
 
@@ -57,7 +57,7 @@ export async function findFailed(filter: FailedFilter, sources: FailedSources): 
   let nameless = 0
   for (const kind of filter.kind === undefined ? KINDS : [filter.kind]) {
     const ofKind: FailedFacts[] = []
-    for await (const copy of failedCopies(sources.queues, kind)) {
+    for await (const copy of copiesOf(kind, filter, sources.queues)) {
       if (!matches(copy, filter)) continue
       const { clientId } = senderOf(copy)
       if (filter.clientId === undefined || clientId === filter.clientId)
@@ -67,6 +67,14 @@ export async function findFailed(filter: FailedFilter, sources: FailedSources): 
     found.push(...ofKind.reverse())
   }
   return { found, nameless }
+}
+
+/** The copies among which the filter chooses, newest first. Those that it names are fetched one by one. */
+async function* copiesOf(kind: Kind, { ids }: FailedFilter, queues: Queues): AsyncGenerator<FailedJob> {
+  if (ids === undefined) return yield* failedCopies(queues, kind)
+  const named: FailedJob[] = []
+  for (const id of new Set(ids)) named.push(...[(await failedFind(queues, kind, id)) ?? []].flat())
+  yield* named.sort((a, b) => b.failedAt - a.failedAt)
 }
 
 /** Whether a copy matches the filter; the client is checked elsewhere. */

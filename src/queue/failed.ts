@@ -22,9 +22,10 @@ const FailedCopy = z.object({
   reference: z.string().exactOptional(),
 })
 export type FailedCopy = z.infer<typeof FailedCopy>
+const COPY_ID = /^f_[A-Za-z0-9_-]{43}$/
 /** The copy as the queue stores it. */
 const StoredCopy = z.object({
-  id: z.string().regex(/^f_[A-Za-z0-9_-]{43}$/),
+  id: z.string().regex(COPY_ID),
   data: FailedCopy.extend({ scrubbed: z.literal(true).optional() }),
 })
 
@@ -42,6 +43,10 @@ const PAGE = 20
 const DISORDER_MS_MAX = 3_600_000
 /** Of copies that hold a block, which may be megabytes. */
 const BLOCK_PAGE = 2
+/** Of the sweeps, which keep nothing of a page but ids. */
+const SWEEP_PAGE = 50
+/** How many copies are removed at the same time. */
+const HANDS = 10
 
 const queueOf = (kind: string) => `failed-${kind}`
 /**
@@ -55,6 +60,9 @@ const copyId = ({ id, enqueuedAt }: Pick<ReceivedJob, 'id' | 'enqueuedAt'>) =>
  * job of the right form is still no proof of who wrote it, but its id and its code are safe to print.
  */
 const storedCopyOf = ({ id, data }: Pick<ListedJob, 'id' | 'data'>) => StoredCopy.safeParse({ id, data }).data?.data
+/** The size of a sweep's next page. How large copies are is known once some were read. */
+const sweepPageAfter = (jobs: readonly ListedJob[]) =>
+  jobs.some(({ data }) => (data as { block?: unknown } | undefined)?.block !== undefined) ? BLOCK_PAGE : SWEEP_PAGE
 
 /**
  * Makes a copy of `job` and returns the copy's id. The worker calls it before its handler returns `failed`, which
@@ -148,6 +156,8 @@ async function countBefore(
 }
 
 export async function failedFind(queues: Queues, kind: string, id: string): Promise<FailedJob | undefined> {
+  // Under another id the server may hold something that is no job at all.
+  if (!COPY_ID.test(id)) return undefined
   const job = await queues.get(queueOf(kind), id)
   return job && failedJobOf(job)
 }
@@ -216,8 +226,12 @@ export async function scrubFailed(
 async function findDue(queues: Queues, kind: string, before: number): Promise<string[]> {
   const due: string[] = []
   const { waiting } = await queues.depth(queueOf(kind))
-  for (let end = waiting - 1; end >= 0; end -= PAGE) {
-    const page = await queues.list(queueOf(kind), ['waiting'], Math.max(0, end - PAGE + 1), end)
+  let size = BLOCK_PAGE
+  for (let end = waiting - 1; end >= 0; ) {
+    const start = Math.max(0, end - size + 1)
+    const page = await queues.list(queueOf(kind), ['waiting'], start, end)
+    size = sweepPageAfter(page)
+    end = start - 1
     for (const job of page.reverse()) {
       const isScrubbed = storedCopyOf(job)?.scrubbed === true
       if (isScrubbed && job.timestamp <= before - DISORDER_MS_MAX) return due
@@ -240,13 +254,19 @@ export async function trimFailed(
   const before = Date.now() - ageMsMax
   let { waiting } = await queues.depth(queueOf(kind))
   let count = 0
+  let size = BLOCK_PAGE
   for (;;) {
-    const page = await queues.list(queueOf(kind), ['waiting'], 0, PAGE - 1)
+    const page = await queues.list(queueOf(kind), ['waiting'], 0, size - 1)
+    size = sweepPageAfter(page)
     const due = page.filter(({ timestamp }, i) => timestamp <= before || waiting - i > countMax)
+    const left = due.values()
     let removed = 0
-    for (const { id } of due) if (await queues.remove(queueOf(kind), id)) removed += 1
+    const remove = async () => {
+      for (const { id } of left) if (await queues.remove(queueOf(kind), id)) removed += 1
+    }
+    await Promise.all(Array.from({ length: HANDS }, remove))
     count += removed
     waiting -= due.length
-    if (removed < PAGE) return count
+    if (removed === 0 || due.length < page.length) return count
   }
 }

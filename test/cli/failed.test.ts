@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ClientKind } from '../../producers/ask.ts'
 import type { Credentials } from '../../producers/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
+import { findFailed } from '../../producers/operate/failed-set.ts'
 import { discardFailed, retryFailed } from '../../src/acts/failed.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { type FailedCopy, failedDiscard, failedList, moveToFailed } from '../../src/queue/failed.ts'
@@ -69,6 +70,15 @@ describeEngines('the failed set', engine => {
         values: [subject],
       })
     ).rows
+
+  it('finds a job by its id without reading the others', async () => {
+    const { id } = await fail({ kind: 'report' })
+    const list = () => Promise.reject(new Error('the set was read'))
+    const sources = { store: installation.vault.store, queues: { ...installation.queues, list }, now: Date.now() }
+    expect((await findFailed({ ids: [id, id] }, sources)).found).toMatchObject([{ id, kind: 'report' }])
+    expect((await findFailed({ ids: [id], kind: 'token-create' }, sources)).found).toEqual([])
+    expect((await findFailed({ ids: ['wait'] }, sources)).found).toEqual([])
+  })
 
   it('shows a job without its envelope: whose it was, why it failed, and that it can be retried', async () => {
     const { id, jti, jws } = await fail()

@@ -6,6 +6,7 @@ import {
   type FailedCopy,
   failedCopies,
   failedDiscard,
+  failedFind,
   failedList,
   failedRetry,
   moveToFailed,
@@ -160,6 +161,34 @@ describeEngines('failed jobs', engine => {
     for await (const { jobId } of failedCopies({ ...queues, list }, 'f-blocks')) seen.push(jobId)
     expect(seen).toEqual(Array.from({ length: 30 }, (_, i) => `j_${29 - i}`))
     expect(sizes).toEqual([2, 2, 2, 2, 2, 2, 2, 16])
+  })
+
+  it('are swept in large pages, and few at a time where they hold blocks', async () => {
+    const { queues } = opened
+    for (let i = 0; i < 120; i += 1) {
+      const { block, ...copy } = copyOf('f-swept', `j_${i}`)
+      const whole = i < 10 || i >= 110 ? { ...copy, block: block ?? '' } : copy
+      await moveToFailed(queues, 'f-swept', { id: `j_${i}`, enqueuedAt: 1 }, whole)
+    }
+    const sizes: number[] = []
+    const list: Queues['list'] = async (...asked) => {
+      const jobs = await queues.list(...asked)
+      sizes.push(jobs.length)
+      return jobs
+    }
+    expect(await trimFailed({ ...queues, list }, 'f-swept', { countMax: 20 })).toBe(100)
+    expect(sizes).toEqual([2, 2, 2, 2, 2, 2, 50, 50])
+    sizes.length = 0
+    expect(await scrubFailed({ ...queues, list }, 'f-swept', 0, scrub)).toBe(20)
+    expect(sizes).toEqual([2, 2, 2, 2, 2, 2, 8])
+  })
+
+  it('are found by their ids alone, without reading others, and no other key of the queue is taken for one', async () => {
+    const { queues } = opened
+    await fill('f-find', 3)
+    const [, copy] = await failedList(queues, 'f-find')
+    expect(await failedFind(queues, 'f-find', copy?.id ?? '')).toEqual(copy)
+    for (const id of ['wait', 'meta', 'f_x']) expect(await failedFind(queues, 'f-find', id)).toBeUndefined()
   })
 
   it('lose their card data when they are old enough, oldest first, each once', async () => {

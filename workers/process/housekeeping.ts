@@ -3,7 +3,7 @@
 // harm.
 import { tellExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Config } from '../../src/config.ts'
-import { KINDS } from '../../src/job/catalogue.ts'
+import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { clearNumbersOf } from '../../src/job/pan-in-names.ts'
 import type { FailedCopy } from '../../src/queue/failed.ts'
@@ -49,18 +49,22 @@ export function startHousekeeping(
   }
 }
 
-/** Removes card data of failed jobs after 15 minutes, although they are encrypted, and copies after seven days. */
+/** Removes copies of failed jobs beyond 10,000 and after seven days, and their card data after 15 minutes, although encrypted. */
 async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
   let failure: { error: unknown } | undefined
-  for (const kind of KINDS) {
-    try {
-      await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
-      await trimFailed(queues, kind)
-    } catch (error) {
-      // Trouble with one kind spares the others.
-      failure ??= { error }
+  const eachKind = async (tidy: (kind: Kind) => Promise<unknown>) => {
+    for (const kind of KINDS) {
+      try {
+        await tidy(kind)
+      } catch (error) {
+        // Trouble with one kind spares the others.
+        failure ??= { error }
+      }
     }
   }
+  // Trimmed first: after a mass failure most copies go, and nobody has to look for card data in them.
+  await eachKind(kind => trimFailed(queues, kind))
+  await eachKind(kind => scrubFailed(queues, kind, CARD_DATA_MS, withoutCard))
   if (failure) throw failure.error
 }
 
