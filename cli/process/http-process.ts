@@ -33,6 +33,10 @@ export async function forkHttp({ log, lifetime, terminal }: Session, script: str
         served = true
         resolve(told.port)
       })
+      // Only a process that couldn't be started (the host has no more processes or files) has no number; it emits no 'exit'.
+      forked.on('error', error => {
+        if (forked.pid === undefined) reject(new Stop(`${NAMES[role]} could not start: ${error.message}`, EXIT.failure))
+      })
       forked.once('exit', (code, signal) => {
         if (!served) reject(new Stop(`${NAMES[role]} could not start; its line above says why`, code ?? EXIT.failure))
         else if (!closing) again(code, signal)
@@ -46,7 +50,7 @@ export async function forkHttp({ log, lifetime, terminal }: Session, script: str
   }
   lifetime.onClose(NAMES[role], async () => {
     closing = true
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = new Promise(resolve => child?.once('exit', resolve))
     child.kill('SIGTERM')
     const late = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MS)
