@@ -6,6 +6,7 @@ import * as processes from '../../src/store/access/processes.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
 import { type AuditSources, askAudit } from './checks/audit.ts'
+import { askDurability } from './checks/durability.ts'
 import { askGrants, type GrantSources } from './checks/grants.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
@@ -103,18 +104,6 @@ function judgeAof({ server, fields }: RedisInfo): Verdict {
   return enabled === '1'
     ? well(`${server} writes its AOF`)
     : warning(`${server} writes no AOF: a crash of it loses queued jobs`, 'set appendonly yes')
-}
-
-async function askDurability({ store }: DoctorSources): Promise<Verdict> {
-  const names = ['fsync', 'full_page_writes', 'synchronous_commit']
-  const settings = await storeServer.readSettings(await store(), names)
-  const off = names.filter(name => settings.get(name)?.value === 'off')
-  if (off.length > 0)
-    return warning(`${off.join(', ')} off: a crash loses or spoils tokens`, `set ${off.join(', ')} to on`)
-  const missing = names.filter(name => !settings.has(name))
-  return missing.length > 0
-    ? unknown(`the server does not say ${missing.join(', ')}`)
-    : well(`${names.join(', ')} are on`)
 }
 
 /** Processes of a PostgreSQL behind a pooler count against the pooler; both limits have to suffice. */

@@ -4,6 +4,7 @@ import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../../producers/operate/check.ts'
+import { judgeDurability } from '../../../producers/operate/checks/durability.ts'
 import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
@@ -89,6 +90,18 @@ describeStore('doctor', engine => {
     ['on', null, 'warning', 'on: pglz takes more processor time than the smaller WAL saves'],
   ])('judges wal_compression %s of a server that offers %j', (value, choices, state, says) => {
     expect(judgeCompression({ value, choices })).toMatchObject({ state, says })
+  })
+
+  it.each([
+    ['on', 'well', 'fsync and full_page_writes are on, synchronous_commit is on'],
+    ['remote_apply', 'well', 'fsync and full_page_writes are on, synchronous_commit is remote_apply'],
+    ['remote_write', 'warning', /^synchronous_commit is remote_write: a standby that takes over/],
+    ['local', 'warning', /^synchronous_commit is local: a standby that takes over/],
+    ['off', 'warning', /^synchronous_commit off: a crash/],
+  ])('judges a synchronous_commit of %s', (commit, state, says) => {
+    const settings = { fsync: 'on', full_page_writes: 'on', synchronous_commit: commit }
+    const verdict = judgeDurability(new Map(Object.entries(settings).map(([name, value]) => [name, { value }])))
+    expect(verdict).toMatchObject({ state, says: typeof says === 'string' ? says : expect.stringMatching(says) })
   })
 
   it('names a file of keys that others may read', async () => {
