@@ -108,6 +108,15 @@ describe('nginx.conf', () => {
       expect(new RegExp(path).test(stream)).toBe(true)
     expect(conf.match(/\{/g)?.length).toBe(conf.match(/\}/g)?.length)
   })
+
+  it.each(['location = /oidc/.well-known/capture-keys', 'location /oidc/scheme-notifications/'])(
+    'limits what each address may ask without a caller: %s',
+    location => {
+      const [, zone = 'none'] = /limit_req_zone \$binary_remote_addr zone=(gateway_\w+):/.exec(conf) ?? []
+      const [, block = ''] = conf.split(`    ${location} {`)
+      expect(block.slice(0, block.indexOf('}'))).toContain(`limit_req zone=${zone} `)
+    },
+  )
 })
 
 describe('the units of systemd', () => {

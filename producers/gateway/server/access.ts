@@ -11,6 +11,12 @@ import { decline } from './replies.ts'
 const OPEN_PAGES = /^\/docs(\/|$)/
 
 /**
+ * `config.rateLimit` of a public route that others depend on: its requests are counted by themselves. Behind a proxy all
+ * requests without a caller have the proxy's address, and somebody's wrong credentials would shut the route for everybody.
+ */
+export const OWN_BUCKET = {}
+
+/**
  * Counts a request without valid credentials by its address. Returns how many seconds the sender must wait if there
  * were too many.
  */

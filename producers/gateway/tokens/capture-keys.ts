@@ -5,6 +5,7 @@ import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
+import { OWN_BUCKET } from '../server/access.ts'
 import { ERRORS } from './records.ts'
 
 const Query = z.strictObject({
@@ -42,7 +43,12 @@ export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void 
   app.route({
     method: 'GET',
     url: '/oidc/.well-known/capture-keys',
-    config: { access: 'public' },
+    config: { access: 'public', rateLimit: OWN_BUCKET },
+    // Before the limit of the rate: pages of any origin may read why they are refused.
+    onRequest: async (_request, reply) => {
+      reply.header('access-control-allow-origin', '*')
+      reply.header('cross-origin-resource-policy', 'cross-origin')
+    },
     schema: {
       operationId: 'getCaptureKeys',
       summary: "An entity's active capture keys, the newest first",
@@ -54,8 +60,6 @@ export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void 
       const active = await captureKeys.listHandedOut(store, query.entity_id)
       const signing = (await signingKeys.findPublic(store)).slice(0, STATEMENTS_MAX)
       const newKeys = signing.flatMap(({ statement }) => statement ?? [])
-      reply.header('access-control-allow-origin', '*')
-      reply.header('cross-origin-resource-policy', 'cross-origin')
       reply.header('cache-control', `public, max-age=${BELIEVED_S}`)
       return reply.code(200).send({
         keys: active.filter(key => key.type !== 'pgp').map(jwkOf),

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
+import { OWN_BUCKET } from '../server/access.ts'
 import { declineFor, unauthenticated } from '../server/error-bodies.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS } from './records.ts'
@@ -18,7 +19,7 @@ export function notificationRoutes(app: GatewayApp, { notifications, store, cloc
   app.route({
     method: 'POST',
     url: `/oidc/scheme-notifications/${provider}`,
-    config: { access: 'public' },
+    config: { access: 'public', rateLimit: OWN_BUCKET },
     schema: {
       operationId: 'notifyTokenUpdated',
       summary: 'A network tells that something happened to scheme tokens',

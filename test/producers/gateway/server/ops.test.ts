@@ -170,4 +170,16 @@ describeEngines('a gateway', engine => {
     expect((await limited.call('GET', NOBODY)).status).toBe(404)
     await limited.close()
   })
+
+  it('answers for capture keys although strangers come from the same address, and says to any page that it refuses', async () => {
+    const limited = await openGatewayFor(installation, { TOKENMILL_RATE_LIMIT: '5' })
+    const authorization = `Basic ${Buffer.from(`${randomUUID()}:wrong`).toString('base64')}`
+    for (let time = 0; time < 8; time += 1) await limited.call('GET', NOBODY, { authorization })
+    const keys = `/oidc/.well-known/capture-keys?entity_id=${randomUUID()}`
+    const answers = []
+    for (let time = 0; time < 6; time += 1) answers.push(await limited.call('GET', keys, { authorization: null }))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429])
+    for (const { headers } of answers) expect(headers.get('access-control-allow-origin')).toBe('*')
+    await limited.close()
+  })
 })
