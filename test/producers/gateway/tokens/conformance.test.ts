@@ -223,7 +223,8 @@ describeOnRedis('the card token service', engine => {
     })
     it('may hold a cvv, which is checked for form and shown nowhere', async () => {
       const answer = await caller.put({ ...fresh(), cvv: '987' })
-      expect([answer.status, answer.text.includes('987')]).toEqual([200, false])
+      // As a value: an id or a time may hold these digits.
+      expect([answer.status, /["\s:]987["\s,}]/.test(answer.text)]).toEqual([200, false])
       expect(reasonOf(await caller.put({ ...fresh(), cvv: '98765' }))).toEqual({ 'body.encrypted_card': 'cvv_format' })
     })
   })
