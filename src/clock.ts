@@ -15,6 +15,9 @@ const LATE_MS = 100
 /** So much longer an answer is awaited then, in ms, if the limit isn't shorter. */
 const AGAIN_MS = 2_000
 
+/** A limit may be over so much later than it says, in ms, beside the time for which the process stood still. */
+export const LATER_MS_MAX = LATE_MS + AGAIN_MS
+
 /**
  * Calls `over` after `ms`, unless the returned function was called before. If this process stood still when the limit was
  * over (the host slept, or was too busy), answers that came meanwhile are heard first: `over` is called a while later.

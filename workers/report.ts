@@ -85,12 +85,15 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
   },
 }
 
+/** By how much the clock of a client and the store's may differ, in ms, so that no older report answers a request. */
+const SKEW_MS = 60_000
+
 /**
  * A client's `iat` has whole seconds, so it may be earlier than a report that was made before the client asked. What the
  * queue says isn't signed; a time in the future counts as now.
  */
 function askedAtOf({ acceptedAt, enqueuedAt, now }: Work<Report>): number {
-  return Math.min(Math.max(acceptedAt, enqueuedAt), now)
+  return Math.min(Math.max(acceptedAt, enqueuedAt), now) + SKEW_MS
 }
 
 /** Puts the job off if the report's period has not ended by the store's clock: nobody would make a nightly report again. */

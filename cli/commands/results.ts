@@ -51,7 +51,7 @@ export function replay(terminal: Terminal, options: Options & { since: number })
     const file = await readClientFile(options.client ?? join(session.config.dataDir, 'dev-client.json'))
     const wanted = { clientId: file.client_id, replyTo: options.replyTo ?? null, since: options.since }
     // A result that failed on its queue, as by an unknown key, is still there, and its id would be taken.
-    await removeFailed(queues, resultsQueue(wanted.clientId, wanted.replyTo))
+    await removeFailed(queues, resultsQueue(wanted.clientId, wanted.replyTo), options.since)
     let replayed = 0
     let told = performance.now()
     for (let after: number | undefined = 0; after !== undefined; ) {
@@ -66,11 +66,11 @@ export function replay(terminal: Terminal, options: Options & { since: number })
   })
 }
 
-async function removeFailed(queues: Queues, queue: string): Promise<void> {
-  for (;;) {
-    const failed = await queues.list(queue, ['failed'], 0, 99)
-    let removed = 0
-    for (const { id } of failed) if (await queues.remove(queue, id)) removed += 1
-    if (removed === 0) return
+/** Removes those that came since `since` (ms since the epoch). */
+async function removeFailed(queues: Queues, queue: string, since: number): Promise<void> {
+  for (let start = 0; ; ) {
+    const failed = await queues.list(queue, ['failed'], start, start + 99)
+    if (failed.length === 0) return
+    for (const { id, timestamp } of failed) if (timestamp < since || !(await queues.remove(queue, id))) start += 1
   }
 }

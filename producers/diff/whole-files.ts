@@ -1,5 +1,6 @@
 // Writes several files, each whole or not at all: first each beside its name. After all are written they get their
 // names, one after the other.
+import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
@@ -44,9 +45,10 @@ interface Draft {
 }
 
 async function openDraft(path: string): Promise<Draft> {
-  const beside = `${path}.${process.pid}.new`
+  // In a container the number of a process comes again: what a killed one has left must be in nobody's way.
+  const beside = `${path}.${process.pid}-${randomBytes(4).toString('hex')}.new`
   const failed = (error: unknown) => Promise.reject(cannotWrite(path, error))
-  let file: FileHandle | undefined = await open(beside, 'w', 0o600).catch(failed)
+  let file: FileHandle | undefined = await open(beside, 'wx', 0o600).catch(failed)
   let count = 0
   let held = ''
   const flush = async () => {

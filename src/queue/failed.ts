@@ -267,6 +267,7 @@ export async function trimFailed(
     await Promise.all(Array.from({ length: HANDS }, remove))
     count += removed
     waiting -= due.length
-    if (removed === 0 || due.length < page.length) return count
+    // Another process removes them, too: it goes on.
+    if (removed < due.length || due.length < page.length) return count
   }
 }

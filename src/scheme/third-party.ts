@@ -166,7 +166,7 @@ const PLAIN = {
 const isReadable = ({ answer, json }: { answer: OutboundAnswer; json: unknown }) =>
   json !== undefined || answer.body.toString('utf8').trim() === ''
 
-const isMarkup = ({ body }: OutboundAnswer) => body.toString('utf8').trimStart().startsWith('<')
+const isMarkup = ({ body }: OutboundAnswer) => /^\s*<(!doctype|html)/i.test(body.toString('utf8'))
 
 const isSuccess = ({ status }: OutboundAnswer) => status >= 200 && status < 300
 

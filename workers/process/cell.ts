@@ -17,6 +17,8 @@ export interface CellRequest {
   job: ReceivedJob
   poison: number[]
   probe?: { from: number; to: number }
+  /** From then on, in ms, the cell waits for no server any more: it gives the job back. */
+  forMs?: number
 }
 
 /** `unknown`: the probe failed, but not because of its records. */
@@ -27,14 +29,16 @@ export interface Cell {
   run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition>
 }
 
-/** A job that takes longer, in ms, hangs: reports of a whole ledger take minutes. */
-const HUNG_MS = 30 * 60_000
+/** A job that takes longer, in ms, hangs. A report of a whole ledger may take hours; its own process has a limit, too. */
+const HUNG_MS = { other: 30 * 60_000, report: 6 * 3_600_000 } as const
+/** So much earlier, in ms, a job that only waits for a server is given back. */
+const GIVEN_BACK_MS = 60_000
 
 /**
  * Opens cells. `script` opens what a worker opens, and replies to one request after another. A request that isn't answered
  * within `hungMs` counts as one that crashes its process.
  */
-export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs = HUNG_MS } = {}): Cell {
+export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs }: { hungMs?: number } = {}): Cell {
   let child: ChildProcess | undefined
   /** Settles when the last job has ended: jobs are run one after the other. */
   let last: Promise<unknown> = Promise.resolve()
@@ -45,7 +49,8 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs = HUNG
     const asked = child ?? (await begin())
     return new Promise(resolve => {
       // Otherwise all jobs behind it would wait for ever, and nobody would be answered.
-      const hung = setTimeout(() => asked.kill('SIGKILL'), hungMs)
+      const forMs = hungMs ?? (isReport(request.job) ? HUNG_MS.report : HUNG_MS.other)
+      const hung = setTimeout(() => asked.kill('SIGKILL'), forMs)
       const end = () => {
         clearTimeout(hung)
         resolve(undefined)
@@ -57,7 +62,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs = HUNG
         resolve(reply)
       })
       // A process that accepts no message is about to exit.
-      asked.send(request, () => {})
+      asked.send({ ...request, forMs: Math.max(0, forMs - GIVEN_BACK_MS) }, () => {})
     })
   }
 
@@ -132,9 +137,15 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs = HUNG
   }
 }
 
+function payloadOf({ data }: ReceivedJob): Readonly<Record<string, unknown>> {
+  const peeked = peek((data as { jws?: string } | undefined)?.jws ?? '')
+  return typeof peeked === 'string' ? {} : peeked.payload
+}
+
+const isReport = (job: ReceivedJob) => payloadOf(job)['kind'] === 'report'
+
 function chunkSize(job: ReceivedJob): number | undefined {
-  const peeked = peek((job.data as { jws: string }).jws)
-  if (typeof peeked === 'string') return undefined
-  const size = chunkSizeOf(peeked.payload['kind'], peeked.payload['request'])
+  const { kind, request } = payloadOf(job)
+  const size = chunkSizeOf(kind, request)
   return size === 1 ? undefined : size
 }

@@ -19,8 +19,8 @@ export type MakeReport = (task: ReportTask, onLines: (lines: number) => void) =>
 /** Limits of the heap, which would otherwise grow with the number of rows. */
 const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
 
-/** A process that says nothing for so long, in ms, hangs: it tells of its lines, and uploads its file at the end. */
-const SILENT_MS = 30 * 60_000
+/** A process that says nothing for so long, in ms, hangs. Before its first line three statements may take a quarter of an hour each. */
+const SILENT_MS = 90 * 60_000
 
 /** `script`, run with `env`, gets one `ReportTask`, sends messages of type `Said`, and ends. */
 export function openReportMaker(script: string, env: NodeJS.ProcessEnv, { silentMs = SILENT_MS } = {}): MakeReport {

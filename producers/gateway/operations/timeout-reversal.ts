@@ -118,6 +118,10 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       }
     }
   }
+  async function learn(known: TimedOut): Promise<void> {
+    const receipt = await receipts.find(store, known.reversalId).catch(() => undefined)
+    if (receipt?.status === 'SUCCEEDED') end(known, { reversal_status: receipt.outcome })
+  }
   function end(known: TimedOut, record: Record<string, unknown> | undefined): void {
     known.status = statusOf(record, known.kind)
     known.reversed.resolve(true)
@@ -179,8 +183,8 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
         const leftMs = deadline - clock()
         if (await settlesWithin(Math.max(0, Math.min(leftMs, ASK_MS)), known.reversed.promise)) return true
         if (leftMs <= ASK_MS) return false
-        const receipt = await receipts.find(store, known.reversalId).catch(() => undefined)
-        if (receipt?.status === 'SUCCEEDED') end(known, { reversal_status: receipt.outcome })
+        // A store that hangs is not awaited.
+        void learn(known)
       }
     },
     pending: () => pending.size,

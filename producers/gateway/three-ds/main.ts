@@ -105,9 +105,10 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   lifetime.onClose('metrics', ops.close)
   log.info({ opsPort: ops.port }, 'showing metrics')
   const app = await openServer(deps, { routes: THREE_DS_ROUTES, document: DOCUMENT, prefix: SERVICE, tls })
+  const held = { back: 0 }
   lifetime.onClose(
     'end of authentications',
-    every(EXPIRE_MS, () => expire(deps), { log }),
+    every(EXPIRE_MS, () => expire(deps, held), { log }),
   )
   const place = { host: config.httpHost, port: config.threeDsPort, setting: 'TOKENMILL_THREE_DS_PORT' }
   const port = await listen(app, place, { lifetime, log })
@@ -122,8 +123,10 @@ function addressOf(host: string, port: number, tls: Tls | undefined): string {
 }
 
 /** Ends abandoned authentications as U. Every process does this; if two try at once, one is first. */
-async function expire({ ports, metrics, log }: ThreeDsDeps): Promise<void> {
-  const { ended, failed } = await expireOverdue(ports, EXPIRED_MAX)
+async function expire({ ports, metrics, log }: ThreeDsDeps, held: { back: number }): Promise<void> {
+  // Those that can't be ended stay the oldest, so there must be room for others.
+  const { ended, failed } = await expireOverdue(ports, EXPIRED_MAX + held.back)
+  held.back = failed.length
   for (const { state } of ended) metrics.ended.inc({ outcome: state })
   const [first] = failed
   if (first)

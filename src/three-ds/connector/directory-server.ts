@@ -1,6 +1,8 @@
 // The connector to a directory server: sends an AReq as JSON over HTTPS and reads the answer. It repeats a request
 // once, and only if nothing was sent; the caller decides on any other repeat, which has the same transaction id.
+
 import { Buffer } from 'node:buffer'
+import { LATER_MS_MAX } from '../../clock.ts'
 import { type Outbound, type OutboundAnswer, OutboundError } from '../../outbound.ts'
 import type { AReq } from '../areq/areq.ts'
 import { ARes, Erro } from '../messages.ts'
@@ -17,7 +19,7 @@ const BYTES_MAX = 64 * 1024
 
 /** The longest time that a call may take, with its repeats, in ms: the value of `Ports.askMsMax`. */
 export function askMsMax(timeoutMs: number): number {
-  return TRIES * timeoutMs + 1_000
+  return TRIES * (timeoutMs + LATER_MS_MAX) + 1_000
 }
 
 /** The directory server at `url`. */
