@@ -30,11 +30,11 @@ const CARD_DATA_MS = 15 * MINUTE_MS
 
 export function startHousekeeping(
   deps: HousekeepingDeps & { files: ReportFiles | undefined },
-  { receiptDays, reportDays }: Pick<Config, 'receiptDays' | 'reportDays'>,
+  { receiptDays, reportDays, firstMs = FIRST_MS }: Pick<Config, 'receiptDays' | 'reportDays'> & { firstMs?: number },
 ): () => Promise<void> {
   // By the store's clock: a host whose own is wrong would delete too early, private halves of keys among them.
   const everyHour = (sweep: (now: number) => Promise<unknown>) =>
-    every(HOUR_MS, async () => void (await sweep(await readClock(deps.store))), { ...deps, firstMs: FIRST_MS })
+    every(HOUR_MS, async () => void (await sweep(await readClock(deps.store))), { ...deps, firstMs })
   const stops = [
     everyHour(now => retention.sweep(deps.store, receiptDays, now)),
     everyHour(now => sweepThreeDs(deps.store, now)),
