@@ -268,6 +268,6 @@ export async function trimFailed(
     count += removed
     waiting -= due.length
     // Another process removes them, too: it goes on.
-    if (removed < due.length || due.length < page.length) return count
+    if (due.length === 0 || removed < due.length || due.length < page.length) return count
   }
 }
