@@ -89,6 +89,13 @@ describe('the fast check of a transaction', () => {
     )
   })
 
+  it.each(['*(', '*[', '*(\\d+)+x', '(\\d+)+*x'])('takes the mask %s of a line for no pattern', masked_card => {
+    const given = { ...sample(0), masked_card, bank_account: '1'.repeat(64) }
+    const { error } = Transaction.safeParse(given)
+    expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(['masked_card'])
+    expect(isPlain(given)).toBe(false)
+  })
+
   it('takes the lines of an ordinary ledger', () => {
     for (let index = 0; index < 500; index += 1) expect(isPlain(sample(index))).toBe(true)
   })
