@@ -41,7 +41,7 @@ export function watchFeatures(
     since = new Map(named.map(word => [word, since.get(word) ?? now]))
   }
   const ready = Promise.withResolvers<void>()
-  const close = every(everyMs, () => readOnce().finally(ready.resolve), { log, atOnce: true })
+  const close = every(everyMs, () => readOnce().finally(ready.resolve), { log, firstMs: 0 })
   return {
     has: feature => performance.now() - (since.get(feature) ?? Number.POSITIVE_INFINITY) >= settleMs,
     ready: ready.promise,

@@ -9,9 +9,7 @@ const QUIET = { ms: 100_000, failures: 100 }
 
 interface RecurringOptions {
   log: Logger
-  /** Starts the first run at once instead of after `ms`. */
-  atOnce?: boolean
-  /** Starts the first run after so many ms. */
+  /** When the first run starts, instead of after `ms`; 0: at once. */
   firstMs?: number
 }
 
@@ -22,7 +20,7 @@ interface RecurringOptions {
 export function every(
   ms: number,
   work: () => Promise<unknown>,
-  { log, atOnce = false, firstMs = ms }: RecurringOptions,
+  { log, firstMs = ms }: RecurringOptions,
 ): () => Promise<void> {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
@@ -42,7 +40,7 @@ export function every(
         if (!stopped) timer = setTimeout(turn, ms)
       })
   }
-  if (atOnce) turn()
+  if (firstMs === 0) turn()
   else timer = setTimeout(turn, firstMs)
   return async () => {
     stopped = true

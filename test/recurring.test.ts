@@ -19,7 +19,7 @@ async function levelsOf(times: number, error: Error): Promise<string[]> {
       if (runs <= times) throw error
       done.resolve()
     },
-    { log, atOnce: true },
+    { log, firstMs: 0 },
   )
   await done.promise
   await stop()
@@ -42,7 +42,7 @@ it('a task that starts at once does not wait, and another one does', async () =>
   const runs: string[] = []
   const log = { error() {} } as unknown as Logger
   const stops = [
-    every(60_000, async () => runs.push('at once'), { log, atOnce: true }),
+    every(60_000, async () => runs.push('at once'), { log, firstMs: 0 }),
     every(60_000, async () => runs.push('later'), { log }),
   ]
   expect(runs).toEqual(['at once'])

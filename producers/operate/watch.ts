@@ -42,8 +42,8 @@ export const WATCHED_CHECKS: readonly Question<StatusSources>[] = CHECKS.filter(
 export function startWatch(sources: WatchSources & { log: Logger }): () => Promise<void> {
   const redis = sources.redis && kept(MEMORY_MS, sources.redis)
   const stops = [
-    every(WATCH_MS, openLook({ ...sources, redis }), { ...sources, atOnce: true }),
-    every(WATCH_MS, () => workMinutes.fold(sources.store), { ...sources, atOnce: true }),
+    every(WATCH_MS, openLook({ ...sources, redis }), { ...sources, firstMs: 0 }),
+    every(WATCH_MS, () => workMinutes.fold(sources.store), { ...sources, firstMs: 0 }),
   ]
   return async () => {
     await Promise.all(stops.map(stop => stop()))

@@ -49,7 +49,7 @@ export function openWebhookDispatcher(deps: ScheduleDeps): WebhookDispatcher {
     })
     await looking
   }
-  const stop = every(LOOK_MS, look, { log, atOnce: true })
+  const stop = every(LOOK_MS, look, { log, firstMs: 0 })
 
   return {
     async onResult({ jti, status }) {

@@ -53,7 +53,7 @@ export function startSequencer(deps: SequencerDeps, { lookMs = LOOK_MS } = {}): 
     if (misfit) log.error({ seq: misfit }, 'a row of the audit was changed; no row is removed; run audit verify')
   }
   const stops = [
-    every(lookMs, number, { log, atOnce: true }),
+    every(lookMs, number, { log, firstMs: 0 }),
     every(lookMs, send, { log }),
     every(PRUNE_MS, prune, { log }),
   ]

@@ -35,7 +35,7 @@ export interface Tending {
 
 /** Returns a function that ends it. */
 export function watchCaptureKeys(tending: Tending): () => Promise<void> {
-  return every(LOOK_MS, () => tendCaptureKeys(tending), { log: tending.log, atOnce: true })
+  return every(LOOK_MS, () => tendCaptureKeys(tending), { log: tending.log, firstMs: 0 })
 }
 
 export async function tendCaptureKeys(tending: Tending): Promise<void> {

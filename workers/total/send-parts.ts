@@ -44,7 +44,7 @@ export function sendParts(deps: SendDeps, signingKey: SigningKey): () => Promise
       due.map(part => jobOf(part, sub, signingKey, deps)),
     )
   }
-  return every(LOOK_MS, look, { log: deps.log, atOnce: true })
+  return every(LOOK_MS, look, { log: deps.log, firstMs: 0 })
 }
 
 function jobOf(

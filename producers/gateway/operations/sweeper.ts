@@ -37,8 +37,8 @@ export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   const inbox = await openCommonInbox(deps)
   // The tasks start at once, so that a gateway that is restarted every minute still runs them.
   const stops = [
-    every(SWEEP_MS, () => sweep(deps), { log, atOnce: true }),
-    every(HOUSEKEEPING_MS, () => keepHouse(deps), { log, atOnce: true }),
+    every(SWEEP_MS, () => sweep(deps), { log, firstMs: 0 }),
+    every(HOUSEKEEPING_MS, () => keepHouse(deps), { log, firstMs: 0 }),
   ]
   return {
     async close() {
