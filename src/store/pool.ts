@@ -187,7 +187,7 @@ export async function limitLockWaits(db: Db, ms: number): Promise<void> {
   await db.query({ name: `lock-timeout-${ms}`, text: `set local lock_timeout = ${ms}` })
 }
 
-/** Sets how long each later statement of this transaction may take; the server ends it after that. */
+/** Sets how long, in ms, each later statement of this transaction may take; the server ends it after that. 0: any time. */
 export async function limitStatements(db: Db, ms: number): Promise<void> {
   await db.query({ name: `statement-timeout-${ms}`, text: `set local statement_timeout = ${ms}` })
 }

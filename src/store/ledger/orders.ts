@@ -3,7 +3,7 @@
 import type { IngestedOrder, Order } from '../../orders/order.ts'
 import type { OrderFilter, OrderQuery } from '../../orders/query.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
-import type { Db, Statement, Store } from '../pool.ts'
+import { type Db, limitStatements, type Statement, type Store } from '../pool.ts'
 
 const column = (name: string, type: string, text: Column<IngestedOrder>['text'], plain: boolean) => ({
   ...{ name, type, text, plain },
@@ -105,7 +105,7 @@ export function search(store: Store, entityUid: string, query: OrderQuery): Prom
   return store.transaction(async db => {
     // Both statements see one snapshot, so page and total agree.
     await db.query({ text: 'set transaction isolation level repeatable read, read only' })
-    await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
+    await limitStatements(db, SEARCH_MS_MAX)
     const counted = await db.query<{ total: number }>(countStatement(entityUid, query))
     const totalItems = counted.rows[0]?.total ?? 0
     // A page beyond the last one is empty.

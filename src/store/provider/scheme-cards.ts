@@ -2,7 +2,7 @@
 // with its provisioning's cards, by a trigger. Only this file writes the directory.
 import type { Fingerprints } from '../../token/token.ts'
 import { plains } from '../columns.ts'
-import type { Db } from '../pool.ts'
+import { type Db, limitStatements } from '../pool.ts'
 import { assertTurn } from '../token/card-phases.ts'
 import type { Filled } from '../token/cards.ts'
 
@@ -84,6 +84,6 @@ export async function fill(db: Db, after: string): Promise<Filled | undefined> {
 
 /** Removes the rows of a version that isn't looked for any more, in a transaction, whose limits it changes. */
 export async function removeUnder(db: Db, version: number): Promise<void> {
-  await db.query({ text: 'set local statement_timeout = 0' })
+  await limitStatements(db, 0)
   await db.query({ text: 'delete from tokenmill.scheme_card where version = $1', values: [version] })
 }

@@ -6,7 +6,7 @@ import { STATUSES } from '../../report/record.ts'
 import { compile, type Fields } from '../../rsql/compile.ts'
 import { type Operator, parse } from '../../rsql/parse.ts'
 import { isParseError, type ParseError, parseError } from '../../rsql/parse-error.ts'
-import type { Db, Store } from '../pool.ts'
+import { type Db, limitStatements, type Store } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 
 const EQUAL: readonly Operator[] = ['==', '=in=']
@@ -94,7 +94,7 @@ export async function search(store: Store, query: ReportQuery): Promise<ReportPa
     .transaction(async db => {
       // Both statements see one snapshot, so page and total agree.
       await db.query({ text: 'set transaction isolation level repeatable read, read only' })
-      await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
+      await limitStatements(db, SEARCH_MS_MAX)
       const counted = await db.query<{ totals: number }>({
         text: `select count(*) as totals from tokenmill.report where ${where}`,
         values,

@@ -1,10 +1,7 @@
 // Lists what one version of a data key exposed: the rows that name the version, page by page. It only reads.
 import type { Db } from '../pool.ts'
-import { hashedColumnsOf } from './hashed-columns.ts'
+import { type ColumnType, hashedColumnsOf, type Order } from './hashed-columns.ts'
 import { BEFORE_IMAGE, BEFORE_IMAGE_VERSIONS, SEALED_COLUMNS, sealedNamesOf } from './sealed-columns.ts'
-
-type ColumnType = 'uuid' | 'text' | 'bigint' | 'bytea'
-type Order = readonly { column: string; type: ColumnType }[]
 
 export interface ExposedPlace {
   /** `table.column`. */

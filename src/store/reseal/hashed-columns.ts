@@ -2,14 +2,18 @@
 // the key stays as long as rows name it. The destruction of keys and the list of what a key exposed use this list; a test
 // compares it with the schema. This file sends no statement.
 
+export type ColumnType = 'uuid' | 'text' | 'bigint' | 'bytea'
+/** Columns in whose order rows are read. */
+export type Order = readonly { column: string; type: ColumnType }[]
+
 export interface HashedColumn {
   table: string
   column: string
   /** The column that names the row to a person. */
   key: string
-  keyType: 'uuid' | 'text' | 'bigint'
+  keyType: ColumnType
   /** The columns of an index in whose order the rows are read, where `key` has no index. */
-  order?: readonly { column: string; type: 'uuid' | 'text' | 'bigint' | 'bytea' }[]
+  order?: Order
   /** The column that names the version of the data key. */
   version: string
   /** Which rows still need the key. */

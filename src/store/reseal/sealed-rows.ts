@@ -1,7 +1,7 @@
 // Reads and replaces sealed bytes in any column of sealed-columns.ts. The other columns of these tables are written by other
 // files: this one changes the sealed bytes, their key's version and what sealed-columns.ts names, and nothing else.
 import { byteas, plains, texts } from '../columns.ts'
-import type { Db } from '../pool.ts'
+import { type Db, limitStatements } from '../pool.ts'
 import { hashedColumnsOf } from './hashed-columns.ts'
 import {
   BEFORE_IMAGE_VERSIONS,
@@ -163,7 +163,7 @@ export async function countUnder(db: Db, purpose: string, version: number): Prom
       ? [{ column: 'before_image.sealed', table: 'before_image', names: imageVersion, where: 'true' }]
       : []),
   ]
-  await db.query({ text: `set local statement_timeout = ${COUNT_MS_MAX}` })
+  await limitStatements(db, COUNT_MS_MAX)
   await db.query({ text: 'set local enable_seqscan = on' })
   const counted: UnderKey[] = []
   for (const { column, table, names, where } of all) {

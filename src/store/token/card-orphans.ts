@@ -1,5 +1,5 @@
 // Lists the tokens that would lose their card if a version of the fingerprint key is retired, for the operator to see first.
-import type { Db } from '../pool.ts'
+import { type Db, limitStatements } from '../pool.ts'
 
 export interface Orphan {
   tokenId: string
@@ -11,7 +11,7 @@ export interface Orphan {
 
 /** Up to `limit` tokens that are known under this version. It changes the limits of the transaction in which it is called. */
 export async function list(db: Db, version: number, limit: number): Promise<Orphan[]> {
-  await db.query({ text: 'set local statement_timeout = 0' })
+  await limitStatements(db, 0)
   await db.query({ text: 'set local enable_seqscan = on' })
   const { rows } = await db.query<Orphan>({
     text: `select found.* from tokenmill.card as c

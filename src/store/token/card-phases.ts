@@ -3,7 +3,7 @@
 // and no clock and no acknowledgement is needed. Only this file writes the row.
 import { ConfigError } from '../../config.ts'
 import { plains, texts } from '../columns.ts'
-import { type Db, LostRace, type Store } from '../pool.ts'
+import { type Db, LostRace, limitStatements, type Store } from '../pool.ts'
 
 /**
  * SINGLE: one version is written. BOTH: the former and the next are written, and the workers write the next one into older
@@ -159,7 +159,7 @@ export async function leaveOlder(db: Db): Promise<void> {
  * and changes the limits of the transaction in which it is called.
  */
 export async function countUnder(db: Db, version: number): Promise<number> {
-  await db.query({ text: 'set local statement_timeout = 0' })
+  await limitStatements(db, 0)
   await db.query({ text: 'set local enable_seqscan = on' })
   const { rows } = await db.query<{ rows: number }>({
     text: `select (select count(*) from tokenmill.card where version = $1)

@@ -3,7 +3,7 @@
 // file writes the directory.
 import { orderOf, pick, smallints, uuidBytes, uuids } from '../binary.ts'
 import { plains } from '../columns.ts'
-import { type Db, LostRace } from '../pool.ts'
+import { type Db, LostRace, limitStatements } from '../pool.ts'
 import { assertTurn } from './card-phases.ts'
 import type { NewTokens } from './new-tokens.ts'
 import type { CardsOfRow } from './token-row.ts'
@@ -205,7 +205,7 @@ export async function findUnder(
   db: Db,
   { version, after, limit }: { version: number; after: string; limit: number },
 ): Promise<Forgotten[]> {
-  await db.query({ text: 'set local statement_timeout = 0' })
+  await limitStatements(db, 0)
   const { rows } = await db.query<{ fp: string; token_id: string }>({
     text: 'select fp, token_id from tokenmill.card where fp > $1 and version = $2 order by fp limit $3',
     values: [after, version, limit],
