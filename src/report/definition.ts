@@ -101,10 +101,17 @@ export interface Definition {
 /** A period in words. */
 export const span = (from: string, to: string): string => (from === to ? `on ${from}` : `from ${from} to ${to}`)
 
-/** Makes the `plan` function of a definition: parses the parameters with `schema`, then calls `mean`. */
+const NO_FILTER: Filter = { from: null, to: null, percent: '0', batchId: null, clientId: null }
+
+/**
+ * Makes the `plan` function of a definition: parses the parameters with `schema`, then calls `mean`. The period is part of
+ * the filter; `mean` says what else is.
+ */
 export function planner<P extends Record<string, unknown>>(
   schema: z.ZodType<P>,
-  mean: (parameters: P) => Partial<Omit<Plan, 'parameters'>> & Pick<Plan, 'notes'>,
+  mean: (
+    parameters: P,
+  ) => Partial<Omit<Plan, 'parameters' | 'filter'>> & Pick<Plan, 'notes'> & { filter?: Partial<Filter> },
 ): Definition['plan'] {
   return input => {
     const parsed = parse(schema, input, 'body.parameters')
@@ -115,13 +122,7 @@ export function planner<P extends Record<string, unknown>>(
       ...meant,
       period,
       parameters: definedOf(parsed.value),
-      filter: filter ?? {
-        from: period?.from ?? null,
-        to: period?.to ?? null,
-        percent: '0',
-        batchId: null,
-        clientId: null,
-      },
+      filter: { ...NO_FILTER, ...period, ...filter },
     }
   }
 }

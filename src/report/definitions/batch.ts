@@ -14,7 +14,7 @@ export const batch: Definition = {
   title: 'Batch report',
   query: 'batch',
   plan: planner(Parameters, ({ batchId, clientId }) => ({
-    filter: { from: null, to: null, percent: '0', batchId, clientId: clientId ?? null },
+    filter: { batchId, clientId: clientId ?? null },
     word: batchId,
     notes: [
       `Batch ${batchId}${clientId === undefined ? '' : ` of client ${clientId}`}, as it stood when this report was made.`,

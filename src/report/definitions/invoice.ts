@@ -14,7 +14,7 @@ export const invoice: Definition = {
   query: 'invoice',
   plan: planner(Parameters, ({ invoicePeriodFrom, invoicePeriodTo, taxPercent }) => ({
     period: { from: invoicePeriodFrom, to: invoicePeriodTo },
-    filter: { from: invoicePeriodFrom, to: invoicePeriodTo, percent: taxPercent, batchId: null, clientId: null },
+    filter: { percent: taxPercent },
     shares: [{ result: 'tax', of: 'charge', percent: taxPercent }],
     notes: [
       `Services for transactions cleared ${span(invoicePeriodFrom, invoicePeriodTo)}. Charge = fee + commission; tax ${taxPercent} % of the charge.`,

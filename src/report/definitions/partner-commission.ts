@@ -14,13 +14,7 @@ export const partnerCommission: Definition = {
   query: 'commission',
   plan: planner(Parameters, ({ invoicePeriodFrom, invoicePeriodTo, partnerSharePercent }) => ({
     period: { from: invoicePeriodFrom, to: invoicePeriodTo },
-    filter: {
-      from: invoicePeriodFrom,
-      to: invoicePeriodTo,
-      percent: partnerSharePercent,
-      batchId: null,
-      clientId: null,
-    },
+    filter: { percent: partnerSharePercent },
     shares: [{ result: 'partnerShare', of: 'commission', percent: partnerSharePercent }],
     notes: [
       `Commission on transactions cleared ${span(invoicePeriodFrom, invoicePeriodTo)}; partner's share ${partnerSharePercent} %.`,
