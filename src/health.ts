@@ -82,7 +82,7 @@ export async function measureOrForget({ ask, forget }: Measure): Promise<void> {
 }
 
 /** Rejects if `asked` takes longer than `ms`. */
-export async function within<T>(ms: number, asked: Promise<T>): Promise<T> {
+async function within<T>(ms: number, asked: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)

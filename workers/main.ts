@@ -274,7 +274,7 @@ function takeJobs(
 /** Replies to requests in a cell, one at a time, until the parent is gone. */
 function serveAsCell(deps: Deps): Promise<void> {
   process.on('message', async ({ job, poison, probe, forMs }: CellRequest) => {
-    const signal = forMs === undefined ? new AbortController().signal : AbortSignal.timeout(forMs)
+    const signal = AbortSignal.timeout(forMs)
     const reply: CellReply = probe
       ? { ok: await works(job, probe, deps) }
       : { disposition: await runJob(job, signal, deps, new Set(poison)) }

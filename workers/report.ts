@@ -71,7 +71,7 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
       staleMs: STALE_MS,
       askedAt: isNightly ? null : askedAtOf(work),
     })
-    // Another job is making the same report, which will answer this job, too.
+    // Another job is making the same report, which may answer this job, too.
     if (claim === 'busy') throw new Postponed(ASK_AGAIN_MS)
     return claim === 'stored' ? { stored: found } : { made: await make(work, task, deps), asked }
   },

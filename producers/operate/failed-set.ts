@@ -73,7 +73,10 @@ export async function findFailed(filter: FailedFilter, sources: FailedSources): 
 async function* copiesOf(kind: Kind, { ids }: FailedFilter, queues: Queues): AsyncGenerator<FailedJob> {
   if (ids === undefined) return yield* failedCopies(queues, kind)
   const named: FailedJob[] = []
-  for (const id of new Set(ids)) named.push(...[(await failedFind(queues, kind, id)) ?? []].flat())
+  for (const id of new Set(ids)) {
+    const copy = await failedFind(queues, kind, id)
+    if (copy) named.push(copy)
+  }
   yield* named.sort((a, b) => b.failedAt - a.failedAt)
 }
 

@@ -267,7 +267,7 @@ export async function trimFailed(
     await Promise.all(Array.from({ length: HANDS }, remove))
     count += removed
     waiting -= due.length
-    // Another process removes them, too: it goes on.
-    if (due.length === 0 || removed < due.length || due.length < page.length) return count
+    // The others stay, or another process removes them.
+    if (page.length === 0 || removed < page.length) return count
   }
 }

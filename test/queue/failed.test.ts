@@ -38,6 +38,16 @@ describeEngines('failed jobs', engine => {
       await moveToFailed(opened.queues, kind, { id: `j_${i}`, enqueuedAt: 1 }, copyOf(kind, `j_${i}`))
     }
   }
+  /** How many jobs each call of `list` brought. */
+  const measured = (queues: Queues) => {
+    const sizes: number[] = []
+    const list: Queues['list'] = async (...asked) => {
+      const jobs = await queues.list(...asked)
+      sizes.push(jobs.length)
+      return jobs
+    }
+    return { sizes, list }
+  }
   const scrub = ({ block: _, ...rest }: FailedCopy): FailedCopy => rest
 
   it('are not there for a kind that never failed', async () => {
@@ -151,12 +161,7 @@ describeEngines('failed jobs', engine => {
       const whole = i < 30 - blocks ? copy : { ...copy, block: block ?? '' }
       await moveToFailed(queues, 'f-blocks', { id: `j_${i}`, enqueuedAt: 1 }, whole)
     }
-    const sizes: number[] = []
-    const list: Queues['list'] = async (...asked) => {
-      const jobs = await queues.list(...asked)
-      sizes.push(jobs.length)
-      return jobs
-    }
+    const { sizes, list } = measured(queues)
     const seen: string[] = []
     for await (const { jobId } of failedCopies({ ...queues, list }, 'f-blocks')) seen.push(jobId)
     expect(seen).toEqual(Array.from({ length: 30 }, (_, i) => `j_${29 - i}`))
@@ -170,12 +175,7 @@ describeEngines('failed jobs', engine => {
       const whole = i < 10 || i >= 110 ? { ...copy, block: block ?? '' } : copy
       await moveToFailed(queues, 'f-swept', { id: `j_${i}`, enqueuedAt: 1 }, whole)
     }
-    const sizes: number[] = []
-    const list: Queues['list'] = async (...asked) => {
-      const jobs = await queues.list(...asked)
-      sizes.push(jobs.length)
-      return jobs
-    }
+    const { sizes, list } = measured(queues)
     expect(await trimFailed({ ...queues, list }, 'f-swept', { countMax: 20 })).toBe(100)
     expect(sizes).toEqual([2, 2, 2, 2, 2, 2, 50, 50])
     sizes.length = 0

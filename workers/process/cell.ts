@@ -17,8 +17,8 @@ export interface CellRequest {
   job: ReceivedJob
   poison: number[]
   probe?: { from: number; to: number }
-  /** From then on, in ms, the cell waits for no server any more: it gives the job back. */
-  forMs?: number
+  /** After so long, in ms, the cell waits for no server any more: it gives the job back. */
+  forMs: number
 }
 
 /** `unknown`: the probe failed, but not because of its records. */
@@ -45,7 +45,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs }: { h
   let waiting = 0
 
   /** Sends a request to the cell; undefined if the request crashed the cell, or hung until it was ended. */
-  async function ask(request: CellRequest): Promise<CellReply | undefined> {
+  async function ask(request: Omit<CellRequest, 'forMs'>): Promise<CellReply | undefined> {
     const asked = child ?? (await begin())
     return new Promise(resolve => {
       // Otherwise all jobs behind it would wait for ever, and nobody would be answered.
@@ -62,7 +62,8 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs }: { h
         resolve(reply)
       })
       // A process that accepts no message is about to exit.
-      asked.send({ ...request, forMs: Math.max(0, forMs - GIVEN_BACK_MS) }, () => {})
+      const sent: CellRequest = { ...request, forMs: Math.max(0, forMs - GIVEN_BACK_MS) }
+      asked.send(sent, () => {})
     })
   }
 

@@ -3,9 +3,10 @@
 import { listDueLines } from '../../src/acts/capture-turning.ts'
 import { listExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Clock } from '../../src/clock.ts'
-import { ASKED_MS_MAX, type Measure, measureOrForget, within } from '../../src/health.ts'
+import { ASKED_MS_MAX, type Measure, measureOrForget } from '../../src/health.ts'
 import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { forget, type Gauge, type MetricsRegistry } from '../../src/metrics.ts'
+import { settlesWithin } from '../../src/queue/bounded-call.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as clientUsers from '../../src/store/access/client-users.ts'
@@ -47,7 +48,7 @@ export function openInstallationMetrics(registry: MetricsRegistry, deps: Measure
       measuredAt = deps.clock()
       measuring = undefined
     })
-    await within(WAIT_MS, measuring).catch(() => {})
+    await settlesWithin(WAIT_MS, measuring)
   }
 }
 

@@ -1,5 +1,5 @@
 // `tokenmill migrate diff NEW`: lists what a new file would change, and says what to run next.
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { type DiffSummary, diff } from '../../../producers/diff/diff.ts'
 import type { RejectedMax } from '../../../producers/migrate/options.ts'
 import { withAccess } from '../../../src/acts/access.ts'
@@ -74,19 +74,12 @@ function conclude(terminal: Terminal, { file, scope }: Next, { stopped, removed,
       EXIT.overMax,
     )
   if (plan) say(terminal, `tokenmill: next: tokenmill migrate ${file} --only ${plan}, with the same options`)
-  if (releases)
-    say(
-      terminal,
-      `tokenmill: then: tokenmill migrate ${releases} --record-kind reference --scope ${scope} --batch-id ${releasesId()}`,
-    )
+  if (!releases) return
+  // These releases may be the same as those of an earlier diff, whose owners have come back since: under the id that follows
+  // from the file, the earlier batch would be told once more.
+  const batchId = `releases-${randomUUID()}`
+  say(
+    terminal,
+    `tokenmill: then: tokenmill migrate ${releases} --record-kind reference --scope ${scope} --batch-id ${batchId}`,
+  )
 }
-
-/**
- * A batch id for these releases. They may be the same as those of an earlier diff, whose owners have come back since: under
- * the id that follows from the file, the earlier batch would be told once more. Letters can't be a card number.
- */
-function releasesId(): string {
-  return `releases-${Array.from(randomBytes(12), byte => LETTERS[byte % LETTERS.length]).join('')}`
-}
-
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz'

@@ -1,6 +1,5 @@
 // The connector to a directory server: sends an AReq as JSON over HTTPS and reads the answer. It repeats a request
 // once, and only if nothing was sent; the caller decides on any other repeat, which has the same transaction id.
-
 import { Buffer } from 'node:buffer'
 import { LATER_MS_MAX } from '../../clock.ts'
 import { type Outbound, type OutboundAnswer, OutboundError } from '../../outbound.ts'

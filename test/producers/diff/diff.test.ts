@@ -161,7 +161,7 @@ describeStore('migrate diff', engine => {
     expect(applied, applied.stderr).toMatchObject({ code: 0 })
     expect(JSON.parse(applied.stdout)).toMatchObject({ created: 1, skipped: 1 })
     // The id is new for each diff: owners of the same file of releases may have come back since.
-    const [, id = ''] = /releases\.ndjson .* --batch-id (releases-[a-z]{12})\n/.exec(done.stderr) ?? []
+    const [, id = ''] = /releases\.ndjson .* --batch-id (releases-[0-9a-f-]{36})\n/.exec(done.stderr) ?? []
     const again = await tokenmill([...words, '--max-removed', '70%', '--on-orphan', 'delete'])
     expect(again.stderr).toContain('--batch-id releases-')
     expect(again.stderr).not.toContain(id)
