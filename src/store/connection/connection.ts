@@ -23,7 +23,10 @@ interface PoolOptions {
   driver?: Pick<pg.PoolConfig, 'types' | 'pipeline'>
 }
 
+/** How long a server may take to open a connection. */
 const CONNECT_MS = 10_000
+/** How long a statement waits for one of the pool's connections. On a busy machine they are in use: that isn't a server that is away. */
+const POOL_MS = 60_000
 const IDLE_MS = 60_000
 /** After so long without a byte the system asks the server whether it is there, and within ten seconds gives it up. */
 const KEEP_ALIVE_MS = 30_000
@@ -50,6 +53,7 @@ export function openPool(url: string, options: PoolOptions): OpenedPool {
     ...configOf(finder, { ...settings, application_name: application }),
     ...driver,
     max,
+    connectionTimeoutMillis: POOL_MS,
     idleTimeoutMillis: IDLE_MS,
     // pg-pool passes these options to `Client`, though its types don't say so.
     Client: StoreClient as unknown as new () => pg.Client,
