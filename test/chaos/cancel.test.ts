@@ -65,5 +65,5 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const again = await migrateAgain(installation, file)
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created, duplicate, rejected, cancelled } })
     expect(await stateOf({ ...installation, ask }, file.scope)).toEqual(before)
-  }, 240_000)
+  })
 })

@@ -34,7 +34,7 @@ describe('every effect of a migration happens once (embedded)', () => {
     } finally {
       await session.lifetime.close()
     }
-  }, 240_000)
+  })
   afterAll(() => discard(dir))
 
   /** Attaches for one statement only: a process that stayed attached would start a killed server again. */
@@ -53,7 +53,7 @@ describe('every effect of a migration happens once (embedded)', () => {
   it('though its PostgreSQL was killed, and the run goes on by itself', async () => {
     const runs = await disturb(place, files[0] as CardFile, async () => kill9([await postmaster()]))
     expect(runs).toBe(1)
-  }, 240_000)
+  })
 
   it('though command, workers and PostgreSQL were killed at once, and the same command continues it', async () => {
     const runs = await disturb(place, files[1] as CardFile, async ({ child }) => {
@@ -61,7 +61,7 @@ describe('every effect of a migration happens once (embedded)', () => {
       await child.exit
     })
     expect(runs).toBe(2)
-  }, 240_000)
+  })
 
   it('and the last command leaves no server behind', async () => {
     await until(async () => (await postmaster()) === -1)

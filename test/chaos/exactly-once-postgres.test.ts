@@ -5,19 +5,19 @@ import { deliverTwice } from './deliver-twice.ts'
 import { disturb, expectExactlyOnce, newFile } from './migration.ts'
 
 describeChaos('every effect of a migration happens once', 'postgres', chaos => {
-  beforeAll(() => chaos.installation.startWorkers({ roles: ['bulk'], processes: 2 }), 60_000)
+  beforeAll(() => chaos.installation.startWorkers({ roles: ['bulk'], processes: 2 }))
   beforeEach(() => untilColumnsAreRead(chaos))
   const file = async ({ installation }: Chaos) => newFile(installation.dataDir, await newScope(chaos))
 
   it('though every worker process was killed, and the run goes on by itself', async () => {
     const runs = await disturb(chaos, await file(chaos), async () => kill9(childrenRunning('worker-process')))
     expect(runs).toBe(1)
-  }, 240_000)
+  })
 
   it('though the command was killed, and the same command continues it', async () => {
     const runs = await disturb(chaos, await file(chaos), ({ child }) => child.kill9())
     expect(runs).toBe(2)
-  }, 240_000)
+  })
 
   it('though PostgreSQL was killed, queues and store in one, and run and workers go on by themselves', async () => {
     const workers = childrenRunning('worker-process')
@@ -27,10 +27,10 @@ describeChaos('every effect of a migration happens once', 'postgres', chaos => {
     })
     expect(runs).toBe(1)
     expect(childrenRunning('worker-process')).toEqual(workers)
-  }, 240_000)
+  })
 
   it('though every job was delivered twice', async () => {
     const cards = await file(chaos)
     await expectExactlyOnce(chaos, cards, await deliverTwice(chaos, cards))
-  }, 240_000)
+  })
 })

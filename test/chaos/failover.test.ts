@@ -36,7 +36,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     const ask = async <R>(text: string, values: unknown[] = []) => (await vault.store.query<R>({ text, values })).rows
     Object.assign(chaos, { installation, env, clientFile, ask })
     await installation.startWorkers({ roles: ['bulk'], processes: 2 })
-  }, 240_000)
+  })
 
   afterAll(async () => {
     await chaos.installation?.close()
@@ -52,7 +52,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     expect(runs).toBe(1)
     expect(childrenRunning('worker-process')).toEqual(workers)
     expect(await chaos.ask('select timeline from tokenmill.cluster')).toEqual([{ timeline: 2 }])
-  }, 240_000)
+  })
 
   it('gives nothing to the old primary that comes back and takes writes, and raises an alarm', async () => {
     await pair.primary.start()
@@ -69,7 +69,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     await expectExactlyOnce(chaos, cards, ended.json)
     expect(await pair.primary.ask(COUNTS)).toEqual(before)
     await until(() => chaos.installation.vault.store.writableServers() === 2)
-  }, 240_000)
+  })
 
   // A process that stands still for seconds rightly goes to the other server; one of too little patience always does.
   it('is on the later timeline for a process that has just begun, though that server answers late', {

@@ -121,7 +121,7 @@ export async function untilMiddle(
     if (seen < created / 4 && ended) throw new Error(`ended with ${ended.code} before the middle:\n${child.stderr()}`)
     return seen >= created / 4 ? seen : 0
   }
-  const seen = await until(middle, { ms: 100_000, what: 'a quarter of the tokens' }).catch(async error => {
+  const seen = await until(middle, { what: 'a quarter of the tokens' }).catch(async error => {
     throw new Error(
       `${error.message}; there are ${await made()} of ${created}, and the command said:\n${child.stderr()}`,
     )

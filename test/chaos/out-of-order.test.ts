@@ -73,7 +73,7 @@ describeEngines('updates with a sequence, out of order,', engine => {
       const row = stored.get(parseReuseToken(token) ?? '')
       expect(row, `seed ${seed}`).toEqual({ name: `HOLDER ${UPDATES}`, version, mark: UPDATES })
     }
-  }, 240_000)
+  })
 })
 
 function wordOf({ status, error }: Result): string {

@@ -61,7 +61,7 @@ describeEngines('poison', engine => {
     expect(await ask('select count(*)::int as n, sum(version)::int as v from tokenmill.token')).toEqual([
       { n: ROWS, v: ROWS },
     ])
-  }, 240_000)
+  })
 
   it('as a job fails alone, leaves a copy, and frees its id', async () => {
     const client = await installation.connect()
@@ -95,5 +95,5 @@ describeEngines('poison', engine => {
     const again = await client.call('token-create', calls[4]?.request, { jti: 'job-4' })
     expect(again).toMatchObject({ status: 'SUCCEEDED', receipt_id: results[4]?.receipt_id })
     expect(again.revision).toBeGreaterThan(results[4]?.revision ?? 0)
-  }, 240_000)
+  })
 })

@@ -62,5 +62,5 @@ describeChaos('single jobs', 'redis', chaos => {
       )[0]?.n,
     ).toBe(CARDS)
     await workers.close()
-  }, 240_000)
+  })
 })

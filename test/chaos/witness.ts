@@ -21,5 +21,5 @@ async function look(): Promise<boolean> {
   return ended
 }
 
-await until(look, { ms: 60_000, what: 'the end of standard input' })
+await until(look, { what: 'the end of standard input' })
 await store.close()

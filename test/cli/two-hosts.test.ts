@@ -11,7 +11,6 @@ import { type Child, startShell } from '../support/process.ts'
 import { findRedis, freePort, type RedisServer, startRedis } from '../support/redis.ts'
 
 const root = join(import.meta.dirname, '../..')
-const CURL_MS = 90_000
 
 describe.skipIf(!findRedis())('the README’s chapter on production', () => {
   const roles: Child[] = []
@@ -38,10 +37,9 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
     const env = { DATABASE_URL: undefined, REDIS_URL: undefined, TOKENMILL_METRICS_PORT: '0', TOKENMILL_PROCESSES: '1' }
     return {
       cwd,
-      run: async (lines: string, ms = 60_000) => {
+      run: async (lines: string) => {
         const child = startShell(lines, { cwd, env: { ...env, ...more } })
-        const late = setTimeout(() => child.signal('SIGKILL'), ms)
-        const { code } = await child.exit.finally(() => clearTimeout(late))
+        const { code } = await child.exit
         expect(code, `${lines}\n${child.stderr()}`).toBe(0)
         return child.stdout()
       },
@@ -49,7 +47,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
       start: async (lines: string, says: RegExp) => {
         const child = startShell(lines.replace(/^node/m, 'exec node'), { cwd, env: { ...env, ...more } })
         roles.push(child)
-        await child.line(says, { ms: 60_000, stream: 'stderr' })
+        await child.line(says, { stream: 'stderr' })
         return child
       },
     }
@@ -71,7 +69,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
     expect(blocks).toHaveLength(4)
 
     const first = await openHost('first')
-    const printed = await first.run(setUp, 180_000)
+    const printed = await first.run(setUp)
     const settings = setUp.split('\n').filter(line => line.startsWith('export '))
     for (const line of working.trim().split('\n'))
       await first.start([...settings, line].join('\n'), /"msg":"(working|scheduling)"/)
@@ -87,13 +85,13 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
     expect(gateway.stderr()).not.toContain('can read sealed cards')
 
     const fact = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(printed)?.[1] ?? ''
-    await second.run(asking.replace('USER_ID:API_KEY', `${fact('user_id')}:${fact('api_key')}`), CURL_MS)
+    await second.run(asking.replace('USER_ID:API_KEY', `${fact('user_id')}:${fact('api_key')}`))
     const report = await readFile(join(second.cwd, 'report.csv'), 'utf8')
     expect(report).toMatch(/^record,/)
     const [made = ''] = await readdir(join(place, 'reports'))
     expect(await readFile(join(place, 'reports', made), 'utf8')).toBe(report)
     expect(await readdir(join(second.cwd, '.tokenmill'))).toEqual(['system'])
-  }, 400_000)
+  })
 })
 
 async function readChapter(): Promise<string> {

@@ -34,7 +34,7 @@ function laws(engine: Engine): void {
     return { csv, ndjson }
   }
   const waiting = (queue: string) =>
-    until(async () => (await installation.queues.depth(queue)).waiting > 0, { ms: 60_000, what: `a job in ${queue}` })
+    until(async () => (await installation.queues.depth(queue)).waiting > 0, { what: `a job in ${queue}` })
 
   it('ends at once at a second signal', IN_ORDER, async () => {
     const { csv, ndjson } = await files()
@@ -62,7 +62,7 @@ function laws(engine: Engine): void {
     const children = [start(['migrate', csv]), start(['submit', ndjson]), reading]
     await Promise.all([waiting('token-batch'), waiting('token-lifecycle')])
     const locked = async () => (await readdir(installation.dataDir)).some(name => name.startsWith('stdin.results.csv'))
-    await until(locked, { ms: 60_000, what: 'the run from standard input' })
+    await until(locked, { what: 'the run from standard input' })
     const askedAt = performance.now()
     for (const child of children) child.signal('SIGTERM')
     for (const child of children) {

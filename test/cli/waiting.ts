@@ -6,7 +6,7 @@ import type { Child, Exit } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const NOT_FOUND = `t${'0'.repeat(26)}`
-const ENDS = { ms: 90_000, what: 'the end of the command' }
+const ENDS = { what: 'the end of the command' }
 
 export const lifecycle = { kind: 'token-lifecycle', request: { id: NOT_FOUND, action: 'SUSPEND' } }
 

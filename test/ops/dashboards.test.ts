@@ -103,7 +103,7 @@ describeRedis('an installation that Prometheus scrapes', () => {
       TOKENMILL_PRIVATE_HOSTS: simulator.address,
     }
     start = startCommand(['start'], { env })
-    const [, url = ''] = await start.line(/It serves (\S+)\/oidc/, { stream: 'stderr', ms: 60_000 })
+    const [, url = ''] = await start.line(/It serves (\S+)\/oidc/, { stream: 'stderr' })
     prometheus = await startPrometheus(ports)
     const { tokenScope } = await makeScope(installation.vault, {
       ...{ entityId: ENTITY, par: true, networkTokens: true, autoProvision: true, requestor: 'MERCHANT', binDigits: 8 },

@@ -363,7 +363,7 @@ describeRedis('a reader of result sets', () => {
       time.aheadMs = DAY_MS - 1_000
       return undefined
     }, refusedAheadMs)
-    const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 100_000 })
+    const result = await client.call('token-lifecycle', lifecycle(), { timeoutMs: 300_000 })
     expect(result).toMatchObject({ status: 'SUCCEEDED', revision: 2 })
     expect([...new Set(envelopes().map(({ result_sets }) => result_sets))]).toEqual([true, undefined])
     expect(envelopes().at(-1)?.result_sets).toBeUndefined()

@@ -60,7 +60,7 @@ async function reach(iss: string, to: string, times = { acceptedAt: 0, enqueuedA
 }
 
 it('puts off a nightly report whose day has not ended by the store’s clock, and makes all others', async () => {
-  await expect(reach('scheduler', day(1))).rejects.toMatchObject({ name: 'Postponed', ms: 60_000 })
+  await expect(reach('scheduler', day(1))).rejects.toMatchObject({ name: 'Postponed' })
   expect(await reach('scheduler', day(-1))).toHaveProperty('made')
   expect(await reach(CLIENT, day(1))).toHaveProperty('made')
 })

@@ -91,7 +91,7 @@ export function openDesk(client: Client, forWhom = client.clientId): Desk {
   return {
     answersTo,
     all: () => [...found.values()].flat(),
-    answer: (jti, { after = 0, ms = 60_000 } = {}) =>
+    answer: (jti, { after = 0, ms = 300_000 } = {}) =>
       until(() => answersTo(jti)[after], { ms, what: `an answer to ${jti.slice(0, 60)}` }),
   }
 }

@@ -24,7 +24,6 @@ export interface OwnPostgres {
 
 const DATABASE = 'chaos'
 /** How long a start is tried again: until the children of a killed server have ended, its shared memory is in use. */
-const RESTART_MS_MAX = 60_000
 
 export async function startPostgres(): Promise<OwnPostgres> {
   const dir = mkdtempSync(join(inject('runDir'), 'own-'))
@@ -32,7 +31,7 @@ export async function startPostgres(): Promise<OwnPostgres> {
   chmodSync(dir, 0o711)
   const place = await findClusterLocation(dir)
   const binaries = await findBinaries(place)
-  const begin = () => until(() => start(place, binaries), { ms: RESTART_MS_MAX, what: 'the start of PostgreSQL' })
+  const begin = () => until(() => start(place, binaries), { what: 'the start of PostgreSQL' })
   await initialise(place, binaries)
   await begin()
   const port = findPostmaster(place)?.port

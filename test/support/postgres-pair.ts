@@ -34,7 +34,6 @@ export interface PostgresPair {
 }
 
 const DATABASE = 'pair'
-const START_MS_MAX = 60_000
 
 export async function startPair(): Promise<PostgresPair> {
   const bin = findServer() ?? ''
@@ -60,7 +59,7 @@ export async function startPair(): Promise<PostgresPair> {
   await primary.ask('select pg_reload_conf()')
   const isSynchronous = async () =>
     (await primary.ask(`select 1 from pg_stat_replication where sync_state = 'sync'`)).length === 1
-  await until(isSynchronous, { ms: START_MS_MAX, what: 'a synchronous standby' })
+  await until(isSynchronous, { what: 'a synchronous standby' })
   const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`)
   return {
     primary: { ...primary, ...client(first, password, DATABASE) },
@@ -82,7 +81,7 @@ export async function startPair(): Promise<PostgresPair> {
 
 async function open(place: ClusterLocation, binaries: Binaries, password: string, database: string): Promise<Server> {
   const begin = async () => {
-    await until(() => start(place, binaries), { ms: START_MS_MAX, what: 'the start of PostgreSQL' })
+    await until(() => start(place, binaries), { what: 'the start of PostgreSQL' })
   }
   await begin()
   return {

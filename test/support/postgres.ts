@@ -23,7 +23,6 @@ export interface FreshDatabase {
 const TEMPLATE = 'test_template'
 const LOCK = 7_331
 const LEFT_OPEN_MS_MAX = 3_000
-const START_MS_MAX = 60_000
 
 let started: Promise<string> | undefined
 let prepared: Promise<void> | undefined
@@ -69,13 +68,13 @@ async function startServer(): Promise<string> {
     const place = await findClusterLocation(dir)
     const binaries = await findBinaries(place)
     await initialise(place, binaries)
-    await until(() => start(place, binaries, SHARED), { ms: START_MS_MAX, what: 'the start of PostgreSQL' })
+    await until(() => start(place, binaries, SHARED), { what: 'the start of PostgreSQL' })
     const { url } = await attach(dir)
     await onServer(url, quickenLogins)
     writeFileSync(ready, '')
     return url
   }
-  await until(() => existsSync(ready), { ms: START_MS_MAX, what: 'the PostgreSQL of the run' })
+  await until(() => existsSync(ready), { what: 'the PostgreSQL of the run' })
   return (await attach(dir)).url
 }
 

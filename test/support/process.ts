@@ -106,13 +106,13 @@ function watch(child: ChildProcess): Child {
     pid: child.pid ?? -1,
     stdout: () => text.stdout,
     stderr: () => text.stderr,
-    line: async (pattern, { ms = 60_000, stream = 'stdout' } = {}) => {
+    line: async (pattern, { stream = 'stdout', ...options } = {}) => {
       const find = () => {
         const match = pattern.exec(text[stream])
         if (!match && ended) throw new Error(`ended without ${pattern}:\n${text.stdout}\n${text.stderr}`)
         return match
       }
-      return await until(find, { ms, what: `${pattern} on ${stream}` })
+      return await until(find, { ...options, what: `${pattern} on ${stream}` })
     },
     write: part => (part === undefined ? child.stdin?.end() : child.stdin?.write(part)),
     signal: name => child.kill(name),

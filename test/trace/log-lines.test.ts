@@ -31,7 +31,7 @@ describeStore('a log line', engine => {
   async function withWorkers(env: Record<string, string>, work: (child: Child) => Promise<void>): Promise<void> {
     const child = startCommand(['workers'], { env: { ...(installation.env as Record<string, string>), ...env } })
     try {
-      await child.line(/all worker processes work/, { stream: 'stderr', ms: 60_000 })
+      await child.line(/all worker processes work/, { stream: 'stderr' })
       await work(child)
     } finally {
       child.signal('SIGTERM')

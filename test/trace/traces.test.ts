@@ -68,7 +68,7 @@ describeOnRedis('traces', engine => {
         const { request, job } = await putTraced()
         return job.traceId === request.traceId
       },
-      { ms: 60_000, what: 'an envelope with the claim' },
+      { what: 'an envelope with the claim' },
     )
 
   it('show a PUT as one, from the request over the queue to the answer, in the trace of its caller', async () => {

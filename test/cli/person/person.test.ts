@@ -22,7 +22,7 @@ describe('tokenmill person', () => {
     expect(await bench.cli(['schema', 'upgrade', '--make-kek', join(bench.dataDir, 'kek')])).toMatchObject({
       status: 0,
     })
-  }, 60_000)
+  })
   afterAll(() => bench?.close())
 
   const secretOf = (link: string) => link.slice(link.indexOf('#') + 1)

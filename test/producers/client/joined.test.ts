@@ -82,7 +82,7 @@ describeRedis('callers that ask for the same job', () => {
   it('keep it when one of them leaves: it is still sent, and answered', async () => {
     const { submit, bulk, result } = await open(200)
     const handle = await submit(KIND, request, { jti: 'x' })
-    const other = result(handle, { timeoutMs: 20_000 })
+    const other = result(handle, { timeoutMs: 300_000 })
     const two = [
       { kind: KIND, request, jti: 'x' },
       { kind: KIND, request: lifecycle(), jti: 'y' },

@@ -234,4 +234,4 @@ it(`answers ${REQUESTS.toLocaleString('en')} requests of all kinds as the interf
   expect(log.split('\n').filter(line => line.includes(CANARY) || line.includes(CVV))).toEqual([])
   expect(log.match(/"level":50.*/g) ?? []).toEqual([])
   expect((await http.send({ method: 'GET', path: '/readyz' })).status).toBe(200)
-}, 180_000)
+})

@@ -85,4 +85,4 @@ it('loses nothing and does nothing twice', async () => {
   (select count(*) from tokenmill.receipt where kind = 'reversal') as reversals`,
   })
   expect(rows).toEqual([{ tokens: CALLERS, receipts: CALLERS, reversals: 0 }])
-}, 240_000)
+})

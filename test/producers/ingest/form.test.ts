@@ -83,7 +83,7 @@ describeOnRedis('the form of a batch of transactions', engine => {
     expect(killed).toBe(3)
     expect(ended.summary).toMatchObject({ complete: true, counts: { CREATED: 4_000, REJECTED: 400, FAILED: 0 } })
     expect(await ledger(file)).toHaveLength(4_000)
-  }, 240_000)
+  })
 
   it('is rows from the first chunk on where an older worker refuses columns', async () => {
     await change(OLDER)

@@ -215,7 +215,7 @@ describeStore('a run', engine => {
     const options = ['migrate', file, ...beside('killed'), '--client', installation.clientFile, '--chunk', '50']
     const child = startCommand(options, { env: installation.env as Record<string, string> })
     const chunks = async () => (await readCheckpoint(`${file}.results.csv`).catch(() => undefined))?.next_chunk ?? 0
-    await until(async () => (await chunks()) >= 20, { ms: 60_000, what: 'some chunks' })
+    await until(async () => (await chunks()) >= 20, { what: 'some chunks' })
     await child.kill9()
     expect(await chunks()).toBeLessThan(120)
     const done = await migrate([file, ...beside('killed'), '--chunk', '50'])

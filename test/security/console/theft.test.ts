@@ -69,7 +69,7 @@ describeOnRedis('whoever has the host of the console', engine => {
     const { DATABASE_URL, TOKENMILL_CONSOLE_DATABASE_URL = DATABASE_URL } = parseEnv(await readFile(out, 'utf8'))
     login = new pg.Client({ connectionString: TOKENMILL_CONSOLE_DATABASE_URL ?? '' })
     await login.connect()
-  }, 90_000)
+  })
   afterAll(async () => {
     await login?.end()
     await bench?.close()

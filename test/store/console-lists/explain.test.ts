@@ -44,7 +44,7 @@ select current_date, 'c', gen_random_uuid(), gen_random_uuid(), 1, '{"code":400}
 select 'c', 'b-' || n, 'token-create', 500, '{}', now() from generate_series(1, 5000) as n`,
     )
     for (const table of ['receipt', 'receipt_key', 'outbox', 'batch']) await run(`analyze tokenmill.${table}`)
-  }, 60_000)
+  })
   afterAll(async () => {
     await store?.close()
     await database?.drop()

@@ -40,7 +40,7 @@ select current_date, ${CLIENT}, gen_random_uuid(), gen_random_uuid(), 1, '{"code
     text: `select relname as name from pg_class where relnamespace = 'tokenmill'::regnamespace and relkind = 'r' and reltuples >= 1000`,
   })
   large = rows.map(({ name }) => name)
-}, 60_000)
+})
 afterAll(() => lists?.close())
 
 const BATCH = { clientId: `c${'7'.padStart(25, '0')}`, batchId: 'b7', recordKind: 'token-create' } as Parameters<

@@ -33,7 +33,7 @@ select sha256(n::text::bytea), ${ID}, now() + interval '8 hours', '::1' from gen
     'vacuum analyze tokenmill.person, tokenmill.person_credential, tokenmill.person_identity, tokenmill.session',
   ])
     await owner.query({ text })
-}, 60_000)
+})
 afterAll(() => lists?.close())
 
 const LISTS: [string, (db: Db) => Promise<unknown>, RegExp][] = [

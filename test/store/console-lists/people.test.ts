@@ -40,7 +40,7 @@ select case when n % 1000 = 0 then 'person:' || '${idOf(1)}' else 'client:c' || 
   await owner.query({
     text: 'vacuum analyze tokenmill.person, tokenmill.person_credential, tokenmill.person_identity, tokenmill.session, tokenmill.invite, tokenmill.audit, tokenmill.scope',
   })
-}, 60_000)
+})
 afterAll(() => lists?.close())
 
 type Read = (sight: Sight, db: Db) => Promise<unknown>

@@ -43,7 +43,7 @@ select ${uuid('8000', 'n')}, current_date - d, ${uuid('9000', 'n % 50')}, case w
 from generate_series(1, ${SCHEDULES}) as n, generate_series(1, ${DAYS}) as d`,
     )
     for (const table of ['client', 'schedule', 'schedule_run', 'report']) await run(`analyze tokenmill.${table}`)
-  }, 60_000)
+  })
   afterAll(async () => {
     await store?.close()
     await database?.drop()

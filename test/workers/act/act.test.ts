@@ -38,7 +38,7 @@ describeStore('an act of a person', engine => {
     bench = await openActBench(installation)
     admin = await bench.join('Ada', ['ADMIN'])
     operator = await bench.join('Olaf', ['OPERATOR'])
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

@@ -15,7 +15,7 @@ describeStore('recorded acts on failed jobs', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine, { TOKENMILL_LOG_LEVEL: 'silent' })
-  }, 90_000)
+  })
   afterAll(() => installation?.close())
   beforeEach(() => rows('delete from tokenmill.failed_act'))
 

@@ -33,7 +33,7 @@ describeStore('an act on failed jobs', engine => {
     bench = await openActBench(installation)
     admin = await bench.join('Ada', ['ADMIN'])
     operator = await bench.join('Olaf', ['OPERATOR'])
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

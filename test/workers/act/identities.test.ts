@@ -21,7 +21,7 @@ describeStore('an account at a provider', engine => {
   beforeAll(async () => {
     installation = await openActInstallation(engine)
     bench = await openActBench(installation)
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

@@ -20,7 +20,7 @@ describeStore('a passkey of one’s own', engine => {
   beforeAll(async () => {
     installation = await openActInstallation(engine)
     bench = await openActBench(installation)
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

@@ -35,7 +35,7 @@ describeStore('an act on people', engine => {
     installation = await openActInstallation(engine)
     bench = await openActBench(installation)
     ada = await bench.join('Ada', ['ADMIN'])
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

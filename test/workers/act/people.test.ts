@@ -18,7 +18,7 @@ describeStore('an administrator', engine => {
   beforeAll(async () => {
     installation = await openActInstallation(engine)
     bench = await openActBench(installation)
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

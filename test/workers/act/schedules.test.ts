@@ -31,7 +31,7 @@ describeStore('an act on a schedule', engine => {
     const { store, ring } = installation.vault
     await store.query({ text: `update tokenmill.client set roles = roles || '{REPORT_REQUEST}'::text[]` })
     await grantAll(store, ring)
-  }, 90_000)
+  })
   afterAll(async () => {
     await bench?.close()
     await installation?.close()

@@ -159,7 +159,7 @@ describe('the sequencer of the audit', () => {
     await deps.store.query({ text: `update tokenmill.audit_chain set away_since = now() - interval '16 minutes'` })
     const stop = start({ ...openPlace(), isOutside: false })
     // A shorter time than the minute after which the next segment would be cut.
-    await until(async () => (await auditChain.find(deps.store)).awayMs === null, { ms: 5_000 })
+    await until(async () => (await auditChain.find(deps.store)).awayMs === null, { ms: 40_000 })
     await stop()
   })
 

@@ -86,7 +86,7 @@ describeStore('the life of a batch', engine => {
         ...(process.env['BATCH_SEED'] && { seed: Number(process.env['BATCH_SEED']) }),
       },
     )
-  }, 300_000)
+  })
 
   /** Does the deeds of a step, side by side, and finds the model that it made of the batch. */
   async function play(world: World, batchId: string, model: Model, { deeds, dies }: Step): Promise<Model> {

@@ -119,7 +119,7 @@ describeStore('owners and their cards', engine => {
         ...(process.env['CLAIMS_SEED'] && { seed: Number(process.env['CLAIMS_SEED']) }),
       },
     )
-  }, 600_000)
+  })
 
   /** Chunks of a batch with `relink`, or that ends orphans, are sent one after the other (docs/upstream.md). */
   function inOrder(step: readonly Drawn[], batches: readonly BatchPlan[]): (readonly Drawn[])[] {

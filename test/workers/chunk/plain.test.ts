@@ -62,7 +62,7 @@ describeStore('records in columns', engine => {
         ...(process.env['PLAIN_SEED'] && { seed: Number(process.env['PLAIN_SEED']) }),
       },
     )
-  }, 300_000)
+  })
 
   it('are all plain records but those of one card, and those of cards that have tokens', async () => {
     cards += 10

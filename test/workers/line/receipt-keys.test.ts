@@ -62,7 +62,7 @@ describeOnRedis('repeats of every kind', engine => {
     const accepted = Math.floor(Date.now() / 1000)
     const call = async (kind: string, request: object, more: { jti: string; block?: string }) => {
       const client = await installation.connect({ replyTo: `r${randomUUID().slice(0, 8)}` })
-      const result = await client.call(kind as 'report', request, { ...more, timeoutMs: 50_000 })
+      const result = await client.call(kind as 'report', request, { ...more, timeoutMs: 300_000 })
       await client.close()
       return result
     }

@@ -66,12 +66,12 @@ describeStore('shares of a granted rate', engine => {
     b.waiting.bulk = 1_000
     await until(() => a.limit === 97 && b.limit === 97)
     i.waiting.interactive = 12.5
-    await until(() => i.limit === 50 && a.limit === 75 && b.limit === 75, { ms: 4_000 })
+    await until(() => i.limit === 50 && a.limit === 75 && b.limit === 75)
     a.waiting.bulk = 0
     i.waiting.interactive = 0
     const late = await join(false)
     late.waiting.bulk = 1_000
-    await until(() => Math.round(b.limit + late.limit) > 190 && Math.abs(b.limit - late.limit) < 1, { ms: 4_000 })
+    await until(() => Math.round(b.limit + late.limit) > 190 && Math.abs(b.limit - late.limit) < 1)
     expect(most).toBeLessThanOrEqual(GRANTED)
     const rows = await schemeRates.findAll(store)
     expect(rows.map(({ provider }) => provider)).toEqual(['mdes', 'mdes', 'mdes', 'mdes'])
@@ -84,7 +84,7 @@ describeStore('shares of a granted rate', engine => {
     await b.shares.close()
     expect(b.limit).toBe(0)
     a.waiting.bulk = 1_000
-    await until(() => a.limit === GRANTED, { ms: 4_500 })
+    await until(() => a.limit === GRANTED)
   })
 
   it('are given up by a process that loses the store, and then are others’', async () => {
@@ -94,9 +94,9 @@ describeStore('shares of a granted rate', engine => {
     await until(() => a.limit === 100 && b.limit === 100)
     most = 0
     await b.store.close()
-    await until(() => b.limit === 0, { ms: 7_000 })
+    await until(() => b.limit === 0)
     expect(a.limit).toBe(100)
-    await until(() => a.limit === GRANTED, { ms: 4_000 })
+    await until(() => a.limit === GRANTED)
     expect(most).toBeLessThanOrEqual(GRANTED)
     expect(await schemeRates.findAll(store)).toHaveLength(1)
   })
@@ -110,7 +110,7 @@ describeStore('shares of a granted rate', engine => {
     open.splice(0)
     const next = await join(false, place)
     next.waiting.bulk = 1_000
-    await until(() => next.limit === GRANTED, { ms: 2_000 })
+    await until(() => next.limit === GRANTED)
     expect(await schemeRates.findAll(store)).toHaveLength(1)
     await dead.shares.close().catch(() => undefined)
   })
@@ -118,7 +118,7 @@ describeStore('shares of a granted rate', engine => {
   it('are kept though another process stops in the midst of its renewal', async () => {
     const a = await join(false)
     a.waiting.bulk = 1_000
-    await until(() => a.limit === GRANTED, { ms: 4_000 })
+    await until(() => a.limit === GRANTED)
     let least = GRANTED
     const stopped = store.transaction(async db => {
       await schemeRates.hold(db)
@@ -129,7 +129,7 @@ describeStore('shares of a granted rate', engine => {
     await expect(stopped).rejects.toThrow()
     expect(least).toBe(GRANTED)
     const before = (await schemeRates.findAll(store))[0]?.beat ?? 0
-    await until(async () => ((await schemeRates.findAll(store))[0]?.beat ?? 0) > before, { ms: 4_000 })
+    await until(async () => ((await schemeRates.findAll(store))[0]?.beat ?? 0) > before)
     expect(a.limit).toBe(GRANTED)
   })
 })

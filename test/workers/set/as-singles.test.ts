@@ -124,5 +124,5 @@ describeStore('jobs that are worked at the same time', engine => {
     expect(await setsThat('rolled_back')).toBeGreaterThan(1)
     // A few mixes may hold no card too many.
     if (volume(8, 80) > 8) expect(refused).toBeGreaterThan(0)
-  }, 600_000)
+  })
 })

@@ -60,7 +60,7 @@ describeEngines('results of a sender that reads sets', engine => {
       })
       return { sets: jobs.filter(({ id }) => isSetDeliveryId(id)).length, results }
     }
-    await until(async () => (await read()).results.length >= JOBS, { ms: 60_000, what: 'all results' })
+    await until(async () => (await read()).results.length >= JOBS, { what: 'all results' })
     return read()
   }
 

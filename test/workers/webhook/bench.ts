@@ -15,9 +15,6 @@ import type { Pace } from './quick.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 
 export const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-/** A wide limit for a busy machine; an idle one needs a tenth of it. */
-export const BOUND_MS = 200_000
-
 export interface Subscribed {
   endpointId: string
   path: string
@@ -75,7 +72,7 @@ export async function openWebhookBench(engine: Engine, { script, leaseMs }: Pace
     },
     takenAt: ({ path }) => receiver.taken.filter(one => one.path === path),
     untilAll: (to, state, n = 1) =>
-      until(async () => (await deliveriesTo(to)).filter(one => one.state === state).length === n, { ms: BOUND_MS }),
+      until(async () => (await deliveriesTo(to)).filter(one => one.state === state).length === n),
     async end({ endpointId }) {
       await removeEndpoint(store, endpointId, BY)
     },

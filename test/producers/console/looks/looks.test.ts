@@ -49,7 +49,7 @@ describeChromium('the looks of the console', () => {
       await walkAs({ whose, cookies: [`tokenmill-display=${value}`] }, ['/display'])
     clearInterval(beating)
     // Every page is looked at several times: minutes, where the machine is slow.
-  }, 600_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await bundle?.close()

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await world.work()
   for (const view of VIEWS)
     if (view.isStream) streams.set(view, await listen(view.cookie(world), { path: view.path(world) }))
-}, 120_000)
+})
 afterAll(async () => {
   stop()
   await world?.close()
@@ -88,7 +88,7 @@ async function untilRight(
     wrong = still.flatMap(one => one.wrong)
     return left.length === 0
   }
-  await until(isRight, { ms: 40_000, what: 'what is well' }).catch(() => expect(wrong).toEqual([]))
+  await until(isRight, { what: 'what is well' }).catch(() => expect(wrong).toEqual([]))
 }
 
 /** Waits until the views say all that the stop of this part must end. */
@@ -142,7 +142,7 @@ describe.skipIf(!hasRedis)('the console', () => {
         claims.filter(claim => view.claims[claim] === undefined),
       ).map(one => `${one}, which the table has not`),
     ])
-  }, 60_000)
+  })
 
   it('says nothing of the kind without workers', async () => {
     await isWellBefore('workers')
@@ -160,7 +160,7 @@ describe.skipIf(!hasRedis)('the console', () => {
     } finally {
       for (const pid of pids) process.kill(pid, 'SIGCONT')
     }
-  }, 90_000)
+  })
 
   it('says nothing of the kind without Redis', async () => {
     await isWellBefore('Redis')
@@ -170,14 +170,14 @@ describe.skipIf(!hasRedis)('the console', () => {
     } finally {
       await world.redis.restart()
     }
-  }, 90_000)
+  })
 
   it('says nothing of the kind without a scheduler', async () => {
     await isWellBefore('scheduler')
     await world.scheduler.lifetime.close()
     expect(await saidWithout('scheduler')).toEqual([])
     expect(await textOf('/now')).toContain('no scheduler lives')
-  }, 90_000)
+  })
 
   it('says nothing of the kind without the store', async () => {
     await world.work()
@@ -186,5 +186,5 @@ describe.skipIf(!hasRedis)('the console', () => {
       const { status } = await world.bundle.call('GET', '/now', { cookie: world.cookies.whole })
       expect(status).toBe(503)
     })
-  }, 90_000)
+  })
 })

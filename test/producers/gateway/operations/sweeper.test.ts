@@ -42,7 +42,7 @@ describeStore('the sweeper of operations', engine => {
         },
       },
     })
-    await expect.poll(() => refused, { timeout: 60_000 }).toBeGreaterThan(0)
+    await expect.poll(() => refused).toBeGreaterThan(0)
     await sweeper.close()
     const { rows } = await store.query({
       text: 'select receipt_id, state, jws from tokenmill.operation where receipt_id = any($1::uuid[]) order by state',

@@ -87,9 +87,7 @@ describeOnRedis('a gateway', engine => {
     }>()
     const authorization = `Basic ${Buffer.from(`${made.user_id}:${made.api_key}`).toString('base64')}`
     const former = await basicOf(installation.clientFile)
-    await expect
-      .poll(async () => (await caller.call('GET', NOBODY, { authorization })).status, { timeout: 60_000 })
-      .toBe(404)
+    await expect.poll(async () => (await caller.call('GET', NOBODY, { authorization })).status).toBe(404)
     expect((await caller.call('GET', NOBODY, { authorization: former })).status).toBe(401)
     expect((await run('key', 'list')).stderr).toBe('')
   })
