@@ -1,5 +1,6 @@
-// How tests run: five files at a time, each process taking one after the other, against real servers
+// How tests run: a few files at a time, each process taking one after the other, against real servers
 // (test/support/run/setup.ts).
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/run/longest-first.ts'
 import { openReporter } from './test/support/run/reporter.ts'
@@ -14,8 +15,8 @@ export default defineConfig({
     // Node loads them as it loads the product, with the compiled code that it keeps: Vite's own loader compiles all anew
     // in each process.
     experimental: { viteModuleRunner: false },
-    // Three more than the cores of the smallest machine: a file often waits for a server or for a process to start.
-    maxWorkers: 5,
+    // Two for each core, because a file often waits for a server or for a process to start.
+    maxWorkers: Math.max(2, 2 * availableParallelism()),
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/run/setup.ts'],
     // A condition awaited with its own deadline says more than a test that is cut off: these are the last resort.

@@ -14,7 +14,7 @@ import type { JobState, QueueOptions } from './engine.ts'
 import { addByOneStatement } from './put-rows.ts'
 import { shareListening } from './shared-listen.ts'
 
-const CALL_MS = 5_000
+const CALL_MS = 15_000
 /**
  * The most connections that a worker holds at once: one by whose name others see it, one for fetching, one for
  * finishing and renewing.

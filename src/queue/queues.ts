@@ -10,7 +10,8 @@ import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } fro
 import { openPlaces } from './places.ts'
 import { openWorker } from './worker.ts'
 
-const CALL_MS = 5_000
+/** A server that refuses says so at once; one that answers late may only be busy, as the whole host is. */
+const CALL_MS = 15_000
 const BULK_MS = 30_000
 /** Up to this number of jobs, `addBulk` has the time limit of a single job. */
 const FEW_JOBS = 100

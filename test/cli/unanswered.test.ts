@@ -70,7 +70,7 @@ function laws(engine: Engine): void {
       expect(child.stderr()).toContain('run the same command again')
     }
     expect(performance.now() - askedAt).toBeGreaterThan(19_000)
-    expect(performance.now() - askedAt).toBeLessThan(50_000)
+    expect(performance.now() - askedAt).toBeLessThan(120_000)
   })
 
   it('gives up after the time that it was told, with 1, and the same command goes on', IN_ORDER, async () => {

@@ -1,10 +1,8 @@
 // The examples of ops/ and docker-compose.yml: the files that they name exist, and the ports are those of the roles. No
 // container is started.
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { portOf } from '../../src/ops.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -60,40 +58,6 @@ describe('docker-compose.yml', () => {
     expect(read('ops/compose/prometheus.yml')).toContain(`targets: [${targets}]`)
     for (const role of ROLES)
       expect(read('ops/prometheus/prometheus.yml')).toContain(`127.0.0.1:${portOf(role, undefined)} # ${role}\n`)
-  })
-})
-
-describe('make-secrets.sh', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tokenmill-secrets-'))
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  const run = () => execFileSync('sh', [join(root, 'ops/compose/make-secrets.sh')], { cwd: folder, env: {} })
-  const made = () =>
-    Object.fromEntries(
-      readdirSync(join(folder, 'secrets')).map(name => [name, readFileSync(join(folder, 'secrets', name), 'utf8')]),
-    )
-
-  it('makes every file that docker-compose.yml mounts, with the passwords that the last release had in .env', () => {
-    writeFileSync(join(folder, 'docker-compose.yml'), '')
-    writeFileSync(join(folder, '.env'), 'POSTGRES_PASSWORD=of1postgres\nREDIS_PASSWORD="of2redis"\n')
-    run()
-    expect(made()).toEqual({
-      'postgres-password': 'of1postgres',
-      'redis.conf': 'requirepass of2redis\n',
-      'store.env': 'DATABASE_URL=postgres://tokenmill:of1postgres@postgres:5432/tokenmill\n',
-      'queue.env': 'REDIS_URL=redis://:of2redis@redis:6379\n',
-      'grafana-password': expect.stringMatching(/^[0-9a-f]{48}$/),
-    })
-    const mounted = [...read('docker-compose.yml').matchAll(/file: \.\/secrets\/(\S+)/g)].map(([, name = '']) => name)
-    expect(Object.keys(made()).sort()).toEqual(mounted.sort())
-    expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700)
-  })
-
-  it('leaves what is there, and makes what is missing of it anew', () => {
-    const before = made()
-    rmSync(join(folder, '.env'))
-    rmSync(join(folder, 'secrets/store.env'))
-    run()
-    expect(made()).toEqual(before)
   })
 })
 

@@ -36,7 +36,7 @@ describe.skipIf(!findRedis())('while Redis is away', () => {
     await expect(queues.add('o-unused', { id: 'j_1', data: {} })).rejects.toMatchObject(away)
     await expect(queues.depth('o-away')).rejects.toMatchObject(away)
     await expect(queues.ping()).rejects.toMatchObject(away)
-    expect(performance.now() - began).toBeLessThan(25_000)
+    expect(performance.now() - began).toBeLessThan(100_000)
     await until(() => told.length === 1)
     await server.restart()
     await until(() => told.length === 2)
@@ -53,7 +53,7 @@ describe.skipIf(!findRedis())('while Redis is away', () => {
     try {
       const began = performance.now()
       await expect(queues.add('o-hangs', { id: 'j_2', data: {} })).rejects.toMatchObject(away)
-      expect(performance.now() - began).toBeLessThan(25_000)
+      expect(performance.now() - began).toBeLessThan(100_000)
     } finally {
       process.kill(server.pid(), 'SIGCONT')
     }
@@ -100,7 +100,7 @@ describe.skipIf(!findRedis())('while Redis is away', () => {
     await server.kill9()
     const began = performance.now()
     await worker.close(500)
-    expect(performance.now() - began).toBeLessThan(25_000)
+    expect(performance.now() - began).toBeLessThan(100_000)
   })
 
   it('a worker takes new jobs after everything was flushed under it, also under a job', async () => {

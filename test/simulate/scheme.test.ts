@@ -152,7 +152,8 @@ describe('tokenmill simulate scheme', () => {
     // accumulated. The exact law is in test/scheme/aimd.test.ts, in virtual time; bench/scheme.ts shows the figures.
     expect(throttled / (counts['calls'] ?? 1)).toBeLessThan(0.2)
     expect(((counts['calls'] ?? 0) - throttled) / (seconds * 40)).toBeGreaterThan(0.5)
-    expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.9)]).toBeLessThan(1_000)
+    // Behind bulk an interactive call would wait for all that is left of it, 4 s at first.
+    expect(waits.sort((a, b) => a - b)[Math.floor(waits.length / 2)]).toBeLessThan(3_000)
   })
 
   it('says so in one line where its port is taken', async () => {

@@ -1,4 +1,4 @@
-// What the vault’s tests share: a key-encryption key in a token or a file, and one capture key of each type.
+// What the vault’s tests share: a key-encryption key in a file, and one capture key of each type.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,6 @@ import { fileKeyProvider, makeKekFile } from '../../src/vault/kek/file.ts'
 import { type KeyProvider, keksOf } from '../../src/vault/kek/provider.ts'
 import { makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/key-ring.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
-import { missingSoftHsm, openTokenKek } from './pkcs11/softhsm.ts'
 
 export interface Pair {
   record: CaptureKeyRecord
@@ -34,12 +33,8 @@ export async function openFolder(): Promise<{ path: string; close: () => Promise
   return { path, close: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Makes a key-encryption key in a token if SoftHSM is installed, else in a file. */
-export function openKek(): Promise<KeyProvider> {
-  return missingSoftHsm().length === 0 ? openTokenKek() : openFileKek()
-}
-
-async function openFileKek(): Promise<KeyProvider> {
+/** Makes a key-encryption key in a file. Keys in a token are proved in pkcs11/. */
+export async function openKek(): Promise<KeyProvider> {
   const folder = await openFolder()
   try {
     await makeKekFile(join(folder.path, 'kek'))

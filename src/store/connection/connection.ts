@@ -1,6 +1,7 @@
 // Opens every connection to the store's PostgreSQL. A connection goes to the host that takes writes, and is checked
 // before it is used.
 import pg from 'pg'
+import { startTimeLimit } from '../../clock.ts'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import { type Finder, finderOf, type Watched } from './finder.ts'
@@ -24,7 +25,7 @@ interface PoolOptions {
 }
 
 /** How long a server may take to open a connection. */
-const CONNECT_MS = 10_000
+const CONNECT_MS = 20_000
 /** How long a statement waits for one of the pool's connections. On a busy machine they are in use: that isn't a server that is away. */
 const POOL_MS = 60_000
 const IDLE_MS = 60_000
@@ -97,10 +98,10 @@ class StoreClient extends PlacedClient implements Watched {
 
   async #open(): Promise<this> {
     const { finder, settings } = this.#opening
-    let late: NodeJS.Timeout | undefined
+    let endLimit = () => {}
     try {
       this.place(await finder.find())
-      late = setTimeout(() => this.cut(), CONNECT_MS)
+      endLimit = startTimeLimit(CONNECT_MS, () => this.cut())
       await super.connect()
       this.once('error', finder.forget)
       this.once('end', () => finder.unwatch(this))
@@ -115,7 +116,7 @@ class StoreClient extends PlacedClient implements Watched {
       // `ConfigError`.
       throw finder.proven ? new Unfit(line) : new ConfigError(line)
     } finally {
-      clearTimeout(late)
+      endLimit()
     }
     finder.proven = true
     return this

@@ -47,9 +47,9 @@ const KEEP_MS = 1_000
 const ASK_MS = { all: 2_000, one: 2_000 }
 /**
  * The same of a process that has not worked on the store yet. It has seen no timeline, so it must not choose a primary
- * that was left behind because the other host answers late; and on a busy host its own first steps may take seconds.
+ * that was left behind because the other host answers late; and on a busy host its own first steps and the answers may take seconds.
  */
-const FIRST_ASK_MS = { all: 5_000, one: 10_000 }
+const FIRST_ASK_MS = { all: 10_000, one: 30_000 }
 /** How often open connections are checked: a primary that was left behind, or hangs, may never close them. */
 const WATCH_MS = 5_000
 

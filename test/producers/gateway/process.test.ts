@@ -112,7 +112,7 @@ describe('a gateway process', () => {
     if (end === 'SIGTERM') child.kill('SIGTERM')
     else child.disconnect()
     expect(await exited).toEqual([0, null])
-    expect(performance.now() - begun).toBeLessThan(18_000)
+    expect(performance.now() - begun).toBeLessThan(60_000)
   })
 
   it('says in one line that its port is in use, and exits 1: it may be free at the next try', async () => {

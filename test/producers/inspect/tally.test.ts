@@ -1,5 +1,4 @@
 // Exact counts of different texts, in memory and on the disk.
-import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -66,18 +65,4 @@ it('holds a text in little more than the 16 bytes of its digest', () => {
   expect(tally.end().distinct).toBe(200_000)
   tally.close()
   expect((after - before) / 200_000).toBeLessThan(40)
-})
-
-it('leaves nothing behind where the process ends before its close', () => {
-  const module = new URL('../../../producers/inspect/tally.ts', import.meta.url).href
-  const script = `
-    import { readdirSync } from 'node:fs'
-    const { openTally } = await import(${JSON.stringify(module)})
-    const tally = openTally({ memoryBytesMax: 16, under: ${JSON.stringify(under)} })
-    tally.add('text')
-    console.log(readdirSync(${JSON.stringify(under)}).length)
-    process.exit(0)`
-  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
-  expect(stdout.trim()).toBe('1')
-  expect(readdirSync(under)).toEqual([])
 })

