@@ -65,6 +65,10 @@ export const REASONS = {
   capture_time_invalid: { code: 400, text: 'captureTime is missing or is not an RFC 3339 time in UTC.' },
   capture_time_stale: { code: 400, text: 'captureTime is not within the permitted 15 minutes.' },
   pan_format: { code: 400, text: 'The card number is not 12 to 19 digits.' },
+  pan_padded: {
+    code: 400,
+    text: 'The card number begins with 0, as no card number does: zeros were put in front of it. Send it without them.',
+  },
   pan_luhn: { code: 400, text: 'The card number fails the Luhn check.' },
   pan_length: { code: 400, text: 'The brand of this card number does not issue numbers of this length.' },
   three_ds_pan_length: { code: 400, text: '3-D Secure takes card numbers of 13 to 19 digits.' },

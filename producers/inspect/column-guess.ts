@@ -1,6 +1,6 @@
 // Guesses what a column of a file holds: from its values, or from its name if values can't decide. The certainty is the
 // share of values that fit. No value is kept.
-import { panFault } from '../../src/token/pan.ts'
+import { panFault, withoutPadding } from '../../src/token/pan.ts'
 import { readMonth } from '../rows/expiry.ts'
 import { EXPIRY_FORMS, type ExpiryForm, expiryReader, readDeclaredYear } from '../rows/profile/expiry-form.ts'
 import { isSecurityCode } from '../rows/security-code.ts'
@@ -73,7 +73,7 @@ const FITS: Partial<Record<Meaning, (value: string) => boolean>> = {
 
 function isNumber(value: string): boolean {
   const text = value.trim()
-  return NUMBER.test(text) && panFault(text.replace(/[ -]/g, '')) === undefined
+  return NUMBER.test(text) && panFault(withoutPadding(text.replace(/[ -]/g, ''))) === undefined
 }
 
 function expiryGuess(none: ColumnGuess, given: readonly string[]): ColumnGuess {

@@ -5,7 +5,7 @@ import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import type { ColumnRecord } from '../../src/job/block/record-columns.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
-import { digitsOf, PAN_LENGTH, panFault, passesLuhn } from '../../src/token/pan.ts'
+import { digitsOf, PAN_LENGTH, panFault, passesLuhn, withoutPadding } from '../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import { columnsOf, UNPLAIN } from './column-record.ts'
 import type { ColumnName } from './columns.ts'
@@ -249,7 +249,7 @@ export function holdsOwnNumber(text: string, pan: string): boolean {
   if (text.length < 12) return false
   const held = digitsOf(text)
   if (held.length < 12 || pan === '') return false
-  const own = digitsOf(pan)
+  const own = withoutPadding(digitsOf(pan))
   if (own.length >= 12 && own.length <= 19) return held.includes(own)
   return held.length <= 19 && passesLuhn(held)
 }
@@ -263,6 +263,6 @@ const USUAL_LENGTH_MAX = 16
  */
 export function isWholeNumber(number: string): boolean {
   if (!/^[\d -]+$/.test(number)) return false
-  const digits = digitsOf(number)
+  const digits = withoutPadding(digitsOf(number))
   return digits.length > USUAL_LENGTH_MAX ? panFault(digits) === undefined : digits.length >= PAN_LENGTH.least
 }

@@ -2,7 +2,7 @@
 // written into files. For a card in clear this file finds the number; for an encrypted card the caller passes it.
 // src/job/envelope/names.ts refuses names that could be any card number.
 import { type Refusal, refuse } from '../errors.ts'
-import { couldHoldDigits, endsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
+import { couldHoldDigits, endsOf, formsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 import { maskDigits, type NameRule } from './envelope/names.ts'
 
@@ -33,7 +33,7 @@ export function couldHoldNumber(name: string | undefined): name is string {
 }
 
 function givesAway(name: string | undefined, numbers: readonly string[]): boolean {
-  return couldHoldNumber(name) && numbers.some(number => holdsPanLookalike(name, endsOf(number)))
+  return couldHoldNumber(name) && numbers.flatMap(formsOf).some(number => holdsPanLookalike(name, endsOf(number)))
 }
 
 export function nameRefusal({ jti, reference }: Names, numbers: readonly string[]): Refusal | undefined {

@@ -4,7 +4,7 @@
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import type { Secret } from '../secret.ts'
-import { holdsPan, numbersIn, panFault } from '../token/pan.ts'
+import { holdsPan, numbersIn, panFault, withoutPadding } from '../token/pan.ts'
 import { parseReuseToken } from '../token/token.ts'
 import { type Caller, retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderToken, SchemeProvider, Urgency } from './provider.ts'
@@ -87,7 +87,7 @@ export function openThirdParty(
   function read(json: unknown, pan: Secret | undefined): ProviderToken | undefined {
     const token = pick(json, format.token)
     if (typeof token !== 'string' || !TOKEN.test(token) || parseReuseToken(token) !== undefined) return undefined
-    if (numbersIn(token).some(number => panFault(number) === undefined)) return undefined
+    if (numbersIn(token).some(number => panFault(withoutPadding(number)) === undefined)) return undefined
     return pan && holdsPan(token, pan.reveal()) ? undefined : { ...PLAIN, reference: token }
   }
 

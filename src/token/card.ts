@@ -4,7 +4,7 @@ import { type Reason, type Refusal, refuse } from '../errors.ts'
 import { countKeys } from '../json-keys.ts'
 import { Secret } from '../secret.ts'
 import { isFresh, parseUtc } from './capture-time.ts'
-import { holdsPan, PAN_LENGTH, panFault } from './pan.ts'
+import { holdsPan, PADDED_LENGTH_MAX, panFault } from './pan.ts'
 
 export interface CardInput {
   pan: Secret
@@ -106,7 +106,7 @@ function isBlank(value: unknown): boolean {
 
 // A JSON number above 2^53 may have lost digits in the parser.
 function panOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value.length <= PAN_LENGTH.most ? value : undefined
+  if (typeof value === 'string') return value.length <= PADDED_LENGTH_MAX ? value : undefined
   return Number.isSafeInteger(value) ? String(value) : undefined
 }
 

@@ -1,7 +1,7 @@
 // Collects many card numbers and says whether a text holds a number that looks like one of them: with the same first
 // six digits, last four digits and length. The middle digits aren't compared: otherwise a sender could find a card
 // number by trial.
-import { couldHoldDigits, digitsOf, endsOf, PAN_LENGTH, plainOf } from './pan.ts'
+import { couldHoldDigits, digitsOf, endsOf, formsOf, PAN_LENGTH, plainOf } from './pan.ts'
 import { UUIDS } from './possible-pan.ts'
 
 export interface PanLookalikes {
@@ -15,10 +15,13 @@ export function openPanLookalikes(): PanLookalikes {
   const isLike = (digits: string, start: number, length: number) =>
     start + length <= digits.length && looks.has(endsKeyOf(digits.slice(start, start + length)))
   return {
+    // A number with zeros in front counts with and without them.
     add(number) {
-      if (number.length < PAN_LENGTH.least || number.length > PAN_LENGTH.most) return
-      looks.add(endsKeyOf(number))
-      lengths.add(number.length)
+      for (const form of formsOf(number)) {
+        if (form.length < PAN_LENGTH.least || form.length > PAN_LENGTH.most) continue
+        looks.add(endsKeyOf(form))
+        lengths.add(form.length)
+      }
     },
     isIn: text =>
       digitRunsOf(text).some(digits =>

@@ -2,13 +2,18 @@
 import type { Reason } from '../errors.ts'
 
 export const PAN_LENGTH = { least: 12, most: 19 } as const
+/** The longest number that is known as one with zeros in front of it. */
+export const PADDED_LENGTH_MAX = 40
 const ZERO = 48
 
 /** Why the text isn't a card number; undefined if it is one. */
-export function panFault(pan: string): Extract<Reason, 'pan_format' | 'pan_luhn'> | undefined {
-  if (pan.length < PAN_LENGTH.least || pan.length > PAN_LENGTH.most) return 'pan_format'
+export function panFault(pan: string): Extract<Reason, 'pan_format' | 'pan_padded' | 'pan_luhn'> | undefined {
+  if (pan.length < PAN_LENGTH.least || pan.length > PADDED_LENGTH_MAX) return 'pan_format'
   const sum = luhnSum(pan)
   if (Number.isNaN(sum)) return 'pan_format'
+  // No network issues numbers that begin with 0 (ISO/IEC 7812-1): a column of fixed width has filled this one up.
+  if (pan.charCodeAt(0) === ZERO) return 'pan_padded'
+  if (pan.length > PAN_LENGTH.most) return 'pan_format'
   return sum % 10 === 0 || isWithoutLuhn(pan) ? undefined : 'pan_luhn'
 }
 
@@ -35,11 +40,24 @@ function isWithoutLuhn(pan: string): boolean {
   return pan.startsWith('62') || pan.startsWith('81')
 }
 
+/** The number without zeros in front of it; at least 12 digits stay. */
+export function withoutPadding(digits: string): string {
+  if (digits.charCodeAt(0) !== ZERO) return digits
+  let from = 0
+  while (digits.charCodeAt(from) === ZERO && digits.length - from > PAN_LENGTH.least) from += 1
+  return digits.slice(from)
+}
+
+/** The number as it is given, and without its zeros: in a text it counts as either. */
+export function formsOf(digits: string): readonly string[] {
+  const bare = withoutPadding(digits)
+  return bare.length === digits.length ? [digits] : [digits, bare]
+}
+
 /** Whether the text holds this card number, with any characters between its digits. */
 export function holdsPan(text: string, pan: string): boolean {
-  if (text.length < pan.length) return false
-  const digits = digitsOf(text)
-  return digits.length >= pan.length && digits.includes(pan)
+  const bare = withoutPadding(pan)
+  return text.length >= bare.length && digitsOf(text).includes(bare)
 }
 
 /** The digits of a card number that may be shown: the first six or eight, and the last four. */
@@ -75,9 +93,9 @@ export function endsOf(number: string): PanEnds {
   return { bin: number.slice(0, 6), lastFour: number.slice(-4), length: number.length }
 }
 
-const NUMBER = /(?<![0-9A-Za-z])\d(?:[ -]?\d){11,18}(?![0-9A-Za-z])/g
+const NUMBER = /(?<![0-9A-Za-z])(?:0[ -]?){0,21}\d(?:[ -]?\d){11,18}(?![0-9A-Za-z])/g
 
-/** The runs of 12 to 19 digits, grouped or not, that could be meant as a card number, even a mistyped one. */
+/** The runs of 12 to 19 digits, grouped or not and with zeros in front or not, that could be meant as a card number, even a mistyped one. */
 export function numbersIn(text: string): string[] {
   return text.match(NUMBER)?.map(number => number.replace(/\D/g, '')) ?? []
 }

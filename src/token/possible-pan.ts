@@ -2,12 +2,12 @@
 // a batch's id, a report's parameter. It knows no card; src/job/pan-in-names.ts checks names for the number of the
 // job's own card.
 import { detectBrand, isPossibleLength } from './brand.ts'
-import { couldHoldDigits, digitsOf, passesLuhn, plainOf } from './pan.ts'
+import { couldHoldDigits, digitsOf, passesLuhn, plainOf, withoutPadding } from './pan.ts'
 
 // Digits without gaps, or in the groups that are printed on cards. The pattern is a look-ahead, which consumes nothing:
 // so every group of digits is tried as a beginning, and a group that isn't part of a card number hides none that begins
 // behind it.
-const CANDIDATE = /(?<!\d)(?=(\d{13,19}|\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{4,5})(?!\d))/g
+const CANDIDATE = /(?<!\d)(?=0*(\d{13,19}|\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{4,5})(?!\d))/g
 
 const UUID = '(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])'
 const HEX_WORD = String.raw`(?<![0-9a-z])(?=\d*[a-f])[0-9a-f]{16,}(?![0-9a-z])`
@@ -35,7 +35,8 @@ export function holdsPossiblePan(text: string): boolean {
   return candidates.some(([, found = '']) => isPossiblePan(digitsOf(found)))
 }
 
-function isPossiblePan(digits: string): boolean {
+function isPossiblePan(given: string): boolean {
+  const digits = withoutPadding(given)
   const brand = detectBrand(digits)
   return brand !== undefined && isPossibleLength(digits, brand) && passesLuhn(digits)
 }

@@ -1,6 +1,6 @@
 // Masks what could be a card number in a text that a person is shown: every digit of the text becomes `*`, all else stays, so
 // that the text can be told from others.
-import { digitsOf, PAN_LENGTH, plainOf } from '../../../src/token/pan.ts'
+import { digitsOf, holdsPan, PAN_LENGTH, plainOf } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 
 /** Digits of other scripts. */
@@ -15,5 +15,5 @@ export function masked(text: string, number: string): string {
 }
 
 function holds(text: string, own: string): boolean {
-  return own.length >= PAN_LENGTH.least && digitsOf(text).includes(own)
+  return own.length >= PAN_LENGTH.least && holdsPan(text, own)
 }

@@ -2,7 +2,7 @@
 // card data. A row that couldn't be split has its place and the reason alone.
 import { cellOf } from '../../../src/csv-text.ts'
 import { shownBin } from '../../../src/token/brand.ts'
-import { digitsOf, passesLuhn } from '../../../src/token/pan.ts'
+import { digitsOf, passesLuhn, withoutPadding } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import type { KeptField } from '../profile/records.ts'
 import { isWholeNumber, type Row } from '../record.ts'
@@ -65,7 +65,7 @@ function referenceOf(reference: string | undefined, number: string): string {
 /** Six digits of the BIN, which any scope may show, and the last four. */
 function endsOf(number: string): [bin: string, lastFour: string] {
   if (!isWholeNumber(number)) return ['', '']
-  const digits = digitsOf(number)
+  const digits = withoutPadding(digitsOf(number))
   return couldEndInCode(digits) ? ['', ''] : [shownBin(digits, 6), digits.slice(-4)]
 }
 

@@ -1,7 +1,7 @@
 // Makes the cells of a row from the fields of a record, as a profile says. Nothing is repaired that the profile doesn't
 // declare, and each repair is named. The values of the card are checked by workers.
 import { NAME_LENGTH_MAX } from '../../../src/token/card.ts'
-import { digitsOf } from '../../../src/token/pan.ts'
+import { digitsOf, withoutPadding } from '../../../src/token/pan.ts'
 import { readMonth } from '../expiry.ts'
 import { type Expiry, expiryReader, readDeclaredYear } from './expiry-form.ts'
 import { parseTemplate } from './field.ts'
@@ -10,7 +10,7 @@ import type { Profile } from './profile-schema.ts'
 /** The repairs that a profile may declare, in the order in which rows list them. */
 export const REPAIRS = [
   ...(['blanks', 'country_dropped', 'encoding', 'name_cut', 'name_dropped'] as const),
-  ...(['number_separators', 'postal_zeros'] as const),
+  ...(['number_padding', 'number_separators', 'postal_zeros'] as const),
 ] as const
 export type Repair = (typeof REPAIRS)[number]
 
@@ -34,15 +34,21 @@ export function cleaner({ trim = false, null_words = [] }: Profile): (text: stri
 
 export function numberOf({ columns }: Profile, use: Use): Make<string> {
   const at = use(columns.card_number.from, 'columns.card_number.from')
-  const separators = new Set(columns.card_number.remove)
-  if (separators.size === 0) return texts => texts[at] ?? ''
+  const { remove, padded = false } = columns.card_number
+  const separators = new Set(remove)
+  if (separators.size === 0 && !padded) return texts => texts[at] ?? ''
   return (texts, repairs) => {
     const given = texts[at] ?? ''
-    const number = [...given].filter(character => !separators.has(character)).join('')
+    const number = separators.size === 0 ? given : [...given].filter(character => !separators.has(character)).join('')
     if (number.length !== given.length) repairs.add('number_separators')
-    return number
+    if (!padded || !DIGITS.test(number)) return number
+    const bare = withoutPadding(number)
+    if (bare.length !== number.length) repairs.add('number_padding')
+    return bare
   }
 }
+
+const DIGITS = /^\d+$/
 
 /** The reference; '' if all fields of the template are empty, undefined if only some are. */
 export function referenceOf(

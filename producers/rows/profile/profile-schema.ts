@@ -63,6 +63,12 @@ const Columns = z
           .describe(
             'Characters that are taken out of the number, such as blank and hyphen (repair number_separators).',
           ),
+        padded: z
+          .boolean()
+          .optional()
+          .describe(
+            'true: zeros in front of the number are taken away, though never below 12 digits (repair number_padding). No card number begins with 0.',
+          ),
       })
       .describe('The card number.'),
     expiry: Expiry,

@@ -2,7 +2,7 @@
 // characters, so that it can't put a line break into a log, a CSV file or a terminal.
 import { z } from 'zod'
 import { parseUtc } from '../../token/capture-time.ts'
-import { numbersIn, panFault } from '../../token/pan.ts'
+import { numbersIn, panFault, withoutPadding } from '../../token/pan.ts'
 import { ALIAS } from '../choices.ts'
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/u
@@ -42,7 +42,7 @@ export const emailAddress = () => z.email({ pattern: z.regexes.html5Email }).min
 export const tokenId = () => text(14, 255).refine(isNoCard, { params: { reason: 'token_not_found' } })
 
 function isNoCard(id: string): boolean {
-  return !numbersIn(id).some(number => panFault(number) === undefined)
+  return !numbersIn(id).some(number => panFault(withoutPadding(number)) === undefined)
 }
 
 export const alias = () => z.string().regex(ALIAS)

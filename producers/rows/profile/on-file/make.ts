@@ -2,7 +2,7 @@
 // stay as they are given: what a profile doesn't declare isn't repaired.
 import { isRefusal, type Refusal, refuse } from '../../../../src/errors.ts'
 import { isUsualLinkId } from '../../../../src/token/on-file.ts'
-import { digitsOf, PAN_LENGTH } from '../../../../src/token/pan.ts'
+import { digitsOf, PAN_LENGTH, withoutPadding } from '../../../../src/token/pan.ts'
 import type { OnFileTrait } from '../../outcome/file-outcome.ts'
 import { joinedName, type Repair, referenceOf, type Use } from '../cells.ts'
 import { LIST_SEPARATOR } from '../records.ts'
@@ -65,7 +65,7 @@ export function onFileOf(columns: OnFileColumns, use: Use, clean: Clean): MakeOn
 
 /** The digits of a number that can be one. */
 function ownNumber(pan: string): string {
-  const digits = digitsOf(pan)
+  const digits = withoutPadding(digitsOf(pan))
   return digits.length >= PAN_LENGTH.least && digits.length <= PAN_LENGTH.most ? digits : ''
 }
 

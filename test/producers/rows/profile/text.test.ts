@@ -130,3 +130,29 @@ describe('fixed-width text', () => {
     expect(await failure(by, `title\n1  ${PAN}052030A    \n`)).toMatch(/^The trailer record is missing/)
   })
 })
+
+describe('zeros in front of a card number', () => {
+  const padded = profile({}, { card_number: { from: 'number', remove: ' ', padded: true } })
+  const file = [
+    HEADER,
+    `a,000${PAN},5,30,Ada`,
+    `b,0000 ${PAN},5,30,Bob`,
+    `c,${PAN},5,30,Cy`,
+    'd,0000000000000000,5,30,Di',
+    'e,000x,5,30,Ed',
+  ]
+
+  it('are taken away where the profile says so, to twelve digits at least, and each row names the repair', async () => {
+    expect(await read(padded, `${file.join('\n')}\n`)).toEqual([
+      `2 a: ${PAN} 5/2030 Ada [number_padding]`,
+      `3 b: ${PAN} 5/2030 Bob [number_padding number_separators]`,
+      `4 c: ${PAN} 5/2030 Cy`,
+      '5 d: 000000000000 5/2030 Di [number_padding]',
+      '6 e: 000x 5/2030 Ed',
+    ])
+  })
+
+  it('stay where it does not, for the worker to refuse', async () => {
+    expect(await read(profile(), `${HEADER}\na,000${PAN},5,30,Ada\n`)).toEqual([`2 a: 000${PAN} 5/2030 Ada`])
+  })
+})
