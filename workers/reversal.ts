@@ -1,11 +1,13 @@
-// `reversal`: undoes the operation of one receipt, if the envelope that it names is the one that took effect and no job
-// has built on it since. A job that hasn't left a receipt gets one that says CANCELLED, so that it never takes effect.
+// `reversal`: undoes the operation of one receipt, if every envelope that asked for it has been given up and no job has
+// built on it since. A job that hasn't left a receipt gets one that says CANCELLED, so that it never takes effect.
 // A job's provider calls are compensated in recorded steps: until they are done the receipt says REQUIRED, then
 // COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
+import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/askers.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/system/reversal.ts'
 import * as scopes from '../src/store/access/scopes.ts'
+import * as operations from '../src/store/job/operations.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as intents from '../src/store/provider/scheme-intents.ts'
@@ -50,7 +52,7 @@ async function requireCompensation(
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
-  if (receipt && (receipt.reversal !== null || !isToBeUndone(receipt, request))) return undefined
+  if (receipt && !(await isToBeUndone(db, receipt, request))) return undefined
   if (!(await recordOwed(db, request, deps))) return undefined
   if (receipt) await reverse(db, receipt, work, 'REQUIRED', deps)
   else await cancel(db, work, request, 'REQUIRED', deps)
@@ -69,7 +71,7 @@ async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps:
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
   // The job, or another attempt at it, has called a provider since `reach` looked: the reversal begins again.
-  const isOpen = receipt ? receipt.reversal === null && isToBeUndone(receipt, request) : true
+  const isOpen = receipt ? await isToBeUndone(db, receipt, request) : true
   if (isOpen && (await recordOwed(db, request, deps))) throw new LostRace('it was begun meanwhile')
   const reversalStatus = receipt
     ? await conclude(db, receipt, work, request, deps)
@@ -100,13 +102,18 @@ async function cancel(
 }
 
 /**
- * Whether the receipt's effect is to be undone. It isn't if the job was refused, if a repeat of that jti succeeded with
- * another envelope, or if the effect is a deletion.
+ * Whether the receipt's effect is to be undone. It isn't if the job was refused or its effect is a deletion, if another
+ * envelope has asked for the effect and wasn't given up, or if a request for it was answered 202: such a request is never
+ * given up, and its envelope may not have come yet.
  */
-function isToBeUndone(receipt: receipts.Receipt, { envelope }: Reversal): boolean {
-  const isNamed = receipt.envelopeDigest.equals(Buffer.from(envelope, 'base64url'))
-  return isNamed && receipt.status === 'SUCCEEDED' && receipt.tokenId !== null && receipt.outcome !== 'DELETED'
+async function isToBeUndone(db: Db, receipt: receipts.StoredReceipt, request: Reversal): Promise<boolean> {
+  if (!isUndoable(receipt) || !areGivenUp(askersAfter(receipt, request))) return false
+  return !(await operations.isPromised(db, receipt.receiptId))
 }
+
+const namedBy = ({ envelope, earlier = [] }: Reversal) => [envelope, ...earlier]
+const askersAfter = (receipt: receipts.StoredReceipt, request: Reversal) =>
+  withoutAskers(askersOf(receipt), namedBy(request))
 
 async function conclude(
   db: Db,
@@ -122,11 +129,13 @@ async function conclude(
     return 'COMPLETED'
   }
   if (receipt.reversal === 'COMPLETED' || receipt.status === 'CANCELLED') return 'COMPLETED'
-  if (isToBeUndone(receipt, request)) {
+  if (await isToBeUndone(db, receipt, request)) {
     await reverse(db, receipt, work, null, deps)
     return 'COMPLETED'
   }
-  const isNamed = receipt.envelopeDigest.equals(Buffer.from(request.envelope, 'base64url'))
+  // Whoever asked, too, may have been told that the effect holds. The last one who gives up undoes it.
+  if (isUndoable(receipt)) await receipts.recordAskers(db, receipt, askersAfter(receipt, request))
+  const isNamed = namedBy(request).includes(receipt.envelopeDigest.toString('base64url'))
   return isNamed && receipt.outcome === 'DELETED' ? 'COMPLETED' : 'NONE'
 }
 

@@ -3,10 +3,8 @@
 // a job that was lost. The gateway's timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
-import { refusesForms } from '../../src/job/answer/result-set.ts'
 import type { Kind } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
-import { refusalResultId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Signed } from '../envelope.ts'
@@ -15,11 +13,9 @@ export interface Job {
   kind: Kind
   receiptId: string
   signed: Signed
-  /** Whether the envelope may say `result_sets`. If not, a refusal of that claim is about an earlier envelope. */
-  inSets: boolean
   /**
-   * Whether a refusal as expired is an answer: of a job that has one envelope for all time. Otherwise it is about an earlier
-   * envelope. A worker answers what it has done from the receipt, so such a job wasn't done.
+   * Whether a refusal as expired is an answer: of a job that has one envelope for all time. Otherwise the deadline ends the
+   * operation. A worker answers what it has done from the receipt, so such a job wasn't done.
    */
   endsExpired?: boolean
   /** ms since the epoch. */
@@ -36,7 +32,7 @@ export interface Operation {
    * were given up. A later answer is ignored.
    */
   readonly answer: Promise<Result | undefined>
-  /** Takes a result with this operation's receipt. */
+  /** Takes a result with this operation's receipt. Only one that answers this very envelope is its answer. */
   resolve(result: Result): void
   /** Whether the job may be on the queue. */
   mayBeQueued(): boolean
@@ -55,9 +51,10 @@ const RESEND_MS = 2_000
 const RETRY_MS = 250
 
 export function openOperation(job: Job, deps: OperationDeps): Operation {
-  const { kind, receiptId, signed, inSets, endsExpired = false, deadline } = job
+  const { kind, receiptId, signed, endsExpired = false, deadline } = job
   const { queues, clock, isAway, givenUp } = deps
   const digest = envelopeDigest(signed.data.jws)
+  const envelope = digest.toString('base64url')
   const found = Promise.withResolvers<Result>()
   let offered = false
   let taken = false
@@ -91,16 +88,12 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
     envelopeDigest: digest,
     answer: run(),
     resolve: result => {
-      if (!isAnswerTo(result, receiptId, digest) || (!endsExpired && saysExpired(result))) return
-      if (inSets || !refusesForms(result)) found.resolve(result)
+      // Under one key another request may have been answered, or an earlier envelope of this one, which was given up since.
+      if (result.envelope !== envelope || (!endsExpired && saysExpired(result))) return
+      found.resolve(result)
     },
     mayBeQueued: () => offered && (taken || !impossible),
   }
-}
-
-/** Whether a result answers this envelope. A result with revision 0 answers only the envelope that its id names. */
-function isAnswerTo(result: Result, receiptId: string, digest: Buffer): boolean {
-  return result.revision !== 0 || result.result_id === refusalResultId(receiptId, digest)
 }
 
 function saysExpired({ error }: Result): boolean {

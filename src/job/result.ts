@@ -28,6 +28,8 @@ export const Result = z.object({
   revision: z.int(),
   kind: z.enum(KINDS),
   jti: z.string(),
+  /** SHA-256 of the JWS that the result answers, base64url. Absent if the job was refused before it was signed. */
+  envelope: z.string().optional(),
   reference: z.string().optional(),
   status: z.enum(['SUCCEEDED', 'FAILED']),
   code: z.union([

@@ -69,6 +69,7 @@ export const MIGRATIONS = [
   '0075-schedules-in-the-console',
   '0076-installation-page',
   '0077-destroyed-capture-keys',
+  '0078-askers',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

@@ -1,8 +1,10 @@
-// CONTRACT 5: a reversal undoes an operation once, only if it names the envelope that took effect, and only while no
+// CONTRACT 5: a reversal undoes an operation once, only if every envelope that asked for it was given up, and only while no
 // other job has built on it.
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
+import * as operations from '../../src/store/job/operations.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
@@ -183,23 +185,103 @@ describeOnRedis('a reversal', engine => {
     expect(await receipts.find(installation.vault.store, sent.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
-  it('of an envelope that was repeated since undoes nothing: whoever repeated it was told that it holds', async () => {
+  /** Sends one request in several envelopes, one after the other; each is answered with the token. */
+  async function askedBy(count: number) {
+    const request = await cardOf(nextCard())
+    const jti = randomUUID()
+    const asked: Sent[] = []
+    const ask = async () => {
+      // The queue ignores a repeat of a job that hasn't left it yet.
+      await until(async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0))
+      // The times go to and fro: it makes no difference whether an envelope is older than the one that took effect.
+      const now = Date.now() + (asked.length % 2 === 0 ? -1_000 : 2_000) * asked.length
+      const sent = await desk.send('token-create', request, { jti, now })
+      const answer = await desk.answer(sent, asked.push(sent) - 1)
+      return { sent, answer }
+    }
+    let id = ''
+    for (let n = 0; n < count; n += 1) id = String((await ask()).answer.record?.['reuse_token'])
+    return { asked, id, ask }
+  }
+  const receiptOf = (sent: Sent | undefined) => receipts.find(installation.vault.store, sent?.receiptId ?? '')
+
+  it('undoes nothing as long as one envelope that asked was not given up, whichever that is', async () => {
+    for (const order of [
+      [0, 1, 2],
+      [2, 0, 1],
+      [1, 2, 0],
+    ]) {
+      const { asked, id, ask } = await askedBy(3)
+      const ends: unknown[] = []
+      for (const n of order) {
+        ends.push(await desk.reverse(asked[n] as Sent))
+        if (ends.length === 3) break
+        expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+        // The answer stays the same.
+        expect(await receiptOf(asked[0])).toMatchObject({ status: 'SUCCEEDED', revision: 1 })
+      }
+      expect(ends).toEqual(['NONE', 'NONE', 'COMPLETED'])
+      expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
+      expect((await ask()).answer).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+    }
+  })
+
+  it('that undid nothing leaves the key usable: the next repeat is told success, and holds the effect', async () => {
+    const { asked, id, ask } = await askedBy(2)
+    expect(await desk.reverse(asked[1] as Sent)).toBe('NONE')
+    const { sent, answer } = await ask()
+    expect(answer).toMatchObject({ code: 200, record: { reuse_token: id }, envelope: sent.envelope })
+    expect(await desk.reverse(asked[0] as Sent)).toBe('NONE')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('of an envelope that asks later counts: it isn’t one that asks', async () => {
+    const { asked, id, ask } = await askedBy(1)
+    const request = { jti: asked[0]?.jti ?? '' }
+    const late = desk.sign('token-create', await cardOf(card), { ...request, now: Date.now() - 3_000 })
+    expect(await desk.reverse(late)).toBe('NONE')
+    expect(await desk.reverse(late)).toBe('NONE')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+    const { sent } = await ask()
+    expect(await desk.reverse(asked[0] as Sent)).toBe('NONE')
+    expect(await desk.reverse(sent)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
+  })
+
+  it('names all envelopes of its sender, which may have signed a request twice', async () => {
+    const { asked, id } = await askedBy(3)
+    const [first, second, third] = asked as [Sent, Sent, Sent]
+    const earlier = [first.envelope]
+    const { receiptId: receipt_id, envelope } = second
+    const both = await desk.ask('reversal', { receipt_id, envelope, earlier })
+    expect(both.record).toEqual({ reversal_status: 'NONE' })
+    expect(await desk.reverse(third)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
+  })
+
+  it('undoes nothing for which a client itself has asked on the queue', async () => {
     const request = await cardOf(nextCard())
     const sent = await desk.send('token-create', request)
     const id = String((await desk.answer(sent)).record?.['reuse_token'])
-    // The queue ignores a repeat of a job that hasn't left it yet.
-    const isIdle = async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0)
-    await until(isIdle)
-    const repeated = await desk.send('token-create', request, { jti: sent.jti, now: Date.now() + 2_000 })
-    expect(await desk.answer(repeated, 1)).toMatchObject({ code: 200, record: { reuse_token: id } })
+    await until(async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0))
+    expect(await client.call('token-create', request, { jti: sent.jti })).toMatchObject({ record: { reuse_token: id } })
     expect(await desk.reverse(sent)).toBe('NONE')
     expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
-    // An older envelope that comes late changes nothing.
-    await until(isIdle)
-    await desk.send('token-create', request, { jti: sent.jti, now: Date.now() - 60_000 })
-    expect(await desk.answer(repeated, 2)).toMatchObject({ code: 200 })
-    expect(await desk.reverse(repeated)).toBe('COMPLETED')
-    expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
+  })
+
+  it('undoes nothing for which a request was answered 202, though its envelope has not come', async () => {
+    const { sent, id } = await made()
+    const { clientId } = client
+    const operation = {
+      ...{ receiptId: sent.receiptId, clientId, entityId: ENTITY, kind: 'token-create' as const, jobId: 'j' },
+      ...{ requestDigest: Buffer.alloc(32), refusalId: randomUUID(), jws: 'the second envelope' },
+      ...{ acceptedAt: Date.now(), expiresAt: Date.now() + 600_000, dueAt: Date.now() + 600_000 },
+    }
+    expect(await operations.accept(installation.vault.store, operation)).toBe(true)
+    expect(await desk.reverse(sent)).toBe('NONE')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+    // Another envelope was answered, not this one.
+    expect(await operations.findSigns(installation.vault.store, [sent.receiptId])).toEqual([])
   })
 
   it('of a refusal finds nothing to undo', async () => {

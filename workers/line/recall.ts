@@ -1,5 +1,6 @@
 // Answers a job that already has a receipt from that receipt.
 import { refuse } from '../../src/errors.ts'
+import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/askers.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
@@ -25,8 +26,8 @@ export async function recallReceipt(
   if (!isSame && stored.requestDigest.length > 0) return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
   // The job was cancelled during a call to a provider: the client is answered only after the compensation.
   if (stored.requestDigest.length === 0 && stored.reversal === 'REQUIRED') return { end: 'later', ms: COMPENSATING_MS }
-  // The client will learn that the job took effect, so a reversal of the earlier envelope must not undo it afterwards.
-  if (isHandedOn(stored, work) && !(await handOn(stored, work, deps))) return undefined
+  // The sender will learn that the job took effect, so a reversal of another envelope must not undo it afterwards.
+  if (isUndoable(stored) && !(await addAsker(stored, work, deps))) return undefined
   await answerAgain(stored, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
 }
@@ -40,20 +41,25 @@ export async function recallForCopy(work: Work<unknown>, deps: Deps): Promise<En
   const stored = await receipts.find(deps.store, work.receiptId)
   if (!stored) return 'none'
   // The same envelope is the same request: it names its block by digest.
-  if (stored.envelopeDigest.equals(work.envelopeDigest))
+  if (stored.envelopeDigest.equals(work.envelopeDigest) || isAsker(stored, work.envelopeDigest))
     return (await recallReceipt(stored, true, work, deps)) ?? 'again'
   return work.foundRevision !== undefined && stored.revision > work.foundRevision ? 'again' : 'none'
 }
 
-/** Whether a reversal could undo the receipt's effect, and this envelope isn't older than the receipt's. */
-function isHandedOn({ status, tokenId, reversal, ...stored }: receipts.Receipt, work: Work<unknown>): boolean {
-  const couldBeUndone = status === 'SUCCEEDED' && tokenId !== null && reversal === null
-  return couldBeUndone && !stored.envelopeDigest.equals(work.envelopeDigest) && stored.acceptedAt <= work.acceptedAt
-}
-
-function handOn(stored: receipts.StoredReceipt, work: Work<unknown>, { store }: Deps): Promise<boolean> {
+/** Records that this envelope has asked for the effect, too. False if the receipt has changed since it was read. */
+async function addAsker(
+  stored: receipts.StoredReceipt,
+  { envelopeDigest }: Work<unknown>,
+  { store }: Deps,
+): Promise<boolean> {
+  if (isAsker(stored, envelopeDigest)) return true
   return store.transaction(async db => {
     await hold(db, stored.receiptId)
-    return receipts.handOn(db, stored, work)
+    const current = await receipts.find(db, stored.receiptId)
+    if (current?.revision !== stored.revision) return false
+    const known = askersOf(current)
+    const askers = withAsker(known, envelopeDigest)
+    if (askers !== known) await receipts.recordAskers(db, current, askers)
+    return true
   })
 }

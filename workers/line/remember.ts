@@ -178,12 +178,13 @@ export async function answerWithoutReceipt(
       const hasReceipt = (await receipts.findAll(db, [work.receiptId])).length > 0
       const revision = hasReceipt ? 0 : await receiptKeys.countAnswer(db, work.receiptId)
       const head = headOf(work, deps.clock())
-      const result = resultOf({ ...content, ...head, revision, envelopeDigest: work.envelopeDigest })
+      const result = resultOf({ ...content, ...head, revision })
       const outboxId = await outbox.insert(db, {
         ...addressOf(work),
         resultId: result.resultId,
         receiptId: work.receiptId,
         revision,
+        envelopeDigest: work.envelopeDigest,
         body: result.body,
       })
       return { result, outboxId, revision }
@@ -198,12 +199,14 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: De
   const content = await storedAnswer(stored, deps)
   // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0
-  const result = resultOf(isNameless ? { ...content, ...headOf(work, stored.completedAt) } : content)
+  const { envelopeDigest } = work
+  const result = resultOf({ ...content, ...(isNameless ? headOf(work, stored.completedAt) : { envelopeDigest }) })
   const outboxId = await outbox.insert(deps.store, {
     ...addressOf(work),
     resultId: result.resultId,
     receiptId: stored.receiptId,
     revision: stored.revision,
+    envelopeDigest,
     body: isNameless ? result.body : null,
   })
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...result }, deps)
@@ -214,9 +217,10 @@ function addressOf({ addressee, claims }: Work<unknown>): Pick<Message, 'clientI
 }
 
 function headOf(work: Work<unknown>, completedAt: number) {
-  const { claims, receiptId, attempt, acceptedAt } = work
+  const { claims, receiptId, envelopeDigest, attempt, acceptedAt } = work
   return {
     receiptId,
+    envelopeDigest,
     kind: claims.kind,
     jti: claims.jti,
     reference: claims.reference ?? null,

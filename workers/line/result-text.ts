@@ -10,8 +10,8 @@ export interface ResultContent {
   receiptId: string
   /** 0: the answer to an envelope beside an existing receipt, whose result outranks it. */
   revision: number
-  /** Needed for revision 0. */
-  envelopeDigest?: Buffer
+  /** The envelope that is answered. */
+  envelopeDigest: Buffer
   kind: Kind
   jti: string
   reference: string | null
@@ -40,6 +40,7 @@ export function resultOf(content: ResultContent): ResultText {
   const {
     receiptId,
     revision,
+    envelopeDigest,
     kind,
     jti,
     reference,
@@ -51,10 +52,7 @@ export function resultOf(content: ResultContent): ResultText {
     records,
     columns,
   } = content
-  const id =
-    revision === 0 && content.envelopeDigest
-      ? refusalResultId(receiptId, content.envelopeDigest)
-      : resultId(receiptId, revision)
+  const id = revision === 0 ? refusalResultId(receiptId, envelopeDigest) : resultId(receiptId, revision)
   const error = fields && problemOf(fields, completedAt, content.reversalStatus, content.code)
   const head = JSON.stringify({
     v: 1,
@@ -64,6 +62,7 @@ export function resultOf(content: ResultContent): ResultText {
     revision,
     kind,
     jti,
+    envelope: envelopeDigest.toString('base64url'),
     ...(reference === null ? {} : { reference }),
     status: error ? 'FAILED' : 'SUCCEEDED',
     code: error ? error.code : (success?.code ?? 200),

@@ -22,9 +22,8 @@ interface Readers {
 }
 
 export async function storedAnswer(receipt: Receipt, { store, lookUps, directory }: Readers): Promise<ResultContent> {
-  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, refusal, outcomes, tokenId } =
-    receipt
-  const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
+  const { refusal, outcomes, tokenId, kind, receiptId } = receipt
+  const head = headOf(receipt)
   if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
   const handler = handlerOf(kind)
   if (refusal === null && handler?.retell)
@@ -36,6 +35,11 @@ export async function storedAnswer(receipt: Receipt, { store, lookUps, directory
   if (!token || !('success' in answer)) return { ...head, ...answer }
   const { code, record } = answer.success
   return { ...head, success: { code, record: { ...record, ...(await shownReference(receiptId, { store })) } } }
+}
+
+function headOf(receipt: Receipt): ResultContent {
+  const { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt } = receipt
+  return { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt }
 }
 
 async function recordsOf(outcomes: string, store: Store) {
@@ -50,5 +54,7 @@ export async function bodyOfRow(row: OutboxRow, readers: Readers): Promise<strin
   const [receipt] = await receipts.findAll(readers.store, [row.receiptId])
   if (!receipt) return undefined
   if (receipt.revision < row.revision) throw new Fault('data')
-  return resultOf({ ...(await storedAnswer(receipt, readers)), revision: row.revision }).body
+  const content = await storedAnswer(receipt, readers)
+  const envelopeDigest = row.envelopeDigest ?? receipt.envelopeDigest
+  return resultOf({ ...content, envelopeDigest, revision: row.revision }).body
 }

@@ -70,7 +70,7 @@ export function openSender({ queues, signingKey, trusted, audience, clock, log }
       const signed = await signAsk(identity, { kind, request: { ...act } }, options, now)
       assert(!isRefusal(signed), 'an envelope of ours has its form')
       const receiptId = receiptIdOf(clientId, act.nonce)
-      const job = { kind, receiptId, signed, inSets: false, endsExpired: true, deadline: deadline + AFTER_MS } as const
+      const job = { kind, receiptId, signed, endsExpired: true, deadline: deadline + AFTER_MS } as const
       const operation = mailbox.send(job)
       waiting.set(receiptId, operation)
       try {

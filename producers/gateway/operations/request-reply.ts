@@ -126,7 +126,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     const { kind, request, jti, receiptId } = asked
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span, inSets })
     if (isRefusal(signed)) return signed
-    entry.operation = mailbox.send({ kind, receiptId, signed, inSets, deadline })
+    entry.operation = mailbox.send({ kind, receiptId, signed, deadline })
     return entry.operation
   }
   async function runIn(span: Span | undefined, caller: Caller, asked: Request, entry: Entry): Promise<End> {
@@ -139,7 +139,9 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     let operation = await send({ ...sent, inSets: true }, entry)
     if (isRefusal(operation)) return { end: 'refused', refusal: operation }
     let result = await operation.answer
+    const earlier: Operation[] = []
     if (result && refusesForms(result)) {
+      earlier.push(operation)
       operation = await send({ ...sent, inSets: false }, entry)
       if (isRefusal(operation)) return { end: 'refused', refusal: operation }
       result = await operation.answer
@@ -149,7 +151,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       metrics.answers.observe({ kind }, (clock() - begunAt) / 1000)
       return { end: 'answered', result }
     }
-    const reversalStatus = await reversals.reverse(caller, operation, entry.requestDigest)
+    const reversalStatus = await reversals.reverse(caller, operation, entry.requestDigest, earlier)
     metrics.timeouts.inc({ kind, reversal_status: reversalStatus })
     return { end: 'late', reversalStatus }
   }

@@ -1,6 +1,6 @@
-// Deals with an operation whose deadline has passed: queues a reversal that names its envelope, and stores the reversal
-// for the sweeper, which queues it again if the queue lost it. After that an answer that still arrives is ignored. The
-// worker undoes the effect.
+// Deals with an operation whose deadline has passed: gives up its envelope by a reversal, which it queues, and stores for the
+// sweeper, which queues it again if the queue lost it. After that an answer that still arrives is ignored. The worker undoes
+// the effect, unless another envelope has asked for it.
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
@@ -25,9 +25,15 @@ export interface TimeoutReversals {
   /**
    * Reverses an operation. Returns `REQUIRED` if the operation may have had an effect: its reversal is queued or
    * stored, or will be soon. If the job never left this process there is nothing to undo: returns `NONE`, or how the
-   * reversal of an earlier operation with this receipt ended.
+   * reversal of an earlier operation with this receipt ended. `earlier`: operations of the same request that were answered
+   * by a refusal of the envelope alone. Copies of their jobs may still be on the queue.
    */
-  reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
+  reverse(
+    caller: Caller,
+    operation: Operation,
+    requestDigest: string,
+    earlier?: readonly Operation[],
+  ): Promise<ReversalStatus>
   /** Takes a result, which may be the answer to a reversal. */
   resolve(result: Result): void
   /** Whether another request with this receipt timed out in this process. */
@@ -139,12 +145,13 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   }
 
   return {
-    async reverse(caller, operation, requestDigest) {
+    async reverse(caller, operation, requestDigest, earlier = []) {
       const { receiptId, envelopeDigest: digest, mayBeQueued } = operation
-      if (!mayBeQueued()) return timedOut.get(receiptId)?.status ?? 'NONE'
+      if (!mayBeQueued() && earlier.length === 0) return timedOut.get(receiptId)?.status ?? 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
-      const request = { receipt_id: receiptId, envelope }
+      const before = earlier.map(one => one.envelopeDigest.toString('base64url'))
+      const request = { receipt_id: receiptId, envelope, ...(before.length > 0 ? { earlier: before } : {}) }
       const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)

@@ -144,20 +144,32 @@ interface Sign {
 }
 
 /**
- * For each operation the newest answer that was published since it was queued. Operations without an answer are left
- * out.
+ * For each operation the newest answer to its own envelope. Operations without an answer are left out: an answer to another
+ * envelope under the same key isn't one, because that envelope's sender may still give it up.
  */
 export async function findSigns(db: Db, receiptIds: readonly string[]): Promise<Sign[]> {
   if (receiptIds.length === 0) return []
   const { rows } = await db.query<{ receipt_id: string; body: string | null }>({
     text: `select o.receipt_id, told.body from unnest($1::uuid[]) as wanted(id)
-cross join lateral (select receipt_id, refusal_id, created_at from tokenmill.operation
+cross join lateral (select receipt_id, sha256(convert_to(jws, 'UTF8')) as envelope from tokenmill.operation
   where receipt_id = wanted.id and state = 'QUEUED' limit 1) as o
-cross join lateral (select body from tokenmill.outbox where receipt_id = o.receipt_id and created_at >= o.created_at
-  and (body is null or revision > 0 or result_id = o.refusal_id) order by outbox_id desc limit 1) as told`,
+cross join lateral (select body from tokenmill.outbox where receipt_id = o.receipt_id and envelope_digest = o.envelope
+  order by outbox_id desc limit 1) as told`,
     values: [plains(receiptIds)],
   })
   return rows.map(row => ({ receiptId: row.receipt_id, body: row.body ?? undefined }))
+}
+
+/**
+ * Whether somebody was told that the job with this receipt will be done: an operation is never given up. One that was
+ * refused beside a receipt isn't answered from the receipt.
+ */
+export async function isPromised(db: Db, receiptId: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: `select from tokenmill.operation where receipt_id = $1 and (state <> 'REFUSED' or revision > 0) limit 1`,
+    values: [receiptId],
+  })
+  return count === 1
 }
 
 /** Ends operations that have a receipt, and erases their envelopes. */

@@ -12,6 +12,8 @@ export interface OutboxRow {
   resultId: string
   receiptId: string
   revision: number
+  /** The envelope that the result answers; null for an event. */
+  envelopeDigest: Buffer | null
   /** The whole text; null if the receipt holds it. */
   body: string | null
   createdAt: number
@@ -26,12 +28,13 @@ interface Row {
   result_id: string | null
   receipt_id: string
   revision: number
+  envelope_digest: Buffer | null
   body: string | null
   created_at: number
   traceparent: string | null
 }
 
-const COLUMNS = 'outbox_id, client_id, reply_to, result_id, receipt_id, revision, body, created_at, traceparent'
+const COLUMNS = 'outbox_id, client_id, reply_to, result_id, receipt_id, revision, envelope_digest, body, created_at, traceparent'
 
 function outboxOf(row: Row): OutboxRow {
   return {
@@ -41,13 +44,17 @@ function outboxOf(row: Row): OutboxRow {
     resultId: row.result_id ?? resultId(row.receipt_id, row.revision),
     receiptId: row.receipt_id,
     revision: row.revision,
+    envelopeDigest: row.envelope_digest,
     body: row.body,
     createdAt: row.created_at,
     traceparent: row.traceparent,
   }
 }
 
-type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent'>
+type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent' | 'envelopeDigest'> & {
+  /** Absent for an event. */
+  envelopeDigest?: Buffer
+}
 
 const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
   { name: 'result_id', type: 'uuid', text: row => row.resultId, plain: true },
@@ -55,6 +62,12 @@ const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
   { name: 'reply_to', type: 'text', text: row => row.replyTo, plain: false },
   { name: 'receipt_id', type: 'uuid', text: row => row.receiptId, plain: true },
   { name: 'revision', type: 'integer', text: row => row.revision, plain: true },
+  {
+    name: 'envelope_digest',
+    type: 'bytea',
+    text: ({ envelopeDigest: digest }) => (digest ? `\\x${digest.toString('hex')}` : null),
+    plain: true,
+  },
   { name: 'body', type: 'text', text: row => row.body, plain: false },
 ]
 
@@ -64,8 +77,8 @@ export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<
   const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
   const inserted = await db.query<{ outbox_id: number; result_id: string }>({
     name: `outbox-insert-${shape}`,
-    text: `insert into tokenmill.outbox (day, result_id, client_id, reply_to, receipt_id, revision, body)
-select current_date, v.result_id, v.client_id, v.reply_to, v.receipt_id, v.revision, v.body from ${source}
+    text: `insert into tokenmill.outbox (day, result_id, client_id, reply_to, receipt_id, revision, envelope_digest, body)
+select current_date, v.result_id, v.client_id, v.reply_to, v.receipt_id, v.revision, v.envelope_digest, v.body from ${source}
 returning outbox_id, result_id`,
     values,
   })
@@ -86,10 +99,11 @@ export function outboxRowsOfReceipts(columns: {
   clientId: string
   replyTo: string
   receiptId: string
+  envelope: string
   written: string
 }): string {
-  return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
-select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptId}, revision from ${columns.written}
+  return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision, envelope_digest)
+select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptId}, revision, ${columns.envelope} from ${columns.written}
 returning outbox_id, receipt_id, revision`
 }
 

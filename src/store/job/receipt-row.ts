@@ -1,4 +1,5 @@
 // The rows of receipts: how a receipt is read from its columns and written to them. receipts.ts has the statements.
+import type { Askers } from '../../job/askers.ts'
 import { addresseeOf, type Kind } from '../../job/catalogue.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import type { Counts } from '../../job/outcome.ts'
@@ -45,11 +46,13 @@ export interface Receipt {
 /** A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. */
 export interface StoredReceipt extends Receipt {
   day: string
+  /** Who asked for the effect; null while only the envelope that took effect has. */
+  askers: Askers | null
 }
 
 export const COLUMNS = `receipt_id, day, entity_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
 outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
-completed_at`
+completed_at, askers`
 
 export interface Row {
   receipt_id: string
@@ -80,6 +83,7 @@ export interface Row {
   attempt: number
   accepted_at: number
   completed_at: number
+  askers: Askers | null
 }
 
 export function receiptOf(row: Row): StoredReceipt {
@@ -112,6 +116,7 @@ export function receiptOf(row: Row): StoredReceipt {
     attempt: row.attempt,
     acceptedAt: row.accepted_at,
     completedAt: row.completed_at,
+    askers: row.askers,
   }
 }
 

@@ -1,6 +1,7 @@
 // Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
 // that claims the receipt's id and writes the receipt decides. receipt-keys.ts says in which week a receipt is.
 
+import type { Askers } from '../../job/askers.ts'
 import { addresseeOf } from '../../job/catalogue.ts'
 import { plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
@@ -82,6 +83,7 @@ ${outboxRowsOfReceipts({
   clientId: 'given.addressee',
   replyTo: 'given.reply_to',
   receiptId: 'given.receipt_id',
+  envelope: 'given.envelope_digest',
   written: 'written join given on given.receipt_id = written.receipt_id',
 })}`
 
@@ -144,10 +146,10 @@ const REVISE = `with revised as (
     completed_at = $8, envelope_digest = $9, reversal = $13, reasons = $14::jsonb, revision = revision + 1
   where receipt_id = $1 and day = $15 and revision = $10 returning revision
 )
-${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
+${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', envelope: '$9', written: 'revised' })}`
 
 /** Writes a new outcome into a receipt: one revision higher, with another outbox row. */
-export async function revise(db: Db, receipt: StoredReceipt): Promise<Written> {
+export async function revise(db: Db, receipt: Receipt & Pick<StoredReceipt, 'day'>): Promise<Written> {
   const values = [
     receipt.receiptId,
     receipt.status,
@@ -170,20 +172,14 @@ export async function revise(db: Db, receipt: StoredReceipt): Promise<Written> {
 }
 
 /**
- * Makes the effect belong to the envelope of the repeat, so that only the last sender can have it reversed. The caller
- * holds the receipt's lock. False if the receipt has changed since it was read.
+ * Records who has asked for the effect, and who has given up. No answer changes, so the revision stays. The caller holds
+ * the receipt's lock, and has read the receipt under it.
  */
-export async function handOn(
-  db: Db,
-  { receiptId, day, envelopeDigest }: StoredReceipt,
-  repeat: { envelopeDigest: Buffer; acceptedAt: number },
-): Promise<boolean> {
-  const { count } = await db.query({
-    text: `update tokenmill.receipt set envelope_digest = $3, accepted_at = $4
-where receipt_id = $1 and day = $5 and envelope_digest = $2 and status = 'SUCCEEDED' and reversal is null`,
-    values: [receiptId, envelopeDigest, repeat.envelopeDigest, new Date(repeat.acceptedAt), day],
+export async function recordAskers(db: Db, { receiptId, day }: StoredReceipt, askers: Askers): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.receipt set askers = $3::jsonb where receipt_id = $1 and day = $2',
+    values: [receiptId, day, JSON.stringify(askers)],
   })
-  return count === 1
 }
 
 const INSERT_CANCELLED = `with claimed as (

@@ -6,6 +6,7 @@ import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
 import { REASONS } from '../../../../src/errors.ts'
 import { resultsQueue } from '../../../../src/job/catalogue.ts'
 import { count } from '../../../../src/job/chunk-outcomes.ts'
+import { envelopeDigest } from '../../../../src/job/envelope/digest.ts'
 import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
 import { noCounts } from '../../../../src/job/outcome.ts'
@@ -95,7 +96,8 @@ describeStore('a gateway older than its workers', engine => {
     const worker: Worker = installation.queues.work(
       'token-lifecycle',
       async job => {
-        const peeked = peek((job.data as { jws: string }).jws)
+        const { jws } = job.data as { jws: string }
+        const peeked = peek(jws)
         if (typeof peeked === 'string') throw new Error(peeked)
         const claims = peeked.payload as Claims
         const id = receiptId(claims.client_id ?? claims.iss, claims.jti)
@@ -103,7 +105,7 @@ describeStore('a gateway older than its workers', engine => {
         const error = { code, message: 'Whatever a release to come says.', details, timestamp: 1, reversal_status }
         const body = JSON.stringify({
           ...{ v: 1, type: 'result', result_id: resultId(id, 1), receipt_id: id, revision: 1, kind: claims.kind },
-          ...{ jti: claims.jti, status: 'FAILED', code, error, attempt: 1, accepted_at: now, completed_at: now },
+          ...{ jti: claims.jti, envelope: envelopeDigest(jws).toString('base64url'), status: 'FAILED', code, error, attempt: 1, accepted_at: now, completed_at: now },
         })
         const about = { clientId: claims.iss, resultId: resultId(id, 1), revision: 1 }
         const data = sealResult(body, about, key)
@@ -169,8 +171,10 @@ describeStore('a gateway older than its workers', engine => {
     for (const [index, place] of places.entries()) {
       const id = place.split('/').at(-1) ?? ''
       const body = JSON.stringify(index === 0 ? { code: 'a word' } : { code: 409, revision: 1, error: PROBLEM })
+      const [operation] = await query<{ jws: string }>('select jws from tokenmill.operation where receipt_id = $1', [id])
       await outbox.insert(installation.vault.store, {
         ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
+        envelopeDigest: envelopeDigest(operation?.jws ?? ''),
       })
     }
     // No caller asks for these operations, so the sweep ends them.

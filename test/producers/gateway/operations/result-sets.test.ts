@@ -7,6 +7,7 @@ import { openGatewayMetrics } from '../../../../producers/gateway/metrics.ts'
 import { openRequestReply, type RequestReply } from '../../../../producers/gateway/operations/request-reply.ts'
 import { sealResultSet } from '../../../../src/job/answer/result-set.ts'
 import { resultsQueue } from '../../../../src/job/catalogue.ts'
+import { envelopeDigest } from '../../../../src/job/envelope/digest.ts'
 import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../../../src/metrics.ts'
@@ -54,7 +55,13 @@ describeStore('a gateway that reads result sets', engine => {
     if (typeof peeked === 'string') throw new Error(peeked)
     return peeked.payload as Claims
   }
-  function bodyOf({ client_id, iss, kind, jti }: Claims, revision: number, isRefused: boolean): string {
+  const envelopeOf = (job: { data: unknown }) =>
+    envelopeDigest((job.data as { jws: string }).jws).toString('base64url')
+  function bodyOf(
+    { client_id, iss, kind, jti }: Claims,
+    envelope: string,
+    { revision, isRefused }: { revision: number; isRefused: boolean },
+  ): string {
     const id = receiptId(client_id ?? iss, jti)
     const now = new Date().toISOString()
     const details = { 'body.result_sets': { message: 'Unknown.', code: 'field_unknown' } }
@@ -62,17 +69,18 @@ describeStore('a gateway that reads result sets', engine => {
     const end = isRefused ? { status: 'FAILED', code: 400, error } : { status: 'SUCCEEDED', code: 204 }
     return JSON.stringify({
       ...{ v: 1, type: 'result', result_id: resultId(id, revision), receipt_id: id, revision, ...end },
-      ...{ kind, jti, attempt: 1, accepted_at: now, completed_at: now },
+      ...{ kind, jti, envelope, attempt: 1, accepted_at: now, completed_at: now },
     })
   }
   /**
-   * Answers as soon as `together` jobs have come, in one set. An older worker refuses the claim; it says so `refusals`
-   * times, the first time when the claim comes, then before the answer to the job.
+   * Answers as soon as `together` jobs have come, in one set. An older worker refuses the envelope with the claim; it says so
+   * `refusals` times, the first time when the claim comes, then before the answer to the job.
    */
   async function startWorker(together: number, refusals: number): Promise<Claims[]> {
     const key = await openInstallationKey(installation.vault.store, installation.vault.halves)
     const seen: Claims[] = []
     const bodies: string[] = []
+    let refused = ''
     async function put(claims: Claims, sent: readonly string[]): Promise<void> {
       const data = sealResultSet(sent, claims.iss, key)
       await installation.queues.add(resultsQueue(claims.iss, claims.reply_to), { id: `s_${randomUUID()}`, data })
@@ -83,11 +91,13 @@ describeStore('a gateway that reads result sets', engine => {
         const claims = claimsOf(job)
         seen.push(claims)
         if (refusals > 0 && claims.result_sets !== undefined) {
-          await put(claims, [bodyOf(claims, 1, true)])
+          refused = envelopeOf(job)
+          await put(claims, [bodyOf(claims, refused, { revision: 1, isRefused: true })])
           return { done: true }
         }
-        for (let revision = 2; revision <= refusals; revision += 1) await put(claims, [bodyOf(claims, revision, true)])
-        bodies.push(bodyOf(claims, refusals + 1, false))
+        for (let revision = 2; revision <= refusals; revision += 1)
+          await put(claims, [bodyOf(claims, refused, { revision, isRefused: true })])
+        bodies.push(bodyOf(claims, envelopeOf(job), { revision: refusals + 1, isRefused: false }))
         if (bodies.length === together) await put(claims, bodies.splice(0))
         return { done: true }
       },
