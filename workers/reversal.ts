@@ -3,7 +3,7 @@
 // A job's provider calls are compensated in recorded steps: until they are done the receipt says REQUIRED, then
 // COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
-import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/askers.ts'
+import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/answer/askers.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/system/reversal.ts'
 import * as scopes from '../src/store/access/scopes.ts'

@@ -1,6 +1,7 @@
 // CONTRACT 5: a reversal undoes an operation once, only if every envelope that asked for it was given up, and only while no
 // other job has built on it.
 import { randomUUID } from 'node:crypto'
+import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
@@ -15,6 +16,8 @@ import { openSystemDesk, type Sent, type SystemDesk } from '../support/system-re
 import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 import { writeBatch } from '../support/write-batch.ts'
+import { openWorld } from './provider/bundle.ts'
+import { type Asked, Play, play } from './reversal-model.ts'
 
 describeOnRedis('a reversal', engine => {
   let installation: Installation
@@ -235,7 +238,7 @@ describeOnRedis('a reversal', engine => {
     expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
   })
 
-  it('of an envelope that asks later counts: it isn’t one that asks', async () => {
+  it('of an envelope that hasn’t come doesn’t make the effect stay', async () => {
     const { asked, id, ask } = await askedBy(1)
     const request = { jti: asked[0]?.jti ?? '' }
     const late = desk.sign('token-create', await cardOf(card), { ...request, now: Date.now() - 3_000 })
@@ -282,6 +285,31 @@ describeOnRedis('a reversal', engine => {
     expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
     // Another envelope was answered, not this one.
     expect(await operations.findSigns(installation.vault.store, [sent.receiptId])).toEqual([])
+  })
+
+  it('leaves what any caller was told as done, and undoes what any was told as undone, whoever asks and gives up when', async () => {
+    const { store } = installation.vault
+    const world = await openWorld(installation)
+    const ends = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(Play, fc.boolean(), async (plan, isUpdate) => {
+        const card = { token_scope: installation.scope, ...(await world.cardOf(testPan(nextCard()))) }
+        const id = isUpdate ? String((await world.ask('token-create', card)).record?.['reuse_token']) : ''
+        const asked: Asked = isUpdate
+          ? { kind: 'token-update', request: { id, card_holder_name: 'BEN' } }
+          : { kind: 'token-create', request: card }
+        const { askings, receipt } = await play(world, store, plan, asked)
+        const [row] = receipt?.tokenId ? await tokens.findByIds(store, [receipt.tokenId]) : []
+        const isStanding = row?.lastReceipt === receipt?.receiptId
+        const told = askings.flatMap(asking => [...asking.told])
+        for (const one of told) ends.add(one)
+        if (told.includes('success')) expect([isStanding, receipt?.status]).toEqual([true, 'SUCCEEDED'])
+        if (told.includes('undone')) expect([isStanding, receipt?.status]).toEqual([false, 'CANCELLED'])
+      }),
+      { numRuns: 60 },
+    )
+    // The plays reach every end.
+    expect([...ends].sort()).toEqual(['standing', 'success', 'undone'])
   })
 
   it('of a refusal finds nothing to undo', async () => {

@@ -1,6 +1,6 @@
 // Answers a job that already has a receipt from that receipt.
 import { refuse } from '../../src/errors.ts'
-import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/askers.ts'
+import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/answer/askers.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'

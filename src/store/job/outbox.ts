@@ -34,7 +34,8 @@ interface Row {
   traceparent: string | null
 }
 
-const COLUMNS = 'outbox_id, client_id, reply_to, result_id, receipt_id, revision, envelope_digest, body, created_at, traceparent'
+const COLUMNS =
+  'outbox_id, client_id, reply_to, result_id, receipt_id, revision, envelope_digest, body, created_at, traceparent'
 
 function outboxOf(row: Row): OutboxRow {
   return {

@@ -1,7 +1,7 @@
 // Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
 // that claims the receipt's id and writes the receipt decides. receipt-keys.ts says in which week a receipt is.
 
-import type { Askers } from '../../job/askers.ts'
+import type { Askers } from '../../job/answer/askers.ts'
 import { addresseeOf } from '../../job/catalogue.ts'
 import { plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'

@@ -105,7 +105,16 @@ describeStore('a gateway older than its workers', engine => {
         const error = { code, message: 'Whatever a release to come says.', details, timestamp: 1, reversal_status }
         const body = JSON.stringify({
           ...{ v: 1, type: 'result', result_id: resultId(id, 1), receipt_id: id, revision: 1, kind: claims.kind },
-          ...{ jti: claims.jti, envelope: envelopeDigest(jws).toString('base64url'), status: 'FAILED', code, error, attempt: 1, accepted_at: now, completed_at: now },
+          ...{
+            jti: claims.jti,
+            envelope: envelopeDigest(jws).toString('base64url'),
+            status: 'FAILED',
+            code,
+            error,
+            attempt: 1,
+            accepted_at: now,
+            completed_at: now,
+          },
         })
         const about = { clientId: claims.iss, resultId: resultId(id, 1), revision: 1 }
         const data = sealResult(body, about, key)
@@ -171,7 +180,9 @@ describeStore('a gateway older than its workers', engine => {
     for (const [index, place] of places.entries()) {
       const id = place.split('/').at(-1) ?? ''
       const body = JSON.stringify(index === 0 ? { code: 'a word' } : { code: 409, revision: 1, error: PROBLEM })
-      const [operation] = await query<{ jws: string }>('select jws from tokenmill.operation where receipt_id = $1', [id])
+      const [operation] = await query<{ jws: string }>('select jws from tokenmill.operation where receipt_id = $1', [
+        id,
+      ])
       await outbox.insert(installation.vault.store, {
         ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
         envelopeDigest: envelopeDigest(operation?.jws ?? ''),

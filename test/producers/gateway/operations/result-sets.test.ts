@@ -55,8 +55,7 @@ describeStore('a gateway that reads result sets', engine => {
     if (typeof peeked === 'string') throw new Error(peeked)
     return peeked.payload as Claims
   }
-  const envelopeOf = (job: { data: unknown }) =>
-    envelopeDigest((job.data as { jws: string }).jws).toString('base64url')
+  const envelopeOf = (job: { data: unknown }) => envelopeDigest((job.data as { jws: string }).jws).toString('base64url')
   function bodyOf(
     { client_id, iss, kind, jti }: Claims,
     envelope: string,

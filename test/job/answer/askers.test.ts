@@ -1,7 +1,7 @@
 // Whose an effect is: it may be undone only when all that asked for it were given up, in whatever order they came.
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { areGivenUp, askersOf, isAsker, isUndoable, withAsker, withoutAskers } from '../../src/job/askers.ts'
+import { areGivenUp, askersOf, isAsker, isUndoable, withAsker, withoutAskers } from '../../../src/job/answer/askers.ts'
 
 const envelopeOf = (n: number) => Buffer.alloc(32, n)
 const nameOf = (n: number) => envelopeOf(n).toString('base64url')
@@ -41,7 +41,10 @@ it('an effect for which a seventeenth envelope has asked stays for good', () => 
 })
 
 it('envelopes that are given up and never ask take up no more room, and make nothing stay', () => {
-  const many = withoutAskers(first, Array.from({ length: 40 }, (_, n) => nameOf(n + 1)))
+  const many = withoutAskers(
+    first,
+    Array.from({ length: 40 }, (_, n) => nameOf(n + 1)),
+  )
   expect(Object.keys(many).length).toBeLessThanOrEqual(16)
   expect(areGivenUp(withoutAskers(many, [nameOf(0)]))).toBe(true)
 })
