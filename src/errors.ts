@@ -34,7 +34,10 @@ export const REASONS = {
   envelope_expired: { code: 400, text: 'The job was not started before its exp.' },
   envelope_future: { code: 400, text: 'iat lies in the future.' },
   envelope_lifetime: { code: 400, text: 'exp is not after iat, or too long after it.' },
-  jti_reused: { code: 400, text: 'This jti was used for another request.' },
+  jti_reused: {
+    code: 400,
+    text: 'This jti was used for another request, or for a card that can not be compared any more because the key of one of both is gone.',
+  },
   reversed: { code: 500, text: 'This operation was reversed, and its jti is spent; use a new jti.' },
   sequence_stale: { code: 400, text: 'A job with this sequence or a later one has taken effect on this token.' },
   sequence_not_allowed: { code: 400, text: 'sequence is not allowed on this kind.' },

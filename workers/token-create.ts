@@ -48,7 +48,8 @@ interface Prepared {
 }
 
 export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
-  async prepare({ request, claims, client, acceptedAt, isBackground }, _opened, deps) {
+  async prepare(job, _opened, deps) {
+    const { request, claims, client, acceptedAt, isBackground } = job
     const refusal = contextRefusal(request, client, deps)
     if (refusal) return refusal
     const scope = await scopeFor(client, request.token_scope, deps.directory, 'body.token_scope')
@@ -56,7 +57,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const contract = contractFor(request, scope, deps)
     if (isRefusal(contract)) return contract
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
-    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims, isBackground }, deps)
+    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims, job, isBackground }, deps)
     if (isRefusal(card)) return card
     const options = { scope, cardBrand: request.card_brand, withAnalytics: true, field: CARD, place: contract?.place }
     const facts = factsOf(card, options, deps)

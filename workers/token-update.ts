@@ -38,14 +38,15 @@ interface Prepared {
 const CARD = 'body.encrypted_card'
 
 export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
-  async prepare({ request, claims, client, acceptedAt, isBackground }, _opened, deps) {
+  async prepare(job, _opened, deps) {
+    const { request, claims, client, acceptedAt, isBackground } = job
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
     if (encryptedCard === undefined) return { card: undefined, given: plainFieldsOf(request) }
     if (alias === undefined) return refuse('field_required', 'body.public_key_alias')
     // The answer 404 takes precedence over errors in the card's content.
     const stored = await tokenFor(client, request.id, deps, 'body.id')
     if (isRefusal(stored)) return stored
-    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims, isBackground }, deps)
+    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims, job, isBackground }, deps)
     if (isRefusal(card)) return card
     // A field beside the card overrides the same field in the card.
     return { card, given: { ...givenOf(card), ...plainFieldsOf(request) } }

@@ -52,6 +52,28 @@ export function parseCapture(plaintext: string | Uint8Array, at: { acceptedAt: n
   return checkCard(tags, CAPTURE_FIELD)
 }
 
+/** What a capture says, whenever and however it was encrypted. */
+export interface CardContent {
+  /** Absent if it isn't one. */
+  pan?: string | undefined
+  /** The text by which two captures count as the same. It holds neither the time nor the CVV, nor members that nobody reads. */
+  text: string
+}
+
+/** Undefined if the plaintext is no card. A card that is refused has a content, too: its refusal may be repeated. */
+export function contentOf(plaintext: string | Uint8Array): CardContent | undefined {
+  const tags = parseTags(plaintext)
+  if (tags === undefined) return undefined
+  const pan = panOf(tags.cardNumber)
+  const month = (value: unknown) => monthOf(value) ?? value
+  const year = (value: unknown) => yearOf(value) ?? value
+  const members = [
+    ...[pan ?? tags.cardNumber, month(tags.expiryMonth), year(tags.expiryYear), tags.cardholderName],
+    ...[digitsOf(tags.sequenceNumber) ?? tags.sequenceNumber, month(tags.startMonth), year(tags.startYear)],
+  ]
+  return { pan, text: JSON.stringify(members.map(member => (isBlank(member) ? null : member))) }
+}
+
 /** The members of the JSON object; undefined if the text isn't an object, or if a member occurs twice. */
 function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: unknown; cvv?: unknown }) | undefined {
   try {

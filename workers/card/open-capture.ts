@@ -2,8 +2,9 @@
 // check.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { type Names, nameRefusal } from '../../src/job/pan-in-names.ts'
+import { Secret } from '../../src/secret.ts'
 import type { Client } from '../../src/store/access/clients.ts'
-import { type CardInput, parseCapture } from '../../src/token/card.ts'
+import { type CardContent, type CardInput, contentOf, parseCapture } from '../../src/token/card.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { type Line, openCardByLine } from '../../src/vault/capture/line.ts'
@@ -20,12 +21,14 @@ export interface Capture extends Partial<Urgency> {
   acceptedAt: number
   /** The job's names, which must not hold the card's number. They are checked even if the card is refused. */
   names: Names
+  /** The single job whose card it is. It keeps what the card says, by which a repeat of the job is recognised. */
+  job?: { cardContent?: Secret<CardContent | undefined> } | undefined
   /** The cards of the chunk, to which this card is added. */
   cards?: PanLookalikes | undefined
 }
 
 export async function openCapture(
-  { encryptedCard, alias, client, acceptedAt, names, cards, isBackground = false }: Capture,
+  { encryptedCard, alias, client, acceptedAt, names, job, cards, isBackground = false }: Capture,
   { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
 ): Promise<CardInput | Refusal> {
   const opened = await openForClient({ alias, client }, directory, line =>
@@ -34,6 +37,7 @@ export async function openCapture(
   if (isRefusal(opened)) return opened
   const { plaintext, keyId } = opened
   captureUse.note(keyId, client.clientId)
+  if (job) job.cardContent = new Secret(contentOf(plaintext.reveal()))
   const numbers = numbersIn(plaintext.reveal())
   for (const number of numbers) cards?.add(number)
   return nameRefusal(names, numbers) ?? parseCapture(plaintext.reveal(), { acceptedAt })

@@ -35,6 +35,8 @@ class ProbeDone extends Error {
 export interface Decided {
   work: Work<unknown>
   digest: Hashed
+  /** The hash of what the request says, under the same key. */
+  content: Buffer | undefined
   decision: Decision
   /** The job's earlier receipt, if the job works its failed records again. */
   previous: StoredReceipt | undefined
@@ -236,7 +238,11 @@ function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' 
   return { success: { code: answer.code, record: answer.record } }
 }
 
-function receiptOf({ work, digest, decision, previous }: Decided, answer: JobAnswer, completedAt: number): Receipt {
+function receiptOf(
+  { work, digest, content, decision, previous }: Decided,
+  answer: JobAnswer,
+  completedAt: number,
+): Receipt {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const base: Receipt = {
     receiptId,
@@ -247,6 +253,7 @@ function receiptOf({ work, digest, decision, previous }: Decided, answer: JobAns
     jti: claims.jti,
     requestDigest: digest.hash,
     digestVersion: digest.keyVersion,
+    contentDigest: content ?? null,
     envelopeDigest,
     replyTo: claims.reply_to ?? null,
     reference: claims.reference ?? null,

@@ -7,6 +7,7 @@ import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
+import { contentDigest, isSameContent, isSameRequest } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
 import { withCompensation } from '../provider/owed-compensation.ts'
 import { admit as refusalOf } from './admit.ts'
@@ -120,31 +121,26 @@ export const recall: Step = async walk => {
   const { handler, work, deps } = walk
   const stored = await present(walk.receipt)
   if (!stored) return undefined
-  const isSame = isSameRequest(stored, walk)
+  const isSame = isSameText(stored, walk) || (await isSameContent(stored, work, deps))
+  if (isRefusal(isSame)) return refuseEnvelope(work, isSame, deps)
   if (isSame) await handler.takeBeside?.(work, deps)
   return (await recallReceipt(stored, isSame, work, deps)) ?? 'again'
 }
 
-/**
- * Whether the receipt belongs to this request. Throws `Fault('key_unavailable')` if this process doesn't hold the key of
- * the receipt's digest.
- */
-function isSameRequest<Request, Opened, Prepared>(
-  { requestDigest, digestVersion }: Receipt,
+/** Whether the receipt belongs to this very text. */
+function isSameText<Request, Opened, Prepared>(
+  stored: Receipt,
   { handler, work, deps, read }: Walk<Request, Opened, Prepared>,
 ): boolean {
-  // The receipt of a job that was cancelled before it began has no digest.
-  if (requestDigest.length === 0) return false
   const { opened, digest } = present(read)
-  if (digestVersion === digest.keyVersion) return requestDigest.equals(digest.hash)
-  return requestDigest.equals(deps.ring.requestDigestBy(handler.digestText(work, opened), digestVersion))
+  return isSameRequest(stored, digest, () => handler.digestText(work, opened), deps)
 }
 
 /** Answers from the receipt, unless it has failed records: then the chunk is worked again for those. */
 export const recallUnlessFailed: Step = async walk => {
   const stored = await present(walk.receipt)
   walk.previous = stored
-  const isRedone = stored && stored.failedRecords > 0 && isSameRequest(stored, walk)
+  const isRedone = stored && stored.failedRecords > 0 && isSameText(stored, walk)
   return isRedone ? undefined : recall(walk)
 }
 
@@ -196,7 +192,8 @@ export const decide: Step = contended(async walk => {
 export const remember: Step = contended(async ({ work, deps, read, decision, previous, selection, run }) => {
   const isProbe = selection.probe !== undefined
   const { digest } = present(read)
-  return rememberDecision({ work, digest, decision: present(decision), previous, isProbe, run }, deps)
+  const content = contentDigest(work, digest.keyVersion, deps)
+  return rememberDecision({ work, digest, content, decision: present(decision), previous, isProbe, run }, deps)
 })
 
 /**

@@ -6,9 +6,11 @@ import { requestText } from '../../src/job/envelope/digest.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import type { Counts, RecordResult } from '../../src/job/outcome.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
+import type { Secret } from '../../src/secret.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
+import type { CardContent } from '../../src/token/card.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from './effect.ts'
 
@@ -33,6 +35,8 @@ export interface Work<Request> {
   isBackground: boolean
   /** The revision of the job's receipt when this attempt looked it up; 0 if there was none; undefined before that. */
   foundRevision?: number
+  /** What the job's card says, once it was opened. */
+  cardContent?: Secret<CardContent | undefined>
   /** The id of the job's trace, if traces are on. */
   trace?: string
   /** Shows the job's progress in the queue. */

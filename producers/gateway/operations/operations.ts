@@ -2,7 +2,7 @@
 // if queueing fails, the sweeper does it later. The answer to a question for the operation is made from the receipt as
 // it is then.
 import { createHash, randomUUID } from 'node:crypto'
-import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
+import { assert, isRefusal, type Refusal } from '../../../src/errors.ts'
 import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
@@ -16,7 +16,7 @@ import * as receipts from '../../../src/store/job/receipts.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, declineOf, errorBodyOf } from '../server/error-bodies.ts'
+import { type Decline, declineFor, errorBodyOf } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
 import { answerOf, type Write, writtenOf } from './write.ts'
 
@@ -75,8 +75,22 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   }
   const known = await operations.find(store, receiptId)
   assert(known, 'an operation that is not new is there')
-  const same = known.requestDigest.equals(requestDigest)
-  return same ? { receiptId, queued: Promise.resolve() } : { declined: declineOf(refuse('jti_reused', 'body')) }
+  const isSame = known.requestDigest.equals(requestDigest) ? undefined : await declineOfOther(write, caller, jti, deps)
+  return isSame ?? { receiptId, queued: Promise.resolve() }
+}
+
+/**
+ * Other bytes may be the same card, encrypted again: a worker decides, before this request is answered. Undefined if it is the
+ * request that was accepted.
+ */
+async function declineOfOther(
+  { kind, request }: Write,
+  caller: Caller,
+  idempotencyKey: string,
+  { requestReply }: OperationDeps,
+): Promise<{ declined: Decline } | undefined> {
+  const written = writtenOf(await requestReply.ask(caller, kind, request, { idempotencyKey }))
+  return 'declined' in written ? written : undefined
 }
 
 function declinedBy(refusal: Refusal): { declined: Decline } {

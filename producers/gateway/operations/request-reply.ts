@@ -4,7 +4,7 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
-import { isRefusal, type Refusal, refuse, toFault } from '../../../src/errors.ts'
+import { isRefusal, type Refusal, toFault } from '../../../src/errors.ts'
 import { refusesForms } from '../../../src/job/answer/result-set.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
@@ -13,6 +13,7 @@ import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
 import type { ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
+import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { type Span, within } from '../../../src/trace/tracer.ts'
@@ -94,6 +95,8 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const { queues, store, signingKey, trusted, settings, clock, metrics, log, features } = deps
   const { timeoutMs, inFlightMax, audience } = settings
   const entries = new Map<string, Entry>()
+  // Requests that wait for the end of another one under their key.
+  let waiting = 0
   const mailbox = openOwnMailbox(
     { queues, clientId: signingKey.clientId, trusted, clock, log },
     { letter: 'g', concurrency: DELIVERIES, receive },
@@ -131,7 +134,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   }
   async function runIn(span: Span | undefined, caller: Caller, asked: Request, entry: Entry): Promise<End> {
     const { kind, receiptId } = asked
-    const begunAt = clock()
+    const { begunAt } = asked
     const deadline = begunAt + timeoutMs
     // An earlier operation with this receipt was given up: its state is known only when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
@@ -159,20 +162,29 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   return {
     sign,
     ready: mailbox.ready,
-    inFlight: () => entries.size + reversals.pending(),
+    inFlight: () => entries.size + waiting + reversals.pending(),
     giveUp: mailbox.giveUp,
     async ask(caller, kind, request, { idempotencyKey } = {}) {
       const jti = idempotencyKey ?? randomUUID()
       const receiptId = receiptIdOf(caller.client.clientId, jti)
       const requestDigest = createHash('sha256').update(requestText(kind, request)).digest('base64url')
-      const known = entries.get(receiptId)
-      if (known?.requestDigest === requestDigest) return known.end
-      if (known || reversals.isOtherRequest(receiptId, requestDigest))
-        return { end: 'refused', refusal: refuse('jti_reused', 'body.jti') }
-      if (mailbox.isGivenUp() || entries.size + reversals.pending() >= inFlightMax) return { end: 'busy' }
+      const begunAt = clock()
+      // Other bytes may be the same card, encrypted again, so a worker decides. There is one envelope at a time.
+      for (let known = entries.get(receiptId); known; known = entries.get(receiptId)) {
+        if (known.requestDigest === requestDigest) return known.end
+        if (mailbox.isGivenUp() || entries.size + waiting + reversals.pending() >= inFlightMax) return { end: 'busy' }
+        waiting += 1
+        const hasEnded = await settlesWithin(Math.max(0, begunAt + timeoutMs - clock()), known.end)
+        waiting -= 1
+        // This request was never sent.
+        if (!hasEnded) return { end: 'late', reversalStatus: 'NONE' }
+      }
+      if (mailbox.isGivenUp() || entries.size + waiting + reversals.pending() >= inFlightMax) return { end: 'busy' }
       const entry: Entry = { requestDigest, end: Promise.resolve({ end: 'busy' }) }
       entries.set(receiptId, entry)
-      entry.end = run(caller, { kind, request, jti, receiptId }, entry).finally(() => entries.delete(receiptId))
+      entry.end = run(caller, { kind, request, jti, receiptId, begunAt }, entry).finally(() =>
+        entries.delete(receiptId),
+      )
       return entry.end
     },
     // The answers of reversals are named to go to the queue, so these are handed over before it is removed.
@@ -185,6 +197,8 @@ interface Request {
   request: Record<string, unknown>
   jti: string
   receiptId: string
+  /** ms since the epoch. */
+  begunAt: number
 }
 
 interface Sent {

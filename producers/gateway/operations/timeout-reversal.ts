@@ -36,8 +36,6 @@ export interface TimeoutReversals {
   ): Promise<ReversalStatus>
   /** Takes a result, which may be the answer to a reversal. */
   resolve(result: Result): void
-  /** Whether another request with this receipt timed out in this process. */
-  isOtherRequest(receiptId: string, requestDigest: string): boolean
   /**
    * Waits for the reversal of an operation with this receipt that timed out here. False if it isn't done by `deadline`
    * (ms since the epoch).
@@ -58,7 +56,6 @@ export interface TimeoutReversalDeps {
 }
 
 interface TimedOut {
-  requestDigest: string
   reversalId: string
   reversed: PromiseWithResolvers<true>
   /** `REQUIRED` until the reversal is answered, then how it ended. */
@@ -132,13 +129,13 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     known.status = statusOf(record, known.kind)
     known.reversed.resolve(true)
   }
-  function remember({ receiptId, kind }: Operation, reversalId: string, requestDigest: string): void {
+  function remember({ receiptId, kind }: Operation, reversalId: string): void {
     const [oldest] = timedOut.keys()
     if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
     if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
     timedOut.set(receiptId, {
-      ...{ requestDigest, reversalId, kind, status: 'REQUIRED' },
+      ...{ reversalId, kind, status: 'REQUIRED' },
       reversed: Promise.withResolvers<true>(),
     })
     byReversal.set(reversalId, receiptId)
@@ -155,7 +152,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)
-      remember(operation, reversalId, requestDigest)
+      remember(operation, reversalId)
       const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
       let isStored = false
       const keep = async (dueInMs = 0) => {
@@ -178,10 +175,6 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       byReversal.delete(receipt_id)
       const known = timedOut.get(receiptId)
       if (known) end(known, record)
-    },
-    isOtherRequest: (receiptId, requestDigest) => {
-      const known = timedOut.get(receiptId)
-      return known !== undefined && known.requestDigest !== requestDigest
     },
     async awaitReversal(receiptId, deadline) {
       const known = timedOut.get(receiptId)

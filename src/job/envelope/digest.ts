@@ -10,6 +10,12 @@ export function requestText(kind: Kind, request: unknown): string {
   return canonical({ kind, request })
 }
 
+/** The text of a request with a card, by which it is the same however the card was encrypted. `card`: what the card says. */
+export function contentText(kind: Kind, request: Record<string, unknown>, card: string): string {
+  const { encrypted_card: _, public_key_alias: __, ...rest } = request
+  return canonical({ kind, request: rest, card })
+}
+
 /**
  * The text of a batch's chunk. The records replace `accepted_at` and `block`, so that a chunk that was encrypted again
  * is still the same chunk. The batch's extent is left out, too.

@@ -17,6 +17,8 @@ export interface Receipt {
   requestDigest: Buffer
   /** The version of the data key `digest`. */
   digestVersion: number
+  /** The keyed hash of what the request says, under the same version; null if it has no card, or the card wasn't opened. */
+  contentDigest?: Buffer | null
   envelopeDigest: Buffer
   replyTo: string | null
   reference: string | null
@@ -52,7 +54,7 @@ export interface StoredReceipt extends Receipt {
 
 export const COLUMNS = `receipt_id, day, entity_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
 outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
-completed_at, askers`
+completed_at, askers, content_digest`
 
 export interface Row {
   receipt_id: string
@@ -84,6 +86,7 @@ export interface Row {
   accepted_at: number
   completed_at: number
   askers: Askers | null
+  content_digest: Buffer | null
 }
 
 export function receiptOf(row: Row): StoredReceipt {
@@ -117,6 +120,7 @@ export function receiptOf(row: Row): StoredReceipt {
     acceptedAt: row.accepted_at,
     completedAt: row.completed_at,
     askers: row.askers,
+    contentDigest: row.content_digest,
   }
 }
 
@@ -141,6 +145,7 @@ export const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('jti', 'text', r => r.jti),
   column('request_digest', 'bytea', r => binary(r.requestDigest)),
   column('digest_version', 'smallint', r => r.digestVersion, true),
+  column('content_digest', 'bytea', r => (r.contentDigest ? binary(r.contentDigest) : null)),
   column('envelope_digest', 'bytea', r => binary(r.envelopeDigest)),
   column('reply_to', 'text', r => r.replyTo),
   column('reference', 'text', r => r.reference),

@@ -4,10 +4,13 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
+import type { Result } from '../../../src/job/result.ts'
 import { pageOf } from '../../../src/metrics.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { openWorld } from '../provider/bundle.ts'
 import { turnKey } from '../reseal/turn-key.ts'
 
 const REQUEST = { id: 't01jd3x8z7q2m4n6p8r0s2t4v6w', action: 'SUSPEND' } as const
@@ -58,5 +61,48 @@ describeOnRedis('a repeat', engine => {
     expect(await stored('after')).toMatchObject({ digestVersion: turned.version })
     expect(await send('after')).toBe('404 revision 1')
     await late.close()
+  })
+
+  it('of a card that was encrypted again is compared by what the card says, also under another version of the key', async () => {
+    const world = await openWorld(installation)
+    const PAN = testPan(71)
+    const create = async (jti: string, more = {}, pan = PAN) =>
+      world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(pan, more)) }, { jti })
+    const first = await create('card')
+    expect(await create('card', { captureTime: new Date(world.deps.clock() - 60_000).toISOString() })).toMatchObject({
+      ...{ revision: 1, record: { reuse_token: first.record?.['reuse_token'] } },
+    })
+    await turnKey(installation.vault, 'digest')
+    await world.deps.ring.refresh()
+    expect(await create('card', { cvv: '123' })).toMatchObject({ revision: 1, code: 200 })
+    // The capture key is gone.
+    const gone = { token_scope: installation.scope, ...(await world.cardOf(PAN)), public_key_alias: 'gone' }
+    const told = world.told.length
+    await world.run(world.job('token-create', gone, { jti: 'card' }))
+    expect(world.told.slice(told)).toMatchObject([{ error: { details: { 'body.jti': { code: 'jti_reused' } } } }])
+  })
+
+  it('of a job with a card counts each other card as a guess, and beyond the limit says nothing, right or wrong', async () => {
+    const world = await openWorld(installation)
+    Object.assign(world.deps.settings, { guessesMax: 3 })
+    const own = { token_scope: installation.scope, ...(await world.cardOf(testPan(72))) }
+    await world.ask('token-create', own, { jti: 'guessed' })
+    const reasonOf = async (cardholderName?: string) => {
+      const more = cardholderName === undefined ? {} : { cardholderName }
+      const request = { token_scope: installation.scope, ...(await world.cardOf(testPan(72), more)) }
+      const told = world.told.length
+      await world.run(world.job('token-create', request, { jti: 'guessed' }))
+      const [answer] = world.told.slice(told) as Result[]
+      return Object.values(answer?.error?.details ?? {})[0]?.code ?? answer?.status
+    }
+    // The creation was the first miss.
+    expect([await reasonOf(), await reasonOf('A'), await reasonOf(), await reasonOf('B'), await reasonOf('C')]).toEqual(
+      [...['SUCCEEDED', 'jti_reused', 'SUCCEEDED', 'jti_reused', 'guesses']],
+    )
+    expect(await reasonOf()).toBe('guesses')
+    // Equal bytes are the same without a look at the card.
+    const told = world.told.length
+    await world.run(world.job('token-create', own, { jti: 'guessed' }))
+    expect(world.told.slice(told)).toMatchObject([{ status: 'SUCCEEDED' }])
   })
 })

@@ -67,13 +67,65 @@ describeOnRedis('an idempotency key', engine => {
   })
   it('with another request is 400 on body, at once and later', async () => {
     const body = await request()
-    const other = await request()
+    const other = await request(MASTERCARD)
     const both = await Promise.all([put(body, key('twice')), put(other, key('twice'))])
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400])
     const late = await put(both[0]?.status === 200 ? other : body, key('twice'))
     expect([late.status, detailsOf(late)]).toEqual([400, { body: 'jti_reused' }])
     const kind = await caller.call('DELETE', `${CARD}/t${'0'.repeat(26)}`, { headers: key('twice') })
     expect([kind.status, detailsOf(kind)]).toEqual([400, { body: 'jti_reused' }])
+  })
+  it('of a card that was encrypted again is the same operation, at once and later', async () => {
+    const card = { ...VISA, cardNumber: '6011601160116611', cardholderName: 'ANNA MEYER' }
+    const answers = await Promise.all(
+      [card, card, { ...card, expiryYear: 30 }, { ...card, expiryMonth: '12', cvv: '123' }].map(async one =>
+        put(await request(one as never), key('again')),
+      ),
+    )
+    const late = await put(await request({ ...card, issuer: 'nobody reads this' } as never), key('again'))
+    expect([...answers, late].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(new Set([...answers, late].map(({ text }) => text)).size).toBe(1)
+    expect(await receiptsOf('again')).toEqual([{ outcome: 'CREATED' }])
+    for (const other of [
+      { ...card, cardholderName: 'BEN MEYER' },
+      { ...card, expiryYear: 2031 },
+      { ...card, cardNumber: '6011000990139424' },
+      { ...card, sequenceNumber: '1' },
+    ]) {
+      const answer = await put(await request(other), key('again'))
+      expect([answer.status, detailsOf(answer)]).toEqual([400, { body: 'jti_reused' }])
+    }
+    const member = await put({ ...(await request(card)), token_type: 'REUSE' }, key('again'))
+    expect([member.status, detailsOf(member)]).toEqual([400, { body: 'jti_reused' }])
+    expect(await receiptsOf('again')).toHaveLength(1)
+  })
+  it('of a refused card, or of a new card for a token, that was encrypted again gets the stored answer', async () => {
+    const wrong = { ...VISA, cardNumber: '4111111111111112' }
+    for (let time = 0; time < 2; time += 1)
+      expect(detailsOf(await put(await request(wrong), key('again-refused')))).toEqual({
+        'body.encrypted_card': 'pan_luhn',
+      })
+    expect(await receiptsOf('again-refused')).toHaveLength(1)
+    const { reuse_token: id } = (await put(await request({ ...VISA, cardNumber: '3530111333300000' }), key('of-patch')))
+      .body
+    const patch = async () => {
+      const { token_scope: _, ...body } = await request({ ...VISA, cardNumber: '6011111111111117' })
+      return caller.call('PATCH', `${CARD}/${id}`, { body, headers: key('again-patch') })
+    }
+    const [first, again] = [await patch(), await patch()]
+    expect([again.status, again.text]).toEqual([first.status, first.text])
+    expect(await receiptsOf('again-patch')).toHaveLength(1)
+  })
+  it('of a write that was answered 202 is decided by a worker before it is answered again', async () => {
+    const later = { ...key('again-later'), prefer: 'respond-async' }
+    const card = { ...VISA, cardNumber: '6011601160116611' }
+    const first = await put(await request(card), later)
+    const place = first.headers.get('location')
+    await until(async () => (await caller.call('GET', place ?? '')).body['status'] === 'SUCCEEDED')
+    const again = await put(await request(card), later)
+    expect([first.status, again.status, again.headers.get('location')]).toEqual([202, 202, place])
+    const other = await put(await request(MASTERCARD), later)
+    expect([other.status, detailsOf(other)]).toEqual([400, { body: 'jti_reused' }])
   })
   it('of a PUT whose token was deleted since is told that it is DELETED, and makes no other', async () => {
     const body = await request({ ...VISA, cardNumber: '6011000990139424' })
@@ -177,9 +229,9 @@ describeEngines('without an answer in time', engine => {
       await until(async () => (await queued()).includes(own ?? ''), { what: 'the reversal' })
       for (const id of earlier) await until(async () => (await queued()).includes(id), { what: 'the one before' })
     })
-    it('another request under its key is 400, though nobody has seen the first', async () => {
+    it('another request under its key waits for the end of the first, which nobody knows', async () => {
       const answer = await caller.put(MASTERCARD, {}, { headers: key('late') })
-      expect([answer.status, detailsOf(answer)]).toEqual([400, { body: 'jti_reused' }])
+      expect([answer.status, answer.body['reversal_status']]).toEqual([500, 'REQUIRED'])
     })
     it('beyond as many operations as may be under way it is 429 with Retry-After, quickly', async () => {
       const waiting = Array.from({ length: 3 }, () => caller.put(MASTERCARD))
