@@ -14,6 +14,11 @@ import { ClosedError, UnansweredError } from './errors.ts'
 export interface Handle {
   jti: string
   receiptId: string
+  /**
+   * The envelope of a job with an encrypted card: the same card, encrypted again under the same jti, is another one. Only the
+   * answer to this one is the job's result.
+   */
+  envelope?: string
 }
 
 export interface Job {
@@ -29,17 +34,21 @@ export interface Job {
   isPlain?: boolean
   /** Settles when the queue has the job, or doesn't take it. */
   put?: Promise<unknown>
+  /** All envelopes in which the job was sent, by digest: an answer to one of them is its answer. */
+  envelopes: Set<string>
+  /** Resolves when the job, once added, is answered or no longer sent. */
+  ended?: PromiseWithResolvers<void>
 }
 
 /**
  * Whose a result is. `claimed`: a job of this client's, waiting or answered lately. `again`: it is only about an
- * envelope of such a job, not the job's answer: either `envelope_expired` of an older envelope, or the refusal of
- * such a claim by a worker of an older release. No caller needs it. If the job still waits, it is sent again.
+ * envelope of such a job, not the job's answer: the answer to an envelope that this job wasn't sent in, `envelope_expired` of
+ * an older one, or the refusal of such a claim by a worker of an older release. No caller needs it. If the job still waits, it is sent again.
  * `unclaimed`: no job here has its receipt.
  */
 export type Claim = 'claimed' | 'again' | 'unclaimed'
 
-type Waiter = PromiseWithResolvers<Result>
+type Waiter = PromiseWithResolvers<Result> & Pick<Handle, 'envelope'>
 
 interface Entry {
   job?: Job
@@ -113,7 +122,8 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
   /** Whether the result is only about an envelope. If the job still waits for its answer, it becomes due soon. */
   function goesAgain(result: Result, entry: Entry | undefined): boolean {
-    if (!entry?.job || !mustGoAgain(result, entry.job)) return refusesForms(result) && plain.has(result.receipt_id)
+    if (!entry?.job || !(mustGoAgain(result, entry.job) || !isAnswerTo(result, entry.job)))
+      return refusesForms(result) && plain.has(result.receipt_id)
     if (entry.job.isPlain) plain.add(result.receipt_id)
     trim(plain, ANSWERED_MAX)
     entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
@@ -124,18 +134,22 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     entry.waiters.delete(waiter)
     if (!entry.job && entry.waiters.size === 0 && open.get(receiptId) === entry) open.delete(receiptId)
   }
-  function wait({ jti, receiptId }: Handle, timeoutMs?: number): ReturnType<Jobs['wait']> {
+  /** The job is answered, or no longer sent. */
+  function end(entry: Entry): void {
+    if (!entry.job) return
+    entry.job.ended?.resolve()
+    delete entry.job
+    onAnswered()
+  }
+  function wait({ jti, receiptId, envelope }: Handle, timeoutMs?: number): ReturnType<Jobs['wait']> {
     const found = results.get(receiptId)
-    if (found) return { answer: Promise.resolve(found), leave: () => {} }
+    if (found && isFor(found, envelope)) return { answer: Promise.resolve(found), leave: () => {} }
     const entry = entryOf(receiptId)
-    const waiter = Promise.withResolvers<Result>()
+    const waiter: Waiter = { ...Promise.withResolvers<Result>(), ...(envelope === undefined ? {} : { envelope }) }
     entry.waiters.add(waiter)
     const leave = (error: Error) => {
       const isAlone = entry.transient && entry.waiters.size === 1 && entry.waiters.has(waiter)
-      if (entry.job && isAlone && open.get(receiptId) === entry) {
-        delete entry.job
-        onAnswered()
-      }
+      if (isAlone && open.get(receiptId) === entry) end(entry)
       giveUp(receiptId, entry, waiter)
       waiter.reject(error)
     }
@@ -153,6 +167,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       entry.transient &&= transient
       if (entry.job) return entry.job
       entry.job = job
+      job.ended = Promise.withResolvers<void>()
       // The answered job may still be on its way out of the queue, which then ignores the new job with the same id.
       entry.dueAt = clock() + (answered.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
       // The job is sent and answered again: an earlier result may not be the answer to this request.
@@ -163,8 +178,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       const { receiptId } = job.handle
       const entry = open.get(receiptId)
       if (entry?.job !== job) return
-      delete entry.job
-      onAnswered()
+      end(entry)
       if (entry.waiters.size === 0) open.delete(receiptId)
     },
     wait,
@@ -179,8 +193,13 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       answered.add(receiptId)
       trim(answered, ANSWERED_MAX)
       if (!(entry.job && entry.transient)) keep(receiptId, result)
-      for (const waiter of entry.waiters) waiter.resolve(result)
-      if (entry.job) onAnswered()
+      const others = new Set<Waiter>()
+      for (const waiter of entry.waiters) {
+        if (isFor(result, waiter.envelope)) waiter.resolve(result)
+        else others.add(waiter)
+      }
+      end(entry)
+      if (others.size > 0) open.set(receiptId, { dueAt: 0, repeats: 0, waiters: others, transient: entry.transient })
       return 'claimed'
     },
     rejectAll(error) {
@@ -189,7 +208,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
         entry.waiters.clear()
         if (entry.job && !entry.transient) continue
         open.delete(receiptId)
-        if (entry.job) onAnswered()
+        end(entry)
       }
     },
     isWaiting: () => open.size > 0,
@@ -204,7 +223,10 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       return jobs
     },
     close() {
-      for (const { waiters } of open.values()) for (const waiter of waiters) waiter.reject(new ClosedError())
+      for (const { waiters, job } of open.values()) {
+        for (const waiter of waiters) waiter.reject(new ClosedError())
+        job?.ended?.resolve()
+      }
       open.clear()
     },
   }
@@ -226,6 +248,16 @@ function mustGoAgain(result: Result, job: Job): boolean {
     return true
   }
   return isOfOlderEnvelope(result, job)
+}
+
+/** Whether the result answers an envelope of the job. Under its jti another one may have been answered. */
+function isAnswerTo({ envelope }: Result, { envelopes }: Job): boolean {
+  return envelope === undefined || envelopes.has(envelope)
+}
+
+/** Whether the result is the one that somebody waits for who may know the envelope. */
+function isFor(result: Result, envelope: string | undefined): boolean {
+  return envelope === undefined || result.envelope === undefined || result.envelope === envelope
 }
 
 /** Removes the oldest entry if there are more than `max`. */

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -105,6 +106,8 @@ function formsRead(
   }
 }
 
+const envelopeOf = ({ data }: Signed) => envelopeDigest(data.jws).toString('base64url')
+
 /** The ask as it was signed: the caller may have changed its objects since. */
 function askIn({ kind, signed }: Job): Ask {
   const request = readCompact(signed.data.jws)?.payload['request']
@@ -162,8 +165,9 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional(inForms) }, now)
     const signed = await signAt(clock(), resultSets)
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
-    const handle = { jti, receiptId: receiptId(clientId, jti) }
-    const job: Job = { handle, kind: ask.kind, signed, priority }
+    const envelope = envelopeOf(signed)
+    const handle = { jti, receiptId: receiptId(clientId, jti), ...(holdsCard(ask) ? { envelope } : {}) }
+    const job: Job = { handle, kind: ask.kind, signed, priority, envelopes: new Set([envelope]) }
     if (resultSets) job.signPlain = () => signAt(job.signed.issuedAt, false)
     // Only a job without a lifetime set by the caller, and without a card, may be signed again for a new time. The
     // caller's lifetime must not grow, and the time of the first envelope decides whether a card is fresh.
@@ -173,20 +177,26 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   }
   /**
    * Adds the job and begins to put it on its queue, or joins the same job if it is unanswered already: then both callers
-   * fail if the queue doesn't take it. Throws for a different job with the same jti.
+   * fail if the queue doesn't take it. A job of other bytes with the same jti is sent after the end of the first if both have a
+   * card: it may be the same one, encrypted again, so a worker decides. Throws for another job.
    */
-  function enter(job: Job, transient: boolean): Job {
-    const unanswered = jobs.join(job, { transient })
-    if (!unanswered) {
-      job.put = putFirst(job)
-      job.put.catch(() => {}) // Whoever joins may come after the failure.
-      return job
+  async function enter(job: Job, transient: boolean): Promise<Job> {
+    for (;;) {
+      if (closed) throw new ClosedError()
+      const unanswered = jobs.join(job, { transient })
+      if (!unanswered) {
+        job.put = putFirst(job)
+        job.put.catch(() => {}) // Whoever joins may come after the failure.
+        return job
+      }
+      const [earlier, ask] = [askIn(unanswered), askIn(job)]
+      const isSame = digestOf(earlier) === digestOf(ask)
+      const mayBeSame = isSame || (holdsCard(earlier) && holdsCard(ask))
+      if (isSame || !mayBeSame) unansweredLimit.release()
+      if (isSame) return unanswered
+      if (!mayBeSame) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
+      await unanswered.ended?.promise
     }
-    unansweredLimit.release()
-    // Both answers would have the same receipt, so no caller could tell which answer belongs to its request.
-    if (digestOf(askIn(unanswered)) !== digestOf(askIn(job)))
-      throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
-    return unanswered
   }
   const putTogether = openPut(queues)
   const put = ({ kind, signed: { id, data }, priority = 0 }: Job) => {
@@ -215,7 +225,10 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   async function resendOne(job: Job): Promise<void> {
     try {
       const signed = await signAgain(job)
-      if (signed && !isRefusal(signed)) job.signed = signed
+      if (signed && !isRefusal(signed)) {
+        job.signed = signed
+        job.envelopes.add(envelopeOf(signed))
+      }
       await put(job)
     } catch (error) {
       log.warn({ jti: job.handle.jti, err: error }, 'an unanswered job could not be sent again; it will be')
@@ -231,14 +244,15 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   return {
     async submit(kind, request, given) {
       const job = await prepare(kind, request, given)
-      await enter(job, false).put
-      return job.handle
+      const entered = await enter(job, false)
+      await entered.put
+      return entered.handle
     },
     async ask(kind, request, given, timeoutMs) {
       const job = await prepare(kind, request, given)
-      const { put: isPut } = enter(job, true)
+      const { put: isPut, handle } = await enter(job, true)
       // The wait begins before the queue confirms that it has the job: the result may come earlier.
-      const { answer, leave } = jobs.wait(job.handle, timeoutMs)
+      const { answer, leave } = jobs.wait(handle, timeoutMs)
       answer.catch(() => {}) // The caller may be gone by then.
       await isPut?.catch(error => {
         leave(error)

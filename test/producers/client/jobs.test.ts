@@ -21,3 +21,30 @@ it('makes a job without refused claims due several times soon: the queue may sti
   for (; now < 130_000; now += 250) if (jobs.due(now).length > 0) dueAt.push(now)
   expect(dueAt).toEqual([1_250, 1_500, 1_750, 2_000, 62_000, 122_000])
 })
+
+it('a job takes no answer to an envelope that it wasn’t sent in, is sent again soon instead, and a handle likewise', async () => {
+  const answered: number[] = []
+  const jobs = openJobs(
+    60_000,
+    () => 1_000,
+    () => answered.push(1),
+  )
+  const handle = { jti: 'j', receiptId: 'r', envelope: 'own' }
+  const envelopes = new Set(['own', 'signed again'])
+  const job = { handle, kind: 'token-create', signed: { issuedAt: 0 }, envelopes } as unknown as Job
+  jobs.join(job, { transient: false })
+  const { answer } = jobs.wait(handle)
+  const result = { receipt_id: 'r', revision: 1, status: 'SUCCEEDED' }
+  expect(jobs.resolve({ ...result, envelope: 'other' } as never)).toBe('again')
+  expect([answered, jobs.due(1_300)]).toEqual([[], [job]])
+  expect(jobs.resolve({ ...result, envelope: 'own' } as never)).toBe('claimed')
+  expect(await answer).toMatchObject({ envelope: 'own' })
+  await job.ended?.promise
+  expect(answered).toHaveLength(1)
+  // Whoever holds the handle of another envelope waits on.
+  const other = jobs.wait({ ...handle, envelope: 'other' })
+  expect(jobs.resolve({ ...result, envelope: 'own' } as never)).toBe('claimed')
+  jobs.resolve({ ...result, envelope: 'other' } as never)
+  expect(await other.answer).toMatchObject({ envelope: 'other' })
+  jobs.close()
+})

@@ -105,4 +105,24 @@ describeOnRedis('a repeat', engine => {
     await world.run(world.job('token-create', own, { jti: 'guessed' }))
     expect(world.told.slice(told)).toMatchObject([{ status: 'SUCCEEDED' }])
   })
+
+  it('that a client sends while the first is unanswered gets the answer to its own card, never the other one’s', async () => {
+    await installation.openWorkers({ roles: ['interactive'] })
+    const client = await installation.connect({ replyTo: 'own' })
+    const requestOf = async (index: number) => ({
+      token_scope: installation.scope,
+      ...(await client.encryptCard({ cardNumber: testPan(index), expiryMonth: 12, expiryYear: 2031 })),
+    })
+    const call = async (index: number) => client.call('token-create', await requestOf(index), { jti: 'at-once' })
+    const [first, again, other] = await Promise.all([call(73), call(73), call(74)])
+    const codes = [first, again, other].map(({ code }) => code)
+    // Either card may be first.
+    expect(codes).toEqual(codes[0] === 200 ? [200, 200, 400] : [400, 400, 200])
+    const [won, lost] = codes[0] === 200 ? [73, 74] : [74, 73]
+    const handle = await client.submit('token-create', await requestOf(lost), { jti: 'at-once' })
+    const later = await client.submit('token-create', await requestOf(won), { jti: 'at-once' })
+    expect(handle.envelope).not.toBe(later.envelope)
+    expect(await client.result(later)).toMatchObject({ code: 200, envelope: later.envelope })
+    await client.close()
+  })
 })
