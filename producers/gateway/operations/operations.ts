@@ -2,6 +2,7 @@
 // if queueing fails, the sweeper does it later. The answer to a question for the operation is made from the receipt as
 // it is then.
 import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal, type Refusal } from '../../../src/errors.ts'
 import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
@@ -18,7 +19,7 @@ import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type Decline, declineFor, errorBodyOf } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
-import { answerOf, type Write, writtenOf } from './write.ts'
+import { answerOf, type Write, type Written, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
@@ -34,6 +35,8 @@ export type Accepted = { receiptId: string; queued: Promise<void> } | { declined
 const TOKEN = errorBodyOf('/oidc/api/v2')
 /** When the sweeper may first queue the operation; a running gateway has queued it by then. */
 const FIRST_DUE_MS = 5_000
+/** How often the store is asked whether an operation has ended, ms. */
+const ASK_MS = 250
 
 /** Whether the header `Prefer` (RFC 7240) has `respond-async` among its preferences, in upper or lower case. */
 export function prefersAsync(prefer: string | undefined): boolean {
@@ -75,27 +78,35 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   }
   const known = await operations.find(store, receiptId)
   assert(known, 'an operation that is not new is there')
-  const isSame = known.requestDigest.equals(requestDigest) ? undefined : await declineOfOther(write, caller, jti, deps)
-  return isSame ?? { receiptId, queued: Promise.resolve() }
+  const accepted = { receiptId, queued: Promise.resolve() }
+  if (known.requestDigest.equals(requestDigest)) return accepted
+  // Other bytes may be the same card, encrypted again: a worker decides, before this request is answered.
+  if (!(await hasEnded(receiptId, deps))) return declined(writtenOf({ end: 'late', reversalStatus: 'NONE' }))
+  const written = writtenOf(await requestReply.ask(caller, kind, request, { idempotencyKey: jti }))
+  return 'declined' in written ? written : accepted
 }
 
 /**
- * Other bytes may be the same card, encrypted again: a worker decides, before this request is answered. Undefined if it is the
- * request that was accepted.
+ * Waits for the end of an operation. Until then no other envelope is sent under its key: if that were given up, the operation
+ * would be cancelled. False if it doesn't end in time.
  */
-async function declineOfOther(
-  { kind, request }: Write,
-  caller: Caller,
-  idempotencyKey: string,
-  { requestReply }: OperationDeps,
-): Promise<{ declined: Decline } | undefined> {
-  const written = writtenOf(await requestReply.ask(caller, kind, request, { idempotencyKey }))
-  return 'declined' in written ? written : undefined
+async function hasEnded(receiptId: string, deps: OperationDeps): Promise<boolean> {
+  const { store, clock, requestReply } = deps
+  const deadline = clock() + requestReply.timeoutMs
+  for (;;) {
+    await recordAnswers([receiptId], deps)
+    if ((await operations.find(store, receiptId))?.state !== 'QUEUED') return true
+    if (clock() >= deadline) return false
+    await pause(ASK_MS)
+  }
 }
 
 function declinedBy(refusal: Refusal): { declined: Decline } {
-  const written = writtenOf({ end: 'refused', refusal })
-  assert('declined' in written, 'a refusal declines')
+  return declined(writtenOf({ end: 'refused', refusal }))
+}
+
+function declined(written: Written): { declined: Decline } {
+  assert('declined' in written, 'such an end declines')
   return written
 }
 

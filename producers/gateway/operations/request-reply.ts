@@ -47,6 +47,8 @@ export interface RequestReply {
    * false.
    */
   sign: Sign
+  /** How long a write may take, ms. */
+  timeoutMs: number
   /** The number of operations that wait for an answer, or for their reversal to be queued. */
   inFlight(): number
   /** Resolves when this process listens for answers. */
@@ -162,6 +164,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   return {
     sign,
     ready: mailbox.ready,
+    timeoutMs,
     inFlight: () => entries.size + waiting + reversals.pending(),
     giveUp: mailbox.giveUp,
     async ask(caller, kind, request, { idempotencyKey } = {}) {

@@ -229,6 +229,19 @@ describeEngines('without an answer in time', engine => {
       await until(async () => (await queued()).includes(own ?? ''), { what: 'the reversal' })
       for (const id of earlier) await until(async () => (await queued()).includes(id), { what: 'the one before' })
     })
+    it('another request under the key of one that was answered 202 waits for its end, and cancels nothing', async () => {
+      const later = { headers: { ...key('promised'), prefer: 'respond-async' } }
+      expect((await caller.put(VISA, {}, later)).status).toBe(202)
+      const reversals = async () => (await installation.queues.list('reversal', ['waiting'], 0, 99)).length
+      const before = await reversals()
+      const answer = await caller.put(VISA, {}, later)
+      expect([answer.status, answer.body['reversal_status'], await reversals()]).toEqual([500, 'NONE', before])
+      await installation.queues.obliterate('token-create')
+      await rowsOf(installation, 'delete from tokenmill.operation where client_id = $1 and kind = $2', [
+        installation.credentials.signingKey.clientId,
+        'token-create',
+      ])
+    })
     it('another request under its key waits for the end of the first, which nobody knows', async () => {
       const answer = await caller.put(MASTERCARD, {}, { headers: key('late') })
       expect([answer.status, answer.body['reversal_status']]).toEqual([500, 'REQUIRED'])

@@ -97,17 +97,12 @@ describeOnRedis('a write that prefers to be answered later', engine => {
       expect(payload).not.toContain('4111111111111111')
     })
 
-    it('under a key that was used for another request is refused, and for the same one is the same operation', async () => {
+    it('under a key that was used for the same request is the same operation', async () => {
       const body = { token_scope: installation.scope, ...(await encrypted(VISA, installation.credentials)) }
       const one = await caller.call('PUT', CARD, { headers: later('twice'), body })
       const again = await caller.call('PUT', CARD, { headers: later('twice'), body })
       expect([one.status, again.status]).toEqual([202, 202])
       expect(again.headers.get('location')).toBe(one.headers.get('location'))
-      const other = await caller.call('PUT', CARD, {
-        headers: later('twice'),
-        body: { ...body, token_type: 'ANALYTICS' },
-      })
-      expect(other.body).toMatchObject({ code: 400, details: { body: { code: 'jti_reused' } } })
     })
 
     it('is another client’s affair, and not found by this one', async () => {
@@ -188,7 +183,8 @@ describeOnRedis('a write that prefers to be answered later', engine => {
 
     it('under a key that was used at once for another request has failed by its body', async () => {
       expect((await caller.put(VISA, {}, { headers: { 'idempotency-key': 'mixed' } })).status).toBe(200)
-      const id = idOf(await caller.put(VISA, {}, { headers: later('mixed') }))
+      const other = { ...VISA, cardNumber: '5555555555554444' }
+      const id = idOf(await caller.put(other, {}, { headers: later('mixed') }))
       expect(await settled(id)).toMatchObject({
         status: 'FAILED',
         code: 400,
