@@ -29,6 +29,7 @@ import {
   formOf,
   openChunk,
   readRecords,
+  recordRolesRefusal,
 } from './chunk/chunk.ts'
 import { prepareAll } from './chunk/create/prepare.ts'
 import { decideCreates } from './chunk/creates.ts'
@@ -68,6 +69,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   pauseOf,
   takeBeside: takeLast,
   open: openChunk,
+  permits: recordRolesRefusal,
   digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
 
   async prepare(work, plaintext, deps, previous, selection) {

@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
+import { rolesOf } from '../../src/job/envelope/roles.ts'
 import type { Result } from '../../src/job/result.ts'
 import { describeError } from '../../src/log.ts'
 import type { QueuedJob } from '../../src/queue/engine.ts'
@@ -113,8 +114,8 @@ async function jobsOf(
   return Promise.all(
     tokens.map(async token => {
       const { entityId } = token
-      const roles = ['TOKEN_LIFECYCLE'] as const
       const request = { id: formatReuseToken(token.tokenId), action: 'EXPIRE' }
+      const roles = rolesOf('token-lifecycle', request)
       const identity = { userId, entityId, roles, audience: settings.audience, signingKey }
       const options = { jti: jtiOf(run, token) }
       const signed = await signAsk(identity, { kind: 'token-lifecycle', request }, options, clock())

@@ -1,6 +1,7 @@
 // Sends the job of a run that is a report. It is signed again each time, and always has the same jti. The worker that
 // makes the report decides whether the client may have it.
 import { isRefusal } from '../../src/errors.ts'
+import { rolesOf } from '../../src/job/envelope/roles.ts'
 import { jtiOf } from '../../src/job/schedule/run-job.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Run } from '../../src/store/report/schedule-runs.ts'
@@ -34,7 +35,7 @@ export async function sendReport(
   const identity = {
     userId: owner.userId,
     entityId: run.entityId,
-    roles: ['REPORT_REQUEST'] as const,
+    roles: rolesOf(ask.kind, ask.request),
     onBehalfOf: owner.clientId,
     audience: settings.audience,
     signingKey,

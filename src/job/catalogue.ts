@@ -4,8 +4,7 @@
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
 import { fromToken } from './answer/stored-answer.ts'
-import type { RecordKind, Role } from './choices.ts'
-import type { KindEntry, Sent } from './kind-entry.ts'
+import type { KindEntry } from './kind-entry.ts'
 import { Reference } from './reference.ts'
 import { Report } from './report.ts'
 import { SchemeToken } from './scheme-token.ts'
@@ -13,7 +12,7 @@ import { Act } from './system/act.ts'
 import { ManifestTotal, retellManifestTotal } from './system/manifest-total.ts'
 import { Reversal, retellReversal } from './system/reversal.ts'
 import { retellWebhook, Webhook } from './system/webhook.ts'
-import { recordsInBlock, TokenBatch } from './token-batch.ts'
+import { BATCH_ROLES, RECORD_ROLES, recordsInBlock, TokenBatch } from './token-batch.ts'
 import { asksThirdParty, TokenCreate } from './token-create.ts'
 import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
 import { hasSchemeAction, TokenUpdate } from './token-update.ts'
@@ -22,7 +21,6 @@ import { linesIn, TransactionBatch } from './transaction-batch.ts'
 export { RECORD_KINDS, type RecordKind, ROLES, type Role } from './choices.ts'
 export type { KindEntry } from './kind-entry.ts'
 
-const none = () => []
 const never = () => false
 const always = () => true
 
@@ -31,8 +29,8 @@ export const CATALOGUE = {
     request: TokenCreate,
     requestFrom: {},
     description: 'Creates a token of a card, or updates the one that the card has in its scope.',
-    role: 'TOKEN_WRITE',
-    moreRoles: none,
+    role: RECORD_ROLES['token-create'],
+    memberRoles: [],
     bulk: false,
     urgent: true,
     sequenced: false,
@@ -48,8 +46,8 @@ export const CATALOGUE = {
     request: TokenUpdate,
     requestFrom: {},
     description: 'Changes the data of a token, or puts another card behind it.',
-    role: 'TOKEN_WRITE',
-    moreRoles: request => (hasSchemeAction(request) ? ['SCHEME_TOKEN'] : []),
+    role: RECORD_ROLES['token-update'],
+    memberRoles: [{ role: 'SCHEME_TOKEN', member: 'scheme_token_action', asks: hasSchemeAction }],
     bulk: false,
     urgent: true,
     sequenced: true,
@@ -66,8 +64,8 @@ export const CATALOGUE = {
     // The scheduler asks for the expiry of tokens whose date has passed.
     requestFrom: { scheduler: TokenExpiry },
     description: 'Suspends, activates or deletes a token.',
-    role: 'TOKEN_LIFECYCLE',
-    moreRoles: none,
+    role: RECORD_ROLES['token-lifecycle'],
+    memberRoles: [],
     bulk: false,
     urgent: true,
     sequenced: true,
@@ -83,8 +81,8 @@ export const CATALOGUE = {
     request: SchemeToken,
     requestFrom: {},
     description: 'Activates, suspends or deletes the scheme token of a token.',
-    role: 'SCHEME_TOKEN',
-    moreRoles: none,
+    role: RECORD_ROLES['scheme-token'],
+    memberRoles: [],
     bulk: false,
     urgent: true,
     sequenced: true,
@@ -100,8 +98,8 @@ export const CATALOGUE = {
     request: Reference,
     requestFrom: {},
     description: "Releases an owner of a token, who is named by a provider's ids.",
-    role: 'TOKEN_LIFECYCLE',
-    moreRoles: none,
+    role: RECORD_ROLES.reference,
+    memberRoles: [],
     bulk: false,
     urgent: true,
     // The request names no token, so it has no `sequence`.
@@ -119,7 +117,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'One chunk of a batch; its records travel in the block of the job.',
     role: null,
-    moreRoles: rolesOfRecords,
+    memberRoles: BATCH_ROLES,
     bulk: true,
     urgent: false,
     sequenced: false,
@@ -136,7 +134,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'One chunk of ledger transactions.',
     role: 'LEDGER_WRITE',
-    moreRoles: none,
+    memberRoles: [],
     bulk: true,
     urgent: false,
     sequenced: false,
@@ -154,7 +152,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'Requests a report.',
     role: 'REPORT_REQUEST',
-    moreRoles: none,
+    memberRoles: [],
     bulk: true,
     urgent: false,
     sequenced: false,
@@ -171,7 +169,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'Undoes what one envelope did. System clients only.',
     role: null,
-    moreRoles: none,
+    memberRoles: [],
     bulk: false,
     urgent: true,
     sequenced: false,
@@ -188,7 +186,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'Delivers an event to the URL of a subscription, once. System clients only.',
     role: null,
-    moreRoles: none,
+    memberRoles: [],
     // The job waits for a receiver's server and needs little CPU, so the high concurrency of interactive kinds suits
     // it.
     bulk: false,
@@ -207,7 +205,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'Computes one part of the total of a migration. System clients only.',
     role: null,
-    moreRoles: none,
+    memberRoles: [],
     bulk: true,
     urgent: false,
     sequenced: false,
@@ -224,7 +222,7 @@ export const CATALOGUE = {
     requestFrom: {},
     description: 'Does what a person decided in the console, who proves it with a passkey. System clients only.',
     role: null,
-    moreRoles: none,
+    memberRoles: [],
     bulk: false,
     urgent: true,
     sequenced: false,
@@ -243,18 +241,6 @@ export const KINDS = Object.keys(CATALOGUE) as Kind[]
 
 export function isKind(word: unknown): word is Kind {
   return typeof word === 'string' && Object.hasOwn(CATALOGUE, word)
-}
-
-/**
- * A batch needs the role of each of its records; a dry run also answers about tokens, which needs TOKEN_READ. Moving
- * the last owner away can suspend or delete a token, which needs TOKEN_LIFECYCLE.
- */
-function rolesOfRecords({ record_kind, dry_run, policy }: Sent): Role[] {
-  const { role } = CATALOGUE[record_kind as RecordKind]
-  const { on_orphan = 'keep' } = (policy ?? {}) as { on_orphan?: unknown }
-  const reading = dry_run === true ? (['TOKEN_READ'] as const) : []
-  const ending = on_orphan === 'keep' ? [] : (['TOKEN_LIFECYCLE'] as const)
-  return [role, ...reading, ...ending]
 }
 
 /** The kinds that each system client may sign. Every other client may sign all kinds that aren't `systemOnly`. */

@@ -7,16 +7,23 @@ import type { Role } from './choices.ts'
 /** A request as it was sent, not yet parsed. */
 export type Sent = Record<string, unknown>
 
+/** A role that a request needs if `asks` holds. `member`: the path of the member that needs it. */
+export interface MemberRole {
+  role: Role
+  member: string
+  asks: (request: Sent) => boolean
+}
+
 export interface KindEntry {
   request: z.ZodType
   /** Schemas of requests from system clients, by client, if they differ from `request`. */
   requestFrom: Record<string, z.ZodType>
   /** A description of the kind, one sentence, for the generated documents. */
   description: string
-  /** The role that the job's effective roles must include; `null`: the request alone decides. */
+  /** The role that the job's effective roles must include; `null`: the members alone decide (roles.ts). */
   role: Role | null
-  /** Further roles that this request needs. */
-  moreRoles: (request: Sent) => readonly Role[]
+  /** The members whose presence or value needs a further role. */
+  memberRoles: readonly MemberRole[]
   /** Bulk kinds never share a process with interactive kinds. */
   bulk: boolean
   /** Somebody waits for the answer: status and alarms warn early when jobs of this kind wait in the queue. */

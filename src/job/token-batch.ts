@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
 import type { BlockForm } from './block/record-columns.ts'
-import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from './choices.ts'
+import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS, type RecordKind, type Role } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, sourceTime, text, tokenId, uuid } from './envelope/text.ts'
+import type { MemberRole, Sent } from './kind-entry.ts'
 import { OnFileRecord } from './on-file.ts'
 import { ReferenceRecord } from './reference.ts'
 import { SchemeToken } from './scheme-token.ts'
@@ -52,6 +53,34 @@ export const TokenBatch = z.strictObject({
   }),
 })
 export type TokenBatch = z.infer<typeof TokenBatch>
+
+/** The role of each kind of record, as a job and in a batch. */
+export const RECORD_ROLES = {
+  'token-create': 'TOKEN_WRITE',
+  'token-update': 'TOKEN_WRITE',
+  'token-lifecycle': 'TOKEN_LIFECYCLE',
+  'scheme-token': 'SCHEME_TOKEN',
+  reference: 'TOKEN_LIFECYCLE',
+} as const satisfies Record<RecordKind, Role>
+
+/**
+ * A batch needs the role of its records; a dry run also answers about tokens, which needs TOKEN_READ. Moving the last owner
+ * away can suspend or delete a token, which needs TOKEN_LIFECYCLE. What single records need beside, their kind says.
+ */
+export const BATCH_ROLES: readonly MemberRole[] = [
+  ...RECORD_KINDS.map(kind => ({
+    role: RECORD_ROLES[kind],
+    member: 'record_kind',
+    asks: (request: Sent) => request['record_kind'] === kind,
+  })),
+  { role: 'TOKEN_READ', member: 'dry_run', asks: ({ dry_run }) => dry_run === true },
+  { role: 'TOKEN_LIFECYCLE', member: 'policy.on_orphan', asks: ({ policy }) => endsTokens(policy) },
+]
+
+function endsTokens(policy: unknown): boolean {
+  const { on_orphan = 'keep' } = (policy ?? {}) as { on_orphan?: unknown }
+  return on_orphan !== 'keep'
+}
 
 /** How many records a request states, even if it is malformed. */
 export function recordsInBlock({ block }: { block?: unknown }): unknown {

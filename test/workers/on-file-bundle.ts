@@ -1,7 +1,7 @@
 // Makes single jobs and chunks that name owners, and works them on the real line in the test's process.
 import { randomUUID } from 'node:crypto'
 import { tokenBatch } from '../../producers/token-batch.ts'
-import type { RecordKind } from '../../src/job/catalogue.ts'
+import type { RecordKind, Role } from '../../src/job/catalogue.ts'
 import { ownerOf } from '../../src/job/on-file.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -25,6 +25,8 @@ export interface ChunkOptions {
   /** The reference of each record, by its place. */
   references?: readonly string[]
   dryRun?: boolean
+  /** The roles that the envelope claims. */
+  roles?: readonly Role[]
 }
 
 export interface OnFileWorld {
@@ -64,7 +66,7 @@ export async function openOnFile(
   const acceptedAt = Math.floor(Date.now() / 1000) - 1
   const chunkJob: OnFileWorld['chunkJob'] = async (requests, options = {}) => {
     const { batchId = `f-${randomUUID()}`, number = 0, line = number * 100 + 1, recordKind = 'token-create' } = options
-    const { policy, references, dryRun = false } = options
+    const { policy, references, roles, dryRun = false } = options
     const tokenScope = recordKind === 'token-create' ? scope : undefined
     const named = { batchId: dryRun ? `dry-${batchId}` : batchId, recordKind, tokenScope, acceptedAt, captureKey }
     const lines = requests.map((request, index) =>
@@ -73,7 +75,7 @@ export async function openOnFile(
     const plan = { ...named, dryRun, ...(policy ? { policy } : {}) }
     const ask = await tokenBatch(credentials.signingKey.clientId, plan, { lines, number })
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)
-    return world.job('token-batch', ask.request as Record<string, unknown>, { jti: ask.jti, block: ask.block })
+    return world.job('token-batch', ask.request as Record<string, unknown>, { jti: ask.jti, block: ask.block, roles })
   }
   const createJob: OnFileWorld['createJob'] = async (pan, onFile) =>
     world.job('token-create', {

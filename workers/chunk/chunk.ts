@@ -5,6 +5,7 @@ import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.t
 import { type BlockForm, spreadColumns } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import { mayNeedMore, recordsRefusal } from '../../src/job/envelope/roles.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
@@ -26,6 +27,7 @@ import { blockFormOf } from '../../src/vault/block.ts'
 import { openBlockByLine } from '../../src/vault/capture/line.ts'
 import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
+import { rolesHeld } from '../line/admit.ts'
 import type { Work } from '../line/work.ts'
 import type { NetworkResult } from '../provider/network-actions.ts'
 
@@ -84,6 +86,8 @@ const NEWLINE = 0x0a
 export interface ReadChunk {
   /** One entry for each record of the block. */
   records: ChunkRecord[]
+  /** The requests of `records` as they were sent; undefined for a record that can't be read. */
+  requests: unknown[]
   /** The cards in clear; undefined if no text of a record could be one of them. */
   cards: PanLookalikes | undefined
 }
@@ -114,7 +118,23 @@ export function readRecords(
     start = end + 1
   }
   if (records.length !== block.records) return refuse('block_records', 'body.request.block')
-  return { records, cards: pansOf(requests, records) }
+  return { records, requests, cards: pansOf(requests, records) }
+}
+
+/**
+ * The refusal of a chunk with a record that needs, beside the role of its kind, one that the sender lacks. Nothing is done
+ * for a sender who may not ask for all of it. A chunk that can't be read is refused for that, later.
+ */
+export function recordRolesRefusal(work: Work<TokenBatch>, plaintext: Buffer): Refusal | undefined {
+  const { request, claims, client } = work
+  const held = rolesHeld(claims, client)
+  // The records of a sender who holds every role that a record could need aren't read for it.
+  if (!mayNeedMore(request.record_kind, held)) return undefined
+  const read = readRecords(plaintext, request, formOf(work))
+  if (isRefusal(read)) return undefined
+  const { records, requests } = read
+  const asked = records.map(({ line }, index) => ({ line, request: requests[index] }))
+  return recordsRefusal(held, request.record_kind, asked)
 }
 
 /** The cards in clear; undefined if no text of a record could be one of them. */

@@ -105,7 +105,7 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
   }
 }
 
-export interface MixedChunk extends ReadChunk {
+export interface MixedChunk extends Omit<ReadChunk, 'requests'> {
   /** The plain records; `records` holds the others. */
   plain: PlainRecords
 }

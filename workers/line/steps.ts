@@ -10,7 +10,7 @@ import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import { contentDigest, isSameContent, isSameRequest } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
 import { withCompensation } from '../provider/owed-compensation.ts'
-import { admit as refusalOf } from './admit.ts'
+import { permitted, admit as refusalOf } from './admit.ts'
 import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
@@ -44,8 +44,8 @@ export interface Walk<Request, Opened, Prepared> extends LineInput<Request, Open
   receipt?: Promise<StoredReceipt | undefined>
   /** Set by `recallUnlessFailed`: the receipt of a chunk that is worked again. */
   previous?: StoredReceipt | undefined
-  /** Set by `admit`: why the job may not be done now, and why its names are refused. */
-  unadmitted?: { refusal: Refusal | undefined; misnamed: Refusal | undefined }
+  /** Set by `admit`: why the job may not be done now, why its client may not ask for it, and why its names are refused. */
+  unadmitted?: { refusal: Refusal | undefined; unpermitted: Refusal | undefined; misnamed: Refusal | undefined }
   /** Set by `prepare`, for the receipt with that revision. */
   prepared?: { value: Prepared | Refusal; revision: number | undefined }
   /** Set by `reach`: the prepared value with the results of provider calls. */
@@ -89,11 +89,16 @@ export const lookUp: Step = async walk => {
   return undefined
 }
 
-/** Only checks; `refuseUnadmitted` refuses. A job with a receipt is answered from the receipt before that. */
+/**
+ * Only checks; `recall` and `refuseUnadmitted` refuse. A job with a receipt is answered from it though its time is over,
+ * but never to a sender who may not ask for it.
+ */
 export const admit: Step = async walk => {
-  const { claims, client } = walk.work
-  const refusal = refusalOf(claims, client, holdsCard(claims), walk.deps.clock())
-  walk.unadmitted = { refusal, misnamed: panNameRefusal(claims, client.names) }
+  const { handler, work, deps, read } = walk
+  const { claims, client } = work
+  const unpermitted = permitted(claims, client) ?? handler.permits?.(work, present(read).opened)
+  const refusal = refusalOf(claims, client, holdsCard(claims), deps.clock()) ?? unpermitted
+  walk.unadmitted = { refusal, unpermitted, misnamed: panNameRefusal(claims, client.names) }
   return undefined
 }
 
@@ -121,6 +126,8 @@ export const recall: Step = async walk => {
   const { handler, work, deps } = walk
   const stored = await present(walk.receipt)
   if (!stored) return undefined
+  const { unpermitted } = present(walk.unadmitted)
+  if (unpermitted) return refuseEnvelope(work, unpermitted, deps)
   const isSame = isSameText(stored, walk) || (await isSameContent(stored, work, deps))
   if (isRefusal(isSame)) return refuseEnvelope(work, isSame, deps)
   if (isSame) await handler.takeBeside?.(work, deps)

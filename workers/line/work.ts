@@ -158,6 +158,8 @@ export function complete(handler: Handler<unknown, unknown, unknown>): Complete<
 interface Opening<Request, Opened> {
   /** Reads what the digest of the request needs beside the request, such as the block of a chunk. */
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
+  /** Why the sender may not ask for what was opened; what the request itself needs is asked before. */
+  permits?(work: Work<Request>, opened: Opened): Refusal | undefined
   /** The text by which two requests count as the same; default: everything that was sent. */
   digestText(work: Work<Request>, opened: Opened): string
 }

@@ -1,15 +1,37 @@
-// The roles that a batch needs: the roles that a worker will require for its records.
-import { assert } from '../../../src/errors.ts'
-import { CATALOGUE, type RecordKind, type Role } from '../../../src/job/catalogue.ts'
-import type { Caller } from '../app.ts'
+// The roles that a batch and its rows need: what a worker will require of their chunks, by the same table.
 
-/** The roles needed to start or to cancel a batch. */
-export function rolesOf({ recordKind, dryRun }: { recordKind: RecordKind; dryRun: boolean }): Role[] {
-  const { role } = CATALOGUE[recordKind]
-  assert(role !== null, 'a kind of record has a role')
-  return dryRun ? [role, 'TOKEN_READ'] : [role]
+import type { Refusal } from '../../../src/errors.ts'
+import type { RecordKind } from '../../../src/job/catalogue.ts'
+import { lacks, mayNeedMore, recordsRefusal } from '../../../src/job/envelope/roles.ts'
+import { jsonOf } from '../../rows/column-record.ts'
+import type { Row } from '../../rows/rows.ts'
+import type { Caller } from '../app.ts'
+import type { BatchRequest } from './query.ts'
+
+type Roles = Pick<Caller, 'roles'>
+type Asked = Pick<BatchRequest, 'recordKind' | 'dryRun'> & Partial<Pick<BatchRequest, 'policy'>>
+
+/** The first parameter for which the caller lacks a role; undefined if the caller may start and cancel such a batch. */
+export function parameterLacking({ roles }: Roles, { recordKind, dryRun, policy }: Asked): string | undefined {
+  const request = { record_kind: recordKind, dry_run: dryRun, policy }
+  const [need] = lacks(roles, 'token-batch', request)
+  return need && `query.${PARAMETERS[need.member ?? ''] ?? 'kind'}`
 }
 
-export function hasRoles({ roles }: Pick<Caller, 'roles'>, needed: readonly Role[]): boolean {
-  return needed.every(role => roles.includes(role))
+/** Member of a chunk's request → parameter of the query. */
+const PARAMETERS: Record<string, string> = { dry_run: 'dry_run' }
+
+/** Whether single rows of this kind may need a role that the caller lacks. */
+export function mustJudgeRows({ roles }: Roles, kind: RecordKind): boolean {
+  return mayNeedMore(kind, roles)
+}
+
+/** The refusal of rows of which one needs a role that the caller lacks. */
+export function rowsRefusal({ roles }: Roles, kind: RecordKind, rows: readonly Row[]): Refusal | undefined {
+  const sent = rows.filter(({ rejected, skipped }) => rejected === undefined && skipped === undefined)
+  const asked = sent.map(row => ({
+    line: row.line,
+    request: (JSON.parse(jsonOf(row)) as { request?: unknown }).request,
+  }))
+  return recordsRefusal(roles, kind, asked)
 }

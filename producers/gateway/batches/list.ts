@@ -10,7 +10,7 @@ import type { GatewayDeps } from '../deps.ts'
 import { declineFor } from '../server/error-bodies.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
-import { hasRoles, rolesOf } from './access.ts'
+import { parameterLacking } from './access.ts'
 import { BatchId } from './query.ts'
 import { BatchStatus, SHOWN_STATES, shownState } from './status.ts'
 
@@ -67,7 +67,7 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
 export function kindsFor({ roles }: Pick<Caller, 'roles'>): Batch['recordKind'][] {
   const reads = roles.includes('TOKEN_READ')
   const kinds: Batch['recordKind'][] = RECORD_KINDS.filter(
-    recordKind => reads || hasRoles({ roles }, rolesOf({ recordKind, dryRun: false })),
+    recordKind => reads || parameterLacking({ roles }, { recordKind, dryRun: false }) === undefined,
   )
   if (roles.includes('LEDGER_WRITE')) kinds.push('transaction')
   return kinds

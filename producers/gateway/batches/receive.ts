@@ -22,6 +22,7 @@ import { readRows } from '../../rows/rows.ts'
 import { tokenBatch } from '../../token-batch.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
+import { mustJudgeRows, rowsRefusal } from './access.ts'
 import type { Meter, Metered } from './body.ts'
 import { type BatchRequest, layoutOf } from './query.ts'
 
@@ -51,6 +52,11 @@ export async function receive(
   const known = await intake.find(store, clientId, batch.batchId)
   if (known) {
     const metered = body.metered([await keyOf(known, deps)])
+    // Whoever sent the body first may have had roles that this caller lacks.
+    const refusal = mustJudgeRows(caller, batch.recordKind)
+      ? await judgeRows(caller, batch, { format: body.format, metered })
+      : undefined
+    if (refusal) return refusal
     for await (const _ of metered.bytes);
     return sameAs(known, metered)
   }
@@ -70,6 +76,7 @@ export async function receive(
   try {
     const source = { format: body.format, metered }
     const read = await storeChunks(caller, batch, source, { intakeNo, ...times, captureKey }, deps)
+    if (isRefusal(read)) return read
     const macs = metered.macs()
     const bodyMac = macs.get(bodyVersion)
     assert(bodyMac, 'the body is hashed under every key, also the one in use')
@@ -123,6 +130,19 @@ function isLayout({ layout }: Pick<Batch, 'layout'>, other: Record<string, unkno
   return Object.entries(other).every(([name, value]) => layout[name] === value)
 }
 
+/** Reads the body, up to the first rows that the caller may not send. */
+async function judgeRows(
+  caller: Caller,
+  { recordKind }: BatchRequest,
+  { format, metered }: { format: Body['format']; metered: Metered },
+): Promise<Refusal | undefined> {
+  for await (const rows of readRows(metered.bytes, { format, recordKind })) {
+    const refusal = rowsRefusal(caller, recordKind, rows)
+    if (refusal) return refusal
+  }
+  return undefined
+}
+
 interface Storing {
   intakeNo: number
   acceptedAt: number
@@ -136,13 +156,16 @@ async function storeChunks(
   { format, metered }: { format: Body['format']; metered: Metered },
   storing: Storing,
   deps: ReceiveDeps,
-): Promise<{ records: number; chunks: number }> {
+): Promise<{ records: number; chunks: number } | Refusal> {
   const { intakeNo } = storing
+  const mustJudge = mustJudgeRows(caller, batch.recordKind)
   const stopTouching = every(TOUCH_MS, () => intake.touch(deps.store, intakeNo), { log: deps.log })
   const read = { records: 0, chunks: 0 }
   try {
     const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
     for await (const chunk of cutRows(rows, CHUNK.recordsEarlier, { stored: true })) {
+      const refusal = mustJudge ? rowsRefusal(caller, batch.recordKind, chunk.rows) : undefined
+      if (refusal) return refusal
       await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
       read.records += chunk.rows.length
       read.chunks += 1

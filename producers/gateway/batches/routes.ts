@@ -13,7 +13,7 @@ import type { GatewayDeps } from '../deps.ts'
 import { busy, type Decline, declineFor } from '../server/error-bodies.ts'
 import { decline, sendAny } from '../server/replies.ts'
 import { ERRORS, Nothing } from '../tokens/records.ts'
-import { hasRoles, rolesOf } from './access.ts'
+import { parameterLacking } from './access.ts'
 import { openEvents } from './events.ts'
 import { type Feeder, IN_FLIGHT, openFeeder } from './feeder.ts'
 import { kindsFor, listRoute, statusOfBatch } from './list.ts'
@@ -101,7 +101,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ params, caller }, reply) => {
       const found = await findFor(caller, params.id)
       if ('status' in found) return decline(reply, found)
-      if (!hasRoles(caller, rolesOf(found))) return decline(reply, declineFor('role_missing', 'params'))
+      if (parameterLacking(caller, found) !== undefined) return decline(reply, declineFor('role_missing', 'params'))
       await cancel(found, caller)
       feeder?.wake()
       return reply.code(204).send(null)
@@ -133,7 +133,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
   async function findFor({ client, roles }: Caller, id: string): Promise<intake.Intake | Decline> {
     const found = await intake.find(store, client.clientId, id)
     if (!found || !client.entities.includes(found.entityId)) return declineFor('batch_not_found', 'params.id')
-    const may = roles.includes('TOKEN_READ') || hasRoles({ roles }, rolesOf(found))
+    const may = roles.includes('TOKEN_READ') || parameterLacking({ roles }, found) === undefined
     return may ? found : declineFor('role_missing', 'params')
   }
   async function cancel(

@@ -13,7 +13,7 @@ import { busy, type Decline, declineFor, declineOf } from '../server/error-bodie
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
-import { hasRoles, rolesOf } from './access.ts'
+import { parameterLacking } from './access.ts'
 import { type Meter, meter, type Source } from './body.ts'
 import { BatchId, BatchQuery, type BatchRequest, batchRequestOf } from './query.ts'
 import { receive } from './receive.ts'
@@ -108,7 +108,8 @@ function acceptedOf({ batchId, records, chunks, acceptedAt }: Intake): z.infer<t
 }
 
 async function denial(batch: BatchRequest, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
-  if (!hasRoles(caller, rolesOf(batch))) return declineFor('role_missing', 'query.kind')
+  const lacking = parameterLacking(caller, batch)
+  if (lacking !== undefined) return declineFor('role_missing', lacking)
   if (batch.tokenScope === undefined) return undefined
   const scope = await directory.scope(batch.tokenScope)
   const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)

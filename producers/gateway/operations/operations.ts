@@ -19,7 +19,7 @@ import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type Decline, declineFor, errorBodyOf } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
-import { answerOf, type Write, type Written, writtenOf } from './write.ts'
+import { answerOf, roleDecline, type Write, type Written, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
@@ -51,6 +51,8 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   const { store, requestReply, clock } = deps
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
   const { clientId } = caller.client
+  const declined = roleDecline(write, caller)
+  if (declined) return { declined }
   const acceptedAt = clock()
   const signed = await requestReply.sign(caller, kind, request, { jti, listens: false })
   if (isRefusal(signed)) return declinedBy(signed)

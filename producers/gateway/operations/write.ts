@@ -1,11 +1,12 @@
 // A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker's refusal names fields of
 // the job; this file translates them into the fields of the HTTP request.
 import type { Reason, Refusal } from '../../../src/errors.ts'
+import { lacks } from '../../../src/job/envelope/roles.ts'
 import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineOf, failed } from '../server/error-bodies.ts'
+import { busy, type Decline, declineFor, declineOf, failed } from '../server/error-bodies.ts'
 import type { End } from './request-reply.ts'
 
 export type WriteKind = 'token-create' | 'token-update' | 'token-lifecycle' | 'report'
@@ -21,12 +22,20 @@ export type Written = { code: 200; record: Record<string, unknown> } | { code: 2
 /** The `Retry-After` of a busy gateway, in seconds: the time that a few operations take. */
 const RETRY_AFTER_S = 1
 
+/** The refusal of a write for which the caller lacks a role: it comes before the checks that only a worker can make. */
+export function roleDecline({ kind, request }: Write, { roles }: Caller): Decline | undefined {
+  const [need] = lacks(roles, kind, request)
+  return need && declineFor('role_missing', need.member === undefined ? 'params' : `body.${need.member}`)
+}
+
 export async function sendWrite(
   write: Write,
   caller: Caller,
   { requestReply, log }: Pick<GatewayDeps, 'requestReply' | 'log'>,
 ): Promise<Written> {
   const { kind, request, idempotencyKey } = write
+  const declined = roleDecline(write, caller)
+  if (declined) return { declined }
   const end = await requestReply.ask(caller, kind, request, { idempotencyKey })
   if (end.end === 'answered' && isOurs(end.result.error))
     log.error({ kind, receipt: end.result.receipt_id }, 'a worker refused an envelope of ours')

@@ -67,9 +67,6 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       response: { 200: z.union([PatchRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
     },
     handler: async ({ body: { cvv: _, ...fields }, params, caller, headers }, reply) => {
-      // A scheme token action needs another role. Its 403 comes before the checks that only a worker can make.
-      if (fields.scheme_token_action !== undefined && !caller.roles.includes('SCHEME_TOKEN'))
-        return decline(reply, declineFor('role_missing', 'body.scheme_token_action'))
       const request = { id: params.id, ...fields }
       const write = { kind: 'token-update', request, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)

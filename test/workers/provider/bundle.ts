@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
-import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
+import { KINDS, type Kind, type Role } from '../../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { Claims, peek, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
@@ -70,6 +70,8 @@ export interface Job extends ReceivedJob {
 
 export interface JobOptions {
   resultColumns?: boolean
+  /** The roles that the envelope claims. */
+  roles?: readonly Role[] | undefined
   jti?: string
   /** The records of a chunk. */
   block?: string | undefined
@@ -85,6 +87,7 @@ interface Process {
   left: number
 }
 
+const ROLES: readonly Role[] = ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN']
 export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
 const THIRD_PARTY = `third-party ${CONTRACT}`
 
@@ -244,13 +247,17 @@ export async function openWorld(
       return running.deps
     },
     wait,
-    job(kind, request, { jti = randomUUID(), block, sequence, expiresInMs, resultColumns, bySystem = false } = {}) {
+    job(
+      kind,
+      request,
+      { jti = randomUUID(), block, sequence, expiresInMs, resultColumns, roles = ROLES, bySystem = false } = {},
+    ) {
       const { signingKey: own, userId, entityId } = credentials
       const signing = bySystem ? gatewayKey : own
       const iat = Math.floor(clock() / 1000)
       const claims = Claims.parse({
         ...{ iss: signing.clientId, aud: audience, sub: userId, entity_id: entityId, iat, jti, kind, request },
-        roles: ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'],
+        roles,
         ...(bySystem ? { client_id: own.clientId } : {}),
         ...(sequence === undefined ? {} : { sequence }),
         ...(resultColumns ? { result_columns: true } : {}),

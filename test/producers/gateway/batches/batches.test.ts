@@ -100,6 +100,37 @@ describeStore('a batch over HTTP', engine => {
       expect([without, foreign, roleless, nobody].map(({ status }) => status)).toEqual([400, 403, 403, 401])
     })
 
+    it('is refused at once, by its lines, where a row needs a role that the caller lacks, however it is sent', async () => {
+      const id = `t${'0'.repeat(26)}`
+      const writer = await installation.addClient('writer', { roles: ['TOKEN_WRITE', 'TOKEN_READ'] })
+      const authorization = await basicOf(writer.clientFile)
+      const csv = `id,cardholder_name,scheme_token_action\n${id},ANNA,\n${id},,DELETE\n${id},BERTA,\n${id},,SUSPEND\n`
+      const ndjson = `{"id":"${id}","cardholder_name":"ANNA"}\n{"id":"${id}","scheme_token_action":"ACTIVATE"}\n`
+      const sent = (search: string, body: string, headers = CSV as Record<string, string>, by: CallOptions = {}) =>
+        caller.call('POST', `${BATCHES}?kind=token-update${search}`, { headers, body, authorization, ...by })
+      const refused = (line: number) => `body.lines.${line}.scheme_token_action role_missing`
+      for (const search of ['', '&dry_run=true', '&batch_id=acting']) {
+        const ends = [await sent(search, csv), await sent(search, ndjson, NDJSON)]
+        expect(ends.map(end => [end.status, codeOf(end)])).toEqual([
+          [403, [refused(3), refused(5)]],
+          [403, [refused(2)]],
+        ])
+      }
+      expect(await leftOf()).toEqual([[], []])
+      const [one, other] = [
+        await caller.call('POST', `${BATCHES}?kind=token-lifecycle`, {
+          headers: CSV,
+          body: 'id,action\n',
+          authorization,
+        }),
+        await caller.call('POST', `${BATCHES}?kind=reference`, { headers: CSV, body: 'id,action\n', authorization }),
+      ]
+      expect([one, other].map(end => [end.status, codeOf(end)])).toEqual([
+        [403, ['query.kind role_missing']],
+        [403, ['query.kind role_missing']],
+      ])
+    })
+
     it('is refused where its body can’t be read as rows, and leaves nothing', async () => {
       const json = await post('', '{}', { headers: { 'content-type': 'application/json' } })
       expect(codeOf(json)).toEqual(['body body_media_type'])
