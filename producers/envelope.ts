@@ -15,6 +15,8 @@ export interface Identity {
   entityId: string
   /** The roles that the job claims; default: all. Only roles that the client was granted take effect. */
   roles?: readonly Role[] | undefined
+  /** The only entity that the caller acts for; default: all of the client's. */
+  onlyEntity?: string | undefined
   /** The client whose job this is, if a system client signs the job. */
   onBehalfOf?: string | undefined
   /** The installation's name; default `tokenmill`. */
@@ -74,6 +76,7 @@ export async function signAsk(
       sub: identity.userId,
       entity_id: identity.entityId,
       roles: identity.roles ?? ROLES,
+      only_entity: identity.onlyEntity,
       iat,
       exp: lifetimeS === undefined ? undefined : iat + (whole ? Math.ceil(lifetimeS) : lifetimeS),
       jti,

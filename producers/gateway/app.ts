@@ -17,8 +17,10 @@ export interface Caller {
   client: Client
   /** UUID in lower case. */
   userId: string
-  /** The entity of the client for which the request is made. */
+  /** The entity where the caller stands: the one of lists that name none. */
   entityId: string
+  /** The entity of a Bearer token, for which alone the caller acts: `client.entities` holds no other. Absent: all. */
+  onlyEntity?: string | undefined
   /** The roles that the client was granted and that the credentials claim. */
   roles: readonly Role[]
   /** The request's span, if traces are on. */

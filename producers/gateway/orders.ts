@@ -49,7 +49,7 @@ export function orderRoutes(app: GatewayApp, deps: GatewayDeps): void {
       response: { 200: OrderList, ...ERRORS },
     },
     handler: async ({ query, caller }, reply) => {
-      const found = await search(store, caller.entityId, query).catch(tooLong)
+      const found = await search(store, entitiesOf(caller, query), query).catch(tooLong)
       if ('status' in found) return decline(reply, found)
       const { orders, totalItems } = found
       const { pageNumber, pageSize } = query
@@ -76,10 +76,19 @@ export function orderRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
     handler: async ({ query, caller }, reply) => {
       noteCaller(caller)
-      const found = await findCreators(store, caller.entityId, query).catch(tooLong)
+      const found = await findCreators(store, entitiesOf(caller, query), query).catch(tooLong)
       return 'status' in found ? decline(reply, found) : reply.code(200).send(found)
     },
   })
+}
+
+/** Where orders are searched: the caller's own entity, unless the request names an order or other entities of the client. */
+function entitiesOf({ client, entityId }: Caller, query: OrderFilter): string[] {
+  const { orderReference, merchantCompanyEntityUid, merchantCompanyEntityUids = [] } = query
+  const { customerEntityUid, customerEntityUids = [] } = query
+  if (orderReference !== undefined) return client.entities
+  const named = [merchantCompanyEntityUid, customerEntityUid, ...merchantCompanyEntityUids, ...customerEntityUids]
+  return client.entities.filter(entity => entity === entityId || named.includes(entity))
 }
 
 function tooLong(error: unknown): Decline {

@@ -37,7 +37,7 @@ describe('an order', () => {
   })
   const mine = async () => {
     const query = OrderQuery.parse({ orderReference: 'order-1000', orderType: orderOf(1_000).orderType })
-    return (await orders.search(reader, MINE, query)).orders
+    return (await orders.search(reader, [MINE], query)).orders
   }
 
   it('takes a later state, and no earlier one or the same again, in whatever order they come', async () => {
@@ -125,11 +125,11 @@ describe('a search for orders', () => {
     await fc.assert(
       fc.asyncProperty(queries, fc.constantFrom(MINE, THEIRS), async (query, entity) => {
         const expected = found(entity, query)
-        const page = await orders.search(reader, entity, query)
+        const page = await orders.search(reader, [entity], query)
         expect(page.totalItems).toBe(expected.length)
         const start = (query.pageNumber - 1) * query.pageSize
         expect(idsOf(page.orders)).toEqual(idsOf(expected.slice(start, start + query.pageSize)))
-        const creators = await orders.findCreators(reader, entity, query)
+        const creators = await orders.findCreators(reader, [entity], query)
         const names = new Set(expected.map(({ createdBy, createdUserUid }) => `${createdBy} ${createdUserUid}`))
         expect(creators.map(({ createdBy, createdUserUid }) => `${createdBy} ${createdUserUid}`)).toEqual(
           [...names].sort(),
@@ -142,22 +142,22 @@ describe('a search for orders', () => {
   it('shows what was taken in, and nothing of what has no value', async () => {
     const { merchantCompany: _, ...shown } = orderOf(1)
     const query = OrderQuery.parse({ orderReference: 'order-1' })
-    expect(await orders.search(reader, MINE, query)).toEqual({ totalItems: 1, orders: [shown] })
+    expect(await orders.search(reader, [MINE], query)).toEqual({ totalItems: 1, orders: [shown] })
     expect(
       Object.keys(
-        (await orders.search(reader, MINE, OrderQuery.parse({ orderReference: 'order-15' }))).orders[0] ?? {},
+        (await orders.search(reader, [MINE], OrderQuery.parse({ orderReference: 'order-15' }))).orders[0] ?? {},
       ),
     ).not.toContain('customerEntityUid')
   })
 
   it('is empty on a page far beyond the end', async () => {
     const query = OrderQuery.parse({ pageNumber: '999999999', pageSize: '100' })
-    expect((await orders.search(reader, MINE, query)).orders).toEqual([])
+    expect((await orders.search(reader, [MINE], query)).orders).toEqual([])
   })
 
   it('reads a page off an index, in either order', async () => {
     for (const given of [{}, { orderBy: 'ASC' }, { filterDateType: 'modifiedDate' }]) {
-      const { text, values = [] } = orders.pageStatement(MINE, OrderQuery.parse(given))
+      const { text, values = [] } = orders.pageStatement([MINE], OrderQuery.parse(given))
       await reader.transaction(async db => {
         await db.query({ text: 'set local enable_seqscan = off' })
         await db.query({ text: 'set local enable_sort = off' })

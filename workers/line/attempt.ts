@@ -10,6 +10,7 @@ import { parse } from '../../src/job/refusal.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Deps } from '../deps.ts'
 import { handlerOf } from '../handlers.ts'
+import { limitedTo } from './admit.ts'
 import { type Authentic, authenticate, claimedClient } from './authenticate.ts'
 import { traced } from './job-trace.ts'
 import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
@@ -94,7 +95,8 @@ function workOf(
   now: number,
   { attempt, isBackground = false, enqueuedAt }: Attempted,
 ): Work<unknown> {
-  const { client, jws, block } = authentic
+  const { jws, block } = authentic
+  const client = limitedTo(claims.only_entity, authentic.client)
   return {
     claims,
     request: claims.request,

@@ -10,7 +10,7 @@ import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import { contentDigest, isSameContent, isSameRequest } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
 import { withCompensation } from '../provider/owed-compensation.ts'
-import { permitted, admit as refusalOf } from './admit.ts'
+import { permitted, admit as refusalOf, storedAnswerRefusal } from './admit.ts'
 import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
@@ -127,7 +127,8 @@ export const recall: Step = async walk => {
   const stored = await present(walk.receipt)
   if (!stored) return undefined
   const { unpermitted } = present(walk.unadmitted)
-  if (unpermitted) return refuseEnvelope(work, unpermitted, deps)
+  const refusal = unpermitted ?? (await storedAnswerRefusal(work, stored, deps))
+  if (refusal) return refuseEnvelope(work, refusal, deps)
   const isSame = isSameText(stored, walk) || (await isSameContent(stored, work, deps))
   if (isRefusal(isSame)) return refuseEnvelope(work, isSame, deps)
   if (isSame) await handler.takeBeside?.(work, deps)

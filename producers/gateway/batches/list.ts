@@ -45,7 +45,8 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
       const { clientId } = caller.client
       const { state, since, before, limit } = query
       const last = before === undefined ? undefined : await batches.find(store, clientId, before)
-      if (before !== undefined && !last) return decline(reply, declineFor('batch_not_found', 'query.before'))
+      if (before !== undefined && !(last && isVisibleTo(caller, last)))
+        return decline(reply, declineFor('batch_not_found', 'query.before'))
       const now = clock()
       const asked = {
         clientId,
@@ -55,12 +56,19 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
         // A batch that is ACCEPTED over HTTP is OPEN or RUNNING in its row, so this state is decided row by row.
         state: state === undefined || state === 'ACCEPTED' ? undefined : { is: state, now },
         accepts: (batch: Batch) =>
-          kinds.includes(batch.recordKind) && (state === undefined || shownState(batch, now) === state),
+          isVisibleTo(caller, batch) &&
+          kinds.includes(batch.recordKind) &&
+          (state === undefined || shownState(batch, now) === state),
       }
       const found = await batchList.list(store, asked)
       return reply.code(200).send({ batches: found.map(batch => statusOfBatch(batch, now)) })
     },
   })
+}
+
+/** Whether the batch is of an entity that the caller acts for. A batch of several entities is their client's. */
+export function isVisibleTo({ client, onlyEntity }: Caller, { entityId }: Pick<Batch, 'entityId'>): boolean {
+  return entityId === null ? onlyEntity === undefined : client.entities.includes(entityId)
 }
 
 /** The record kinds whose batches the caller may see. */

@@ -50,6 +50,7 @@ export async function receive(
   const { store } = deps
   const { clientId } = caller.client
   const known = await intake.find(store, clientId, batch.batchId)
+  if (known && !caller.client.entities.includes(known.entityId)) return refuse('batch_id_reused', 'query.batch_id')
   if (known) {
     const metered = body.metered([await keyOf(known, deps)])
     // Whoever sent the body first may have had roles that this caller lacks.
@@ -70,7 +71,10 @@ export async function receive(
   const acceptedAt = deps.clock()
   const times = { acceptedAt, expiresAt: acceptedAt + ENVELOPE.lifetimeMsDefault }
   const { batchId, recordKind, dryRun, tokenScope = null } = batch
-  const row = { clientId, entityId: caller.entityId, batchId, recordKind, tokenScope, dryRun, ...times }
+  // Whose batch it is, as workers decide it for a chunk. The caller may use the scope: that was checked.
+  const scope = tokenScope === null ? undefined : await deps.directory.scope(tokenScope)
+  const entityId = scope?.entityId ?? caller.entityId
+  const row = { clientId, entityId, batchId, recordKind, tokenScope, dryRun, ...times }
   const intakeNo = await intake.begin(store, row)
   let accepted = false
   try {
@@ -80,9 +84,6 @@ export async function receive(
     const macs = metered.macs()
     const bodyMac = macs.get(bodyVersion)
     assert(bodyMac, 'the body is hashed under every key, also the one in use')
-    // Whose batch it is, as workers decide it for a chunk. The caller may use the scope: that was checked.
-    const scope = tokenScope === null ? undefined : await deps.directory.scope(tokenScope)
-    const entityId = scope?.entityId ?? caller.entityId
     const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, bodyVersion, ...read }))) return false
       // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.

@@ -16,7 +16,7 @@ import { ERRORS, Nothing } from '../tokens/records.ts'
 import { parameterLacking } from './access.ts'
 import { openEvents } from './events.ts'
 import { type Feeder, IN_FLIGHT, openFeeder } from './feeder.ts'
-import { kindsFor, listRoute, statusOfBatch } from './list.ts'
+import { isVisibleTo, kindsFor, listRoute, statusOfBatch } from './list.ts'
 import { BatchId } from './query.ts'
 import { type ResultsFormat, resultsText } from './results.ts'
 import { BatchStatus, statusOf } from './status.ts'
@@ -56,7 +56,8 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (!('status' in found)) return reply.code(200).send(statusOf(found, deps.clock()))
       // A batch whose sender put the chunks on the queue directly.
       const batch = found.status === 404 ? await batches.find(store, caller.client.clientId, params.id) : undefined
-      if (!batch || !kindsFor(caller).includes(batch.recordKind)) return decline(reply, found)
+      if (!batch || !isVisibleTo(caller, batch) || !kindsFor(caller).includes(batch.recordKind))
+        return decline(reply, found)
       return reply.code(200).send(statusOfBatch(batch, deps.clock()))
     },
   })

@@ -19,6 +19,7 @@ import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type Decline, declineFor, errorBodyOf } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
+import { findVisible } from '../tokens/visible-token.ts'
 import { answerOf, roleDecline, type Write, type Written, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
@@ -49,6 +50,7 @@ export function prefersAsync(prefer: string | undefined): boolean {
  */
 export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
   const { store, requestReply, clock } = deps
+  const entityId = await entityNamed(write.request, caller, deps)
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
   const { clientId } = caller.client
   const declined = roleDecline(write, caller)
@@ -59,10 +61,10 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   const { jws } = signed.data
   const receiptId = receiptIdOf(clientId, jti)
   const requestDigest = createHash('sha256')
-    .update(`${caller.entityId}\n${requestText(kind, request)}`)
+    .update(`${caller.onlyEntity ?? ''}\n${requestText(kind, request)}`)
     .digest()
   const operation = {
-    ...{ receiptId, clientId, entityId: caller.entityId, kind, jobId: signed.id, requestDigest, jws, acceptedAt },
+    ...{ receiptId, clientId, entityId, kind, jobId: signed.id, requestDigest, jws, acceptedAt },
     refusalId: refusalResultId(receiptId, envelopeDigest(jws)),
     expiresAt: signed.expiresAt,
     dueAt: acceptedAt + FIRST_DUE_MS,
@@ -101,6 +103,18 @@ async function hasEnded(receiptId: string, deps: OperationDeps): Promise<boolean
     if (clock() >= deadline) return false
     await pause(ASK_MS)
   }
+}
+
+/** The entity of what the request names, so that callers for another entity don't see what became of it. */
+async function entityNamed(
+  { token_scope: scope, entity_id: entity, id }: Record<string, unknown>,
+  caller: Caller,
+  deps: OperationDeps,
+): Promise<string> {
+  const found = typeof id === 'string' ? (await findVisible(id, caller, deps))?.scope : undefined
+  const named = typeof scope === 'string' ? await deps.directory.scope(scope) : found
+  const owner = typeof entity === 'string' ? entity : named?.entityId
+  return owner !== undefined && caller.client.entities.includes(owner) ? owner : caller.entityId
 }
 
 function declinedBy(refusal: Refusal): { declined: Decline } {

@@ -170,7 +170,9 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     async ask(caller, kind, request, { idempotencyKey } = {}) {
       const jti = idempotencyKey ?? randomUUID()
       const receiptId = receiptIdOf(caller.client.clientId, jti)
-      const requestDigest = createHash('sha256').update(requestText(kind, request)).digest('base64url')
+      const digest = createHash('sha256').update(requestText(kind, request))
+      // The answer to a caller for all entities isn't one for a caller who acts for one of them.
+      const requestDigest = digest.update(caller.onlyEntity ?? '').digest('base64url')
       const begunAt = clock()
       // Other bytes may be the same card, encrypted again, so a worker decides. There is one envelope at a time.
       for (let known = entries.get(receiptId); known; known = entries.get(receiptId)) {

@@ -45,11 +45,11 @@ export interface SignDeps {
 
 export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
   return (caller, kind, request, { jti, expiresInMs, listens = true, inSets = false, span }) => {
-    const { client, userId, entityId, roles } = caller
+    const { client, userId, entityId, onlyEntity, roles } = caller
     // Names were checked when the request arrived. Here a repeat of a stored name can't be told from a new name, so
     // nothing is refused for its name.
     const names = 'numeric' as const
-    const identity = { userId, entityId, roles, audience, signingKey, names, onBehalfOf: client.clientId }
+    const identity = { userId, entityId, onlyEntity, roles, audience, signingKey, names, onBehalfOf: client.clientId }
     const traceparent = span && features?.has('traceparent') ? traceparentOf(span.context) : undefined
     // The gateways of an installation may be of several releases, so only the process's own queue gets sets.
     const resultSets = listens && inSets && features?.has('result_sets')

@@ -53,7 +53,9 @@ export function openAuthenticate({ directory, apiKeys, bearer }: AuthenticateDep
     const user = await userOf(claims.userId)
     if (!user) return { flaws: ['unaccepted'] }
     const roles = user.client.roles.filter(role => claims.roles.includes(role))
-    return { client: user.client, userId: claims.userId, entityId: claims.entityId, roles }
+    const { userId, entityId } = claims
+    const client = { ...user.client, entities: user.client.entities.filter(entity => entity === entityId) }
+    return { client, userId, entityId, onlyEntity: entityId, roles }
   }
   return async authorization => {
     const [, scheme = '', credentials = ''] = /^(basic|bearer)(?: +(.*))?$/is.exec(authorization ?? '') ?? []

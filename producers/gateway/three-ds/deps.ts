@@ -25,7 +25,7 @@ export const SERVICE = '/oidc/3ds-service'
 export const RESULTS = `${SERVICE}/v2/results`
 export const RETURN = `${SERVICE}/v2/return`
 
-/** The caller for the flows in src/three-ds. A client acts for all of its entities, whichever user calls. */
+/** The caller for the flows in src/three-ds, with the entities that these credentials act for. */
 export function callerOf({ client }: Pick<Caller, 'client'>): ThreeDsCaller {
   return { clientId: client.clientId, entities: client.entities }
 }

@@ -34,6 +34,11 @@ export const Claims = z.strictObject({
   sub: uuid(),
   entity_id: uuid(),
   roles: z.array(z.enum(ROLES)).max(16),
+  /**
+   * The job may name what belongs to this entity only, as the Bearer token of its caller may. Without it a job may name
+   * what belongs to any entity of the client: `entity_id` says where the caller stands.
+   */
+  only_entity: uuid().optional(),
   iat: seconds(),
   exp: seconds().optional(),
   jti: jti(),

@@ -1,5 +1,5 @@
-// Orders. Sets of orders are saved at once, and the later modification wins. A search is always within one entity; no
-// parameter can widen it.
+// Orders. Sets of orders are saved at once, and the later modification wins. A search is always within the entities that
+// its caller gives; no parameter can widen it.
 import type { IngestedOrder, Order } from '../../orders/order.ts'
 import type { OrderFilter, OrderQuery } from '../../orders/query.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
@@ -100,28 +100,28 @@ interface OrderPage {
 /** The time limit of a search, in ms. */
 const SEARCH_MS_MAX = 2_000
 
-/** One page of the entity's orders that match `query`. Throws `Fault('deadline')` if the search takes too long. */
-export function search(store: Store, entityUid: string, query: OrderQuery): Promise<OrderPage> {
+/** One page of these entities' orders that match `query`. Throws `Fault('deadline')` if the search takes too long. */
+export function search(store: Store, entities: readonly string[], query: OrderQuery): Promise<OrderPage> {
   return store.transaction(async db => {
     // Both statements see one snapshot, so page and total agree.
     await db.query({ text: 'set transaction isolation level repeatable read, read only' })
     await limitStatements(db, SEARCH_MS_MAX)
-    const counted = await db.query<{ total: number }>(countStatement(entityUid, query))
+    const counted = await db.query<{ total: number }>(countStatement(entities, query))
     const totalItems = counted.rows[0]?.total ?? 0
     // A page beyond the last one is empty.
     if ((query.pageNumber - 1) * query.pageSize >= totalItems) return { totalItems, orders: [] }
-    const { rows } = await db.query<Row>(pageStatement(entityUid, query))
+    const { rows } = await db.query<Row>(pageStatement(entities, query))
     return { totalItems, orders: rows.map(orderOf) }
   })
 }
 
-function countStatement(entityUid: string, filter: OrderFilter): Statement {
-  const { where, values } = conditionsOf(entityUid, filter)
+function countStatement(entities: readonly string[], filter: OrderFilter): Statement {
+  const { where, values } = conditionsOf(entities, filter)
   return { text: `select count(*) as total from tokenmill.order where ${where}`, values }
 }
 
-export function pageStatement(entityUid: string, query: OrderQuery): Statement {
-  const { where, values } = conditionsOf(entityUid, query)
+export function pageStatement(entities: readonly string[], query: OrderQuery): Statement {
+  const { where, values } = conditionsOf(entities, query)
   const direction = query.orderBy === 'ASC' ? 'asc' : 'desc'
   const limit = values.push(query.pageSize)
   const offset = values.push((query.pageNumber - 1) * query.pageSize)
@@ -140,9 +140,9 @@ interface Creator {
 /** The most creators of a list, which isn't paged. */
 const CREATORS_MAX = 10_000
 
-/** The creators of the entity's orders that match `filter`, sorted by name. */
-export async function findCreators(db: Db, entityUid: string, filter: OrderFilter): Promise<Creator[]> {
-  const { where, values } = conditionsOf(entityUid, filter)
+/** The creators of these entities' orders that match `filter`, sorted by name. */
+export async function findCreators(db: Db, entities: readonly string[], filter: OrderFilter): Promise<Creator[]> {
+  const { where, values } = conditionsOf(entities, filter)
   const { rows } = await db.query<{ created_user_uid: string; created_by: string }>({
     text: `select distinct created_by, created_user_uid from tokenmill.order where ${where}
 order by created_by, created_user_uid limit ${CREATORS_MAX}`,
@@ -153,9 +153,11 @@ order by created_by, created_user_uid limit ${CREATORS_MAX}`,
 
 const DATES = { createdDate: 'created_date', modifiedDate: 'modified_date' } as const
 
-function conditionsOf(entityUid: string, filter: OrderFilter): { where: string; values: unknown[] } {
-  const values: unknown[] = [entityUid, filter.orderType]
-  const conditions = ['entity_uid = $1::uuid', 'order_type = $2']
+function conditionsOf(entities: readonly string[], filter: OrderFilter): { where: string; values: unknown[] } {
+  const [first, ...others] = entities
+  const values: unknown[] = [others.length === 0 ? first : plains(entities), filter.orderType]
+  // With one entity the rows come from an index in their order.
+  const conditions = [others.length === 0 ? 'entity_uid = $1::uuid' : 'entity_uid = any($1::uuid[])', 'order_type = $2']
   const date = DATES[filter.filterDateType]
   const given = <T>(value: T | undefined, bound: unknown, clause: (parameter: string) => string) => {
     if (value !== undefined) conditions.push(clause(`$${values.push(bound)}`))

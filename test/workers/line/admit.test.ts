@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { CATALOGUE, KINDS, type Kind, ROLES, type Role } from '../../../src/job/catalogue.ts'
 import { type Claims, ENVELOPE } from '../../../src/job/envelope/envelope.ts'
 import type { Client } from '../../../src/store/access/clients.ts'
-import { admit } from '../../../workers/line/admit.ts'
+import { admit, limitedTo } from '../../../workers/line/admit.ts'
 
 const NOW = Date.UTC(2030, 0, 31, 12)
 const SECOND = NOW / 1_000
@@ -127,6 +127,17 @@ describe('a client', () => {
 
   it('acts for its own entities only', () => {
     expect(judge({ entity_id: OTHER_ENTITY })).toBe('entity_forbidden body.entity_id')
+  })
+
+  it('limited to one of its entities acts for that one alone, and for none if it isn’t its own', () => {
+    const both = { ...client, entities: [ENTITY, OTHER_ENTITY] }
+    const under = (only: string | undefined, entity_id: string, who = both) =>
+      judge({ entity_id }, { who: limitedTo(only, who) })
+    expect([under(undefined, ENTITY), under(undefined, OTHER_ENTITY)]).toEqual([undefined, undefined])
+    expect(under(OTHER_ENTITY, OTHER_ENTITY)).toBeUndefined()
+    expect(under(OTHER_ENTITY, ENTITY)).toBe('entity_forbidden body.entity_id')
+    expect(under(OTHER_ENTITY, OTHER_ENTITY, client)).toBe('entity_forbidden body.entity_id')
+    expect(limitedTo(OTHER_ENTITY, both)).toEqual({ ...client, entities: [OTHER_ENTITY] })
   })
 
   it('may not send what only system clients may', () => {
