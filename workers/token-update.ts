@@ -4,7 +4,7 @@ import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
 import { giverAt } from '../src/token/batch/newest.ts'
-import type { CardInput } from '../src/token/card.ts'
+import { type CardInput, isBlankName } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
 import { renderPatch } from '../src/token/render.ts'
 import { isSupported, type ShownScheme } from '../src/token/scheme.ts'
@@ -16,14 +16,14 @@ import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { tokenFor } from './card/find-token.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
-import { findReplacements, provisionsOf } from './card/scheme-replacement.ts'
+import { findReplacements, provisionsOf, relinkRefusal } from './card/scheme-replacement.ts'
 import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
-import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
 import { shownScheme } from './provider/shown-scheme.ts'
 import { reconcileThenShow } from './provider/token-effects.ts'
 import { givenOf } from './token-create.ts'
@@ -65,8 +65,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     const judged = judge(work, stored, scope, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.relink) {
-      // The old card's scheme token is retired, and the new card has none yet.
-      return action === 'SUSPEND' ? refuse('scheme_token_absent', FIELD) : prepared
+      return relinkRefusal(action, judged.verdict.row, deps) ?? prepared
     }
     const acted =
       action === 'DELETE' ? await deletionOf(stored.tokenId, deps) : await actFor(work, stored, scope, action, deps)
@@ -173,7 +172,8 @@ async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | und
 /** The fields that a PATCH has beside the card. */
 export function plainFieldsOf(request: Omit<TokenUpdate, 'id'>): Given {
   const given: Given = {}
-  if (request.card_holder_name !== undefined) given.cardHolderName = request.card_holder_name
+  const { card_holder_name: name } = request
+  if (name !== undefined) given.cardHolderName = isBlankName(name) ? null : name
   if (request.card_holder_email !== undefined) given.cardHolderEmail = request.card_holder_email
   if (request.expiry_month !== undefined) given.expiryMonth = request.expiry_month
   if (request.expiry_year !== undefined) given.expiryYear = request.expiry_year

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { alias, date, emailAddress, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
 import { OnFileRequest } from './on-file.ts'
 
-/** The fields of a PATCH beside the card. */
+/** The fields of a PATCH beside the card. `null` clears a field; a blank name is none. */
 export const updateFields = {
-  card_holder_name: text(1, 30).optional(),
-  card_holder_email: emailAddress().optional(),
+  card_holder_name: text(0, 30).nullable().optional(),
+  card_holder_email: emailAddress().nullable().optional(),
   expiry_month: month().optional(),
   expiry_year: year().optional(),
-  token_expiry_date: date().optional(),
+  token_expiry_date: date().nullable().optional(),
   scheme_token_action: z.enum(['ACTIVATE', 'SUSPEND', 'DELETE']).optional(),
 }
 

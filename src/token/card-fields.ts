@@ -2,18 +2,18 @@
 // written as a whole, such as month and year of one date. batch/order.ts decides which of two lines of a batch counts.
 import type { CardFieldName, TokenRow, TokenType } from './token.ts'
 
-/** The fields that a request gave; absent fields stay as they are. */
+/** The fields that a request gave; absent fields stay as they are, and null clears a field. */
 export interface Given {
   expiryMonth?: number
   expiryYear?: number
-  cardHolderName?: string
-  cardHolderEmail?: string
+  cardHolderName?: string | null
+  cardHolderEmail?: string | null
   cardSequence?: string
   startMonth?: number
   startYear?: number
   cardBrand?: string
   /** YYYY-MM-DD. */
-  tokenExpiryDate?: string
+  tokenExpiryDate?: string | null
   tokenType?: TokenType
 }
 
@@ -28,7 +28,8 @@ interface CardField {
   write(row: TokenRow, given: Given, brand: string | null): void
 }
 
-const stays = <T>(given: T | undefined, held: T | null) => given === undefined || given === held
+const stays = <T>(given: T | null | undefined, held: T | null) => given === undefined || given === held
+const written = <T>(given: T | null | undefined, held: T | null) => (given === undefined ? held : given)
 
 export const CARD_FIELDS: Readonly<Record<CardFieldName, CardField>> = {
   expiry: {
@@ -45,7 +46,7 @@ export const CARD_FIELDS: Readonly<Record<CardFieldName, CardField>> = {
     held: row => row.cardHolderName !== null,
     same: (row, given) => stays(given.cardHolderName, row.cardHolderName),
     write(row, given) {
-      row.cardHolderName = given.cardHolderName ?? row.cardHolderName
+      row.cardHolderName = written(given.cardHolderName, row.cardHolderName)
     },
   },
   email: {
@@ -53,7 +54,7 @@ export const CARD_FIELDS: Readonly<Record<CardFieldName, CardField>> = {
     held: row => row.cardHolderEmail !== null,
     same: (row, given) => stays(given.cardHolderEmail, row.cardHolderEmail),
     write(row, given) {
-      row.cardHolderEmail = given.cardHolderEmail ?? row.cardHolderEmail
+      row.cardHolderEmail = written(given.cardHolderEmail, row.cardHolderEmail)
     },
   },
   sequence: {
@@ -87,7 +88,7 @@ export const CARD_FIELDS: Readonly<Record<CardFieldName, CardField>> = {
     held: row => row.tokenExpiryDate !== null,
     same: (row, given) => stays(given.tokenExpiryDate, row.tokenExpiryDate),
     write(row, given) {
-      row.tokenExpiryDate = given.tokenExpiryDate ?? row.tokenExpiryDate
+      row.tokenExpiryDate = written(given.tokenExpiryDate, row.tokenExpiryDate)
     },
   },
 }

@@ -109,7 +109,7 @@ export function checkCard(raw: RawCard, field: string): CardInput | Refusal {
     card.startMonth = start.month
     card.startYear = start.year
   }
-  if (!isBlank(cardholderName)) {
+  if (!isBlankName(cardholderName)) {
     const wrong = nameFault(cardholderName, pan)
     if (wrong !== undefined) return refuse(wrong, field)
     card.cardHolderName = cardholderName as string
@@ -120,6 +120,11 @@ export function checkCard(raw: RawCard, field: string): CardInput | Refusal {
     card.cardSequence = sequence
   }
   return card
+}
+
+/** Whether a name says nothing: no name is stored for it. */
+export function isBlankName(name: unknown): boolean {
+  return isBlank(name) || (typeof name === 'string' && name.trim() === '')
 }
 
 function isBlank(value: unknown): boolean {

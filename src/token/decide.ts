@@ -7,7 +7,7 @@ import { followDates } from './batch/decide-newest.ts'
 import { giversOf, isLater, namesGiven, noteGiver } from './batch/newest.ts'
 import type { ExpiryPolicy } from './batch/order.ts'
 import { isExpired } from './card.ts'
-import { type Given, isAnalytic, writeFields } from './card-fields.ts'
+import { CARD_FIELDS, type Given, isAnalytic, writeFields } from './card-fields.ts'
 import { follow, type LifecycleEvent, tombstone } from './lifecycle.ts'
 import {
   analyticsTokenOf,
@@ -19,7 +19,7 @@ import {
   writeType,
 } from './new-token.ts'
 import { holdsPanLookalike } from './pan.ts'
-import { type DatedName, isSameCard, type TokenRow } from './token.ts'
+import { type CardFieldName, type DatedName, isSameCard, type TokenRow } from './token.ts'
 import { changed, confirmed, created, giverOf, type Moment, touched, type Verdict } from './verdict.ts'
 
 export type { Given } from './card-fields.ts'
@@ -76,6 +76,9 @@ export function update(
   const giver = giverOf(context)
   const draft = { ...row, givenAt: newest ? giversOf(row) : row.givenAt }
   const linked = card !== undefined && link(draft, card)
+  const halved = linked ? halfDateRefusal(given) : undefined
+  if (halved) return halved
+  const cleared = linked ? clearFormer(draft, given, name => !newest || isLater(giver, draft.givenAt?.[name])) : []
   const counts = new Set(namesGiven(given).filter(name => !newest || isLater(giver, draft.givenAt?.[name])))
   const wrote = writeFields(draft, given, card?.brand ?? given.cardBrand ?? row.brand, name => counts.has(name))
   const followed = newest
@@ -83,6 +86,7 @@ export function update(
     : asRenewed(renew(draft, given))
   const names: DatedName[] = [
     ...counts,
+    ...cleared,
     ...(card ? ['number' as const] : []),
     ...(followed.isDecisive ? ['status' as const] : []),
   ]
@@ -115,6 +119,37 @@ function link(row: TokenRow, card: CardFacts): boolean {
   return true
 }
 
+/** What stands on a card beside its number and name: it is never the former card's. */
+const OF_ONE_CARD = ['expiry', 'sequence', 'start'] as const
+
+/**
+ * Clears what the former card had and the request doesn't give for the new one: a guess would be declined later. Returns
+ * the names of the fields, whose giver is the request.
+ */
+function clearFormer(
+  row: TokenRow,
+  given: Given,
+  wins: (name: CardFieldName) => boolean,
+): (typeof OF_ONE_CARD)[number][] {
+  const cleared = OF_ONE_CARD.filter(name => !CARD_FIELDS[name].given(given) && wins(name))
+  if (cleared.includes('expiry')) {
+    row.expiryMonth = null
+    row.expiryYear = null
+  }
+  if (cleared.includes('sequence')) row.cardSequence = null
+  if (cleared.includes('start')) {
+    row.startMonth = null
+    row.startYear = null
+  }
+  return cleared
+}
+
+/** The refusal of a new card with half of its expiry date: the other half would be the former card's. */
+function halfDateRefusal({ expiryMonth, expiryYear }: Given): Refusal | undefined {
+  if ((expiryMonth === undefined) === (expiryYear === undefined)) return undefined
+  return refuse('field_required', expiryMonth === undefined ? 'body.expiry_month' : 'body.expiry_year')
+}
+
 /** Decides suspend, activate and delete, and the scheduler's EXPIRE. A 404 names `field`: `params.id` or `body.id`. */
 export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment, field: string): Verdict {
   const next = follow(row, event)
@@ -136,7 +171,7 @@ export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment,
  */
 function namedRefusal(given: Given, { bin, lastFour }: Pick<TokenRow, 'bin' | 'lastFour'>): Refusal | undefined {
   if (bin === null || lastFour === null) return undefined
-  const holds = (text: string | undefined) => text !== undefined && holdsPanLookalike(text, { bin, lastFour })
+  const holds = (text: string | null = null) => text !== null && holdsPanLookalike(text, { bin, lastFour })
   if (holds(given.cardHolderName)) return refuse('field_value', 'body.card_holder_name')
   return holds(given.cardHolderEmail) ? refuse('field_value', 'body.card_holder_email') : undefined
 }

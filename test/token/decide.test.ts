@@ -210,7 +210,7 @@ describe('an update', () => {
 
   it('with a new PAN keeps the token and takes over all that follows from the card', () => {
     const row = rowOf({ ...FULL, tokenType: 'REUSE_AND_ANALYTICS' })
-    const verdict = patch(row, { card: { ...other, analyticsToken: 'aB' }, expiryYear: 2031 })
+    const verdict = patch(row, { card: { ...other, analyticsToken: 'aB' }, expiryMonth: 4, expiryYear: 2031 })
     expect(verdict).toMatchObject({ outcome: 'UPDATED', needsSeal: true })
     expect(verdict.row).toEqual({
       ...row,
@@ -223,12 +223,53 @@ describe('an update', () => {
       binRange: -6,
       analyticsToken: 'aB',
       sealed: null,
+      expiryMonth: 4,
       expiryYear: 2031,
+      cardSequence: null,
+      startMonth: null,
+      startYear: null,
       version: 2,
       updatedAt: LATER.now,
       lastReceipt: 'receipt-2',
       givenAt: verdict.row.givenAt,
     })
+  })
+
+  it('with a new PAN alone clears what the former card had, and keeps the name', () => {
+    const row = rowOf({ ...FULL, cardHolderEmail: 'a@example.org' })
+    const bare = { expiryMonth: null, expiryYear: null, cardSequence: null, startMonth: null, startYear: null }
+    expect(patch(row, { card: other }).row).toMatchObject({ ...bare, cards: other.fingerprints.kept })
+    expect(patch(row, { card: other }).row).toMatchObject({
+      ...{ cardHolderName: row.cardHolderName, cardHolderEmail: 'a@example.org', tokenExpiryDate: row.tokenExpiryDate },
+    })
+    expect(patch(row, { card: other, cardHolderName: 'B' }).row).toMatchObject({ ...bare, cardHolderName: 'B' })
+    expect(patch(row, { card: other, startMonth: 1, startYear: 2020 }).row).toMatchObject({
+      ...bare,
+      startMonth: 1,
+      startYear: 2020,
+    })
+    expect(patch(row, { card: facts() }).row).toMatchObject({
+      expiryMonth: row.expiryMonth,
+      expiryYear: row.expiryYear,
+    })
+  })
+
+  it('with a new PAN takes no half of a date, whose other half would be the former card’s', () => {
+    for (const [given, field] of [
+      [{ expiryMonth: 5 }, 'body.expiry_year'],
+      [{ expiryYear: 2031 }, 'body.expiry_month'],
+    ] as const)
+      expect(update(rowOf(FULL), { card: other, ...given }, LATER)).toMatchObject({ reason: 'field_required', field })
+  })
+
+  it('clears name, e-mail address and the token’s date by null, and is then the same again', () => {
+    const row = rowOf({ ...FULL, cardHolderEmail: 'a@example.org', tokenExpiryDate: '2090-01-01' })
+    const none = { cardHolderName: null, cardHolderEmail: null, tokenExpiryDate: null }
+    const cleared = patch(row, none)
+    expect(cleared).toMatchObject({ outcome: 'UPDATED', row: none })
+    expect(patch(stored(cleared.row), none).outcome).toBe('UNCHANGED')
+    const expired = rowOf({}, { status: 'SUSPENDED', suspendedReason: 'EXPIRED', tokenExpiryDate: '2027-01-01' })
+    expect(patch(expired, { tokenExpiryDate: null }).row).toMatchObject({ status: 'ACTIVE', tokenExpiryDate: null })
   })
 
   it('with a new PAN seals nothing where the token is for ANALYTICS only, and keeps no analytics token where it isn’t', () => {

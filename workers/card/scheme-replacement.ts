@@ -2,6 +2,7 @@
 // token is retired. The new card gets one if the former was in use or about to be, or if the request activates one; not
 // if the request deletes it, or no network is set up for the card. The line writes the decision; the provider is called
 // after the commit.
+import { type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
@@ -10,10 +11,12 @@ import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-ro
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isLive, isSupported, type SchemeAction } from '../../src/token/scheme.ts'
+import type { TokenRow } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
 import type { FormerScheme, Replacement } from '../line/effect.ts'
 import type { JobIds } from '../provider/action-rules.ts'
 import { pendingRow, storedCard } from '../provider/pending-card.ts'
+import { FIELD } from '../provider/scheme-action.ts'
 
 /** A token that is now linked to another card. */
 export interface Relinked {
@@ -25,6 +28,20 @@ export interface Relinked {
 }
 
 type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
+
+/** The refusal of an action that can't be done for the new card, whose scheme token is made after the commit. */
+export function relinkRefusal(
+  action: SchemeAction | undefined,
+  row: TokenRow,
+  { providers }: Pick<Deps, 'providers'>,
+): Refusal | undefined {
+  // The old card's scheme token is retired, and the new card has none yet.
+  if (action === 'SUSPEND') return refuse('scheme_token_absent', FIELD)
+  if (action !== 'ACTIVATE') return undefined
+  if (!providers?.schemes.network(row.brand ?? '')) return refuse('scheme_action_unavailable', FIELD)
+  // No network makes a token for a card without its date.
+  return row.expiryYear === null ? refuse('field_required', 'body.expiry_year') : undefined
+}
 
 /** The linked tokens whose scope supports scheme tokens and that aren't deleted. */
 export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token' | 'action'>[]): Promise<Relinked[]> {

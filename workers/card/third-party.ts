@@ -49,18 +49,21 @@ export function contextRefusal(
     : refuse('entity_forbidden', 'body.token_context.entity_id')
 }
 
-/** The contract; undefined for the vault's own token. The caller has called `contextRefusal` before. */
+/**
+ * The contract; undefined for the vault's own token. A refusal if the context names another entity than the scope's. The
+ * caller has called `contextRefusal` before.
+ */
 export function contractFor(
   { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: TokenRequest,
   scope: Scope,
   { providers }: Pick<Deps, 'providers'>,
 ): Contract | undefined | Refusal {
-  if (type === 'INTERNAL' || !details) return undefined
   const { entityId } = scope
   // Token and contract must both belong to the scope's entity.
-  const isTheirs = (context?.entity_id ?? entityId) === entityId
+  if ((context?.entity_id ?? entityId) !== entityId) return refuse('field_conflict', 'body.token_context.entity_id')
+  if (type === 'INTERNAL' || !details) return undefined
   const contract = context?.payment_provider_contract
-  const found = isTheirs ? providers?.schemes.thirdParty({ type, contract, entityId }) : undefined
+  const found = providers?.schemes.thirdParty({ type, contract, entityId })
   if (!found) return refuse('third_party_unavailable', 'body.token_context')
   return {
     ...{ type, provider: found.provider.name, place: contractScopeId(scope.tokenScope, found.contract) },

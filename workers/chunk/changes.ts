@@ -19,7 +19,7 @@ import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
-import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
+import { findReplacements, relinkedOf, relinkRefusal } from '../card/scheme-replacement.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
@@ -261,7 +261,7 @@ async function applyUpdate(
   rows: ReadonlyMap<string, StoredToken>,
   { context: { work, acceptedAt }, deps, guesses }: Applying,
 ): Promise<Applied | Refusal> {
-  const { card, field, onFile } = change
+  const { card, field, onFile, schemeAction } = change
   const scope = card && (await deps.directory.scope(row.tokenScope))
   const facts = card && scope && factsOf(card, { scope, withAnalytics: true, field }, deps)
   if (isRefusal(facts)) return facts
@@ -276,6 +276,8 @@ async function applyUpdate(
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
   if (guess && (await isSpent(guess, guesses))) return refuse('guesses', field)
   if (facts && !isSameCard(row.cards, facts.fingerprints.known)) {
+    const unfit = relinkRefusal(schemeAction, verdict.row, deps)
+    if (unfit) return unfit
     if (await isTaken(facts, row, rows, deps)) return refuse('pan_taken', field)
     if (guess) guesses?.miss(guess)
   }

@@ -208,8 +208,18 @@ describe('a single job on a row that keeps givers', () => {
     const branded = firstRow(NOW, { cardBrand: 'CB' })
     const other = facts({ fingerprints: printsOf(2), bin: '51051051', lastFour: '5100', brand: 'MASTERCARD' })
     const linked = decided(update(branded, { card: other }, job(NOW + 5))).row
-    expect(linked.givenAt).toEqual({ number: [NOW + 5, '', 0] })
+    const own = [NOW + 5, '', 0]
+    expect(linked.givenAt).toEqual({ number: own, expiry: own, sequence: own, start: own })
     expect(linked).toMatchObject({ cardBrand: null, brand: 'MASTERCARD' })
+  })
+
+  it('gives another number without a date, so that no older line gives it the former card’s', () => {
+    const other = facts({ fingerprints: printsOf(2) })
+    const linked = stored(decided(update(row, { card: other }, job(NOW + 5))).row)
+    expect(linked).toMatchObject({ expiryMonth: null, expiryYear: null, cardHolderName: 'FILE' })
+    const older = apply([line(NOW + 4, { expiryMonth: 2, expiryYear: 2031 })], 'import', linked)
+    expect(older.row).toMatchObject({ expiryYear: null })
+    expect(apply([line(NOW + 6, { expiryMonth: 2, expiryYear: 2031 })], 'import', linked).row?.expiryYear).toBe(2031)
   })
 
   it('that suspends or activates decides before an older line’s expiry date', () => {
@@ -243,8 +253,9 @@ describe('a single job on a row that keeps givers', () => {
   it('leaves a row without givers without them, unless it gives another number', () => {
     const plain = rowOf({ cardHolderName: 'PLAIN' })
     const other = facts({ fingerprints: printsOf(2) })
+    const own = [NOW + 5, '', 0]
     expect(decided(update(plain, { card: other }, job(NOW + 5))).row.givenAt).toEqual({
-      ...{ name: [NOW, '', 0], status: [NOW, '', 0], number: [NOW + 5, '', 0] },
+      ...{ name: [NOW, '', 0], status: [NOW, '', 0], number: own, expiry: own, sequence: own, start: own },
     })
     expect(decided(create(plain, { cardHolderName: 'PUT' }, facts(), job(NOW + 5))).row.givenAt).toBeNull()
     expect(decided(update(plain, { cardHolderName: 'PLAIN' }, job(NOW + 5))).touched).toBe(true)

@@ -224,6 +224,24 @@ describeStore('records of a chunk that name owners', engine => {
     expect(outcomesOf(await onFile.chunk([record(one, own)], { policy }))).toEqual(['UNCHANGED MOVED'])
   })
 
+  it('with another number and no date clear the date and keep the name, as a single job does', async () => {
+    const [one, two, three, own] = [nextPan(), nextPan(), nextPan(), nextOwner()]
+    const [made] = await onFile.chunk([record(one, own)])
+    const bare = { ...record(two, own), card: { cardNumber: testPan(two) } }
+    const [linked] = await onFile.chunk([bare], { policy: { relink: true } })
+    expect(linked).toMatchObject({ outcome: 'UPDATED', reuse_token: made?.reuse_token })
+    const held = { expiryMonth: null, expiryYear: null, cardHolderName: 'ANNA MEYER' }
+    expect(await onFile.token(made?.reuse_token)).toMatchObject(held)
+    const dated = { id: made?.reuse_token, expiry_month: 3, expiry_year: 2033 }
+    const next = { id: made?.reuse_token, card: { cardNumber: testPan(three) } }
+    const changed = await onFile.chunk([dated, next], { recordKind: 'token-update' })
+    expect(changed.map(({ outcome }) => outcome)).toEqual(['UPDATED', 'UPDATED'])
+    expect(await onFile.token(made?.reuse_token)).toMatchObject(held)
+    const none = { id: made?.reuse_token, card_holder_name: null, card_holder_email: null, token_expiry_date: null }
+    await onFile.chunk([none], { recordKind: 'token-update' })
+    expect((await onFile.token(made?.reuse_token))?.cardHolderName).toBeNull()
+  })
+
   it('relink in file order within one chunk', async () => {
     const [a, b, c, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
     const policy = { relink: true }

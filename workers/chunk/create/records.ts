@@ -2,7 +2,7 @@
 import { Secret } from '../../../src/secret.ts'
 import type { BinTable } from '../../../src/token/bin.ts'
 import { detectBrand, isPossibleLength } from '../../../src/token/brand.ts'
-import { type CardInput, monthOf, NAME_LENGTH_MAX, yearOf } from '../../../src/token/card.ts'
+import { type CardInput, isBlankName, monthOf, NAME_LENGTH_MAX, yearOf } from '../../../src/token/card.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
 import { PAN_LENGTH, panFault } from '../../../src/token/pan.ts'
 import { knownBrand } from '../../card/card-facts.ts'
@@ -108,7 +108,7 @@ function plainCardOf(
   if (!isPossibleLength(pan, detected)) return undefined
   const range = bins.find(pan)
   const brand = knownBrand(detected, range) ?? null
-  return { pan, month, year, name: name === '' ? null : name, brand, binRange: range?.id ?? null }
+  return { pan, month, year, name: isBlankName(name) ? null : name, brand, binRange: range?.id ?? null }
 }
 
 /**

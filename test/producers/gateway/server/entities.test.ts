@@ -230,6 +230,23 @@ describeStore('a client of two entities', engine => {
     }
   })
 
+  it('may name no other entity than the scope’s as the one that a token is for', async () => {
+    const put = async (by: SignIn, entity: string, entity_id: string) => {
+      const { status, body } = await call(by, 'PUT', CARD, {
+        ...(await createOf(entity)),
+        token_context: { entity_id },
+      })
+      return [status, Object.keys((body['details'] ?? {}) as object)]
+    }
+    const field = 'body.token_context.entity_id'
+    expect(await put('basic', ENTITY, ENTITY)).toEqual([200, []])
+    expect(await put('basic', SISTER, SISTER)).toEqual([200, []])
+    expect(await put('basic', ENTITY, SISTER)).toEqual([400, [field]])
+    expect(await put('basic', SISTER, ENTITY)).toEqual([400, [field]])
+    expect(await put('own', ENTITY, SISTER)).toEqual([403, [field]])
+    expect(await put('basic', ENTITY, randomUUID())).toEqual([403, [field]])
+  })
+
   it('names the entity of a report, which no caller gets by default', async () => {
     const { status, body } = await call('basic', 'POST', REPORTS, report())
     expect([status, body['param']]).toEqual([400, 'reportEntityUid'])

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { encryptCard } from '../../../../src/vault/encrypt.ts'
 import { describeOnRedis } from '../../../support/engines.ts'
-import { type Installation, openInstallation } from '../../../support/installation.ts'
+import { ENTITY, type Installation, openInstallation } from '../../../support/installation.ts'
 import { basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../bundle.ts'
 
 const today = () => new Date().toISOString().slice(0, 10)
@@ -234,6 +234,7 @@ describeOnRedis('the card token service', engine => {
       expect((await caller.put(fresh(), { token_context: {} })).status).toBe(200)
       const answer = await caller.put(fresh(), { token_context: { entity_id: randomUUID() } })
       expect([answer.status, reasonOf(answer)]).toEqual([403, { 'body.token_context.entity_id': 'entity_forbidden' }])
+      expect((await caller.put(fresh(), { token_context: { entity_id: ENTITY } })).status).toBe(200)
     })
     it('third party: reuse_token_details are mandatory', async () => {
       const answer = await caller.put(fresh(), {
@@ -332,6 +333,34 @@ describeOnRedis('the card token service', engine => {
       const answer = await patch(id, await encrypted(card, installation.credentials))
       expect(answer.body).toMatchObject({ last_four: '1117', expiry_month: 4, bin_details: { brand: 'DISCOVER' } })
       expect((await get(id)).body).toMatchObject({ reuse_token: id, last_four: '1117' })
+    })
+    it('with encrypted_card and no expiry date clears the date and keeps the name', async () => {
+      const id = await make({ ...fresh(), cardholderName: 'ANNA MEYER' })
+      const { cardNumber } = fresh()
+      const answer = await patch(id, await encrypted({ cardNumber, cardholderName: ' ' }, installation.credentials))
+      expect(answer.body).toMatchObject({ last_four: cardNumber.slice(-4), card_holder_name: 'ANNA MEYER' })
+      for (const { body } of [answer, await get(id)]) expect(Object.keys(body)).not.toContain('expiry_month')
+      const half = await patch(id, {
+        ...(await encrypted({ cardNumber: fresh().cardNumber }, installation.credentials)),
+        expiry_month: 3,
+      })
+      expect([half.status, reasonOf(half)]).toEqual([400, { 'body.expiry_year': 'field_required' }])
+    })
+    it('null clears name, e-mail and token_expiry_date, and a blank name is none', async () => {
+      const id = await make()
+      const given = { card_holder_name: 'BEN', card_holder_email: 'ben@example.com', token_expiry_date: '2090-12-31' }
+      const names = (answer: { body: Record<string, unknown> }) =>
+        Object.keys(given).filter(name => answer.body[name] !== undefined)
+      expect(names(await patch(id, given))).toEqual(Object.keys(given))
+      const none = { card_holder_name: null, card_holder_email: null, token_expiry_date: null }
+      const cleared = await patch(id, none)
+      expect([cleared.status, names(cleared)]).toEqual([200, []])
+      for (const card_holder_name of ['', ' ', '\u00a0 ']) {
+        await patch(id, given)
+        expect(names(await patch(id, { card_holder_name }))).toEqual(['card_holder_email', 'token_expiry_date'])
+      }
+      const bad = await patch(id, { expiry_month: null })
+      expect([bad.status, reasonOf(bad)]).toEqual([400, { 'body.expiry_month': 'field_type' }])
     })
     it('a plain field beside encrypted_card overrides the one inside', async () => {
       const card = fresh()
