@@ -5,10 +5,12 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
+import { encryptCard } from '../../../src/vault/encrypt.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { openOnFile } from '../on-file-bundle.ts'
 import { openWorld, type World } from './bundle.ts'
 
 describeStore('a scheme token', engine => {
@@ -37,6 +39,10 @@ describeStore('a scheme token', engine => {
   async function make(scope = installation.scope, pan = nextPan()) {
     const result = await world.ask('token-create', { token_scope: scope, ...(await world.cardOf(pan)) })
     return { id: String(result.record?.['reuse_token']), pan, record: result.record, result }
+  }
+  const chunkOf = async (requests: readonly Record<string, unknown>[]) => {
+    const onFile = await openOnFile(installation, installation.scope, world)
+    return onFile.world.run(await onFile.chunkJob(requests, { recordKind: 'token-update' }))
   }
   const act = (id: string, action: string, options = {}) => world.ask('scheme-token', { id, action }, options)
 
@@ -270,6 +276,34 @@ describeStore('a scheme token', engine => {
       ...(await world.cardOf(nextPan())),
     })
     expect(third.record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('is asked for beside another number only if that card can have one, alone and in a chunk', async () => {
+    const { id } = await make()
+    const { deps } = world
+    const [calls, undated] = [
+      world.network.calls.length,
+      { cardNumber: nextPan(), captureTime: new Date().toISOString() },
+    ]
+    const key = installation.credentials.captureKeys.jwe
+    if (!key) throw new Error('these credentials hold no JWE key')
+    const bare = { encrypted_card: await encryptCard(undated, key), public_key_alias: key.alias }
+    const asked = { id, scheme_token_action: 'ACTIVATE' }
+    expect(await world.ask('token-update', { ...asked, ...bare })).toMatchObject({
+      ...{ code: 400, error: { details: { 'body.expiry_year': { code: 'field_required' } } } },
+    })
+    const { records } = await chunkOf([{ ...asked, card: { cardNumber: undated.cardNumber } }])
+    expect(records).toMatchObject([{ outcome: 'REJECTED', reason: 'field_required' }])
+    const { providers } = deps
+    if (!providers) throw new Error('this worker has networks')
+    const network = providers.schemes.network
+    providers.schemes.network = () => undefined
+    const unfit = await world.ask('token-update', { ...asked, ...(await world.cardOf(nextPan())) })
+    providers.schemes.network = network
+    expect(unfit).toMatchObject({
+      ...{ code: 400, error: { details: { 'body.scheme_token_action': { code: 'scheme_action_unavailable' } } } },
+    })
+    expect(world.network.calls).toHaveLength(calls)
   })
 
   it('comes by itself with a token whose scope asks for it, and never fails the token', async () => {
