@@ -53,8 +53,8 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   const entityId = await entityNamed(write.request, caller, deps)
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
   const { clientId } = caller.client
-  const declined = roleDecline(write, caller)
-  if (declined) return { declined }
+  const unpermitted = roleDecline(write, caller)
+  if (unpermitted) return { declined: unpermitted }
   const acceptedAt = clock()
   const signed = await requestReply.sign(caller, kind, request, { jti, listens: false })
   if (isRefusal(signed)) return declinedBy(signed)

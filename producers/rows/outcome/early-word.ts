@@ -71,7 +71,7 @@ const CAUSES: Partial<Record<Reason, string>> = {
   expiry_format: `${DATES} A spreadsheet may have changed them.`,
   expiry_past: DATES,
   pan_format: CARD_COLUMN,
-  pan_padded: "a column of fixed width; take the zeros off, or let a profile do it: padded in columns.card_number.",
+  pan_padded: 'a column of fixed width; take the zeros off, or let a profile do it: padded in columns.card_number.',
   pan_luhn: CARD_COLUMN,
   pan_length: CARD_COLUMN,
   name_length: 'the column cardholder_name holds something else; check --map.',
