@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { guard } from '../../src/csv-text.ts'
+import { guard, unguarded } from '../../src/csv-text.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { writeCsv } from '../../src/report/csv.ts'
 import type { Definition, Plan, Row } from '../../src/report/definition.ts'
@@ -53,6 +53,28 @@ describe('a report as CSV', () => {
   it('has no text cell that a spreadsheet would take for a formula', async () => {
     const tricks = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '\0=1', '＝1', '＋1', '－1', '＠1']
     for (const trick of tricks) expect(guard(trick)).toBe(`'${trick}`)
+    const hidden = [
+      ' ',
+      '\u00a0',
+      '\u200b',
+      '\ufeff',
+      '\u202e',
+      '\u2060',
+      '\u00ad',
+      '\u3000',
+      '\u0085',
+      '\u2028',
+      '\v',
+      '\u0001',
+      '\u3164',
+      '\u2800',
+    ]
+    for (const before of [...hidden, '\ufeff \u200b\u200d'])
+      for (const start of ['=1+1', '+1', '-1', '@A1', '＝1', '﹦1', '﹢1', '﹣1', '﹫1']) {
+        expect(guard(before + start)).toBe(`'${before}${start}`)
+        expect(unguarded(guard(before + start))).toBe(before + start)
+      }
+    for (const plain of ['a=1', ' a-b', '1-2', '\u200bx', "'x", '', 'é=']) expect(guard(plain)).toBe(plain)
     const found = await csvOf(tricks.map(merchantReference => row({ merchantReference })))
     expect(found.filter(({ record }) => record === 'LINE').map(line => line['merchantReference'])).toEqual(
       tricks.map(trick => `'${trick}`),

@@ -38,9 +38,11 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** `parent`: where its files go (the temporary directory). `args` are added to its command line. */
-export async function startRedis(options: { parent?: string; args?: string[] } = {}): Promise<RedisServer> {
-  const { parent = tmpdir(), args = [] } = options
+/** `parent`: where its files go (the temporary directory). `config`: a file of settings. `args` are added to its command line. */
+export async function startRedis(
+  options: { parent?: string; config?: string; args?: string[] } = {},
+): Promise<RedisServer> {
+  const { parent = tmpdir(), config, args = [] } = options
   const program = findRedis()
   if (!program) throw new Error('neither redis-server nor valkey-server is on PATH')
   const dir = mkdtempSync(join(parent, 'redis-'))
@@ -52,6 +54,7 @@ export async function startRedis(options: { parent?: string; args?: string[] } =
     const child = spawn(
       program ?? '',
       [
+        config ?? [],
         ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir, '--daemonize', 'no', '--loglevel', 'warning'],
         ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--maxmemory-policy', 'noeviction'],
         args,
@@ -93,9 +96,9 @@ export async function startRedis(options: { parent?: string; args?: string[] } =
   }
 }
 
-/** Resolves when the server answers and has read its AOF. */
+/** Resolves when the server answers and has read its AOF; one with a password says that it wants it. */
 async function ready(port: number): Promise<void> {
-  const isUp = async () => (await ask(port, 'PING').catch(() => '')).startsWith('+PONG')
+  const isUp = async () => /^(\+PONG|-NOAUTH)/.test(await ask(port, 'PING').catch(() => ''))
   await until(isUp, { what: `Redis on port ${port}` })
 }
 
