@@ -50,6 +50,12 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
     const major = Math.floor(Number(version.rows[0]?.server_version_num) / 10_000)
     if (major < 13)
       throw new ConfigError(`DATABASE_URL: PostgreSQL 13 or newer is required, the server is PostgreSQL ${major}`)
+    const encoding = await sql<{ server_encoding: string }>`show server_encoding`.execute(db)
+    const has = encoding.rows[0]?.server_encoding
+    if (has !== 'UTF8')
+      throw new ConfigError(
+        `DATABASE_URL: this database stores texts in ${has}, which lacks letters that names have; make one with createdb --encoding=UTF8 --template=template0`,
+      )
     const migrator = new Migrator({
       db,
       migrationTableSchema: 'tokenmill',

@@ -8,6 +8,43 @@ import { PlacedClient } from './placed-client.ts'
 /** PostgreSQL's settings by name; `role` is one of them. */
 export type Settings = Readonly<Record<string, string>>
 
+/**
+ * What statements and driver take for granted, and a database, a role or a pooler may have set otherwise: the forms of
+ * values, the meaning of texts and of null, isolation, no limits of time but our own, plans that look rows up. The caller's
+ * settings come after these. A name that the server's version doesn't know is passed over.
+ */
+const GRANTED: Settings = {
+  array_nulls: 'on',
+  bytea_output: 'hex',
+  client_encoding: 'UTF8',
+  datestyle: 'ISO, MDY',
+  default_transaction_deferrable: 'off',
+  default_transaction_isolation: 'read committed',
+  enable_indexonlyscan: 'on',
+  enable_indexscan: 'on',
+  enable_nestloop: 'on',
+  enable_partition_pruning: 'on',
+  exit_on_error: 'off',
+  extra_float_digits: '1',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+  intervalstyle: 'postgres',
+  lock_timeout: '0',
+  password_encryption: 'scram-sha-256',
+  plan_cache_mode: 'auto',
+  quote_all_identifiers: 'off',
+  row_security: 'on',
+  standard_conforming_strings: 'on',
+  statement_timeout: '0',
+  // Only if it is off: which of the waiting levels is right, the operator decides.
+  synchronous_commit: 'on',
+  timezone: 'UTC',
+  transaction_timeout: '0',
+  transform_null_equals: 'off',
+}
+/** What only a superuser may set, and what it has to be. */
+const CHECKED: Settings = { session_replication_role: 'origin' }
+
 const ROUNDS = 3
 const SECOND_MS_MAX = 5_000
 const STAY_MS = 60_000
@@ -17,26 +54,33 @@ const NO_ROLE = 'DATABASE_URL: this server lacks a role or setting of tokenmill;
 const TRANSACTION_MODE =
   'DATABASE_URL: a connection pooler gives a session to others after each transaction or statement; tokenmill needs sessions of its own (pgbouncer: pool_mode = session)'
 
-const SET = `select session_user as login, array_agg(set_config(name, value, false) order by n) as values
+const SET = `select session_user as login, array_agg(case
+    when current_setting(name, true) is null then null
+    when name = 'synchronous_commit' and current_setting(name) <> 'off' then current_setting(name)
+    else set_config(name, value, false) end order by n) as values
   from unnest($1::text[], $2::text[]) with ordinality as given(name, value, n)`
 const READ = `select current_user as "user", session_user as login, pg_backend_pid() as pid,
-  array(select current_setting(name) from unnest($1::text[]) with ordinality as given(name, n) order by n) as values`
+  array(select current_setting(name, true) from unnest($1::text[]) with ordinality as given(name, n) order by n) as values,
+  array(select current_setting(name) from unnest($2::text[]) with ordinality as given(name, n) order by n) as checked`
 const PID = 'select pg_backend_pid() as pid'
 
 interface Told {
   user: string
   login: string
   pid: number
-  values: string[]
+  values: (string | null)[]
+  /** Only of what is read back. */
+  checked: string[]
 }
 
-/** Sets the settings and reads them back. Throws `ConfigError` if one has another value. */
-export async function configureSession(client: PlacedClient, settings: Settings, finder: Finder): Promise<void> {
+/** Sets what is taken for granted and the caller's own settings, and reads them back. Throws `ConfigError` if one has another value. */
+export async function configureSession(client: PlacedClient, own: Settings, finder: Finder): Promise<void> {
+  const settings = { ...GRANTED, ...own }
   const names = Object.keys(settings)
   const set = await client.query<Told>(SET, [names, Object.values(settings)]).catch(error => {
     throw (error as { code?: string }).code === UNKNOWN_VALUE ? new ConfigError(NO_ROLE) : error
   })
-  const read = await client.query<Told>(READ, [names])
+  const read = await client.query<Told>(READ, [names, Object.keys(CHECKED)])
   const before = set.rows[0]
   const after = read.rows[0]
   const { processID } = client as unknown as { processID: number | null }
@@ -49,6 +93,11 @@ export async function configureSession(client: PlacedClient, settings: Settings,
   if (lost.length > 0)
     throw new ConfigError(
       `DATABASE_URL: the server, or a connection pooler before it, does not keep ${lost.join(', ')}`,
+    )
+  const wrong = Object.entries(CHECKED).find(([, value], index) => after?.checked[index] !== value)
+  if (wrong)
+    throw new ConfigError(
+      `DATABASE_URL: the server, this database or its user sets ${wrong[0]} to another value than ${wrong[1]}, and then triggers don't run; reset it`,
     )
 }
 

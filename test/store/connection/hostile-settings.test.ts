@@ -1,0 +1,149 @@
+// Settings that a database or its user imposes on every session: none changes what tokenmill does, and what it can't set
+// itself it refuses in words.
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ConfigError } from '../../../src/config.ts'
+import { openLog } from '../../../src/log.ts'
+import { openStore } from '../../../src/store/pool.ts'
+import { upgradeSchema } from '../../../src/store/schema-upgrade.ts'
+import { describeOnRedis } from '../../support/engines.ts'
+import { openInstallation } from '../../support/installation.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { testPan } from '../../support/test-pan.ts'
+
+/** Each with a value that breaks something, and what a session of ours has instead. */
+const HOSTILE = [
+  ['array_nulls', 'off', 'on'],
+  ['bytea_output', 'escape', 'hex'],
+  ['client_encoding', 'LATIN1', 'UTF8'],
+  ['datestyle', 'German, DMY', 'ISO, MDY'],
+  ['default_transaction_isolation', 'serializable', 'read committed'],
+  ['enable_indexscan', 'off', 'on'],
+  ['enable_nestloop', 'off', 'on'],
+  ['exit_on_error', 'on', 'off'],
+  ['extra_float_digits', '-15', '1'],
+  ['idle_in_transaction_session_timeout', '1', '0'],
+  ['intervalstyle', 'iso_8601', 'postgres'],
+  ['lock_timeout', '1', '0'],
+  ['password_encryption', 'md5', 'scram-sha-256'],
+  ['plan_cache_mode', 'force_custom_plan', 'auto'],
+  ['quote_all_identifiers', 'on', 'off'],
+  ['row_security', 'off', 'on'],
+  ['search_path', 'nowhere', 'tokenmill'],
+  ['standard_conforming_strings', 'off', 'on'],
+  ['statement_timeout', '2s', '1min'],
+  ['synchronous_commit', 'off', 'on'],
+  ['idle_session_timeout', '2s', '0'],
+  ['transaction_timeout', '2s', '0'],
+  ['timezone', 'Pacific/Chatham', 'UTC'],
+  ['transform_null_equals', 'on', 'off'],
+] as const
+
+/** Also PostgreSQL's own form of a list: `search_path` takes names, the others a text. */
+async function impose(url: string, settings: readonly (readonly [string, string, ...string[]])[]): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const name = client.escapeIdentifier(new URL(url).pathname.slice(1))
+    for (const [setting, value] of settings)
+      await client.query(`alter database ${name} set ${setting} to ${client.escapeLiteral(value)}`)
+  } finally {
+    await client.end()
+  }
+}
+
+const open = (url: string) =>
+  openStore(url, { log: openLog('silent'), connectionsMax: 1, application: 'tokenmill test' })
+
+describe('a setting that the database imposes', () => {
+  let database: FreshDatabase
+  beforeAll(async () => {
+    database = await freshDatabase()
+  })
+  afterAll(() => database?.drop())
+
+  it('is what it has to be in each session, whatever the database says', async () => {
+    await impose(database.url, HOSTILE)
+    const store = open(database.url)
+    const names = HOSTILE.map(([name]) => name)
+    const { rows } = await store.query<{ values: string[] }>({
+      text: 'select array(select current_setting(name) from unnest($1::text[]) with ordinality as given(name, n) order by n) as values',
+      values: [names],
+    })
+    await store.close()
+    expect(Object.fromEntries(names.map((name, at) => [name, rows[0]?.values[at]]))).toEqual(
+      Object.fromEntries(HOSTILE.map(([name, , ours]) => [name, ours])),
+    )
+  })
+
+  it.each(['local', 'remote_write', 'remote_apply'])('leaves the operator’s synchronous_commit %s', async level => {
+    await impose(database.url, [['synchronous_commit', level]])
+    const store = open(database.url)
+    const { rows } = await store.query<{ value: string }>({
+      text: `select current_setting('synchronous_commit') as value`,
+    })
+    await store.close()
+    expect(rows).toEqual([{ value: level }])
+  })
+
+  it('is refused in words where only a superuser may set it back', async () => {
+    // A process that has worked on a store takes such a change for one that may pass.
+    const other = await freshDatabase()
+    await impose(other.url, [['session_replication_role', 'replica']])
+    const store = open(other.url)
+    const failure = await store.query({ text: 'select 1' }).catch(error => error)
+    await store.close()
+    await other.drop()
+    expect(failure).toBeInstanceOf(ConfigError)
+    expect((failure as Error).message).toContain('session_replication_role')
+  })
+})
+
+describe('a database in another encoding', () => {
+  it.each(['LATIN1', 'SQL_ASCII'])('%s is refused by the upgrade of the schema, with what to do', async encoding => {
+    const { url, drop } = await freshDatabase({ empty: true })
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    const name = `${new URL(url).pathname.slice(1)}_encoded`
+    await client.query(`create database ${name} encoding '${encoding}' locale 'C' template template0`)
+    const own = new URL(url)
+    own.pathname = `/${name}`
+    try {
+      await expect(upgradeSchema(own.href)).rejects.toThrow(
+        `this database stores texts in ${encoding}, which lacks letters that names have; make one with createdb --encoding=UTF8`,
+      )
+    } finally {
+      await client.query(`drop database ${name} with (force)`)
+      await client.end()
+      await drop()
+    }
+  })
+})
+
+describeOnRedis('an installation in a database that imposes all of them', engine => {
+  it('creates, changes, reads and repeats tokens, one by one and as a chunk', async () => {
+    await impose(engine.databaseUrl, HOSTILE)
+    const installation = await openInstallation(engine)
+    try {
+      await installation.openWorkers({ roles: ['interactive', 'bulk'] })
+      const client = await installation.connect()
+      const card = { cardNumber: testPan(1), expiryMonth: '12', expiryYear: '2031', cardholderName: 'ZOË MÜLLER' }
+      const request = { token_scope: installation.scope, ...(await client.encryptCard(card)) }
+      const made = await client.call('token-create', request, { jti: 'hostile-1' })
+      expect(made).toMatchObject({ status: 'SUCCEEDED' })
+      const id = (made.record as { reuse_token: string }).reuse_token
+      const changed = await client.call('token-update', {
+        id,
+        card_holder_name: 'ØRSTED',
+        token_expiry_date: '2031-02-03',
+      })
+      expect(changed).toMatchObject({
+        status: 'SUCCEEDED',
+        record: { card_holder_name: 'ØRSTED', token_expiry_date: '2031-02-03' },
+      })
+      expect(await client.call('token-create', request, { jti: 'hostile-1' })).toMatchObject({ status: 'SUCCEEDED' })
+    } finally {
+      await installation.close()
+    }
+  })
+})
