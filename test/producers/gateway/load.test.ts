@@ -1,4 +1,4 @@
-// More requests than the gateway admits, on a thousand connections at once. Admitted requests are done once, others are
+// More requests than the gateway admits, on hundreds of connections at once. Admitted requests are done once, others are
 // refused at once, and repeats of these succeed later.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import { volume } from '../../support/volume.ts'
 import { basicOf, CARD, encrypted } from './bundle.ts'
 import { type KeepAlive, openKeepAlive } from './keep-alive.ts'
 
-const CALLERS = volume(1_000, 2_000)
+const CALLERS = volume(400, 2_000)
 const IN_FLIGHT = CALLERS / 4
 /** A refusal doesn't wait for the requests that are admitted, but reading all requests takes time on a busy core. */
 const REFUSED_MS_MAX = 40_000
