@@ -39,7 +39,7 @@ const VALUES: Record<string, unknown> = {
 
 /** The fields for which such a value is correct. */
 const RIGHT: Record<string, readonly string[]> = {
-  'is null': ['reason', 'proof'],
+  'is null': ['reason', 'proof', 'card_holder_name', 'card_holder_email', 'token_expiry_date'],
   'is true': ['dry_run', 'refresh'],
   'is an object': ['parameters', 'policy', 'transaction'],
   'is an empty array': [],
