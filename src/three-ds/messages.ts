@@ -1,5 +1,6 @@
 // The EMV 3-D Secure messages of other parties: their form and limits, only for the members that are used here. Unknown
-// members are ignored, as the standard requires. apply-message.ts interprets the messages.
+// members are ignored, as the standard requires. apply-message.ts interprets the messages;
+// browser-return.ts reads what a browser brings.
 import { z } from 'zod'
 import { isPrintable } from '../job/envelope/text.ts'
 
@@ -19,6 +20,7 @@ const recorded = <T extends z.ZodType>(form: T) => form.optional().catch(undefin
  */
 const word = () => recorded(printable(10))
 export const eci = () => recorded(z.string().length(2).refine(isPrintable))
+export const xid = () => recorded(z.string().regex(/^[A-Za-z0-9+/=_-]{1,64}$/))
 /** CAVV, AAV or AEVV: up to 4,000 characters of any alphabet. Version 2.3.1 has the longest. */
 export const authenticationValue = () => recorded(z.string().min(1).max(4_000))
 const rendering = () => recorded(z.object({ acsInterface: printable(2), acsUiTemplate: printable(2) }))
@@ -77,19 +79,6 @@ export interface RRes {
   resultsStatus: '01'
 }
 
-/**
- * The message by which the browser reports that the challenge is over. It isn't signed, so the outcome is taken from
- * the RReq.
- */
-export const CRes = z.object({
-  messageType: z.literal('CRes'),
-  messageVersion: version(),
-  threeDSServerTransID: id(),
-  acsTransID: id(),
-  transStatus: z.enum(['Y', 'N']),
-})
-export type CRes = z.infer<typeof CRes>
-
 /** The text that is posted to the ACS as `creq`: base64url of its JSON, without padding. */
 export function creqText(challenge: {
   messageVersion: string
@@ -98,16 +87,6 @@ export function creqText(challenge: {
   challengeWindowSize: string
 }): string {
   return Buffer.from(JSON.stringify({ messageType: 'CReq', ...challenge })).toString('base64url')
-}
-
-/** Reads the form field `cres` of the notification; undefined if it is no CRes. Some servers add padding. */
-export function readCres(text: string): CRes | undefined {
-  if (!/^[A-Za-z0-9_-]{1,8192}={0,2}$/.test(text)) return undefined
-  try {
-    return CRes.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))).data
-  } catch {
-    return undefined
-  }
 }
 
 /**

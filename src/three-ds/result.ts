@@ -1,9 +1,11 @@
 // How a challenge ends: the results request (RReq) of the directory server ends it, or its time does. The browser's
-// return with a CRes ends nothing: it only shows that the browser is back, and gets the signed outcome if there is one.
+// return, with a CRes or an Erro message, ends nothing: it only shows that the browser is back, and gets the signed
+// outcome if there is one.
 
 import { applyResult, type Result } from './apply-message.ts'
+import { readReturn } from './browser-return.ts'
 import { signOutcome } from './jwt.ts'
-import { type CRes, erro, MESSAGE_VERSION, RReq, type RRes, readCres } from './messages.ts'
+import { erro, MESSAGE_VERSION, RReq, type RRes } from './messages.ts'
 import type { Ports } from './ports.ts'
 import { type Problem, problem } from './problem.ts'
 import type { Authentication } from './record.ts'
@@ -78,14 +80,15 @@ interface Returned {
 }
 
 /**
- * Handles the browser at the notification URL, with the form field `cres`. Problem 409 while the authentication hasn't
- * ended: the directory server should have sent the result before the ACS lets the browser go.
+ * Handles the browser at the notification URL, with the text of the form field `cres`. Problem 409 while the
+ * authentication hasn't ended: the directory server should have sent the result before the ACS lets the browser go.
  */
 export async function receiveReturn(ports: Ports, cres: string): Promise<Returned | Problem> {
-  const message: CRes | undefined = readCres(cres)
+  const message = readReturn(cres)
   if (!message) return problem(101, { field: 'body.cres', reason: 'field_format' })
   const record = await ports.authentications.findByTransaction(message.threeDSServerTransID)
-  if (!record || record.findings.acs_transaction_id !== message.acsTransID) return problem(204)
+  const acsTransId = record?.findings.acs_transaction_id
+  if (!record || acsTransId === undefined || (message.acsTransID ?? acsTransId) !== acsTransId) return problem(204)
   if (!isFinal(record.state)) return problem(409)
   return { record, jwt: await signOutcome(ports, record) }
 }

@@ -8,7 +8,7 @@ import { applyResult } from './apply-message.ts'
 import { type Contract, mayUse } from './contract.ts'
 import { type ActionCode, actionOf, errorText, JWT_MS } from './jwt.ts'
 import { JwtValidateRequest } from './lookup-request.ts'
-import { authenticationValue, eci } from './messages.ts'
+import { authenticationValue, eci, xid } from './messages.ts'
 import type { IssuedJwt, Ports } from './ports.ts'
 import { isProblem, NO_ERROR, type Problem, problem, problemOf } from './problem.ts'
 import { type Authentication, type Caller, shownAuthentication } from './record.ts'
@@ -20,13 +20,10 @@ const Payload = z.object({
     ProcessorTransactionId: z.guid().toLowerCase(),
     ExtendedData: z.object({
       PAResStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
-      // As in the messages of directory servers, these two members don't decide anything.
+      // As in the messages of directory servers, these members don't decide anything.
       CAVV: authenticationValue(),
       ECIFlag: eci(),
-      XID: z
-        .string()
-        .regex(/^[A-Za-z0-9+/=_-]{1,64}$/)
-        .optional(),
+      XID: xid(),
     }),
   }),
 })

@@ -2,7 +2,9 @@
 // and the browser. Only the directory server knows the URL for the result. The browser's message only shows that the
 // browser is back.
 import { randomBytes } from 'node:crypto'
+import { returnText } from '../../../src/three-ds/browser-return.ts'
 import { erro } from '../../../src/three-ds/messages.ts'
+import type { Ports } from '../../../src/three-ds/ports.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
 import { receiveResult, receiveReturn } from '../../../src/three-ds/result.ts'
 import type { GatewayApp } from '../app.ts'
@@ -14,16 +16,15 @@ import { backPage, type Page, pagePolicy, strandedPage, waitingPage } from './re
 /** No rate limit: a few addresses send the messages of many cardholders. */
 const FOREIGN = { access: 'public', rateLimit: false } as const
 const RESULT_BYTES_MAX = 64 * 1024
-const FORM_BYTES_MAX = 16 * 1024
+/** A CRes may have ten extensions of 8,059 characters, which base64 and the form's escapes make longer. */
+const FORM_BYTES_MAX = 256 * 1024
 
 export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDeps): void {
   app.register(async scope => {
     // EMV 3-D Secure answers an unreadable message with an Erro message; the HTTP status only says that the message
     // arrived.
     scope.setErrorHandler((error, request, reply) => {
-      const { statusCode = 500 } = error as { statusCode?: number }
-      const isTheirs = error instanceof Declined || statusCode < 500
-      return isTheirs ? reply.code(200).send(erro('101', 'unknown')) : handleError(log)(error, request, reply)
+      return isOfRequest(error) ? reply.code(200).send(erro('101', 'unknown')) : handleError(log)(error, request, reply)
     })
     scope.route({
       method: 'POST',
@@ -40,11 +41,14 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
   })
 
   app.register(async scope => {
-    scope.addContentTypeParser(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: FORM_BYTES_MAX },
-      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+    // A form of any media type: returnText reads it.
+    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit: FORM_BYTES_MAX }, (_request, body, done) =>
+      done(null, body),
     )
+    // A cardholder sees what is answered here, so it is a page.
+    scope.setErrorHandler((error, request, reply) => {
+      return isOfRequest(error) ? show(reply, 400, strandedPage()) : handleError(log)(error, request, reply)
+    })
     scope.route({
       method: 'POST',
       url: RETURN,
@@ -53,20 +57,27 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
       helmet: { contentSecurityPolicy: false, frameguard: false },
       schema: { hide: true },
       handler: async ({ body }, reply) => {
-        const { cres } = (body ?? {}) as Record<string, unknown>
-        const text = typeof cres === 'string' ? cres : ''
-        const returned = await receiveReturn(ports, text)
-        if (isProblem(returned))
-          return returned.problem === 409
-            ? show(reply, 200, waitingPage(RETURN, text))
-            : show(reply, 400, strandedPage())
-        const { record, jwt } = returned
-        const contract = await ports.contracts.find(record.contractId)
-        if (!contract) return show(reply, 400, strandedPage())
-        return show(reply, 200, backPage(contract.requestorUrl, { authenticationId: record.authenticationId, jwt }))
+        const { status, page } = await answerReturn(ports, body)
+        return show(reply, status, page)
       },
     })
   })
+}
+
+function isOfRequest(error: unknown): boolean {
+  const { statusCode = 500 } = error as { statusCode?: number }
+  return error instanceof Declined || statusCode < 500
+}
+
+/** What the cardholder sees who comes back with this form. */
+export async function answerReturn(ports: Ports, form: unknown): Promise<{ status: 200 | 400; page: Page }> {
+  const text = returnText(form)
+  const returned = await receiveReturn(ports, text)
+  if (isProblem(returned) && returned.problem === 409) return { status: 200, page: waitingPage(RETURN, text) }
+  const contract = isProblem(returned) ? undefined : await ports.contracts.find(returned.record.contractId)
+  if (isProblem(returned) || !contract) return { status: 400, page: strandedPage() }
+  const { record, jwt } = returned
+  return { status: 200, page: backPage(contract.requestorUrl, { authenticationId: record.authenticationId, jwt }) }
 }
 
 function show<R extends Reply>(reply: R, status: number, page: Page): R {

@@ -162,6 +162,37 @@ describe('the page that a browser comes back to', () => {
   })
 })
 
+describe('a browser’s form', () => {
+  const LONG = { messageExtension: Array(10).fill({ data: 'ü>'.repeat(4_000) }) }
+
+  it.each([
+    ['with long extensions', 'application/x-www-form-urlencoded; charset=UTF-8', LONG],
+    ['of another media type', 'text/plain', {}],
+    ['of an Erro message', 'application/x-www-form-urlencoded', { messageType: 'Erro', transStatus: undefined }],
+  ])('%s brings the outcome', async (_, type, more) => {
+    const { answer, id } = await begin()
+    const { back } = await challenge(answer, { code: CODE })
+    const cres = JSON.parse(Buffer.from(back['cres'] ?? '', 'base64url').toString()) as object
+    const text = Buffer.from(JSON.stringify({ ...cres, ...more })).toString('base64')
+    const page = await (await post('return', `cres=${text}`, type)).text()
+    expect(page).toContain(`name="authentication_id" value="${id}"`)
+    expect(page).toContain('name="jwt"')
+  })
+
+  it.each([
+    ['that is too large', `cres=${'x'.repeat(300_000)}`, 'application/x-www-form-urlencoded'],
+    ['that is no JSON though it says so', '{', 'application/json'],
+    ['in parts', '--x\r\n', 'multipart/form-data; boundary=x'],
+  ])('%s is answered by a page', async (_, body, type) => {
+    const answer = await post('return', body, type)
+    expect({ status: answer.status, type: answer.headers.get('content-type') }).toEqual({
+      status: 400,
+      type: 'text/html; charset=utf-8',
+    })
+    expect(await answer.text()).toContain('Nothing to return to')
+  })
+})
+
 describe('a result from a directory server', () => {
   it.each([
     ['no JSON', '{', 'application/json'],
