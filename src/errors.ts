@@ -13,10 +13,12 @@ export const REASONS = {
   field_length: { code: 400, text: 'This value is too short or too long.' },
   field_value: { code: 400, text: 'This value is not one of the permitted values.' },
   field_characters: { code: 400, text: 'This text holds control characters or is not well-formed Unicode.' },
+  plus_unescaped: { code: 400, text: 'The + of this time became a blank; in a URL, write + as %2B.' },
   field_conflict: { code: 400, text: 'These fields exclude one another.' },
   record_too_large: { code: 400, text: 'This record is longer than 64 KiB.' },
   // Requests over HTTP.
   body_media_type: { code: 400, text: 'The body does not have an accepted media type.' },
+  body_encoding: { code: 400, text: 'The body is compressed; send it without Content-Encoding.' },
   body_json: { code: 400, text: 'The body is not one JSON object, or names a member twice.' },
   body_too_large: { code: 400, text: 'The body is longer than the limit.' },
   body_broken: { code: 400, text: 'The body broke off before its end, or stopped arriving.' },
@@ -124,10 +126,7 @@ export const REASONS = {
   currency_unknown: { code: 400, text: 'This is not an ISO 4217 currency with a minor unit.' },
   amount_sign: { code: 400, text: 'The amount has a sign that this type of transaction does not permit.' },
   amount_exponent: { code: 400, text: 'The amount has more decimals than its currency.' },
-  transaction_conflict: {
-    code: 400,
-    text: 'The ledger already has this transaction with other data, and the ledger is not rewritten.',
-  },
+  transaction_conflict: { code: 400, text: 'The ledger has this transaction with other data, and is not rewritten.' },
   // Rows of a file, refused by its reader.
   row_fields: { code: 400, text: 'The row has too few or too many fields.' },
   row_quotes: { code: 400, text: 'The quotes of this row do not match.' },

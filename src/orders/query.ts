@@ -19,19 +19,48 @@ const uuids = () =>
     .pipe(z.array(uuid()).min(1).max(LIST_MAX))
     .meta({ ...LIST, anyOf: undefined })
 
+type OrderType = (typeof ORDER_TYPES)[number]
+const isOrderType = (text: string): boolean => (ORDER_TYPES as readonly string[]).includes(text)
+
+/** Types of orders: the parameter is repeated, or its value has commas. A type that is named twice counts once. */
+const types = () =>
+  z
+    .union([z.string(), z.array(z.string())])
+    .transform(given => [...new Set([given].flat().flatMap(part => part.split(',')))])
+    .refine((given): given is OrderType[] => given.every(type => isOrderType(type)), {
+      params: { reason: 'field_value' },
+    })
+    .meta({ type: 'array', items: { type: 'string', enum: ORDER_TYPES }, minItems: 1, anyOf: undefined })
+
+/** Whether an unescaped `+` before the offset became a blank. */
+function hasLostPlus(text: string): boolean {
+  const escaped = text.replace(/ (?=\d\d:\d\d$)/, '+')
+  return escaped !== text && moment().safeParse(escaped).success
+}
+
+/** A time of which the query's text says whether its `+` was lost. */
+const time = () =>
+  z
+    .string()
+    .refine(text => !hasLostPlus(text), { abort: true, params: { reason: 'plus_unescaped' } })
+    .pipe(moment())
+    .meta({ format: 'date-time' })
+
 const REPEATED = `1 to ${LIST_MAX}; the parameter repeated, or one text with commas.`
 
 const filters = {
   orderReference: text(1, 128).optional().describe('Id or reference of the order.'),
   status: z.enum(ORDER_STATUSES).optional().describe('Status of the order.'),
-  orderType: z.enum(ORDER_TYPES).default('MerchantOrder').describe('Type of the order.'),
+  orderType: types()
+    .default(['MerchantOrder'])
+    .describe('Types of the order; the parameter repeated, or one text with commas.'),
   filterDateType: z
     .enum(['createdDate', 'modifiedDate'])
     .default('createdDate')
     .describe('The date that `startTime` and `endTime` bound.'),
   userUids: uuids().optional().describe(`UUIDs of users who created or modified the order. ${REPEATED}`),
-  startTime: moment().optional().describe('Orders from this time on, inclusive. RFC 3339 with an offset.'),
-  endTime: moment().optional().describe('Orders up to this time, inclusive. RFC 3339 with an offset.'),
+  startTime: time().optional().describe('Orders from this time on, inclusive. RFC 3339 with an offset.'),
+  endTime: time().optional().describe('Orders up to this time, inclusive. RFC 3339 with an offset.'),
   merchantCompany: z
     .string()
     .min(1)

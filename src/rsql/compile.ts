@@ -2,9 +2,9 @@
 // becomes a parameter. The SQL doesn't limit whose rows are seen: the caller adds that condition.
 
 import type { Expression, Operator, Term } from './parse.ts'
-import { isParseError, type ParseError, parseError } from './parse-error.ts'
+import { isParseError, LOST_PLUS, type ParseError, parseError } from './parse-error.ts'
 import { checkPattern } from './safe-regex.ts'
-import { isDay, spanOf } from './time-span.ts'
+import { hasLostPlus, isDay, spanOf } from './time-span.ts'
 
 /** `day`: a date stored as text, `YYYY-MM-DD`. `moment`: a timestamptz. */
 type FieldType = 'text' | 'uuid' | 'day' | 'moment'
@@ -16,6 +16,8 @@ export interface Field {
   operators: readonly Operator[]
   /** All values that the field can have, if they are a fixed set. */
   words?: readonly string[]
+  /** With `==` and `!=`, `*` stands for any characters. No value of such a field has a `*`. */
+  wildcard?: true
 }
 
 /** Fields by the names that callers use. */
@@ -77,6 +79,7 @@ function checkValue(text: string, { type, words }: Field): string | undefined {
   if (words && !words.includes(text)) return `this field has no such value, only ${words.join(', ')}`
   if (type === 'uuid' && !UUID.test(text)) return 'the value is not a UUID'
   if (type === 'day' && !isDay(text)) return 'the value is not a date such as 2030-01-31'
+  if (type === 'moment' && hasLostPlus(text)) return LOST_PLUS
   if (type === 'moment' && !spanOf(text)) return 'the value is not a date or a time such as 2030-01-31T12:00:00Z'
   return undefined
 }
@@ -90,6 +93,10 @@ function termOf(term: Term, field: Field, parameter: Parameter): string {
   const column = field.type === 'day' ? `(${field.sql}) collate "C"` : field.sql
   const type = field.type === 'uuid' ? 'uuid' : 'text'
   const [one = ''] = texts
+  if (field.wildcard && one.includes('*') && (operator === '==' || operator === '!=')) {
+    const like = `${column} like ${parameter(likeOf(one), type)}`
+    return operator === '==' ? like : `(${like}) is not true`
+  }
   switch (operator) {
     case '==':
       return `${column} = ${parameter(one, type)}`
@@ -104,6 +111,10 @@ function termOf(term: Term, field: Field, parameter: Parameter): string {
     default:
       return `${column} ${operator} ${parameter(one, type)}`
   }
+}
+
+function likeOf(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
 }
 
 function momentOf(operator: Operator, texts: readonly string[], column: string, parameter: Parameter): string {

@@ -52,9 +52,10 @@ export function patternTable(): string {
 
 /** Describes fields, patterns and the limits of an expression for one resource. */
 export function searchGuide(fields: Fields): string {
+  const wildcards = Object.entries(fields).flatMap(([name, { wildcard }]) => (wildcard ? [name] : []))
   const signs = escapes().filter(escaped => !/[A-Za-z]/.test(escaped))
   return `${fieldTable(fields)}
-
+${wildcards.length > 0 ? `\nIn ${wildcards.map(code).join(', ')}, \`*\` stands for any characters with \`==\`: \`${wildcards[0]}==*X*\`. In every other field and with \`=in=\` and \`=out=\` it is an ordinary character.\n` : ''}
 A date matches the whole day. A time matches its whole smallest unit: \`==2030-01-31T12:00Z\` matches that whole minute. Times are in UTC (\`Z\`) or have an offset (\`+01:00\`). A pattern of \`=regex=\` matches anywhere in the text unless \`^\` and \`$\` anchor it. It may hold:
 
 ${patternTable()}

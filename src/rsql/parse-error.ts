@@ -14,6 +14,9 @@ export function parseError(what: string, at: number): ParseError {
   return { parseError: true, at, message: `search, character ${at + 1}: ${what}.` }
 }
 
+/** What is wrong with a time in whose offset a blank stands for `+`. */
+export const LOST_PLUS = 'the + of this time became a blank; in a URL, write + as %2B'
+
 export function isParseError(value: unknown): value is ParseError {
   return typeof value === 'object' && value !== null && (value as { parseError?: unknown }).parseError === true
 }

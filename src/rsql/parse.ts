@@ -1,7 +1,8 @@
 // Parses RSQL. `;`, `&` and `and` bind tighter than `,` and `or`; a comparison is a field, an operator and one value or
 // a list of values. The parser is our own, because the known library reports no positions and accepts unknown operators
 // (docs/decisions/0011-own-rsql-parser.md). compile.ts checks the fields.
-import { isParseError, type ParseError, parseError } from './parse-error.ts'
+import { isParseError, LOST_PLUS, type ParseError, parseError } from './parse-error.ts'
+import { hasLostPlus } from './time-span.ts'
 
 /** The limits of an expression. `depthMax` counts nested parentheses, `termsMax` comparisons. */
 export const RSQL = { charactersMax: 2_048, depthMax: 16, termsMax: 64, listMax: 100 } as const
@@ -31,7 +32,7 @@ const SPELLINGS: ReadonlyMap<string, Operator> = new Map([
 const BARE = /[^"'();&,=!~<>\s]+/y
 const OPERATOR = /=[A-Za-z]*=|!=|[<>]=?/y
 const SPACES = / */y
-const WORD = /(and|or)(?= |\()/y
+const WORD = /(and|or)(?= |\()/iy
 
 /** Parses `text`. Returns a ParseError for a wrong expression; never throws. */
 export function parse(text: string): Expression | ParseError {
@@ -59,7 +60,7 @@ export function parse(text: string): Expression | ParseError {
       return true
     }
     const apart = spaces !== '' || text[start - 1] === ')'
-    if (apart && take(WORD) === word) {
+    if (apart && take(WORD)?.toLowerCase() === word) {
       take(SPACES)
       return true
     }
@@ -105,11 +106,13 @@ export function parse(text: string): Expression | ParseError {
     if (field === undefined) return parseError('the name of a field is missing', start)
     terms += 1
     if (terms > RSQL.termsMax) return parseError(`more than ${RSQL.termsMax} comparisons`, start)
+    take(SPACES)
     const operatorAt = at
     const spelt = take(OPERATOR)
     if (spelt === undefined) return parseError('an operator is missing', operatorAt)
     const operator = SPELLINGS.get(spelt)
     if (operator === undefined) return parseError('this operator is not known', operatorAt)
+    take(SPACES)
     const listed = text[at] === '('
     const values = listed ? list() : value()
     if (isParseError(values)) return values
@@ -135,7 +138,9 @@ export function parse(text: string): Expression | ParseError {
     const quote = text[at]
     if (quote !== '"' && quote !== "'") {
       const bare = take(BARE)
-      return bare === undefined ? parseError('a value is missing', start) : { text: bare, at: start }
+      if (bare === undefined) return parseError('a value is missing', start)
+      const cut = text.slice(start, at + ' 00:00'.length)
+      return hasLostPlus(cut) ? parseError(LOST_PLUS, at) : { text: bare, at: start }
     }
     let read = ''
     for (at += 1; at < text.length; at += 1) {

@@ -27,6 +27,13 @@ export function spanOf(text: string): Span | undefined {
 }
 
 /**
+ * Whether the text is a time whose offset lost its `+`: in a query, an unescaped `+` means a blank.
+ */
+export function hasLostPlus(text: string): boolean {
+  return / \d\d:\d\d$/.test(text) && spanOf(text.replace(/ (?=\d\d:\d\d$)/, '+')) !== undefined
+}
+
+/**
  * Whether the text is a day of the calendar with a four-digit year. The year 9999 is refused, so that the year of the
  * next day has four digits, too.
  */

@@ -1,5 +1,5 @@
 // Parses the query of a list: `f=v` equal, `f!=v` not equal, `f>=v` and `f<=v` bounds, `f~=v` pattern; also `_limit`,
-// `_skip`, `_sort`. A repeated parameter means OR; a repeated `!=` means none of the values. Different parameters are
+// `_skip`, `_sort`. A repeated filter means OR; a repeated `!=` means none of the values. Different parameters are
 // combined by AND. The store runs the query.
 import type { Reason } from '../errors.ts'
 import { isPrintable, uuid } from '../job/envelope/text.ts'
@@ -23,20 +23,26 @@ export interface Condition {
   values: (string | number)[]
 }
 
+interface Sort {
+  field: FieldName
+  descending: boolean
+}
+
 export interface Search {
   conditions: Condition[]
-  sort: { field: FieldName; descending: boolean }
+  /** The first field orders first; never empty. */
+  sort: Sort[]
   limit: number
   skip: number
 }
 
 /** Newest first. */
-const SORT = { field: 'created_at', descending: true } as const
+const SORT: Sort = { field: 'created_at', descending: true }
 
 /** Parses a query. `parameters`: decoded names and values, in the order of the query. */
 export function parseSearch(parameters: Iterable<readonly [string, string]>): Search | Problem {
   const wrong: Problem['details'] = []
-  const search: Search = { conditions: [], sort: SORT, limit: PAGE.default, skip: 0 }
+  const search: Search = { conditions: [], sort: [], limit: PAGE.default, skip: 0 }
   const seen = new Set<string>()
   let count = 0
   for (const [name, value] of parameters) {
@@ -47,10 +53,12 @@ export function parseSearch(parameters: Iterable<readonly [string, string]>): Se
         : readCondition(search, name, value)
     if (reason !== undefined) wrong.push({ field: `query.${plain(name)}`, reason })
   }
-  return wrong.length > 0 ? problem(102, ...wrong) : search
+  if (wrong.length > 0) return problem(102, ...wrong)
+  return search.sort.length > 0 ? search : { ...search, sort: [SORT] }
 }
 
 function readPage(search: Search, name: string, value: string, seen: Set<string>): Reason | undefined {
+  if (name === '_sort') return readSort(search, value)
   if (seen.has(name)) return 'field_conflict'
   seen.add(name)
   if (name === '_limit') {
@@ -65,11 +73,15 @@ function readPage(search: Search, name: string, value: string, seen: Set<string>
     search.skip = skip
     return skip > SKIP_MAX ? 'field_range' : undefined
   }
-  if (name !== '_sort') return 'field_unknown'
+  return 'field_unknown'
+}
+
+function readSort({ sort }: Search, value: string): Reason | undefined {
   const descending = value.startsWith('-')
   const field = descending ? value.slice(1) : value
   if (!FIELDS.has(field)) return 'field_value'
-  search.sort = { field: field as FieldName, descending }
+  if (sort.some(one => one.field === field)) return 'field_conflict'
+  sort.push({ field: field as FieldName, descending })
   return undefined
 }
 

@@ -18,6 +18,11 @@ describe('a query for orders', () => {
     [{ status: 'submitted' }, 'query.status field_value'],
     [{ status: ['DRAFT', 'SUBMITTED'] }, 'query.status field_value'],
     [{ orderType: '' }, 'query.orderType field_value'],
+    [{ orderType: 'POIOrder,' }, 'query.orderType field_value'],
+    [{ orderType: ['POIOrder', 'merchantOrder'] }, 'query.orderType field_value'],
+    [{ startTime: '2026-01-01T00:00:00 01:00' }, 'query.startTime plus_unescaped'],
+    [{ endTime: '2026-01-01T00:00 14:00' }, 'query.endTime plus_unescaped'],
+    [{ endTime: '2026-01-01 00:00' }, 'query.endTime field_format'],
     [{ filterDateType: 'deletedDate' }, 'query.filterDateType field_value'],
     [{ orderReference: '' }, 'query.orderReference field_length'],
     [{ orderReference: 'a\u0000b' }, 'query.orderReference field_characters'],
@@ -59,9 +64,25 @@ describe('a query for orders', () => {
 
   it('has the defaults of its interface', () => {
     expect(OrderQuery.parse({})).toEqual({
-      ...{ orderType: 'MerchantOrder', filterDateType: 'createdDate' },
+      ...{ orderType: ['MerchantOrder'], filterDateType: 'createdDate' },
       ...{ pageNumber: 1, pageSize: 50, orderBy: 'DESC' },
     })
+  })
+
+  it('takes several types, repeated, with commas, and both', () => {
+    for (const [given, types] of [
+      ['POIOrder', ['POIOrder']],
+      ['POIOrder,HardwareOrder', ['POIOrder', 'HardwareOrder']],
+      [
+        ['POIOrder', 'HardwareOrder'],
+        ['POIOrder', 'HardwareOrder'],
+      ],
+      [
+        ['POIOrder,MerchantOrder', 'POIOrder'],
+        ['POIOrder', 'MerchantOrder'],
+      ],
+    ] as const)
+      expect(OrderFilter.parse({ orderType: given }).orderType).toEqual(types)
   })
 
   it('takes lists repeated, with commas, and both, in any case', () => {

@@ -74,7 +74,7 @@ const queries = fc
       ),
     ),
     status: maybe(fc.constantFrom('DRAFT', 'SUBMITTED', 'INPROGRESS', 'ONHOLD')),
-    orderType: maybe(fc.constantFrom('MerchantOrder', 'POIOrder', 'HardwareOrder')),
+    orderType: maybe(fc.constantFrom('MerchantOrder', 'POIOrder', 'MerchantOrder,POIOrder,HardwareOrder')),
     filterDateType: maybe(fc.constantFrom('createdDate', 'modifiedDate')),
     userUids: maybe(fc.array(fc.integer({ min: 0, max: 8 }).map(uid), { minLength: 1, maxLength: 3 })),
     startTime: maybe(moments),
@@ -105,7 +105,7 @@ function found(entity: string, query: OrderQuery): IngestedOrder[] {
   return ALL.filter(
     order =>
       order.entityUid === entity &&
-      order.orderType === query.orderType &&
+      query.orderType.includes(order.orderType) &&
       is(query.status, order.status) &&
       (is(query.orderReference, order.orderReference) || is(query.orderReference, order.orderId)) &&
       (within(query.userUids, order.createdUserUid) || within(query.userUids, order.modifiedUserUid)) &&

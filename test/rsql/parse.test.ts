@@ -45,6 +45,10 @@ describe('an expression is refused', () => {
     ['a=="\0"', 4, 'a control character or half a character'],
     ['"a"==b', 0, 'the name of a field is missing'],
     ['a~b', 1, 'an operator is missing'],
+    ['a == ', 5, 'a value is missing'],
+    ['a==b AND ', 9, 'the name of a field is missing'],
+    ['a>2026-01-01T00:00:00 01:00', 21, 'the + of this time became a blank; in a URL, write + as %2B'],
+    ['a=in=(2026-01-01T00:00 01:00)', 22, 'the + of this time became a blank; in a URL, write + as %2B'],
   ])('%j at %i: %s', (text, at, what) => {
     expect(parse(text)).toEqual({ parseError: true, at, message: `search, character ${at + 1}: ${what}.` })
   })
@@ -163,6 +167,24 @@ describe('an expression', () => {
     ["a=in=(b,\"c,d\",'e\\'f')", ['a', '=in=', 'b', 'c,d', "e'f"]],
     ['a=="\\\\d;x"', ['a', '==', '\\d;x']],
     ['a==b\\', ['a', '==', 'b\\']],
+    ['a == b', ['a', '==', 'b']],
+    ['a  =in=  ( b , c )', ['a', '=in=', 'b', 'c']],
+    ['a =ge= "b c"', ['a', '>=', 'b c']],
+    [
+      'a==b AND c==d Or e==f',
+      {
+        any: [
+          {
+            all: [
+              ['a', '==', 'b'],
+              ['c', '==', 'd'],
+            ],
+          },
+          ['e', '==', 'f'],
+        ],
+      },
+    ],
+    ['AND==OR', ['AND', '==', 'OR']],
     ['and==or', ['and', '==', 'or']],
     [
       'a==or or b==and',
@@ -241,6 +263,30 @@ describe('compiling', () => {
       values: [evil, [evil, '$1']],
       fields: new Set(['name']),
     })
+  })
+
+  it('lets * stand for any characters where a field says so, and nowhere else', () => {
+    const wild: Fields = {
+      file: { type: 'text', sql: 'file', operators: ['==', '!=', '=in='], wildcard: true },
+      name: { type: 'text', sql: 'name', operators: ['=='] },
+    }
+    const of = (text: string) => {
+      const expression = parse(text)
+      return isParseError(expression) ? expression : compile(expression, wild, 1)
+    }
+    expect(of('file==*X*')).toMatchObject({ text: 'file like $1::text', values: ['%X%'] })
+    expect(of('file!="a_b%\\\\*.csv"')).toMatchObject({
+      text: '(file like $1::text) is not true',
+      values: ['a\\_b\\%\\\\%.csv'],
+    })
+    expect(of('file==X')).toMatchObject({ text: 'file = $1::text', values: ['X'] })
+    expect(of('file=in=(*X*)')).toMatchObject({ text: 'file = any($1::text[])', values: [['*X*']] })
+    expect(of('name==*X*')).toMatchObject({ text: 'name = $1::text', values: ['*X*'] })
+  })
+
+  it('says that the + of a quoted time was lost', () => {
+    expect(compiled('at<"2026-01-01T00:00:00 01:00"')).toContain('write + as %2B')
+    expect(compiled('at<"2026-01-01T00:00:00 1:00"')).not.toContain('%2B')
   })
 
   it('lets a moment stand for as long as it is exact', () => {

@@ -22,7 +22,7 @@ describe('a list', () => {
   it('without parameters is the newest 2,000', () => {
     expect(parse('')).toEqual({
       conditions: [],
-      sort: { field: 'created_at', descending: true },
+      sort: [{ field: 'created_at', descending: true }],
       limit: 2_000,
       skip: 0,
     })
@@ -41,9 +41,23 @@ describe('a list', () => {
     ['_sort=-authentication.eci_flag', {}],
     ['_sort=nothing', { 'query._sort': 'field_value' }],
     ['_sort=authentication.cavv', { 'query._sort': 'field_value' }],
+    ['_sort=amount&_sort=-created_at', {}],
+    ['_sort=amount&_sort=-amount', { 'query._sort': 'field_conflict' }],
+    ['_sort=amount&_sort=', { 'query._sort': 'field_value' }],
+    ['_sort=amount,-created_at', { 'query._sort': 'field_value' }],
     ['_page=1', { 'query._page': 'field_unknown' }],
   ])('%s', (query, expected) => {
     expect(wrong(query)).toEqual(expected)
+  })
+})
+
+it('a sort that is repeated orders by each field in turn', () => {
+  expect(parse('_sort=-currency_code&amount=1&_sort=amount&_sort=-_id')).toMatchObject({
+    sort: [
+      { field: 'currency_code', descending: true },
+      { field: 'amount', descending: false },
+      { field: '_id', descending: true },
+    ],
   })
 })
 

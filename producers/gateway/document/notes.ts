@@ -20,7 +20,7 @@ export type RefusalExample = ReasonExample | Readonly<Record<string, unknown>>
 export interface OperationNotes {
   description: string
   /** The values of the parameters in the example. */
-  parameters?: Readonly<Record<string, string | number>>
+  parameters?: Readonly<Record<string, string | number | readonly string[]>>
   body?: Examples
   /** Notes on answers, by status. */
   answers?: Readonly<Record<number, AnswerNotes>>

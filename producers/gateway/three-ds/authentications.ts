@@ -38,7 +38,12 @@ const CountQuery = z.looseObject(filters)
 const ListQuery = z.looseObject({
   _limit: parameter({ type: 'integer', minimum: PAGE.least, maximum: PAGE.most, default: PAGE.default }),
   _skip: parameter({ type: 'integer', minimum: 0, maximum: SKIP_MAX, default: 0 }),
-  _sort: parameter({ type: 'string', default: '-created_at', description: 'A field; with `-` in front, descending.' }),
+  _sort: parameter({
+    type: 'array',
+    items: { type: 'string' },
+    default: ['-created_at'],
+    description: 'A field; with `-` in front, descending. Repeated: the first field orders first.',
+  }),
   ...filters,
 })
 

@@ -155,9 +155,14 @@ const DATES = { createdDate: 'created_date', modifiedDate: 'modified_date' } as 
 
 function conditionsOf(entities: readonly string[], filter: OrderFilter): { where: string; values: unknown[] } {
   const [first, ...others] = entities
-  const values: unknown[] = [others.length === 0 ? first : plains(entities), filter.orderType]
+  const types = filter.orderType
+  const one = types.length === 1 ? types[0] : undefined
+  const values: unknown[] = [others.length === 0 ? first : plains(entities), one ?? plains(types)]
   // With one entity the rows come from an index in their order.
-  const conditions = [others.length === 0 ? 'entity_uid = $1::uuid' : 'entity_uid = any($1::uuid[])', 'order_type = $2']
+  const conditions = [
+    others.length === 0 ? 'entity_uid = $1::uuid' : 'entity_uid = any($1::uuid[])',
+    one ? 'order_type = $2' : 'order_type = any($2::text[])',
+  ]
   const date = DATES[filter.filterDateType]
   const given = <T>(value: T | undefined, bound: unknown, clause: (parameter: string) => string) => {
     if (value !== undefined) conditions.push(clause(`$${values.push(bound)}`))

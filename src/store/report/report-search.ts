@@ -45,7 +45,7 @@ export const REPORT_FIELDS = {
   reportType: { type: 'text', sql: 'report_type', operators: CHOICE, words: REPORT_TYPES },
   reportUid: { type: 'uuid', sql: 'report_uid', operators: TEXT },
   reportEntityUid: { type: 'uuid', sql: 'report_entity_uid', operators: EQUAL },
-  fileName: { type: 'text', sql: 'file_name', operators: TEXT },
+  fileName: { type: 'text', sql: 'file_name', operators: TEXT, wildcard: true },
 } as const satisfies Fields
 
 export const ORDER_CRITERIA = {

@@ -81,8 +81,10 @@ order by ${order} limit ${limit} offset ${skip}`,
 
 // The order of a search. The id comes last, so that pages neither repeat nor miss rows that are equal otherwise.
 function orderOf({ sort }: Search): string {
-  const columns = new Set([fieldOf(sort.field).column, 'created_at', 'authentication_id'])
-  return [...columns].map(column => `${column} ${sort.descending ? 'desc' : 'asc'}`).join(', ')
+  const columns = new Map(sort.map(({ field, descending }) => [fieldOf(field).column, descending]))
+  const last = sort.at(-1)?.descending ?? true
+  for (const column of ['created_at', 'authentication_id']) if (!columns.has(column)) columns.set(column, last)
+  return [...columns].map(([column, descending]) => `${column} ${descending ? 'desc' : 'asc'}`).join(', ')
 }
 
 function conditionsOf(

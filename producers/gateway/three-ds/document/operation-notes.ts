@@ -42,7 +42,7 @@ const noContract = problemExample(203, { field: 'body.threeds_contract_id', reas
 const OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   listAuthentications: {
     description: `Authentications, the newest first. ${FILTERS}`,
-    parameters: { _limit: 100, _sort: '-created_at', currency_code: 'EUR', 'authentication.pares_status': 'Y' },
+    parameters: { _limit: 100, _sort: ['-created_at'], currency_code: 'EUR', 'authentication.pares_status': 'Y' },
     answers: { 200: { description: 'The authentications.', examples: json({ list: [record] }) } },
     refusals: { 400: wrongFilter },
   },
