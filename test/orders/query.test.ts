@@ -21,7 +21,7 @@ describe('a query for orders', () => {
     [{ orderType: 'POIOrder,' }, 'query.orderType field_value'],
     [{ orderType: ['POIOrder', 'merchantOrder'] }, 'query.orderType field_value'],
     [{ startTime: '2026-01-01T00:00:00 01:00' }, 'query.startTime plus_unescaped'],
-    [{ endTime: '2026-01-01T00:00 14:00' }, 'query.endTime plus_unescaped'],
+    [{ endTime: '2026-01-01T00:00:00.5 14:00' }, 'query.endTime plus_unescaped'],
     [{ endTime: '2026-01-01 00:00' }, 'query.endTime field_format'],
     [{ filterDateType: 'deletedDate' }, 'query.filterDateType field_value'],
     [{ orderReference: '' }, 'query.orderReference field_length'],
