@@ -79,7 +79,8 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
         const made = await receive(caller, batch, { format, metered }, captureKey, deps)
         if (isRefusal(made)) return decline(reply, declineOf(made))
         onAccepted()
-        return reply.code(202).header('location', `${url}/${made.batchId}`).send(acceptedOf(made))
+        reply.header('location', `${url}/${made.batchId}`)
+        return reply.code(202).header('retry-after', `${RETRY_AFTER_S}`).send(acceptedOf(made))
       } catch (error) {
         if (error instanceof FileError) return declineRows(reply, error, deps.clock())
         throw error

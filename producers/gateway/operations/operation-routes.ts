@@ -31,6 +31,9 @@ const Operation = z.strictObject({
   completed_at: z.iso.datetime().optional(),
 })
 
+/** After how many seconds the operation is worth asking for. */
+const RETRY_AFTER_S = '1'
+
 /** Stores a write and answers it with 202. */
 export async function respondLater<R extends Reply>(
   write: Write,
@@ -42,6 +45,7 @@ export async function respondLater<R extends Reply>(
   if ('declined' in accepted) return decline(reply, accepted.declined)
   reply.header('location', `${OPERATIONS}/${accepted.receiptId}`)
   reply.header('preference-applied', 'respond-async')
+  reply.header('retry-after', RETRY_AFTER_S)
   return sendJson(reply, 202, { receipt_id: accepted.receiptId, status: 'PENDING' })
 }
 

@@ -18,6 +18,11 @@ const BODY_MS_MAX = 10_000
 
 export function takeJson(app: GatewayApp): void {
   app.removeAllContentTypeParsers()
+  // Nothing is decompressed: a small body could become one of any size.
+  app.addHook('preParsing', async ({ headers }) => {
+    const encoding = headers['content-encoding'] ?? ''
+    if (!/^\s*(identity)?\s*$/i.test(encoding)) throw wrongBody(declineFor('body_encoding', 'body'))
+  })
   app.addContentTypeParser(/^application\/json\b/i, async (request: FastifyRequest, stream: IncomingMessage) => {
     // The connection ended before the whole body arrived. The body is then refused like one that isn't an object.
     const bytesMax = request.routeOptions.bodyLimit ?? BODY_BYTES_MAX

@@ -84,6 +84,7 @@ describeOnRedis('a write that prefers to be answered later', engine => {
     it('is answered 202 with its place, is pending, and keeps its envelope with the card as ciphertext', async () => {
       const answer = await caller.put(VISA, {}, { headers: later('first') })
       expect(answer.status).toBe(202)
+      expect(answer.headers.get('retry-after')).toBe('1')
       expect(answer.headers.get('preference-applied')).toBe('respond-async')
       const id = receiptId(installation.credentials.signingKey.clientId, 'first')
       expect(answer.headers.get('location')).toBe(`${OPERATIONS}/${id}`)

@@ -64,6 +64,15 @@ describeStore('errors', engine => {
       ] as const)
         expectProblem(await caller.call(method, path, { ...options, authorization: null }), 401, {})
     })
+    it('a compressed body is 400 and named, after 401 and before the form', async () => {
+      for (const encoding of ['gzip', 'br', 'identity, deflate', 'x']) {
+        const headers = { 'content-encoding': encoding }
+        expectProblem(await caller.call('PUT', CARD, { body: '{', headers }), 400, { body: 'body_encoding' })
+        expectProblem(await caller.call('PUT', CARD, { body: '{', headers, authorization: null }), 401, {})
+      }
+      const headers = { 'content-encoding': 'identity' }
+      expectProblem(await caller.call('PUT', CARD, { body: '{', headers }), 400, { body: 'body_json' })
+    })
     it('the form comes before 403', async () => {
       const reader = await as(['TOKEN_READ'])
       expectProblem(await caller.call('PUT', CARD, { authorization: reader, body: {} }), 400, {
