@@ -14,6 +14,7 @@ export const REASONS = {
   field_value: { code: 400, text: 'This value is not one of the permitted values.' },
   field_characters: { code: 400, text: 'This text holds control characters or is not well-formed Unicode.' },
   plus_unescaped: { code: 400, text: 'The + of this time became a blank; in a URL, write + as %2B.' },
+  field_spreadsheet: { code: 400, text: 'A spreadsheet has made this text of another one.' },
   field_conflict: { code: 400, text: 'These fields exclude one another.' },
   record_too_large: { code: 400, text: 'This record is longer than 64 KiB.' },
   // Requests over HTTP.
@@ -282,9 +283,7 @@ export class Fault extends Error {
   }
 }
 
-/**
- * Turns anything thrown into a Fault. An error that isn't a Fault becomes a defect, unless PostgreSQL denied a right.
- */
+/** Makes a Fault of anything thrown: a right that PostgreSQL denied is store_denied, any other error is a defect. */
 export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   const isDenied = error instanceof Error && 'code' in error && error.code === INSUFFICIENT_PRIVILEGE

@@ -35,6 +35,8 @@ export interface Layout {
   keep?: readonly number[] | undefined
   /** Where each row says when its data was given, and how that is read. */
   sourceTime?: { at: number; read: ReadTime } | undefined
+  /** A profile made the cells, and judged what a spreadsheet may have changed. */
+  isProfiled?: boolean | undefined
   /** As in `ColumnOptions`. */
   inColumns?: boolean | undefined
 }

@@ -13,6 +13,7 @@ import { readExpiry, readMonth, readYear } from './expiry.ts'
 import { cell, type Layout } from './layout.ts'
 import type { OnFileTrait, SkipReason } from './outcome/file-outcome.ts'
 import type { RowOwner } from './profile/on-file/owner.ts'
+import { formulaForm, spreadsheetForm } from './spreadsheet/form.ts'
 
 export interface Row {
   /**
@@ -23,13 +24,15 @@ export interface Row {
   /** Undefined if the row has no reference, or one that must not be repeated. */
   reference: string | undefined
   /**
-   * `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line; '' for a row
+   * `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…,"field":…}}`, one line; '' for a row
    * with `columns`, whose line `jsonOf` makes.
    */
   json: string
   /** The record, if it can stand in columns and was read for them. */
   columns?: ColumnRecord | undefined
   rejected: Reason | undefined
+  /** The column, or the member of the profile, because of which the row is rejected, if it is a single one. */
+  field?: string | undefined
   /** The row's card number as given, '' for none. */
   number: string
   /** The echoed values in the order of `--echo`; absent without `--echo`, or if they must not be repeated. */
@@ -60,10 +63,14 @@ export function rejectRow(
   reference?: string | undefined,
   echo?: readonly string[] | undefined,
   number = '',
+  field?: string | undefined,
 ): Row {
   const named = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`
-  const json = `{"line":${line}${named},"rejected":{"reason":"${reason}"}}`
-  return { line, reference, json, rejected: reason, number, echo }
+  const where = field === undefined ? '' : `,"field":"${field}"`
+  const json = `{"line":${line}${named},"rejected":{"reason":"${reason}"${where}}}`
+  const row: Row = { line, reference, json, rejected: reason, number, echo }
+  if (field !== undefined) row.field = field
+  return row
 }
 
 /**
@@ -104,6 +111,8 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout,
   if (refused !== undefined) {
     return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed, pan)
   }
+  const changed = layout.isProfiled ? undefined : changedBySpreadsheet(cells, layout)
+  if (changed !== undefined) return rejectRow(line, 'field_spreadsheet', repeated, echoed, pan, changed)
   const columns = layout.inColumns && onFile === '' ? columnsOf(line, repeated ?? '', cells, layout) : undefined
   if (columns) return { line, reference: repeated, json: '', columns, rejected: undefined, number: pan, echo: echoed }
   const built = BUILDERS[layout.recordKind](cells, layout)
@@ -118,6 +127,12 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout,
     return rejectRow(line, 'row_too_long', repeated, echoed, pan)
   }
   return { line, reference: repeated, json, rejected: undefined, number: pan, echo: echoed }
+}
+
+/** A file without a profile can't say that such a form is right. Workers judge the other columns. */
+function changedBySpreadsheet(cells: readonly string[], layout: Layout): ColumnName | undefined {
+  if (spreadsheetForm(cell(cells, layout, 'reference')) !== undefined) return 'reference'
+  return formulaForm(cell(cells, layout, 'cardholder_name')) === undefined ? undefined : 'cardholder_name'
 }
 
 /** The member for the time at which the row's data was given. */

@@ -155,7 +155,7 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
   const row = skipped
     ? skipRow(line, skipped, reference)
     : rejected
-      ? rejectRow(line, rejected, reference)
+      ? rejectRow(line, rejected, reference, undefined, '', given.field)
       : buildRow(line, cells, layout, given.onFile?.json)
   row.repairs = repairs
   if (row.rejected === undefined) {

@@ -153,6 +153,14 @@ export const RecordHead = z.strictObject({
   reference: text(0, 128).optional(),
   // Parsed by its kind's schema later: parsing it twice would cost as much as the card's hash.
   request: z.unknown().optional(),
-  rejected: z.strictObject({ reason }).optional(),
+  rejected: z
+    .strictObject({
+      reason,
+      field: z
+        .string()
+        .regex(/^[a-z_.]{1,64}$/)
+        .optional(),
+    })
+    .optional(),
 })
 export type RecordHead = z.infer<typeof RecordHead>

@@ -191,7 +191,7 @@ function recordOf(
   const { line, reference, rejected } = head.value
   const named = couldHoldNumber(reference) && nameRefusal({ reference }, clearNumbersOf(request))
   if (named) return { line, reference: undefined, ...reasonOf(named) }
-  if (rejected) return { line, reference, reason: rejected.reason as Reason, field: undefined }
+  if (rejected) return { line, reference, reason: rejected.reason as Reason, field: rejected.field }
   const parsed = parse<RecordRequest>(RECORD_REQUESTS[kind], request ?? {}, 'body')
   return isRefusal(parsed) ? { line, reference, ...reasonOf(parsed) } : { line, reference, request: parsed.value }
 }

@@ -64,6 +64,8 @@ const CAUSES: Partial<Record<Reason, string>> = {
   field_type: 'numbers or objects where texts are expected; write the values as texts.',
   field_required: 'an empty column, or a wrong one; check the header and --map.',
   field_characters: 'a wrong encoding, or a column that holds something else.',
+  field_spreadsheet:
+    'a spreadsheet changed a column of ids. Export the file again, or allow the form with as_is in a profile.',
   field_format: `dates or ids of another format, or ${COLUMN}`,
   field_length: COLUMN,
   field_value: COLUMN,

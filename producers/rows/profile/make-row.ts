@@ -3,6 +3,7 @@ import { isRefusal, type Reason } from '../../../src/errors.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { checkReference } from '../record.ts'
+import { changedBySpreadsheet, isOfOwner } from '../spreadsheet/changed.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
 import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
 import { type RowOwner, rowOwnerOf } from './on-file/owner.ts'
@@ -25,6 +26,8 @@ export interface ProfiledRow {
   /** The cells at the positions of profiledLayout; empty if the row is rejected or skipped. */
   cells: readonly string[]
   rejected: Reason | undefined
+  /** The member of the profile because of which the row is rejected, if it is a single one. */
+  field?: string | undefined
   /** The reference of a rejected or skipped row, if it may be repeated. */
   reference: string | undefined
   /** The card number as the profile reads it, '' for none: of a rejected or skipped row no cell holds it. */
@@ -79,6 +82,7 @@ export function rowMaker(profile: Profile, { echo, keep, timeColumn, owners = fa
     onFile: profile.on_file && onFileOf(profile.on_file, use, clean),
     owner: owners && profile.on_file ? rowOwnerOf(profile.on_file, use) : undefined,
     unread: owners && profile.on_file ? ('unknown' as const) : undefined,
+    changed: changedBySpreadsheet(profile, uses, clean),
   }
   const timeAt = timeColumn === undefined ? -1 : use(timeColumn, SOURCE_TIME)
   const echoAt = uses.length
@@ -113,6 +117,8 @@ interface Plan {
   /** The owner of a row that can't be read. */
   unread: 'unknown' | undefined
   uses: readonly FieldUse[]
+  /** The first member whose text a spreadsheet has changed. */
+  changed: ReturnType<typeof changedBySpreadsheet>
   /** The number of the field of the source time; -1 for none. */
   timeAt: number
   /** The number of the first echoed field; the fields before it are the profile's. */
@@ -145,6 +151,11 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const own = { reference: sound, number: pan, kept, owner: plan.owner?.(texts) }
   const wrong = faultOf(plan, record, { texts, pan, named })
   if (wrong !== undefined) return without(record, wrong, own)
+  const changed = plan.changed(texts)
+  if (changed !== undefined) {
+    const owner = isOfOwner(changed) ? plan.unread : undefined
+    return without(record, { rejected: 'field_spreadsheet', field: changed, owner }, own)
+  }
   const date = plan.expiry(texts)
   if (date === undefined) return without(record, { rejected: 'expiry_format' }, own)
   const onFile = plan.onFile?.(texts, repairs, pan)
@@ -204,6 +215,7 @@ function isSound(reference: string | undefined, pan: string): boolean {
 
 interface Without {
   rejected?: Reason
+  field?: string
   skipped?: 'no_card' | 'filtered'
   /** Where the row's own fields don't say it. */
   owner?: RowOwner | undefined
@@ -223,10 +235,12 @@ function faultOf(
 
 function without(
   { line, element, item }: RawRecord,
-  { rejected, skipped, owner }: Without,
+  { rejected, field, skipped, owner }: Without,
   own: Pick<ProfiledRow, 'reference' | 'number' | 'kept' | 'owner'> = NOTHING_OWN,
 ): ProfiledRow {
   const nothing = { cells: NO_CELLS, repairs: NO_REPAIRS, onFile: undefined }
-  return { line, element, item, rejected, skipped, ...nothing, ...own, owner: owner ?? own.owner }
+  const row: ProfiledRow = { line, element, item, rejected, skipped, ...nothing, ...own, owner: owner ?? own.owner }
+  if (field !== undefined) row.field = field
+  return row
 }
 const NOTHING_OWN = { reference: undefined, number: '', kept: undefined, owner: undefined }

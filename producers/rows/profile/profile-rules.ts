@@ -71,6 +71,10 @@ function checkFields(profile: Profile): ProfileFault | undefined {
   }
   const dropped = fields.find(({ field }) => profile.drop?.includes(field))
   if (dropped) return { wrong: `${dropped.path} names a field that drop names`, next: 'Take it out of one of them.' }
+  const read = new Set(fields.map(({ field }) => field))
+  const unread = Object.keys(profile.as_is ?? {}).find(field => !read.has(field))
+  if (unread !== undefined)
+    return { wrong: 'as_is names a field that the profile does not read', next: 'Name it as the columns name it.' }
   const parent = profile.format.type !== 'json' && fields.find(({ field }) => field.startsWith('^.'))
   if (parent)
     return {

@@ -1,6 +1,7 @@
 // A profile: how to read the file of one provider. It is data, written as JSON with this schema. Unknown members are
 // refused.
 import { z } from 'zod'
+import { SPREADSHEET_FORMS } from '../spreadsheet/form.ts'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
 import { FileFormat, field, nameFields } from './format.ts'
@@ -117,6 +118,12 @@ export const Profile = z.strictObject({
     .max(20)
     .optional()
     .describe('Texts that stand for an empty field, such as NULL, \\N or -.'),
+  as_is: z
+    .record(field('A field.'), z.array(z.enum(SPREADSHEET_FORMS)).min(1))
+    .optional()
+    .describe(
+      'Forms that a spreadsheet makes of other texts, but that are right in these fields, such as { "id": ["exponent"] }. Elsewhere they reject the row (field_spreadsheet).',
+    ),
   where: z.array(Filter).max(20).optional().describe('Conditions that a row must all fulfil; other rows are skipped.'),
   no_card: z
     .enum(['skip', 'reject'])

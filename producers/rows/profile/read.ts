@@ -47,7 +47,13 @@ export function profiledLayout(profile: Profile, { recordKind, echo = [], timeCo
   for (const [index, name] of COLUMN_NAMES.entries()) at[name] = index
   const read = profile.source_time ? timeReader(profile.source_time) : readIso
   const timed = timeColumn === undefined ? undefined : { at: COLUMN_NAMES.length + echo.length, read }
-  return { recordKind, at, echo: echo.map((_, index) => COLUMN_NAMES.length + index), sourceTime: timed }
+  return {
+    recordKind,
+    at,
+    echo: echo.map((_, index) => COLUMN_NAMES.length + index),
+    sourceTime: timed,
+    isProfiled: true,
+  }
 }
 
 /**

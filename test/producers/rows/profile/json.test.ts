@@ -112,8 +112,8 @@ describe('nested JSON', () => {
   })
 
   it('takes no long number that a power of ten may have rounded', async () => {
-    const text = `[{"id":1,"number":4.11111111111111E+15,"month":5E0,"year":2030},{"id":"4E+3","number":4111111111111111,"month":5,"year":2030}]`
-    const wanted = ['1: rejected field_type', `4E+3: ${PAN} 5/2030`]
+    const text = `[{"id":1,"number":4.11111111111111E+15,"month":5E0,"year":2030},{"id":"x4E+3","number":4111111111111111,"month":5,"year":2030}]`
+    const wanted = ['1: rejected field_type', `x4E+3: ${PAN} 5/2030`]
     expect(await read(json('[]'), text)).toEqual(wanted.map((row, index) => `1.${index + 1} ${row}`))
     const lines = text.slice(1, -1).replace('},{', '}\n{')
     const by = profile({ format: { type: 'ndjson' } }, {})

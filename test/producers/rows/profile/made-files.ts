@@ -2,6 +2,7 @@
 // files must find.
 import fc from 'fast-check'
 import type { Profile } from '../../../../producers/rows/profile/profile.ts'
+import { formulaForm, spreadsheetForm } from '../../../../producers/rows/spreadsheet/form.ts'
 import { profile } from './profiled.ts'
 
 /** Fields of a record, as texts. */
@@ -255,6 +256,7 @@ export function expectedOf(record: Made, one: Declared): Expected {
   if (one.where && clean(record.type, false) !== 'card') return without('filtered')
   if (number === '') return without(one.no_card === 'skip' ? 'no_card' : 'field_required')
   if (reference === undefined) return without('field_required')
+  if (isChanged(record, one, clean)) return without('field_spreadsheet')
   const expiry = expiryOf(record, one, clean)
   const names = [record.first, ...(one.twoNames ? [record.last] : [])].map(text => clean(text)).filter(Boolean)
   if (expiry === undefined) return without('expiry_format')
@@ -269,6 +271,25 @@ export function expectedOf(record: Made, one: Declared): Expected {
   const single = one.encoding === 'windows-1252' || one.encoding === 'iso-8859-1'
   if (single && /[éß]/.test(Object.values(cells).join('') + JSON.stringify(owner ?? ''))) repairs.add('encoding')
   return { outcome: 'row', cells, repairs: [...repairs].sort(), owner }
+}
+
+/** Which of these texts a spreadsheet has changed, spreadsheet/form.test.ts says. */
+function isChanged(record: Made, one: Declared, clean: (text: string, counts?: boolean) => string): boolean {
+  const { onFile } = one
+  const ids = [record.id]
+  const words = one.twoNames || onFile ? [record.first, record.last] : [record.first]
+  if (onFile) {
+    const { separator } = onFile
+    const network = clean(record.networkIds, false)
+    ids.push(...(separator === undefined ? [network] : network.split(separator)))
+    ids.push(record.linkId, record.zip)
+    if (onFile.customer) ids.push(record.customer)
+    if (onFile.equals) ids.push(record.standard)
+  }
+  return (
+    ids.some(text => spreadsheetForm(clean(text, false)) !== undefined) ||
+    words.some(text => formulaForm(clean(text, false)) !== undefined)
+  )
 }
 
 /** The members of `on_file`, or why the row is rejected. */

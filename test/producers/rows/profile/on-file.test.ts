@@ -300,3 +300,71 @@ describe('a profile with on_file', () => {
     )
   })
 })
+
+describe('a form that a spreadsheet makes', () => {
+  const columns = {
+    ...{ customer_id: '{v}', provider_account: { from: 'v' }, transaction_link_id: { from: 'v' } },
+    ...{ network_transaction_ids: { from: 'v' }, billing_address: { postal_code: { from: 'v' } } },
+    ...{ card_id: '{id}-{v}', is_default: { from: 'v', equals: 'id' } },
+  }
+
+  it.each(Object.entries(columns))('is not stored as %s, and the row names the member', async (name, column) => {
+    for (const v of ['1.23E+15', '#N/A', '="123"', '03.04.2024', 'WAHR', 'NULL', '123.0']) {
+      const given = by({ [name]: column })
+      const file = fileOf({ v: v.replace(/^=.*"$/, text => `"${text.replaceAll('"', '""')}"`) })
+      const [row] = await readRaw(given, file)
+      const field = name === 'billing_address' ? 'billing_address.postal_code' : name
+      expect([v, row?.rejected, row?.field]).toEqual([v, 'field_spreadsheet', `on_file.${field}`])
+      expect(await one({ [name]: column }, { v: '00123' })).not.toBeTypeOf('string')
+      expect(await one({ [name]: column }, { v }, { null_words: [v] })).not.toBe('field_spreadsheet')
+    }
+  })
+
+  it('is refused in each id of a list', async () => {
+    const nti = { network_transaction_ids: { from: 'nti', separator: '|' } }
+    expect(await one(nti, { nti: '016153570198200|1.23E+15' })).toBe('field_spreadsheet')
+    const known = await one(nti, { nti: '1|NULL|2' }, { null_words: ['NULL'] })
+    expect(known).toEqual({ network_transaction_ids: ['1', '2'] })
+  })
+
+  it('is right in a field for which the profile says so, and only that form', async () => {
+    const customer = { customer_id: '{cust}' }
+    const as_is = { cust: ['exponent', 'nothing'] }
+    expect(await one(customer, { cust: '1E-05' }, { as_is })).toEqual({ customer_id: '1E-05' })
+    expect(await one(customer, { cust: 'NA' }, { as_is })).toEqual({ customer_id: 'NA' })
+    expect(await one(customer, { cust: '#N/A' }, { as_is })).toBe('field_spreadsheet')
+    expect(await one({ customer_id: '{cust}{more}' }, { cust: '1E-05', more: '1E-05' }, { as_is })).toBe(
+      'field_spreadsheet',
+    )
+    expect(() => by(customer, { as_is: { other: ['exponent'] } })).toThrow('as_is names a field')
+  })
+
+  it('is no matter of names and addresses, unless it is a formula or an error', async () => {
+    const free = { cardholder_name: { from: ['who'] }, billing_address: { line1: 'street', state: 'state' } }
+    expect(await one(free, { who: 'None', street: '-', state: 'NA' })).toEqual({
+      cardholder_name: 'None',
+      billing_address: { line1: '-', state: 'NA' },
+    })
+    expect(await one(free, { who: '#NAME?', street: 'a', state: 'b' })).toBe('field_spreadsheet')
+    expect(await one(free, { who: 'ADA', street: '#REF!', state: 'b' })).toBe('field_spreadsheet')
+  })
+
+  it('makes the owner of its row unknown, and is refused as a reference, too', async () => {
+    const given = profile({ on_file: { provider: 'shop', card_id: '{id}' } }, { reference: '{cust}' })
+    const rows = async (cells: Record<string, string>, id = 'c1') =>
+      (
+        await collect(
+          readRows(inPieces(fileOf(cells).replace('c1', id)), {
+            ...{ format: 'csv', recordKind: 'token-create' },
+            profile: given,
+            owners: true,
+          }),
+        )
+      ).flat()
+    const [byOwner] = await rows({ cust: 'a' }, '1.2E+9')
+    expect(byOwner).toMatchObject({ rejected: 'field_spreadsheet', field: 'on_file.card_id', owner: 'unknown' })
+    expect(JSON.parse(byOwner?.json ?? '').rejected).toEqual({ reason: 'field_spreadsheet', field: 'on_file.card_id' })
+    const [byReference] = await rows({ cust: 'May-26' })
+    expect(byReference).toMatchObject({ field: 'columns.reference', owner: { cardId: 'c1' } })
+  })
+})
