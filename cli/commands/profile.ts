@@ -1,17 +1,15 @@
 // `tokenmill profile list|show|check`: shows how providers write their files, and how a profile reads a file.
 import { readFile } from 'node:fs/promises'
 import { FileError } from '../../producers/rows/file-error.ts'
-import { type Preview, previewOf, sentenceOf } from '../../producers/rows/outcome/preview.ts'
+import { type Preview, sentenceOf } from '../../producers/rows/outcome/preview.ts'
 import { BUILT_IN } from '../../producers/rows/profile/built-in.ts'
 import { type Profile, parseProfile } from '../../producers/rows/profile/profile.ts'
-import { readRows } from '../../producers/rows/rows.ts'
 import { validateSource } from '../../producers/rows/source.ts'
+import { checkRows } from '../../producers/rows/spreadsheet/check-rows.ts'
+import { type FileCount, sentencesOf } from '../../producers/rows/spreadsheet/column-count.ts'
 import type { JsonOption } from '../command.ts'
 import { decryption } from '../open/encrypted-file.ts'
 import { print, type Terminal, table } from '../terminal.ts'
-
-/** How many rows of a file are shown. */
-const ROWS_SHOWN = 10
 
 interface CheckOptions extends JsonOption {
   decryptKey?: string
@@ -53,20 +51,20 @@ export async function check(
   options: CheckOptions,
 ): Promise<void> {
   const profile = await profileOf(name)
-  const rows = file === undefined ? [] : await readFirst(terminal, profile, file, options)
-  const text = [`${profile.name}: ${profile.title}`, ...rows.map(sentenceOf)].join('\n')
-  print(terminal, options, { name: profile.name, title: profile.title, rows }, text)
+  const { rows, count } = file === undefined ? NOTHING_READ : await readAll(terminal, profile, file, options)
+  const about = [`${profile.name}: ${profile.title}`, ...rows.map(sentenceOf)]
+  const text = [...about, ...(count ? sentencesOf(count) : [])].join('\n')
+  print(terminal, options, { name: profile.name, title: profile.title, rows, count }, text)
 }
 
-function readFirst(terminal: Terminal, profile: Profile, file: string, options: CheckOptions): Promise<Preview[]> {
+interface Checked {
+  rows: readonly Preview[]
+  count: FileCount | undefined
+}
+const NOTHING_READ: Checked = { rows: [], count: undefined }
+
+/** Reads the whole file, because what is wrong with a column shows only there. */
+function readAll(terminal: Terminal, profile: Profile, file: string, options: CheckOptions): Promise<Checked> {
   const source = { path: file, ...decryption(terminal, options) }
-  const read = async (bytes: AsyncIterable<Buffer>) => {
-    const first: Preview[] = []
-    for await (const rows of readRows(bytes, { format: 'csv', recordKind: 'token-create', profile })) {
-      first.push(...rows.slice(0, ROWS_SHOWN - first.length).map(previewOf))
-      if (first.length === ROWS_SHOWN) break
-    }
-    return first
-  }
-  return validateSource(source, read).then(({ checked }) => checked)
+  return validateSource(source, bytes => checkRows(bytes, profile)).then(({ checked }) => checked)
 }

@@ -1,6 +1,7 @@
 // Finds the fields of a row that a spreadsheet has changed. Numbers, dates, amounts and words have declared forms and are
 // judged where they are read; ids and free texts have none, so they are judged here.
 
+import { fieldsOf } from '../profile/profile-rules.ts'
 import type { Profile } from '../profile/profile-schema.ts'
 import { type FieldUse, LIST_SEPARATOR } from '../profile/records.ts'
 import { formulaForm, type SpreadsheetForm, spreadsheetForm } from './form.ts'
@@ -12,6 +13,13 @@ const WORDS = /^(?:columns\.cardholder_name|on_file\.(?:cardholder_name|billing_
 
 /** Whether this member is a part of the owner's id. */
 export const isOfOwner = (member: string) => OWNER.test(member)
+
+/** The fields that make ids, once each. */
+export function idFieldsOf(profile: Profile): string[] {
+  const number = profile.columns.card_number.from
+  const ids = fieldsOf(profile).filter(({ path, field }) => ID.test(memberOf(path)) && field !== number)
+  return [...new Set(ids.map(({ field }) => field))]
+}
 
 /** Returns the first member whose text has a form that the profile doesn't allow. `uses`: the fields of the texts. */
 export function changedBySpreadsheet(
@@ -28,19 +36,17 @@ export function changedBySpreadsheet(
     if ((!isId && !WORDS.test(member)) || field === columns.card_number.from) return []
     const allowed: ReadonlySet<SpreadsheetForm> = new Set(Object.hasOwn(asIs, field) ? asIs[field] : [])
     const formOf = isId ? spreadsheetForm : formulaForm
-    return [{ index, member, isList: member === 'on_file.network_transaction_ids', formOf, allowed }]
-  })
-  return texts => {
-    for (const { index, member, isList, formOf, allowed } of judged) {
-      const text = texts[index] ?? ''
-      if (text === '') continue
-      for (const one of isList ? idsIn(text, separator) : [text]) {
-        const form = formOf(isList ? clean(one) : one)
-        if (form !== undefined && !allowed.has(form)) return member
-      }
+    const isChanged = (text: string) => {
+      const form = formOf(text)
+      return form !== undefined && !allowed.has(form)
     }
-    return undefined
-  }
+    return [{ index, member, isList: member === 'on_file.network_transaction_ids', isChanged }]
+  })
+  return texts =>
+    judged.find(({ index, isList, isChanged }) => {
+      const text = texts[index] ?? ''
+      return text !== '' && (isList ? idsIn(text, separator).some(one => isChanged(clean(one))) : isChanged(text))
+    })?.member
 }
 
 function idsIn(text: string, separator: string | undefined): readonly string[] {
