@@ -3,7 +3,7 @@
 // a column isn't known here.
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
-import { type Block, readLines } from './lines.ts'
+import { type Block, readLines, withoutByteOrderMark } from './lines.ts'
 import { type Dialect, type Line, linesOf, RFC_4180, type RowSink, readQuoted } from './quoted.ts'
 
 export interface CsvRow {
@@ -121,6 +121,41 @@ export async function* readCsvInto(
   }
   readQuoted(open, true, sink, dialect)
   yield
+}
+
+/** The most bytes of the line `sep=;`, with its end. */
+const SEPARATOR_BYTES_MAX = 16
+
+export const SEPARATOR = /^"?sep=([^\r\n"])"?(?:\r?\n|$)/i
+
+export interface Separated {
+  /** The bytes without that line. */
+  bytes: AsyncIterable<Buffer>
+  /** What the line names; undefined if there is no such line. */
+  delimiter: string | undefined
+}
+
+/** Takes off a first line `sep=;`, by which a spreadsheet is told the delimiter of the lines that follow. */
+export async function takeSeparator(bytes: AsyncIterable<Buffer>): Promise<Separated> {
+  const source = withoutByteOrderMark(bytes)[Symbol.asyncIterator]()
+  let head: Buffer = Buffer.alloc(0)
+  let next = await source.next()
+  while (!next.done) {
+    head = Buffer.concat([head, next.value])
+    if (head.length >= SEPARATOR_BYTES_MAX) break
+    next = await source.next()
+  }
+  const line = SEPARATOR.exec(head.toString('latin1', 0, SEPARATOR_BYTES_MAX))
+  const first = line ? head.subarray(line[0].length) : head
+  async function* rest() {
+    try {
+      if (first.length > 0) yield first
+      for (let more = await source.next(); !more.done; more = await source.next()) yield more.value
+    } finally {
+      await source.return?.(undefined)
+    }
+  }
+  return { bytes: rest(), delimiter: line?.[1] }
 }
 
 /** Lines with a quote are read together with the lines between them, if those are fewer bytes than this. */

@@ -108,7 +108,7 @@ function checkHead(head: Buffer): Buffer {
 
 // UTF-16 shows by its byte order mark, or by a NUL at every second place of the first 16 bytes, which no UTF-8 header
 // has.
-function isUtf16(head: Buffer): boolean {
+export function isUtf16(head: Buffer): boolean {
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) return true
   const start = head.subarray(0, 16)
   if (start.length < 4) return false

@@ -2,7 +2,7 @@
 // the file.
 
 import { UNPLAIN } from './column-record.ts'
-import { readCsv } from './csv.ts'
+import { readCsv, takeSeparator } from './csv.ts'
 import { FileError } from './file-error.ts'
 import type { Format } from './input-format.ts'
 import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
@@ -12,6 +12,7 @@ import { keepOnly, type OnlyList } from './only/list.ts'
 import type { Profile } from './profile/profile.ts'
 import { measureProfiled, type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
 import { type KeptField, keptText } from './profile/records.ts'
+import { RFC_4180 } from './quoted.ts'
 import { buildRow, type Row, rejectRow, rejectUnread, skipRow } from './record.ts'
 
 export type { Row } from './record.ts'
@@ -111,7 +112,9 @@ async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Asyn
 
 async function* csvRowsRaw(bytes: AsyncIterable<Buffer>, options: RowOptions) {
   let layout: Layout | undefined
-  for await (const rows of readCsv(bytes)) {
+  const { bytes: text, delimiter } = await takeSeparator(bytes)
+  const separated = delimiter === undefined ? {} : { dialect: { ...RFC_4180, delimiter }, firstLine: 2 }
+  for await (const rows of readCsv(text, separated)) {
     if (layout === undefined) {
       const header = rows.shift()
       if (header === undefined) continue

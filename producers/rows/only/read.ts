@@ -5,8 +5,10 @@ import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { unguarded } from '../../../src/csv-text.ts'
-import { readCsv } from '../csv.ts'
+import { readCsv, SEPARATOR, takeSeparator } from '../csv.ts'
 import { codeOf, FileError } from '../file-error.ts'
+import { isUtf16 } from '../lines.ts'
+import { RFC_4180 } from '../quoted.ts'
 import { type Entry, LISTED, type OnlyList, openList } from './list.ts'
 
 /** A line of a plan, or of another NDJSON file; further members are left out. */
@@ -39,7 +41,7 @@ export async function readOnly(path: string): Promise<OnlyList> {
     if (isOtherTable(head))
       throw new FileError(
         'usage',
-        `The columns of ${path} are not separated by commas.`,
+        `The columns of ${path} are not separated by ${head.delimiter === ',' ? 'commas' : 'what sep= names'}.`,
         'Write the list as CSV with commas.',
       )
     for await (const { input_sha256: input, ...entry } of entriesOf(path, head)) {
@@ -59,32 +61,34 @@ export async function readOnly(path: string): Promise<OnlyList> {
 
 type FoundEntry = Entry & Pick<Listed, 'input_sha256'>
 
-function entriesOf(path: string, head: string): AsyncIterable<FoundEntry> {
+function entriesOf(path: string, head: Head): AsyncIterable<FoundEntry> {
   const form = formOf(head)
   if (form === 'objects') return objects(path)
   if (form === 'table') return tableRows(path)
   return lines(
     path,
-    KEYS.find(key => key === head),
+    KEYS.find(key => key === head.text),
+    head.line,
   )
 }
 
-function formOf(head: string): 'objects' | 'table' | 'lines' {
-  if (head.startsWith('{')) return 'objects'
+function formOf({ text, delimiter }: Head): 'objects' | 'table' | 'lines' {
+  if (text.startsWith('{')) return 'objects'
   // A line in quotes is CSV, also where it is one column.
-  return isHeader(head, ',') || head.startsWith('"') ? 'table' : 'lines'
+  return isHeader(text, delimiter) || text.startsWith('"') ? 'table' : 'lines'
 }
 
 const unquoted = (name: string) => name.replace(/^"(.*)"$/, '$1')
 
 /** Whether the line names several columns, one of which can be listed. */
 function isHeader(line: string, delimiter: string): boolean {
-  const columns = line.split(delimiter).map(unquoted)
+  const columns = line.split(delimiter).map(name => unquoted(name.trim()))
   return columns.length > 1 && KEYS.some(key => columns.includes(key))
 }
 
 /** Refused, because each line of such a table would count as a reference that no row has. */
-const isOtherTable = (head: string) => [';', '\t', '|'].some(delimiter => isHeader(head, delimiter))
+const isOtherTable = ({ text, delimiter }: Head) =>
+  [',', ';', '\t', '|'].some(other => other !== delimiter && isHeader(text, other))
 
 /**
  * Reads a list of references, one a line, with or without the header `reference`, or a table in quotes with that column
@@ -95,7 +99,7 @@ export async function readReferences(path: string): Promise<ReadonlySet<string>>
   const found = new Set<string>()
   try {
     const head = await headOf(path)
-    const isOfIds = formOf(head) === 'lines' ? head !== 'customer' : unquoted(head) === 'reference'
+    const isOfIds = formOf(head) === 'lines' ? head.text !== 'customer' : unquoted(head.text) === 'reference'
     if (!isOfIds || isOtherTable(head)) throw new FileError('usage', `${path} is not a list of ids alone.`, wanted)
     for await (const { reference } of entriesOf(path, head)) if (reference !== undefined) found.add(reference)
     return found
@@ -109,35 +113,45 @@ function cannotRead(path: string, wanted: string, error: unknown): FileError {
   return new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, wanted, error)
 }
 
-/** The first line, without a byte order mark. */
-async function headOf(path: string): Promise<string> {
+/** The first line that isn't `sep=;`, without a byte order mark and without blanks at its end. */
+interface Head {
+  text: string
+  /** Its number, from 1. */
+  line: number
+  /** What `sep=` names, else a comma. */
+  delimiter: string
+}
+
+async function headOf(path: string): Promise<Head> {
   const file = await open(path)
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
-    return (
-      buffer
-        .toString('utf8', 0, bytesRead)
-        .replace(/^\uFEFF/, '')
-        .split(/\r?\n/, 1)[0] ?? ''
-    )
+    const bytes = buffer.subarray(0, bytesRead)
+    if (isUtf16(bytes)) throw new FileError('usage', `${path} is UTF-16.`, 'Save it as UTF-8 (in Excel: "CSV UTF-8").')
+    const [first = '', second = ''] = withoutMark(bytes.toString('utf8')).split(/\r?\n/, 2)
+    const [, delimiter] = SEPARATOR.exec(first) ?? []
+    if (delimiter === undefined) return { text: first.trimEnd(), line: 1, delimiter: ',' }
+    return { text: second.trimEnd(), line: 2, delimiter }
   } finally {
     await file.close()
   }
 }
 
+const withoutMark = (text: string) => text.replace(/^\uFEFF/, '')
+
 async function* textLines(path: string): AsyncGenerator<{ text: string; line: number }> {
   let line = 0
   for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
     line += 1
-    const own = line === 1 ? text.replace(/^\uFEFF/, '') : text
-    if (own !== '') yield { text: own, line }
+    const own = line === 1 ? withoutMark(text) : text
+    if (own.trim() !== '') yield { text: own, line }
   }
 }
 
-/** `header`: what the first line says that the others are. */
-async function* lines(path: string, header: Key | undefined): AsyncGenerator<Entry> {
+/** `header`: what the line `first` says that the others are; undefined if it is one of them. */
+async function* lines(path: string, header: Key | undefined, first: number): AsyncGenerator<Entry> {
   for await (const { text, line } of textLines(path))
-    if (line > 1 || header === undefined) yield { [header ?? 'reference']: text }
+    if (line > first || (line === first && header === undefined)) yield { [header ?? 'reference']: text.trimEnd() }
 }
 
 async function* objects(path: string): AsyncGenerator<FoundEntry> {
@@ -164,19 +178,27 @@ function parse(text: string): Listed | undefined {
 
 async function* tableRows(path: string): AsyncGenerator<Entry> {
   let columns: readonly string[] | undefined
-  for await (const rows of readCsv(createReadStream(path))) {
+  const { bytes, delimiter = ',' } = await takeSeparator(createReadStream(path))
+  for await (const rows of readCsv(bytes, { dialect: { ...RFC_4180, delimiter } })) {
     for (const { line, fields, rejected } of rows) {
       if (rejected !== undefined) throw notListed(path, line, 'Give each row the columns of the header.')
       if (columns === undefined) {
-        columns = headerOf(path, fields)
+        columns = headerOf(
+          path,
+          fields.map(name => name.trim()),
+        )
         continue
       }
-      const cellOf = (name: string) => fields[columns?.indexOf(name) ?? -1] || undefined
+      const isExact = isOurs(columns)
+      const cellOf = (name: string) => {
+        const text = fields[columns?.indexOf(name) ?? -1]
+        return (isExact ? text : text?.trimEnd()) || undefined
+      }
       const [given, customer, account] = [cellOf('reference'), cellOf('customer'), cellOf('account')]
       if (given === undefined && customer === undefined)
         throw notListed(path, line, 'Take the line out, or give it a reference or a customer.')
       yield entryOf({ reference: given, customer, account })
-      const reference = given !== undefined && isOurs(columns) ? unguarded(given) : given
+      const reference = given !== undefined && isExact ? unguarded(given) : given
       if (reference !== given) yield entryOf({ reference, customer, account })
     }
   }

@@ -1,5 +1,5 @@
 // Reads the records of delimited text by a profile. csv.ts splits lines and quoted fields.
-import { type CsvRow, readCsv } from '../csv.ts'
+import { type CsvRow, readCsv, takeSeparator } from '../csv.ts'
 import { FileError } from '../file-error.ts'
 import { positionsOf } from './columns-of-file.ts'
 import type { Delimited } from './format.ts'
@@ -53,8 +53,10 @@ export async function* readDelimited(
     return { line, element: undefined, item: undefined, values, rejected: undefined, childless: false }
   }
 
-  const lines = skipLines(bytes, skipped)
-  const options = { dialect, firstLine: skipped + 1, width: format.names?.length, marks }
+  const { bytes: lines, delimiter } = await takeSeparator(skipLines(bytes, skipped))
+  if (delimiter !== undefined && delimiter !== dialect.delimiter) throw otherDelimiter(skipped + 1)
+  const firstLine = skipped + (delimiter === undefined ? 1 : 2)
+  const options = { dialect, firstLine, width: format.names?.length, marks }
   for await (const rows of readCsv(lines, options)) {
     const records: RawRecord[] = []
     for (const row of rows) {
@@ -68,6 +70,11 @@ export async function* readDelimited(
 
 function countIn(fields: readonly string[], at: number | undefined): string | undefined {
   return at === undefined ? undefined : (fields[at - 1] ?? '')
+}
+
+function otherDelimiter(line: number): FileError {
+  const wrong = `Line ${line}: the file says that other characters than those of the profile separate its fields.`
+  return new FileError('input', wrong, 'Set format.delimiter to the character after sep=.')
 }
 
 function unreadableHeader(line: number): FileError {

@@ -136,3 +136,32 @@ it('leaves out what a plan says is removed', async () => {
   const list = await listOf('{"reference":"c_1","change":"changed"}\n{"reference":"c_9","change":"removed"}\n')
   expect(list.shapes).toEqual([{ members: ['reference'], keys: new Set(['c_1']) }])
 })
+
+it('reads a list as people save it: sep=, blanks at the ends of lines, another delimiter that it names', async () => {
+  const plain = await listOf('a\nb\n')
+  for (const text of [
+    'a  \nb\t\n',
+    'reference \r\na \r\n \r\nb\r\n',
+    'sep=;\r\nreference;name\r\na;x\r\nb ;y\r\n',
+    '\uFEFF"sep=;"\n"name";"reference"\n"x";"a"\n"y";"b"\n',
+    'sep=\t\nreference\tname\na\tx\nb\ty\n',
+    'sep=,\nreference\na\nb\n',
+    'name, reference\nx,a\ny,b\n',
+  ])
+    expect((await listOf(text)).sha256, text).toBe(plain.sha256)
+  await expect(listOf('sep=;\nreference,name\na,x\n')).rejects.toThrow(/not separated by/)
+})
+
+it('refuses UTF-16 in words, with its mark and without', async () => {
+  const text = 'reference\nabcdefgh\n'
+  for (const bytes of [
+    Buffer.from(`\uFEFF${text}`, 'utf16le'),
+    Buffer.from(text, 'utf16le'),
+    Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
+  ]) {
+    const file = join(dir, 'utf16.txt')
+    await writeFile(file, bytes)
+    await expect(readOnly(file)).rejects.toThrow(/is UTF-16.*UTF-8/)
+    await expect(readReferences(file)).rejects.toThrow(/is UTF-16.*UTF-8/)
+  }
+})
