@@ -16,6 +16,7 @@ import { importPublicJwk, Jwk } from '../src/vault/client-key.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../src/vault/encrypt.ts'
 import { PRIVATE_MEMBERS } from '../src/vault/jwe-key.ts'
 import { type KnownKeys, learnKeys } from '../src/vault/key-statement.ts'
+import { editedText } from './client/edited-text.ts'
 import { newKeysPath, readNewKeys } from './client/trusted-keys.ts'
 
 const CaptureKeyEntry = z.strictObject({ alias: alias(), public_key_file: z.string().min(1) })
@@ -145,12 +146,10 @@ function beside(path: string, name: string): string {
 }
 
 async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+  const bytes = await readFile(path).catch(({ code }: NodeJS.ErrnoException) => {
     throw new ConfigError(code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${code})`)
-  }
+  })
+  return editedText(bytes, (wrong, next) => new ConfigError(`${path} ${wrong}. ${next}`))
 }
 
 function parseJson(path: string, text: string): unknown {

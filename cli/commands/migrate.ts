@@ -1,5 +1,6 @@
 // `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
+import { editedText } from '../../producers/client/edited-text.ts'
 import type { FileRunDeps } from '../../producers/file-run.ts'
 import type { MigrateOptions, SourceTime } from '../../producers/migrate/options.ts'
 import type { OwnerCounts } from '../../producers/migrate/owners.ts'
@@ -168,9 +169,10 @@ function withoutProfile({ providerAccount }: MigrateCommandOptions): undefined {
 }
 
 export async function readMap(path: string): Promise<ColumnMap> {
-  const text = await readFile(path, 'utf8').catch(() => {
+  const bytes = await readFile(path).catch(() => {
     throw new FileError('usage', `${path} cannot be read.`, 'Give --map a JSON file.')
   })
+  const text = editedText(bytes, (wrong, next) => new FileError('usage', `${path} ${wrong}.`, next))
   return parseMap(path, text)
 }
 

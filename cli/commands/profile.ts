@@ -1,5 +1,6 @@
 // `tokenmill profile list|show|check`: shows how providers write their files, and how a profile reads a file.
 import { readFile } from 'node:fs/promises'
+import { editedText } from '../../producers/client/edited-text.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type Preview, sentenceOf } from '../../producers/rows/outcome/preview.ts'
 import { BUILT_IN } from '../../producers/rows/profile/built-in.ts'
@@ -20,10 +21,11 @@ interface CheckOptions extends JsonOption {
 export async function profileOf(from: string): Promise<Profile> {
   const known = Object.hasOwn(BUILT_IN, from) ? BUILT_IN[from as keyof typeof BUILT_IN] : undefined
   if (known) return known
-  const text = await readFile(from, 'utf8').catch(() => {
+  const bytes = await readFile(from).catch(() => {
     const names = Object.keys(BUILT_IN).join(', ')
     throw new FileError('usage', `There is no profile ${from}, and no such file.`, `Give a file, or one of: ${names}.`)
   })
+  const text = editedText(bytes, (wrong, next) => new FileError('usage', `${from} ${wrong}.`, next))
   return parseProfile(from, text)
 }
 

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { editedText } from '../../producers/client/edited-text.ts'
 import { syncDirectory } from '../../producers/rows/atomic-file.ts'
 import { EXIT, Stop } from '../exit.ts'
 
@@ -39,13 +40,14 @@ async function writeSynced(path: string, text: string): Promise<void> {
 }
 
 /** The text of a file that an argument names. Throws `Stop` (64) if it can't be read. */
-export function readArgumentFile(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+export async function readArgumentFile(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new Stop(
       error.code === 'ENOENT' ? `${path} does not exist` : `${path} can't be read (${error.code})`,
       EXIT.usage,
     )
   })
+  return editedText(bytes, (wrong, next) => new Stop(`${path} ${wrong}. ${next}`, EXIT.usage))
 }
 
 export function jsonText(value: unknown): string {

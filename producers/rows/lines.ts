@@ -75,8 +75,32 @@ function* wholeLines(bytes: Buffer): Generator<Block> {
   }
 }
 
-/** Removes a leading UTF-8 byte order mark, and refuses input that isn't UTF-8 text at all. */
-export async function* withoutByteOrderMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Removes what isn't text at both ends of a file, and refuses input that isn't UTF-8 text at all. */
+export function withoutByteOrderMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  return withoutFill(withoutMark(bytes))
+}
+
+/** Transfers fill the last block of a file with NULs, and old systems end a text with 0x1A. */
+async function* withoutFill(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer[] = []
+  let heldBytes = 0
+  for await (const chunk of bytes) {
+    let end = chunk.length
+    while (end > 0 && (chunk[end - 1] === 0 || chunk[end - 1] === SUBSTITUTE)) end--
+    if (end > 0 || heldBytes > LINE_BYTES_MAX) {
+      yield* held
+      held = []
+      heldBytes = 0
+    }
+    if (end > 0) yield chunk.subarray(0, end)
+    if (end < chunk.length) held.push(chunk.subarray(end))
+    heldBytes += chunk.length - end
+  }
+}
+
+const SUBSTITUTE = 0x1a
+
+async function* withoutMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined = Buffer.alloc(0)
   for await (const chunk of bytes) {
     if (head === undefined) yield chunk

@@ -32,7 +32,8 @@ export async function* readFixed(
     if (!belongs) return undefined
     frame.countRow()
     const characters = isOneUnitEach(text) ? text : [...text]
-    if (characters.length !== format.length) return unreadable(line, 'row_fields')
+    const missing = format.length - characters.length
+    if (missing < 0 || (missing > 0 && !format.pad_short)) return unreadable(line, 'row_fields')
     const values = places.map(place => (place === undefined ? '' : cut(characters, place.start, place.length)))
     return { line, element: undefined, item: undefined, values, rejected: undefined, childless: false }
   }

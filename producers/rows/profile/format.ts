@@ -110,6 +110,10 @@ const Fixed = z
     encoding,
     skip_lines: skipLines,
     length: z.int().min(1).max(10_000).describe('The number of characters that every record has.'),
+    pad_short: z
+      .boolean()
+      .optional()
+      .describe('true: a shorter record lost the blanks at its end in a transfer, and gets them back.'),
     columns: z.array(FixedColumn).min(1).max(1_000).describe('The places of the columns, none of which overlap.'),
     header_record: fixedRecord(HEADER_RECORD),
     trailer_record: fixedRecord(TRAILER_RECORD),
