@@ -25,6 +25,8 @@ export interface ColumnGuess {
   ambiguous?: number
   /** For a card number: how many values have separators. */
   separated?: number
+  /** Whether all values differ, and there are several; absent for columns that can't name a row. */
+  unique?: true
 }
 
 const FORMS = EXPIRY_FORMS.map(form => [form, expiryReader(form, undefined)] as const)
@@ -32,19 +34,31 @@ const NUMBER = /^\d[\d -]{10,30}\d$/
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 const TLID = /^[A-Za-z0-9_-]{22}$/
 
-/** Column names that providers use; values alone can't tell one id from another. */
+/** Column names that providers use, in several languages; values alone can't tell one id from another. */
 const NAMES: readonly (readonly [Meaning, RegExp])[] = [
   ['transaction_link_id', /link.?id|tlid/i],
   ['network_transaction_id', /transaction.?ids?$|scheme.?ref|networktx/i],
-  ['expiry_month', /month|exp\w*[._ -]mm?$/i],
-  ['expiry_year', /year|exp\w*[._ -]y{1,4}$/i],
-  ['expiry', /expir|^exp$|valid/i],
-  ['first_name', /first.?name|given/i],
-  ['last_name', /last.?name|surname|family/i],
-  ['cardholder_name', /holder|owner|card.?name|^name$|name.?on/i],
-  ['customer_id', /customer|shopper|buyer|account|client/i],
-  ['card_id', /card.?id|payment.?(method|instrument).?id|card\.id|token|reference|detail/i],
-  ['email', /e-?mail/i],
+  ['expiry_month', /month|monat|^mois|mois$|^mes\b|\bmes$|^mese|mese$|maand|^mês|\bmês$|月$|месяц|exp\w*[._ -]mm?$/i],
+  ['expiry_year', /year|jahr|année|annee|\baño|^ano\b|\bano$|^anno|anno$|jaar|年$|^год|год$|exp\w*[._ -]y{1,4}$/i],
+  [
+    'expiry',
+    /expir|^exp$|valid|gültig|gueltig|ablauf|verfall|échéance|echeance|caduc|vencim|^vence|vigencia|scaden|verval|geldig|ważn|срок|有効期限|有效期/i,
+  ],
+  ['first_name', /first.?name|given|vorname|prénom|prenom|primer.?nombre|voornaam|имя/i],
+  [
+    'last_name',
+    /last.?name|surname|family|nachname|familienname|nom.?de.?famille|apellido|cognome|sobrenome|achternaam|фамилия/i,
+  ],
+  [
+    'cardholder_name',
+    /holder|owner|card.?name|^name$|name.?on|inhaber|titulaire|titular|titolare|intestatario|portador|houder|^(?:nom|nombre|nome|naam)$|держатель|владелец|名義|持卡人/i,
+  ],
+  ['customer_id', /customer|shopper|buyer|account|client|kunde|käufer|acheteur|comprador|klant|клиент|顧客|客户/i],
+  [
+    'card_id',
+    /card.?id|karten.?id|payment.?(method|instrument).?id|card\.id|token|reference|referenz|référence|referencia|referência|riferimento|detail/i,
+  ],
+  ['email', /e-?mail|courriel|correo/i],
 ]
 
 export function guessColumn(name: string, values: readonly string[]): ColumnGuess {
@@ -59,8 +73,10 @@ export function guessColumn(name: string, values: readonly string[]): ColumnGues
     return { ...none, meaning: 'card_number', sure: numbers, separated }
   }
   const named = NAMES.find(([, form]) => form.test(name))?.[0]
-  if (named === undefined) return none
-  if (named === 'expiry') return expiryGuess(none, given)
+  if (named === 'expiry' || (named === undefined && share(isDate) >= DATES_LEAST)) return expiryGuess(none, given)
+  const unique = given.length > 1 && new Set(given).size === given.length ? ({ unique: true } as const) : {}
+  if (named === undefined) return { ...none, ...unique }
+  if (named === 'customer_id') return { ...none, ...unique, meaning: named, sure: 1 }
   return { ...none, meaning: named, sure: share(FITS[named] ?? (() => true)) }
 }
 
@@ -69,6 +85,17 @@ const FITS: Partial<Record<Meaning, (value: string) => boolean>> = {
   expiry_year: value => readDeclaredYear(value.trim()) > 0,
   email: value => EMAIL.test(value.trim()),
   transaction_link_id: value => TLID.test(value.trim()),
+}
+
+/** Such a column holds dates whatever it is called. Four digits could be anything. */
+const DATES_LEAST = 0.9
+const BY_VALUE = FORMS.filter(([form]) => form !== 'MMYY' && form !== 'YYMM')
+
+function isDate(value: string): boolean {
+  return BY_VALUE.some(([, read]) => {
+    const date = read(value.trim())
+    return date !== undefined && date.year >= 2000 && date.year < 2100
+  })
 }
 
 function isNumber(value: string): boolean {

@@ -20,8 +20,7 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
   const number = named('card_number')
   if (number === undefined) open.push('No column looks like card numbers: say which one holds them.')
   const expiry = expiryOf(named, open)
-  const reference = named('card_id')
-  if (reference === undefined) open.push('No column looks like the provider’s id of a card: say what names a row.')
+  const reference = referenceOf(form, columns, open)
   if (number === undefined || expiry === undefined) return { profile: undefined, open }
   const holder = named('cardholder_name')
   const names = holder ? [holder] : [named('first_name'), named('last_name')].flatMap(one => one ?? [])
@@ -52,6 +51,21 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
     ...(onFile ? { on_file: onFile.columns } : {}),
   }
   return { profile: parseProfile('draft', JSON.stringify(draft)), open }
+}
+
+/** What names a row: the id of a card, else the first column that is filled and different in all rows. */
+function referenceOf({ rows }: FileForm, columns: readonly ColumnGuess[], open: string[]): ColumnGuess | undefined {
+  const card = columns.find(({ meaning }) => meaning === 'card_id')
+  if (card) return card
+  const other = columns.find(
+    column => column.unique && column.filled === rows.length && isNameable(column.name, columns),
+  )
+  open.push(
+    other
+      ? `No column looks like the provider’s id of a card: the draft names a row by ${shown(other.name)}, which is different in each of the first ${rows.length} rows. Check that it is in all.`
+      : 'No column looks like the provider’s id of a card: say what names a row.',
+  )
+  return other
 }
 
 /** A sentence of a profile has at most 500 characters, and a name may have to be escaped. */

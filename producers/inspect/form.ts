@@ -1,7 +1,7 @@
 // The form of a file, guessed from its first bytes: encoding, format, delimiter, header. column-guess.ts guesses what
 // its columns hold.
 import { isUtf8 } from 'node:buffer'
-import { readCsv } from '../rows/csv.ts'
+import { readCsv, SEPARATOR, takeSeparator } from '../rows/csv.ts'
 import { toUtf8 } from '../rows/profile/encoding.ts'
 import type { Encoding } from '../rows/profile/format.ts'
 
@@ -27,7 +27,9 @@ export async function formOf(head: Buffer, isWhole: boolean): Promise<FileForm> 
   const text = isWhole ? head : wholeLines(head)
   const start = (await textOf(text, encoding)).trimStart()
   if (start.startsWith('{') || start.startsWith('[')) return { type: jsonTypeOf(start), encoding, rows: [] }
-  const tries = await Promise.all(DELIMITERS.map(delimiter => split(text, encoding, delimiter)))
+  const stated = SEPARATOR.exec(start)?.[1]
+  const delimiters = stated === undefined ? DELIMITERS : [stated]
+  const tries = await Promise.all(delimiters.map(delimiter => split(text, encoding, delimiter)))
   const best = tries.reduce((one, other) => (scoreOf(other.rows) > scoreOf(one.rows) ? other : one))
   const [first = [], ...others] = best.rows
   const form = { type: 'delimited' as const, encoding, delimiter: best.delimiter }
@@ -92,7 +94,8 @@ function wholeCharacters(head: Buffer): number {
 async function split(head: Buffer, encoding: Encoding, delimiter: string) {
   const dialect = { delimiter, quotes: 'doubled' as const }
   const rows: (readonly string[])[] = []
-  for await (const part of readCsv(toUtf8(once(head), encoding), { dialect })) {
+  const { bytes } = await takeSeparator(toUtf8(once(head), encoding))
+  for await (const part of readCsv(bytes, { dialect })) {
     for (const { fields, rejected } of part) if (rejected === undefined) rows.push(fields)
   }
   return { delimiter, rows }
@@ -106,7 +109,7 @@ function scoreOf(rows: readonly (readonly string[])[]): number {
 
 /** Whether a row looks like a header: no cell has a long run of digits, and each cell that isn't empty has a letter. */
 function isHeader(row: readonly string[]): boolean {
-  return row.every(name => name === '' || (/[A-Za-z]/.test(name) && name.replace(/\D/g, '').length < 8))
+  return row.every(name => name === '' || (/\p{L}/u.test(name) && name.replace(/\D/g, '').length < 8))
 }
 
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {

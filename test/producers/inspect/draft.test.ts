@@ -70,3 +70,50 @@ it('never reads a security code', async () => {
   expect(columns[3]?.meaning).toBe('security_code')
   expect(JSON.stringify(profile)).not.toContain('cid')
 })
+
+it.each([
+  ['Kunde;Karte;Gültig;Inhaber', '122030', 'MMYYYY', 'Inhaber'],
+  ["Client;Carte;Date d'échéance;Titulaire", '2030-12', 'YYYY-MM', 'Titulaire'],
+  ['Cliente;Tarjeta;Caducidad;Titular', '12/30', 'MM/YY', 'Titular'],
+  ['Klant;Kaart;Vervaldatum;Kaarthouder', '1230', 'MMYY', 'Kaarthouder'],
+])('is made of an export in another language: %s', async (header, expiry, form, holder) => {
+  const rows = ['4111111111111111', '5555555555554444'].map((pan, n) => `K${n};${pan};${expiry};Zoë Müller`)
+  async function* latin1() {
+    yield Buffer.from(`${header}\n${rows.join('\n')}\n`, 'latin1')
+  }
+  const { profile, open, cards } = await inspect(latin1(), { at: AT })
+  const [customer, number, date] = header.split(';')
+  expect(profile).toMatchObject({
+    format: { delimiter: ';', encoding: 'iso-8859-1' },
+    columns: {
+      reference: `{${customer}}`,
+      ...{ card_number: { from: number }, expiry: { from: date, form }, cardholder_name: { from: [holder] } },
+    },
+  })
+  expect(open).toHaveLength(1)
+  expect(open[0]).toContain(`names a row by "${customer}"`)
+  expect(cards).toMatchObject({ rows: 2, cards: 2, rejected: {} })
+})
+
+it('knows each form of a profile that four digits do not have, whatever the column is called', async () => {
+  const forms = {
+    ...{ MMYYYY: '122030', YYYYMM: '203012', 'MM/YY': '12/30', 'MM-YY': '12-30', 'YY/MM': '30/12', 'YY-MM': '30-12' },
+    ...{ 'MM/YYYY': '12/2030', 'MM-YYYY': '12-2030', 'YYYY/MM': '2030/12', 'YYYY-MM': '2030-12' },
+  }
+  for (const [form, text] of Object.entries(forms)) {
+    const { profile } = await inspected('card_id,a,b,c', `c1,${PAN},1230,${text}`)
+    expect(profile?.columns.expiry).toEqual({ from: 'c', form })
+  }
+})
+
+it('names no row by a column that repeats or has gaps, and reads the delimiter that sep= names', async () => {
+  async function* of(rows: readonly string[]) {
+    yield Buffer.from(`sep=;\r\nx;n;expiry\r\n${rows.join('\r\n')}\r\n\x1a`)
+  }
+  const tail = [`4111111111111111;12/30`, `5555555555554444;12/30`]
+  const referenceOf = async (...ids: string[]) =>
+    (await inspect(of(ids.map((id, n) => `${id};${tail[n % 2]}`)), { at: AT })).profile?.columns
+  expect(await referenceOf('a', 'b')).toMatchObject({ reference: '{x}', card_number: { from: 'n' } })
+  expect(await referenceOf('a', 'a')).not.toHaveProperty('reference')
+  expect(await referenceOf('a', '', 'b')).not.toHaveProperty('reference')
+})
