@@ -7,6 +7,7 @@ import type { OwnerCounts } from '../../producers/migrate/owners.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
+import type { Listing } from '../../producers/rows/only/list.ts'
 import { readOnly } from '../../producers/rows/only/read.ts'
 import {
   FILE_OUTCOMES,
@@ -45,6 +46,7 @@ export interface MigrateCommandOptions extends JsonOption, GiveUpOption {
   dryRun?: boolean
   expect?: string
   only?: string
+  allowMissing?: boolean
   onConflict: MigrateOptions['onConflict']
   onExpired: MigrateOptions['onExpired']
   sourceTime?: string
@@ -69,12 +71,22 @@ export async function run(terminal: Terminal, file: string, options: MigrateComm
   try {
     const summary = await migrateFile(session, file, options, stop.signal)
     report(session, summary, options)
-    const status = statusOf(summary)
+    const missing = missingFrom(summary.listing)
+    if (missing !== undefined) say(terminal, `tokenmill: ${missing}`)
+    const isShort = missing !== undefined && options.allowMissing !== true
+    const status = statusOf(summary) || (isShort ? EXIT.incomplete : EXIT.ok)
     if (status !== EXIT.ok) process.exitCode = status
   } finally {
     stop.leave()
     await session.lifetime.close()
   }
+}
+
+/** What is said of a list of `--only` of which the file has less; undefined if it has all. */
+export function missingFrom(listing: Listing | undefined): string | undefined {
+  if (listing === undefined || listing.found === listing.listed) return undefined
+  const { listed, found, missing } = listing
+  return `--only: listed ${listed}, found ${found}; not found (first): ${missing.join(', ')}`
 }
 
 /** Runs a migration; also used by the demo. */
@@ -206,6 +218,7 @@ export function report(
     repairs,
     references: owners?.references,
     on_file: owners?.on_file,
+    listing: summary.listing,
     stopped,
     ms,
     results,

@@ -44,6 +44,7 @@ export function migrate(command: Command, terminal: Terminal): void {
     .option('--return <file>', 'file that goes back to the provider, in the shape that the profile says')
     .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
     .option('--only <file>', 'take only the rows that this file lists: references or customers, or a plan of `diff`')
+    .option('--allow-missing', 'end well even if the file lacks rows that --only lists')
     .option('--migration <name>', 'name of the migration of which the files are the parts', readMigration)
     .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')
     .addOption(

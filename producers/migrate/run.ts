@@ -17,6 +17,7 @@ import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
+import { type Listing, listingOf } from '../rows/only/list.ts'
 import type { PgpKeys } from '../rows/openpgp/decrypt.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
 import { type FileCounts, type FileReasons, sumOfFile } from '../rows/outcome/file-outcome.ts'
@@ -65,6 +66,8 @@ export interface Summary {
   /** The error at which the reading of the file stopped. */
   broken: FileError | undefined
   ms: number
+  /** How much of the list of `--only` the file has, if it was read to its end. */
+  listing?: Listing | undefined
   /** The counts that differ from the expected manifest; empty if none differ or no manifest is expected. */
   differences: { outcome: string; expected: number; found: number }[]
 }
@@ -190,7 +193,8 @@ async function runOnce(
     if (!sent.complete) return { ...summary, complete: false }
     if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
     await finish(options, { ...run, form }, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
-    return { ...summary, complete: true, differences: compare(expected, sent.counts) }
+    const listing = options.only && listingOf(options.only)
+    return { ...summary, complete: true, listing, differences: compare(expected, sent.counts) }
   } finally {
     await gate.close()
     await client.close()

@@ -1,6 +1,7 @@
 // The rows that `--only` wants, and which rows of a file are among them. A list names references, customers, or both
 // together; a plan of `migrate diff` also names rows that have no reference, by their place in the file.
 import { createHash } from 'node:crypto'
+import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { type Row, skipRow } from '../record.ts'
 
 export const LISTED = ['reference', 'customer', 'account', 'line', 'item'] as const
@@ -16,6 +17,8 @@ export interface OnlyList {
   namesOwners: boolean
   /** The digest of the file for which the list was made; undefined for a list that fits any file. */
   inputSha256: string | undefined
+  /** The entries that a row of the files read so far has, as `entryKey` writes them. */
+  found: Set<string>
   /** Hex digest of the sorted entries: the same list in another order is the same list. */
   sha256: string
 }
@@ -46,6 +49,7 @@ export function openList(): ListBuilder {
         shapes: [...shapes.values()],
         namesOwners,
         inputSha256,
+        found: new Set(),
         sha256: digestOf(shapes, inputSha256),
       }
     },
@@ -70,18 +74,61 @@ type Listable = Pick<Row, 'reference' | 'owner' | 'line' | 'fileLine' | 'item'>
 
 /** Whether the list names this row. */
 export function isListed(row: Listable, { shapes }: Pick<OnlyList, 'shapes'>): boolean {
-  return shapes.some(({ members, keys }) => {
-    const values = members.map(member => memberOf(row, member))
-    return !values.includes(undefined) && keys.has(values.join('\0'))
-  })
+  return shapes.some(shape => keyOf(row, shape) !== undefined)
 }
 
+/** The entry of this shape that names the row. */
+function keyOf(row: Listable, { members, keys }: Shape): string | undefined {
+  const values = members.map(member => memberOf(row, member))
+  const key = values.includes(undefined) ? undefined : values.join('\0')
+  return key !== undefined && keys.has(key) ? key : undefined
+}
+
+const entryKey = ({ members }: Shape, key: string) => `${members.join()}\0${key}`
+
+export interface Listing {
+  listed: number
+  found: number
+  /** The first entries that no row has; digits are hidden in those that could be a card number. */
+  missing: readonly string[]
+}
+
+const MISSING_SHOWN = 5
+
+/** How much of the list the files read so far have. */
+export function listingOf({ shapes, found }: OnlyList): Listing {
+  const listing = { listed: 0, found: 0, missing: [] as string[] }
+  for (const shape of shapes) {
+    for (const key of shape.keys) {
+      // A guarded text of our own results is listed twice, as it stands and without its apostrophe.
+      const bare = key.startsWith("'") ? key.slice(1) : undefined
+      if (bare !== undefined && shape.keys.has(bare)) continue
+      listing.listed += 1
+      const isFound = found.has(entryKey(shape, key)) || found.has(entryKey(shape, `'${key}`))
+      if (isFound) listing.found += 1
+      else if (listing.missing.length < MISSING_SHOWN) listing.missing.push(shownEntry(key))
+    }
+  }
+  return listing
+}
+
+const shownEntry = (key: string) =>
+  key
+    .split('\0')
+    .map(text => JSON.stringify(couldLookLikeCard(text) ? text.replace(/\p{N}/gu, '*') : text))
+    .join(' ')
+
 /**
- * Marks a row as skipped unless it is listed. A rejected row in which a listed member can't be read isn't skipped, because
+ * Marks a row as skipped unless it is listed, and notes which entries are found. A rejected row in which a listed member can't be read isn't skipped, because
  * it may be wanted.
  */
 export function keepOnly(row: Row, only: OnlyList): Row {
-  if (row.skipped !== undefined || isListed(row, only)) return row
+  const entries = only.shapes.flatMap(shape => {
+    const key = keyOf(row, shape)
+    return key === undefined ? [] : [entryKey(shape, key)]
+  })
+  for (const entry of entries) only.found.add(entry)
+  if (row.skipped !== undefined || entries.length > 0) return row
   const isUnread = only.shapes.some(({ members }) => members.some(member => memberOf(row, member) === undefined))
   if (row.rejected !== undefined && isUnread) return row
   // The number stays, so that no text that looks like it is shown.

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { keepOnly } from '../../../../producers/rows/only/list.ts'
+import { keepOnly, listingOf } from '../../../../producers/rows/only/list.ts'
 import { readOnly, readReferences } from '../../../../producers/rows/only/read.ts'
 import { type Row, rejectRow, skipRow } from '../../../../producers/rows/record.ts'
 
@@ -164,4 +164,27 @@ it('refuses UTF-16 in words, with its mark and without', async () => {
     await expect(readOnly(file)).rejects.toThrow(/is UTF-16.*UTF-8/)
     await expect(readReferences(file)).rejects.toThrow(/is UTF-16.*UTF-8/)
   }
+})
+
+it('tells how much of it the rows have, and the first entries that none has', async () => {
+  const list = await listOf('c_1\nlost\n4111111111111111\n')
+  expect(listingOf(list)).toMatchObject({ listed: 3, found: 0 })
+  keepOnly(row({}), list)
+  keepOnly(row({}), list)
+  keepOnly(row({ reference: 'other' }), list)
+  expect(listingOf(list)).toEqual({ listed: 3, found: 1, missing: ['"lost"', '"****************"'] })
+  keepOnly(skipRow(3, 'no_card', 'lost'), list)
+  expect(listingOf(list).found).toBe(2)
+})
+
+it('finds the entries of several columns, of owners, and of our own results', async () => {
+  const pairs = await listOf('customer,reference\ncus_1,c_1\ncus_2,c_1\n')
+  keepOnly(row({ owner: OF_OWNER }), pairs)
+  expect(listingOf(pairs)).toEqual({ listed: 2, found: 1, missing: ['"c_1" "cus_2"'] })
+  const results = await listOf(
+    "line,reference,outcome,code,reason\n2,'-abc,REJECTED,400,pan_luhn\n3,x,FAILED,500,internal\n",
+  )
+  expect(listingOf(results)).toMatchObject({ listed: 2, found: 0 })
+  keepOnly(row({ reference: '-abc' }), results)
+  expect(listingOf(results)).toEqual({ listed: 2, found: 1, missing: ['"x"'] })
 })
