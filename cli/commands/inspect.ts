@@ -44,7 +44,8 @@ async function inspectFile(
   return (await validateSource(source, read)).checked
 }
 
-async function writeDraft(path: string, { profile, open }: Inspection): Promise<void> {
+async function writeDraft(path: string, { profile: whole, sketch, open }: Inspection): Promise<void> {
+  const profile = whole ?? sketch
   if (!profile) throw new Stop(`${path} is not written: ${open.join(' ')}`, EXIT.failure)
   const text = `${JSON.stringify(profile, null, 2)}\n`
   await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {

@@ -7,7 +7,7 @@ import type { OwnerCounts } from '../../producers/migrate/owners.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
-import type { Listing } from '../../producers/rows/only/list.ts'
+import { shortfallOf } from '../../producers/rows/only/list.ts'
 import { readOnly } from '../../producers/rows/only/read.ts'
 import {
   FILE_OUTCOMES,
@@ -71,7 +71,7 @@ export async function run(terminal: Terminal, file: string, options: MigrateComm
   try {
     const summary = await migrateFile(session, file, options, stop.signal)
     report(session, summary, options)
-    const missing = missingFrom(summary.listing)
+    const missing = shortfallOf(summary.listing)
     if (missing !== undefined) say(terminal, `tokenmill: ${missing}`)
     const isShort = missing !== undefined && options.allowMissing !== true
     const status = statusOf(summary) || (isShort ? EXIT.incomplete : EXIT.ok)
@@ -80,13 +80,6 @@ export async function run(terminal: Terminal, file: string, options: MigrateComm
     stop.leave()
     await session.lifetime.close()
   }
-}
-
-/** What is said of a list of `--only` of which the file has less; undefined if it has all. */
-export function missingFrom(listing: Listing | undefined): string | undefined {
-  if (listing === undefined || listing.found === listing.listed) return undefined
-  const { listed, found, missing } = listing
-  return `--only: listed ${listed}, found ${found}; not found (first): ${missing.join(', ')}`
 }
 
 /** Runs a migration; also used by the demo. */
@@ -254,10 +247,7 @@ export function differenceLines(differences: Summary['differences']): string[] {
   return differences.map(({ outcome, expected, found }) => `${outcome}: ${expected} expected, ${found} found`)
 }
 
-/**
- * The end of a run that stopped before the end of its file; undefined if `--limit` asked for that, or the run is
- * complete.
- */
+/** The end of a run that stopped early; undefined if `--limit` asked for that, or the run is complete. */
 export function stopOf(
   { batchId, counts, results, complete, stopped, broken }: Omit<Summary, 'ms' | 'variant'>,
   options: Pick<MigrateCommandOptions, 'again'>,

@@ -9,6 +9,8 @@ import type { FileForm } from './form.ts'
 export interface Draft {
   /** Undefined if something that a profile needs can't be found out. */
   profile: Profile | undefined
+  /** In place of it: the same with place-holders for the columns that a person must name. No file has columns of such names. */
+  sketch?: Profile
   /** What a person must decide, in sentences. */
   open: string[]
 }
@@ -21,7 +23,8 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
   if (number === undefined) open.push('No column looks like card numbers: say which one holds them.')
   const expiry = expiryOf(named, open)
   const reference = referenceOf(form, columns, open)
-  if (number === undefined || expiry === undefined) return { profile: undefined, open }
+  if (number === undefined || expiry === undefined)
+    return { profile: undefined, sketch: sketchOf(form, { number, expiry, reference }), open }
   const holder = named('cardholder_name')
   const names = holder ? [holder] : [named('first_name'), named('last_name')].flatMap(one => one ?? [])
   const unnameable = whyUnnameable(
@@ -51,6 +54,33 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
     ...(onFile ? { on_file: onFile.columns } : {}),
   }
   return { profile: parseProfile('draft', JSON.stringify(draft)), open }
+}
+
+const PLACE_HOLDER = 'FILL IN'
+
+/** The form of an expiry that isn't settled is never guessed, so its column isn't named either. */
+function sketchOf(form: FileForm, { number, expiry, reference }: Found): Profile {
+  const sketch = {
+    ...{ profile: 1, name: 'draft', title: 'Draft by tokenmill inspect: fill in what is missing' },
+    format: formatOf(form),
+    columns: {
+      ...(reference && isUsual(reference.name) ? { reference: `{${reference.name}}` } : {}),
+      card_number: {
+        from: number && isUsual(number.name) ? number.name : `${PLACE_HOLDER}: column of the card number`,
+      },
+      expiry: (expiry?.reads.every(isUsual) ? expiry.columns : undefined) ?? {
+        from: `${PLACE_HOLDER}: column of the expiry, and its form`,
+        form: 'MM/YY',
+      },
+    },
+  }
+  return parseProfile('draft', JSON.stringify(sketch))
+}
+
+interface Found {
+  number: ColumnGuess | undefined
+  expiry: ReturnType<typeof expiryOf>
+  reference: ColumnGuess | undefined
 }
 
 /** What names a row: the id of a card, else the first column that is filled and different in all rows. */

@@ -17,6 +17,8 @@ export interface Inspection {
   columns: ColumnGuess[]
   /** The profile with which the cards were read; undefined if none could be made. */
   profile: Profile | undefined
+  /** In place of it: the draft with place-holders for what a person must name. */
+  sketch?: Profile
   /** What a person must decide before the file can be migrated. */
   open: string[]
   cards: CardFindings | undefined
@@ -48,6 +50,7 @@ export async function inspect(bytes: AsyncIterable<Buffer>, options: InspectOpti
     rowsJudged: form.rows.length,
     columns,
     profile,
+    ...(draft.sketch ? { sketch: draft.sketch } : {}),
     open: draft.open,
     cards,
     warnings: warningsOf(form, profile),

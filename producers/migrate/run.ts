@@ -188,13 +188,13 @@ async function runOnce(
       stopped: sent.stopped,
       broken: sent.broken,
       ms: deps.clock() - began,
+      listing: sent.complete && options.only ? listingOf(options.only) : undefined,
       differences: [],
     }
     if (!sent.complete) return { ...summary, complete: false }
     if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
     await finish(options, { ...run, form }, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
-    const listing = options.only && listingOf(options.only)
-    return { ...summary, complete: true, listing, differences: compare(expected, sent.counts) }
+    return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
     await gate.close()
     await client.close()

@@ -126,7 +126,7 @@ export async function* readCsvInto(
 /** The most bytes of the line `sep=;`, with its end. */
 const SEPARATOR_BYTES_MAX = 16
 
-export const SEPARATOR = /^"?sep=([^\r\n"])"?(?:\r?\n|$)/i
+export const SEPARATOR = /^"?sep=([^A-Za-z0-9"\\\r\n\0 ])"?(?:\r?\n|$)/i
 
 export interface Separated {
   /** The bytes without that line. */

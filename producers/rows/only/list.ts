@@ -112,6 +112,13 @@ export function listingOf({ shapes, found }: OnlyList): Listing {
   return listing
 }
 
+/** What is said of a list of which the file has less; undefined if it has all. */
+export function shortfallOf(listing: Listing | undefined): string | undefined {
+  if (listing === undefined || listing.found === listing.listed) return undefined
+  const { listed, found, missing } = listing
+  return `--only: listed ${listed}, found ${found}; not found (first): ${missing.join(', ')}`
+}
+
 const shownEntry = (key: string) =>
   key
     .split('\0')

@@ -117,3 +117,18 @@ it('names no row by a column that repeats or has gaps, and reads the delimiter t
   expect(await referenceOf('a', 'a')).not.toHaveProperty('reference')
   expect(await referenceOf('a', '', 'b')).not.toHaveProperty('reference')
 })
+
+it('is a sketch with place-holders, which fits no file, where the number or the expiry can not be told', async () => {
+  const { profile, sketch } = await inspected('card_id,number,expiry', `c1,${PAN},1011`)
+  expect(profile).toBeUndefined()
+  expect(sketch?.columns).toMatchObject({
+    ...{ reference: '{card_id}', card_number: { from: 'number' } },
+    expiry: { from: expect.stringMatching(/^FILL IN/) },
+  })
+  const nothing = await inspected('a,b', 'x,y')
+  expect(nothing.sketch?.columns.card_number.from).toMatch(/^FILL IN/)
+  const bad = await inspected('a,{expiry}', 'x,12/30')
+  expect(bad.sketch?.columns.expiry).toMatchObject({ from: expect.stringMatching(/^FILL IN/) })
+  const { sketch: none } = await inspected('card_id,number,expiry', `c1,${PAN},12/30`)
+  expect(none).toBeUndefined()
+})

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { keepOnly, listingOf } from '../../../../producers/rows/only/list.ts'
+import { keepOnly, listingOf, shortfallOf } from '../../../../producers/rows/only/list.ts'
 import { readOnly, readReferences } from '../../../../producers/rows/only/read.ts'
 import { type Row, rejectRow, skipRow } from '../../../../producers/rows/record.ts'
 
@@ -173,6 +173,8 @@ it('tells how much of it the rows have, and the first entries that none has', as
   keepOnly(row({}), list)
   keepOnly(row({ reference: 'other' }), list)
   expect(listingOf(list)).toEqual({ listed: 3, found: 1, missing: ['"lost"', '"****************"'] })
+  expect(shortfallOf(listingOf(list))).toBe('--only: listed 3, found 1; not found (first): "lost", "****************"')
+  expect(shortfallOf({ listed: 1, found: 1, missing: [] })).toBeUndefined()
   keepOnly(skipRow(3, 'no_card', 'lost'), list)
   expect(listingOf(list).found).toBe(2)
 })
