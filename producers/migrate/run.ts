@@ -72,10 +72,7 @@ export interface Summary {
   differences: { outcome: string; expected: number; found: number }[]
 }
 
-/**
- * Migrates a file. Throws a FileError if file, disk or options make the run impossible, `KeyNotLiveError` if no worker
- * will answer.
- */
+/** Migrates a file. Throws a FileError if the run is impossible, `KeyNotLiveError` if no worker will answer. */
 export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
   if (!options.profile) checkColumns(options)
   refuseImpossible(options)
