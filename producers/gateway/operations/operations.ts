@@ -3,7 +3,7 @@
 // it is then.
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { assert, isRefusal, type Refusal } from '../../../src/errors.ts'
+import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
@@ -84,6 +84,7 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   assert(known, 'an operation that is not new is there')
   const accepted = { receiptId, queued: Promise.resolve() }
   if (known.requestDigest.equals(requestDigest)) return accepted
+  if (!('encrypted_card' in request)) return declinedBy(refuse('jti_reused', 'body'))
   // Other bytes may be the same card, encrypted again: a worker decides, before this request is answered.
   if (!(await hasEnded(receiptId, deps))) return declined(writtenOf({ end: 'late', reversalStatus: 'NONE' }))
   const written = writtenOf(await requestReply.ask(caller, kind, request, { idempotencyKey: jti }))
