@@ -77,8 +77,11 @@ describeEngines('status', engine => {
     const { store } = installation.vault
     workers = await installation.startWorkers()
     leaveScheduler = await startBeat({ store, log: installation.session.log }, { role: 'scheduler' })
-    await until(async () => (await look()).state === 'well', { what: 'status well' })
-    const { checks, processes } = await look()
+    const isWell = async () => {
+      const status = await look()
+      return status.state === 'well' && status
+    }
+    const { checks, processes } = await until(isWell, { what: 'status well' })
     expect(checks.filter(({ state }) => state !== 'well')).toEqual([])
     expect(processes.map(({ role }) => role)).toEqual(['bulk', 'interactive', 'scheduler'])
     expect(processes[1]).toMatchObject({
@@ -87,7 +90,8 @@ describeEngines('status', engine => {
       kinds: expect.arrayContaining(['reversal']),
     })
     const said = await cli(['status'], { env: installation.env })
-    expect(said).toMatchObject({ status: 0, stderr: '' })
+    // On a busy machine some checks take longer, and the command says which.
+    expect(said).toMatchObject({ status: 0, stderr: expect.stringMatching(/^(tokenmill: these take longer: .*\n)?$/) })
     expect(said.stdout).toMatch(/^store +well +PostgreSQL answered in \d+ ms and takes writes$/m)
   })
 
