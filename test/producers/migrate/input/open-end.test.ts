@@ -73,7 +73,7 @@ describeStore('failed rows of standard input', engine => {
   it('stop a run that sent its last chunk once more, and the same command writes their new outcome', async () => {
     const skipped = Array.from({ length: 510 }, (_, n) => `s_${n},${testPan(2_500 + n)},12/30,Ada`)
     const all = [...cards(2, 4), ...skipped]
-    const run = start('tail', all)
+    const run = start('tail', all, ['--allow-missing'])
     const isWritten = () =>
       outcomes('tail').then(
         ends => ends['r_3'] === 'FAILED',
@@ -83,7 +83,7 @@ describeStore('failed rows of standard input', engine => {
     await mend()
     const stopped = await run.ended()
     expect(stopped).toMatchObject({ code: 1, stderr: expect.stringMatching(/were decided again.*same command again/) })
-    const rest = await start('tail', all).ended()
+    const rest = await start('tail', all, ['--allow-missing']).ended()
     expect(rest, rest.stderr).toMatchObject({ code: 0, json: { complete: true, created: 4, failed: 0, skipped: 510 } })
     expect(await outcomes('tail')).toMatchObject({ r_3: 'CREATED', s_509: 'SKIPPED' })
   })
