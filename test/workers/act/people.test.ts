@@ -69,26 +69,30 @@ describeStore('an administrator', engine => {
 
   const enrol = (invite: { inviteId: string; secret: string }, personId: string) =>
     bench.send(bench.enrol(invite.secret, openAuthenticator(SITE), bench.enrolment(invite, personId)))
-  const waiting = async (n: number) =>
-    until(
+  /** Waits until a session waits for a lock that the session `pid` has, and returns its pid. */
+  const blockedBy = async (pid: number) => {
+    let blocked: { pid: number } | undefined
+    await until(
       async () => {
-        const [found] = await rows<{ n: number }>(
-          `select count(*)::integer as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        return found?.n === n
+        const text = 'select pid from pg_stat_activity where $1 = any (pg_blocking_pids(pid))'
+        ;[blocked] = await rows<{ pid: number }>(text, pid)
+        return blocked !== undefined
       },
-      { what: `${n} who wait for a lock` },
+      { what: `somebody to wait for a lock of session ${pid}` },
     )
-  /** Holds the invite until the enrolment waits for it, and then the command for whatever it waits for. */
+    return (blocked as { pid: number }).pid
+  }
+  /** Holds the invite until the enrolment waits for it, and the command for the enrolment. */
   const sideBySide = async <T>(inviteId: string, enrolling: () => Promise<string>, command: () => Promise<T>) => {
     let both: Promise<[string, T]> | undefined
     await installation.vault.store.transaction(async db => {
       await invites.lock(db, inviteId)
+      const { rows: own } = await db.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' })
       const first = enrolling()
-      await waiting(1)
+      const enrolment = await blockedBy(own[0]?.pid as number)
       both = Promise.all([first, command()])
       both.catch(() => {})
-      await waiting(2)
+      await blockedBy(enrolment)
     })
     return both
   }
