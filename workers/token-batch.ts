@@ -89,7 +89,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const read = mixed && !plain ? readRecords(plaintext, request, form) : begun
     if (isRefusal(read)) return read
     const { records, cards } = read
-    const context: ChunkContext = { ...batched, cards }
+    const context: ChunkContext = { ...batched, cards, former: new Set() }
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { known, open } = sortOut(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
@@ -194,7 +194,7 @@ async function contextOf(
   records: ChunkRecord[],
   deps: Deps,
   { probe, form, hasSealed }: Selection & { form: BlockForm; hasSealed: boolean },
-): Promise<Omit<ChunkContext, 'cards'> | Refusal> {
+): Promise<Omit<ChunkContext, 'cards' | 'former'> | Refusal> {
   const { request, client, acceptedAt: iat, claims } = work
   const untimed = sourceTimeRefusal(request)
   if (untimed) return untimed

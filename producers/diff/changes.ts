@@ -63,5 +63,8 @@ function changeOf(end: FileRow): Change {
 /** Whether a row, taken alone, changes neither its card's token nor its owner. */
 export function changesNothing(end: FileRow): boolean {
   if (end.outcome === 'SKIPPED') return true
-  return end.outcome === 'UNCHANGED' && (end.reference_outcome ?? 'UNCHANGED') === 'UNCHANGED'
+  const { outcome, changes, reference_outcome: claimed = 'UNCHANGED' } = end
+  // A row that repeats a card of the file, or an owner whom a later line names, may leave what is stored as well.
+  const isKept = outcome === 'UNCHANGED' || (outcome === 'DUPLICATE' && !changes)
+  return isKept && (claimed === 'UNCHANGED' || claimed === 'OLDER')
 }

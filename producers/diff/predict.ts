@@ -5,6 +5,7 @@ import { tellTo } from '../answer-deadline.ts'
 import { connect } from '../client.ts'
 import { discardAnswers, type FileRunDeps } from '../file-run.ts'
 import { batchIdOf, replyToOf } from '../migrate/batch-identity.ts'
+import { measureExtent } from '../migrate/extent.ts'
 import { openOnFileGate } from '../migrate/on-file-gate.ts'
 import type { MigrateOptions } from '../migrate/options.ts'
 import { type Sending, sendChunks } from '../migrate/send.ts'
@@ -49,7 +50,8 @@ export async function predict(
     const { chunk: chunkRecords = CHUNK.recordsDefault } = options
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), chunkRecords))
     await gate.pass()
-    const run = { batchId, chunkRecords, startedAt: clock(), extent: undefined, limit: undefined }
+    const extent = await measureExtent(source, rowOptions, file, chunkRecords)
+    const run = { batchId, chunkRecords, startedAt: clock(), extent, limit: undefined }
     const plan = {
       ...run,
       form: { now: 'rows' as const, isSettled: true, isFixed: true as const },

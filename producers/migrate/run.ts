@@ -152,11 +152,9 @@ async function runOnce(
     const { chunkRecords } = run
     if (options.profile && run.variant === 'run' && !run.checkpoint)
       deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
-    // A dry run stores no batch, so its extent isn't needed.
     const extent =
-      validated && !options.dryRun
-        ? await measureExtent(source, { ...rowOptions, migration: options.migration }, validated, chunkRecords)
-        : undefined
+      validated &&
+      (await measureExtent(source, { ...rowOptions, migration: options.migration }, validated, chunkRecords))
     const limit = limitInChunks(options.limit, extent, chunkRecords)
     if (limit !== undefined && options.limit !== limit * chunkRecords)
       deps.stream.write(

@@ -37,6 +37,8 @@ export interface RecordOutcome {
   claimed?: Claimed | undefined
   /** The card as the record gave it (`presentedText`); undefined unless `tookEffect(outcome)`, and in receipts before 0.4. */
   presented?: string | undefined
+  /** In a dry run: a DUPLICATE that would change its token. */
+  changes?: true | undefined
 }
 
 export interface Claimed {
@@ -46,7 +48,7 @@ export interface Claimed {
 }
 
 /** An outcome read from its packed form: with token ids in place of rows. */
-export interface UnpackedOutcome extends Omit<RecordOutcome, 'token' | 'claimed'> {
+export interface UnpackedOutcome extends Omit<RecordOutcome, 'token' | 'claimed' | 'changes'> {
   tokenId: string | undefined
   claimed: { outcome: ReferenceOutcome; previous: string | undefined } | undefined
 }
@@ -138,6 +140,7 @@ export function toResult(record: RecordOutcome): RecordResult {
   if (field !== undefined) result.field = field
   if (reason?.startsWith('scheme_')) result.failed_facet = 'scheme_token'
   if (outcome === 'FAILED') result.reversal_status = 'NONE'
+  if (record.changes) result.changes = true
   if (claimed) result.reference_outcome = claimed.outcome
   const previous = claimed?.previous && shownReuseToken(claimed.previous)
   if (previous) result.previous_token = previous

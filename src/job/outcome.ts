@@ -33,6 +33,8 @@ export const RecordResult = z.object({
   field: z.string().optional(),
   /** Which part failed, if only the scheme token failed. */
   failed_facet: z.enum(['token', 'scheme_token']).optional(),
+  /** In a dry run: a DUPLICATE that would change the token that an earlier record of its card found or made. */
+  changes: z.literal(true).optional(),
   /** What happened to the record's source reference; undefined if it has none. */
   reference_outcome: z.enum(REFERENCE_OUTCOMES).optional(),
   /** The token to which the reference belonged before it was moved. */
@@ -62,6 +64,7 @@ export const AnyRecordResult = z.looseObject({
   reason: shape.reason.catch(undefined),
   field: shape.field.catch(undefined),
   failed_facet: shape.failed_facet.catch(undefined),
+  changes: shape.changes.catch(undefined),
   reference_outcome: z.string().optional().catch(undefined),
   previous_token: shape.previous_token.catch(undefined),
   reuse_token: shape.reuse_token.catch(undefined),

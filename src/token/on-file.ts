@@ -85,6 +85,8 @@ export interface ClaimContext {
   now: number
   /** Undefined for a single job. */
   mark: { batchNo: number; line: number } | undefined
+  /** The numbers of other batches of the same file. */
+  former?: ReadonlySet<number> | undefined
   /** If set, the token already belonged to the owner, and is now linked to the claim's card. */
   relinked?: boolean | undefined
   /** Default: the time `now`. */
@@ -107,15 +109,29 @@ export interface JudgedClaim {
 }
 
 /**
- * Whether the stored reference comes from a later claim. With `newest` the times decide, else the lines of one batch;
- * without either no claim is older.
+ * Whether the stored reference comes from a later claim. With `newest` the times decide, else the lines of one file, in this
+ * batch or in an earlier one; without either no claim is older.
  */
 export function isOlderClaim(
   stored: SourceReference,
-  { mark, newest, now, giver = giverAt(now) }: Pick<ClaimContext, 'mark' | 'newest' | 'now' | 'giver'>,
+  {
+    mark,
+    newest,
+    now,
+    giver = giverAt(now),
+    former,
+  }: Pick<ClaimContext, 'mark' | 'newest' | 'now' | 'giver' | 'former'>,
 ): boolean {
   if (newest) return isLater(stored.givenAt ?? giverAt(stored.updatedAt), giver)
-  return mark !== undefined && stored.mark?.batchNo === mark.batchNo && mark.line < stored.mark.line
+  if (!mark || !stored.mark) return false
+  const { batchNo, line } = stored.mark
+  return (batchNo === mark.batchNo || former?.has(batchNo) === true) && mark.line < line
+}
+
+/** Whether this line of the file has written the reference, in an earlier batch. The mark then says so as well as a new one. */
+function isSameLine(stored: SourceReference, { mark, former, newest }: ClaimContext): boolean {
+  if (newest || !mark || !stored.mark) return false
+  return former?.has(stored.mark.batchNo) === true && stored.mark.line === mark.line
 }
 
 /**
@@ -159,6 +175,7 @@ export function judgeClaim(
   const merged = merge(stored.onFile, onFile)
   const isMoved = stored.tokenId !== tokenId
   const isKept = !isMoved && !relinked && isSame(merged, stored.onFile)
+  if (isKept && isSameLine(stored, at)) return { outcome: 'UNCHANGED', row: undefined, previousToken: undefined }
   const { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark, givenAt } = stored
   const row = {
     ...stored,

@@ -33,7 +33,7 @@ export function context(over: Partial<CreateContext> = {}): CreateContext {
 }
 
 export function batchLine(line: number, over: Partial<BatchLine> = {}): BatchLine {
-  return { batchNo: 7, line, onConflict: 'update', onExpired: 'import', acceptedAt: NOW, ...over }
+  return { batchNo: 7, line, onConflict: 'update', onExpired: 'import', acceptedAt: NOW, former: new Set(), ...over }
 }
 
 /** The verdict, which must not be a refusal. */

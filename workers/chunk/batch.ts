@@ -2,12 +2,14 @@
 // is still so at its commit. Its records are decided elsewhere.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { agree, extentOf, type KnownExtent, type SaysExtent } from '../../src/job/envelope/batch-extent.ts'
+import { batchLayout } from '../../src/job/token-batch.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import type { Deps } from '../deps.ts'
 import { Outdated, Postponed, type Work } from '../line/work.ts'
+import type { ChunkContext } from './chunk.ts'
 
 /** How long a chunk of a paused batch is delayed. */
 export const PAUSED_MS = 15_000
@@ -60,6 +62,27 @@ export async function takeLast(
   const batch = await batches.find(store, client.clientId, request.batch_id)
   if (!batch || batch.extentChunks !== null || !said || said === 'contradiction') return
   if (await batches.setExtent(store, batch.batchNo, said)) progress.note(batch.batchNo)
+}
+
+interface Marked {
+  mark: { batchNo: number } | null
+}
+
+/** The context of a chunk that has read these tokens and references: it knows the earlier batches of its file that wrote them. */
+export async function withFormer(
+  { stored, known }: { stored: ReadonlyMap<string, Marked>; known: ReadonlyMap<string, Marked> },
+  context: ChunkContext,
+  { store }: Pick<Deps, 'store'>,
+): Promise<ChunkContext> {
+  const { work, batch } = context
+  const { extent } = work.request
+  const numbers = new Set<number>()
+  for (const { mark } of [...stored.values(), ...known.values()]) if (mark) numbers.add(mark.batchNo)
+  numbers.delete(batch?.batchNo ?? 0)
+  if (extent?.sha256 === undefined || numbers.size === 0) return context
+  const { on_conflict: onConflict } = batchLayout(work.request)
+  const file = { clientId: work.client.clientId, sha256: extent.sha256, onConflict }
+  return { ...context, former: await batches.findOfFile(store, [...numbers], file) }
 }
 
 /** The extent without a file name that could be a card number, because that name is shown and stored in clear. */

@@ -47,6 +47,11 @@ export interface ChunkContext {
   /** ms since the epoch; freshness and expiry of all records of the batch are decided by this time. */
   acceptedAt: number
   /**
+   * The numbers of the client's other batches of the same file with the same policy, as far as they have written what the
+   * chunk reads (`withFormer` in batch.ts).
+   */
+  former: ReadonlySet<number>
+  /**
    * The cards of the chunk; cards are added when they are decrypted. Undefined if no text of a record could look like a
    * card.
    */

@@ -42,7 +42,7 @@ export interface Claims {
 
 /** Opens the claims of a chunk. `stored`: the stored references by `ownerKey`. */
 export function openClaims(stored: ReadonlyMap<string, StoredReference>, context: ChunkContext): Claims {
-  const { work, batch, acceptedAt } = context
+  const { work, batch, acceptedAt, former } = context
   const newest = isNewest(work.request)
   const { receiptId, now } = work
   const judged = new Map<string, StoredReference>()
@@ -70,7 +70,7 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
     judge({ line, claim, giver = [acceptedAt, '', line], outdated }, tokenId, relinked) {
       const key = ownerKey(claim.owner)
       const mark = { batchNo: batch?.batchNo ?? 0, line }
-      const at = { tokenId, receiptId, now, mark, relinked, giver, newest, outdated }
+      const at = { tokenId, receiptId, now, mark, former, relinked, giver, newest, outdated }
       const { outcome, row, previousToken } = judgeClaim(current(key), claim, at)
       if (row) keep(key, row)
       if (outcome === 'ADDED' || outcome === 'MOVED') gain(tokenId, 1)

@@ -26,6 +26,7 @@ import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
+import { withFormer } from './batch.ts'
 import type { ChunkContext, ChunkRecord } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { preparedOf } from './create/prepared.ts'
@@ -44,7 +45,7 @@ import { byLine, lostRecords, type NewPlain, type PlainCreates, sealPlain, setKn
 import { expectKnownOwners } from './plain-owners.ts'
 import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
 import { type AddedClaim, saveWithClaims } from './save-claims.ts'
-import { giverOf } from './source-times.ts'
+import { giverOf, isNewest } from './source-times.ts'
 
 /** Other work gets its turn after this many records. */
 const RECORDS_AT_ONCE = 100
@@ -138,18 +139,19 @@ export interface DecidedCreates {
 
 export async function decideCreates(
   { prepared: others, plain: columns, provisioned }: CreatesOf,
-  context: ChunkContext,
+  begun: ChunkContext,
   deps: Deps,
 ): Promise<DecidedCreates> {
   if (others.length === 0 && !columns) return { save: async () => ({ outcomes: [], created: undefined }) }
   const [storedOthers, knownOthers, apart] = await Promise.all([
     findByCards(deps.store, cardsOf(others)),
     references.findByOwners(deps.store, ownersOf(others)),
-    columns && setKnownApart(columns, deps.store, context),
+    columns && setKnownApart(columns, deps.store, begun),
   ])
   const prepared = apart ? byLine(others, apart.prepared) : others
   const stored = apart ? new Map([...storedOthers, ...apart.stored]) : storedOthers
   const known = new Map([...knownOthers, ...(apart?.references ?? [])])
+  const context = await withFormer({ stored, known }, begun, deps)
   const older = await openOlderClaims(prepared, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
@@ -163,7 +165,8 @@ export async function decideCreates(
       if (relinks && first.relinked.length > 0)
         await writeRelinked(db, { updates: first.relinked, replacements }, relinks, deps)
       const losers = await tokens.insertMissing(db, first.created, fresh?.tokens)
-      if ((relinks || older) && losers.size > 0) throw new LostRace('a card got its token meanwhile')
+      if ((relinks || isNewest(context.work.request)) && losers.size > 0)
+        throw new LostRace('a card got its token meanwhile')
       const lost = new Set(first.created.filter(({ tokenId }) => losers.has(tokenId)).map(cardOf))
       const lostPlain = fresh && losers.size > 0 ? lostRecords(fresh, losers, context) : []
       const undecided = [...prepared.filter(({ key }) => lost.has(key)), ...lostPlain]

@@ -10,6 +10,7 @@ import { findByCards } from '../card/by-card.ts'
 import { guessOf } from '../card/guess-limit.ts'
 import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
+import { withFormer } from './batch.ts'
 import type { ChunkContext } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { cardsOf, type DecidedCreates } from './creates.ts'
@@ -21,12 +22,12 @@ import { predictClaims } from './save-claims.ts'
 
 export async function decideDryRun(
   prepared: readonly PreparedCreate[],
-  context: ChunkContext,
+  begun: ChunkContext,
   deps: Deps,
 ): Promise<DecidedCreates> {
   if (prepared.length === 0) return { save: async () => ({ outcomes: [], created: undefined }) }
   const stored = await findByCards(deps.store, cardsOf(prepared))
-  const { work } = context
+  const { work } = begun
   const run = runOf(work.claims.jti)
   const prints = await pinnedPrints(run, prepared, deps)
   const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, [...prints.values()])
@@ -37,6 +38,7 @@ export async function decideDryRun(
   const guesses = openDryRunGuesses(deps)
   const { allowed, refused } = await withinLimit(prepared, stored, guesses, work.client.clientId)
   const known = await references.findByOwners(deps.store, ownersOf(allowed))
+  const context = await withFormer({ stored, known }, begun, deps)
   const older = await openOlderClaims(allowed, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
   const { outcomes, folded } = fold(allowed, stored, context, { relinks, older })

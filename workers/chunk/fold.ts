@@ -197,7 +197,9 @@ function foldCard(
   const row = folded.get(key)?.row ?? base
   relinks.note(record, row, false)
   older.note(record, row?.tokenId, false)
-  return outcomeOf(record, verdict.outcome, row?.tokenId)
+  const outcome = outcomeOf(record, verdict.outcome, row?.tokenId)
+  const isHidden = context.work.request.dry_run && verdict.changed && verdict.outcome === 'DUPLICATE'
+  return isHidden ? { ...outcome, changes: true } : outcome
 }
 
 const NOWHERE: ReadonlyMap<string, StoredToken> = new Map()
@@ -278,12 +280,13 @@ function keyless(record: PreparedCreate, refusal: Refusal): KeyedOutcome {
   return { ...rejected(record, refusal), token: undefined, key: '', claim: undefined, tokenId: undefined }
 }
 
-function policyOf({ work, batch, acceptedAt }: ChunkContext) {
+function policyOf({ work, batch, acceptedAt, former }: ChunkContext) {
   const policy = work.request.policy
   return {
     batchNo: batch?.batchNo ?? 0,
     onConflict: policy?.on_conflict ?? 'update',
     onExpired: policy?.on_expired ?? 'import',
     acceptedAt,
+    former,
   } as const
 }

@@ -1,6 +1,7 @@
-// Finds the records of a batch with `newest` that come too late for their owner. After the record's source time the
-// owner was given another card, the number of the owner's token was changed, or the owner was released. Such a record
-// makes no token and changes none.
+// Finds the records that come too late for their owner, and make no token and change none. In a batch with `newest` the owner
+// was given another card, the number of the owner's token was changed, or the owner was released after the record's source
+// time. If a file is migrated again with a policy that can take a card's token away (`relink`, `on_orphan`), a later line of
+// the file gave the owner another card in the earlier run, and the record's card has no token any more.
 import { type Db, LostRace, type Store } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
@@ -22,7 +23,7 @@ export interface FoundOlder extends OlderClaims {
 }
 
 /**
- * Undefined unless the batch has the policy `newest`. `stored`: the tokens of the records' cards. `known`: the
+ * Undefined if no record of the batch can come too late. `stored`: the tokens of the records' cards. `known`: the
  * references of the owners, read before this is called: an owner without one was released before, if ever.
  */
 export async function openOlderClaims(
@@ -31,7 +32,7 @@ export async function openOlderClaims(
   context: ChunkContext,
   { store, ring }: Pick<Deps, 'store' | 'ring'>,
 ): Promise<FoundOlder | undefined> {
-  if (!isNewest(context.work.request)) return undefined
+  if (!isNewest(context.work.request)) return openEarlierLines(known, context, store)
   const absent = ownersOf(prepared)
     .map(ownerKey)
     .filter(key => !known.has(key))
@@ -63,6 +64,30 @@ export async function openOlderClaims(
       // A worker of an older release deletes a token and leaves its references.
       const isGone = owned.get(tokenId)?.status === 'DELETED'
       return { tokenId: isGone ? undefined : tokenId, outdated: !isOlder }
+    },
+    note({ line, claim, giver }, tokenId, relinked) {
+      if (claim && tokenId !== undefined) claims.judge({ line, claim, giver }, tokenId, relinked)
+    },
+  }
+}
+
+async function openEarlierLines(
+  known: ReadonlyMap<string, StoredReference>,
+  context: ChunkContext,
+  store: Store,
+): Promise<FoundOlder | undefined> {
+  const { former, work } = context
+  const { relink = false, on_orphan = 'keep' } = work.request.policy ?? {}
+  if (former.size === 0 || (!relink && on_orphan === 'keep')) return undefined
+  const owned = await tokensOf(store, known)
+  const claims = openClaims(known, context)
+  return {
+    tokens: owned,
+    check: async () => {},
+    find({ claim, line }, cardToken) {
+      const reference = cardToken === undefined && claim && claims.current(claim)
+      if (!reference?.mark || !former.has(reference.mark.batchNo)) return undefined
+      return line < reference.mark.line ? { tokenId: reference.tokenId, outdated: false } : undefined
     },
     note({ line, claim, giver }, tokenId, relinked) {
       if (claim && tokenId !== undefined) claims.judge({ line, claim, giver }, tokenId, relinked)

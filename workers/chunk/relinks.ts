@@ -55,9 +55,9 @@ export async function openRelinks(
       const row = reference && rows.get(reference.tokenId)
       if (!row || isTaken || contract || row.thirdParty || row.status === 'DELETED') return undefined
       if (isSameCard(row.cards, facts.fingerprints.known)) return undefined
-      const { batch, work, acceptedAt } = context
-      const mark = batch && { batchNo: batch.batchNo, line }
-      const isOlder = isOlderClaim(reference, { mark, newest: isNewest(work.request), now: work.now, giver })
+      const { batch, work, acceptedAt, former } = context
+      const mark = { batchNo: batch?.batchNo ?? 0, line }
+      const isOlder = isOlderClaim(reference, { mark, former, newest: isNewest(work.request), now: work.now, giver })
       const isRefused = work.request.policy?.on_expired === 'reject' && isExpired(given, acceptedAt)
       const isOnly = (owners.get(row.tokenId) ?? 0) + claims.gainOf(row.tokenId) === 1
       return isOlder || isRefused || !isOnly ? undefined : row

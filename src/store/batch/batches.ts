@@ -2,6 +2,7 @@
 // may go on. Other chunks only read the row, unless they set its extent or limit; if they wrote to it, they would wait
 // for one another. Their outcomes are summed into the row later. Lists for people are in batch-list.ts.
 import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
+import { plains } from '../columns.ts'
 import type * as events from '../event/events.ts'
 import { tell } from '../event/tell.ts'
 import type { Db, Store } from '../pool.ts'
@@ -18,6 +19,21 @@ export async function find(db: Db, clientId: string, batchId: string): Promise<B
   })
   const row = rows[0]
   return row && batchOf(row)
+}
+
+/** Those of these numbers that are batches of this client, over a file with this digest and with this policy. */
+export async function findOfFile(
+  db: Db,
+  batchNos: readonly number[],
+  { clientId, sha256, onConflict }: { clientId: string; sha256: string; onConflict: unknown },
+): Promise<ReadonlySet<number>> {
+  const { rows } = await db.query<{ batch_no: number }>({
+    name: 'batches-of-file',
+    text: `select batch_no from tokenmill.batch
+where batch_no = any($1::bigint[]) and client_id = $2 and source_sha256 = $3 and layout->>'on_conflict' = $4`,
+    values: [plains(batchNos), clientId, sha256, onConflict],
+  })
+  return new Set(rows.map(({ batch_no }) => batch_no))
 }
 
 export type NewBatch = Pick<

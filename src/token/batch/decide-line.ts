@@ -15,7 +15,7 @@ import type { BatchMark, TokenRow } from '../token.ts'
 import { changed, giverOf, unchanged, type Verdict } from '../verdict.ts'
 import { decideNewest } from './decide-newest.ts'
 import { noteGiver } from './newest.ts'
-import { type BatchLine, expiryRank, linesOf, markOf, outcomeOf, rankOf } from './order.ts'
+import { type BatchLine, expiryRank, formerMark, linesOf, markOf, outcomeOf, rankOf } from './order.ts'
 
 interface Line {
   given: Given
@@ -35,13 +35,16 @@ export function decideLine(row: TokenRow, line: Line): Verdict {
 function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Line): Verdict {
   const mark = markOf(row, batch)
   if (!mark?.created) {
-    if (batch.onConflict === 'reject' && differs(row, given, card)) return refuse('conflict', field)
+    const first = mark ? mark.lines?.first : firstOfFile(row, batch)
+    const isFirst = first === undefined || batch.line <= first
+    if (batch.onConflict === 'reject' && isFirst && differs(row, given, card)) return refuse('conflict', field)
     const { batchNo, line } = batch
+    const lines = first === undefined ? null : { first }
     return unchanged(
       row,
       outcomeOf(mark, batch, 'UNCHANGED'),
       context,
-      mark ? undefined : { batchNo, created: false, line, lines: null },
+      mark ? undefined : { batchNo, created: false, line, lines },
     )
   }
   if (batch.line >= mark.line) return unchanged(row, outcomeOf(mark, batch, 'UNCHANGED'), context)
@@ -58,6 +61,12 @@ function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Li
     sealed: isReusable(fresh.tokenType) ? row.sealed : null,
   }
   return changed(draft, context, fresh.mark, 'DUPLICATE')
+}
+
+/** The line by which an earlier batch of this file made the row: its other lines gave way to that one, and do so again. */
+function firstOfFile(row: TokenRow, batch: BatchLine): number | undefined {
+  const mark = formerMark(row, batch)
+  return mark?.created ? mark.line : mark?.lines?.first
 }
 
 function differs(row: TokenRow, given: Given, card: CardFacts): boolean {

@@ -9,6 +9,9 @@
 //   newest the one with the later source time (newest.ts) its last line, for DUPLICATE only
 //
 // Each of these is a maximum, and a maximum doesn't depend on the order in which it is taken.
+//
+// If a file is migrated again, each row begins with what the earlier batch of that file has left in its mark (`former`): an
+// earlier line of the file doesn't change what a later one gave, in the second run neither.
 import { assert } from '../../errors.ts'
 import { CARD_FIELD_NAMES, CARD_FIELDS } from '../card-fields.ts'
 import type { BatchMark, LineOfField, TokenRow } from '../token.ts'
@@ -29,6 +32,8 @@ export interface BatchLine extends ExpiryPolicy {
   /** 1 to 2^31 - 1. */
   line: number
   onConflict: OnConflict
+  /** The numbers of other batches of the same file with the same policy. */
+  former: ReadonlySet<number>
 }
 
 interface Expiry {
@@ -55,6 +60,11 @@ export function markOf(row: TokenRow, batch: BatchLine): BatchMark | undefined {
   return row.mark?.batchNo === batch.batchNo ? row.mark : undefined
 }
 
+/** The mark of another batch of the same file, if that batch was the last to write the row. */
+export function formerMark({ mark }: TokenRow, { former }: BatchLine): BatchMark | undefined {
+  return mark && former.has(mark.batchNo) ? mark : undefined
+}
+
 /** DUPLICATE if another line of this batch is in the row's mark, else `otherwise`. */
 export function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwise: Else): 'DUPLICATE' | Else {
   return mark !== undefined && mark.line !== batch.line ? 'DUPLICATE' : otherwise
@@ -69,10 +79,31 @@ export function firstMark({ batchNo, line }: BatchLine): BatchMark {
 export function linesOf(row: TokenRow, batch: BatchLine): LineOfField {
   const mark = markOf(row, batch)
   if (mark?.lines) return { ...mark.lines }
-  if (!mark) return batch.onConflict === 'latest-expiry' ? { before: expiryRank(row) } : {}
+  if (!mark) return batch.onConflict === 'latest-expiry' ? { before: expiryRank(row) } : formerLines(row, batch)
   assert(mark.created, 'a batch that only updates a row says which line gave which field')
-  const lines: LineOfField = { first: mark.line }
-  const rank = rankOf(row, mark.line, batch.onConflict)
+  return { first: mark.line, ...firstLines(row, mark, batch) }
+}
+
+/** The ranks of a row that one line has made. */
+function firstLines(row: TokenRow, { line }: BatchMark, { onConflict }: BatchLine): LineOfField {
+  const lines: LineOfField = {}
+  const rank = rankOf(row, line, onConflict)
   for (const name of CARD_FIELD_NAMES) if (CARD_FIELDS[name].held(row)) lines[name] = rank
+  return lines
+}
+
+/**
+ * `update`: the ranks that an earlier batch of this file has left. The line that gave a field gives it once more, because the
+ * row may have been changed since; the lines before it don't.
+ */
+function formerLines(row: TokenRow, batch: BatchLine): LineOfField {
+  const mark = formerMark(row, batch)
+  if (!mark) return {}
+  const ranks = mark.lines ?? firstLines(row, mark, batch)
+  const lines: LineOfField = {}
+  for (const name of CARD_FIELD_NAMES) {
+    const rank = ranks[name]
+    if (rank !== undefined) lines[name] = rank - 1
+  }
   return lines
 }

@@ -13,7 +13,7 @@ interface Line {
   given: Given
 }
 
-type Policy = { onConflict: OnConflict; onExpired: OnExpired }
+type Policy = { onConflict: OnConflict; onExpired: OnExpired } & Partial<Pick<BatchLine, 'batchNo' | 'former'>>
 
 /** Applies lines in the given order, each to the row as it was saved, with its mark. */
 function apply(lines: readonly Line[], policy: Policy, row: TokenRow | undefined) {
@@ -108,6 +108,53 @@ describe('records of one card within one batch', () => {
         expect(twice.row?.version).toBe(once?.version)
       }),
       { numRuns: 100 },
+    )
+  })
+
+  /** Card data and status; `changed` counts what a run has changed. */
+  const inRuns = fc.tuple(inAnyOrder, fc.integer(), fc.integer()).map(([{ inFile, shuffled }, ...seeds]) => {
+    const [second, third] = seeds.map(seed => inFile.toSorted((a, b) => order(a.line, seed) - order(b.line, seed)))
+    return { first: shuffled, second: second ?? [], third: third ?? [] }
+  })
+  const order = (line: number, seed: number) => Math.imul(line ^ seed, 0x9e3779b1)
+
+  it.each(policies)(
+    'under $onConflict and $onExpired change nothing when their file is migrated again, in any order',
+    policy => {
+      fc.assert(
+        fc.property(inRuns, before, ({ first, second, third }, row) => {
+          const once = apply(first, policy, row).row
+          const again = apply(second, { ...policy, batchNo: 8, former: new Set([7]) }, once)
+          expect(dataOf(again.row)).toEqual(dataOf(once))
+          expect(again.row?.updatedAt).toBe(once?.updatedAt)
+          expect(again.outcomes).not.toContain('UPDATED')
+          if (!row) expect(again.outcomes).not.toContain('conflict')
+          const last = apply(third, { ...policy, batchNo: 9, former: new Set([7, 8]) }, again.row)
+          expect(last.row?.updatedAt).toBe(once?.updatedAt)
+        }),
+        { numRuns: 200 },
+      )
+    },
+  )
+
+  it('under update restore what somebody else changed between two runs of their file, as without the first run', () => {
+    const policy = { onConflict: 'update', onExpired: 'import' } as const
+    fc.assert(
+      fc.property(inRuns, given, ({ first, second }, data) => {
+        const once = apply(first, policy, undefined).row
+        const card = facts({ brand: data.cardBrand ?? 'VISA' })
+        const mark = once?.mark ?? null
+        const patched = once && stored(decided(create(once, data, card, context())).row)
+        const marked = patched && { ...patched, mark }
+        const withMark = apply(second, { ...policy, batchNo: 8, former: new Set([7]) }, marked).row
+        const without = apply(
+          second.toSorted((a, b) => a.line - b.line),
+          { ...policy, batchNo: 8 },
+          patched,
+        ).row
+        expect(dataOf(withMark)).toEqual(dataOf(without))
+      }),
+      { numRuns: 200 },
     )
   })
 
