@@ -85,7 +85,7 @@ async function openEarlierLines(
     tokens: owned,
     check: async () => {},
     find({ claim, line }, cardToken) {
-      const reference = cardToken === undefined && claim && claims.current(claim)
+      const reference = cardToken === undefined && claim ? claims.current(claim) : undefined
       if (!reference?.mark || !former.has(reference.mark.batchNo)) return undefined
       return line < reference.mark.line ? { tokenId: reference.tokenId, outdated: false } : undefined
     },
