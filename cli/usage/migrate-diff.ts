@@ -12,8 +12,15 @@ import type { Terminal } from '../terminal.ts'
 const POLICIES = ON_CONFLICT.filter((policy: string) => policy !== 'newest')
 
 export function migrateDiff(family: Command, terminal: Terminal): void {
-  addCommand(family, 'diff <file>', 'lists what a new file would change, for --only, and changes nothing')
-    .option('--complete', 'the file has every card of its accounts: list the owners who are gone, for their release')
+  addCommand(
+    family,
+    'diff <file...>',
+    'lists what a new file, or the parts of one export, would change, for --only, and changes nothing',
+  )
+    .option(
+      '--complete',
+      'the files have every card of their accounts: list the owners who are gone, for their release',
+    )
     .addOption(
       new Option('--max-removed <n>', 'stop if more owners are gone: a number, or a share of the stored ones')
         .argParser(readRowsMax)
@@ -31,6 +38,7 @@ export function migrateDiff(family: Command, terminal: Terminal): void {
     .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
     .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
     .option('--only <file>', 'compare only the rows and owners that this file lists')
+    .option('--allow-missing', 'end well even if the files lack rows that --only lists')
     .addOption(new Option('--on-conflict <policy>', 'as migrate will be run').choices(POLICIES).default('update'))
     .addOption(new Option('--on-expired <policy>', 'as migrate will be run').choices(ON_EXPIRED).default('import'))
     .addOption(
@@ -44,5 +52,5 @@ export function migrateDiff(family: Command, terminal: Terminal): void {
         readCount,
       ),
     )
-    .action(async (file, options) => (await import('../commands/migrate/diff.ts')).run(terminal, file, options))
+    .action(async (files, options) => (await import('../commands/migrate/diff.ts')).run(terminal, files, options))
 }

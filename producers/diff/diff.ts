@@ -1,6 +1,6 @@
-// `tokenmill migrate diff`: says what a new file would change, and changes nothing. Workers predict each row from the
-// store, and rows that change nothing are left out. For a complete file it also lists the owners whom the file doesn't
-// name, for their release.
+// `tokenmill migrate diff`: says what a new file, or the parts of one export, would change, and changes nothing. Workers predict
+// each row from the store, and rows that change nothing are left out. For a complete export it also lists the owners whom no
+// part names, for their release.
 import { rm } from 'node:fs/promises'
 import { CHUNK } from '../../src/job/choices.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -13,6 +13,7 @@ import { cutRows } from '../rows/chunks.ts'
 import { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
+import { type Listing, listingOf } from '../rows/only/list.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
 import type { Profile } from '../rows/profile/profile.ts'
 import { type Row, type RowOptions, readRows } from '../rows/rows.ts'
@@ -28,9 +29,9 @@ import { findRemoved, type RemovedOwners } from './removed.ts'
 import { type LineOf, writeWholeFiles } from './whole-files.ts'
 
 export interface DiffOptions {
-  /** The options of the later migration. */
-  migrate: MigrateOptions
-  /** Set if the file holds every card of its accounts (`--complete`); without it no owner counts as gone. */
+  /** The options of the later migration of each part. */
+  migrate: readonly MigrateOptions[]
+  /** Set if the parts hold every card of their accounts (`--complete`); without it no owner counts as gone. */
   complete: { db: Db; removedMax: RejectedMax } | undefined
 }
 
@@ -44,44 +45,76 @@ export interface DiffSummary {
   removed: { count: number; stored: number } | undefined
   /** Why nothing was written; undefined if the files are there. */
   stopped: 'removed' | 'interrupted' | undefined
-  /** The paths of the files; undefined if there is nothing to migrate (`plan`) or to release (`releases`). */
-  plan: string | undefined
+  /** The parts of which rows are to be migrated, with the paths of their plans. */
+  plans: readonly { file: string; plan: string }[]
+  /** The path of the releases, beside the first part; undefined if there is nothing to release. */
   releases: string | undefined
+  /** How much of the list of `--only` the parts have. */
+  listing: Listing | undefined
   ms: number
 }
 
 export async function diff({ migrate, complete }: DiffOptions, deps: FileRunDeps): Promise<DiffSummary> {
   const began = deps.clock()
-  const reading = readingOf(migrate)
-  const { file, removed } = await readFirst(reading, complete?.db)
-  refuseOtherFile(reading.options, file.digests.sha256)
+  const readings = migrate.map(readingOf)
+  const { files, removed } = await readFirst(readings, complete?.db)
+  for (const [part, { options }] of readings.entries()) refuseOtherFile(options, files[part]?.digests.sha256)
   // Files of an earlier diff are removed first: if this diff stops, they could be of another content of the file.
-  for (const path of Object.values(pathsOf(reading))) await rm(path, { force: true })
+  const paths = pathsOf(readings)
+  for (const path of paths.values()) await rm(path, { force: true })
   const changes = openChanges()
   const groups = openGroups()
+  const [only] = migrate.map(options => options.only)
   const summary = {
-    ...{ rows: file.rows, changes: {}, leftOut: 0, plan: undefined, releases: undefined },
+    ...{
+      rows: files.reduce((sum, { rows }) => sum + rows, 0),
+      changes: {},
+      leftOut: 0,
+      plans: [],
+      releases: undefined,
+    },
     removed: removed && { count: removed.count, stored: removed.stored },
+    listing: undefined,
   }
   try {
     if (removed && complete && isOver(removed, complete.removedMax))
       return { ...summary, stopped: 'removed', ms: deps.clock() - began }
-    const see = (ends: readonly FileRow[], given: readonly Row[]) => {
-      for (const [index, row] of given.entries()) {
-        const end = ends[index]
-        if (!end) throw new Error('broken law: each row has an end')
-        groups.add(changes.count(), end.outcome === 'SKIPPED' ? [] : subjectsOf(row))
-        changes.add(end, !changesNothing(end) || isAlwaysPlanned(row, reading.options))
+    for (const [part, reading] of readings.entries()) {
+      const see = (ends: readonly FileRow[], given: readonly Row[]) => {
+        for (const [index, row] of given.entries()) {
+          const end = ends[index]
+          if (!end) throw new Error('broken law: each row has an end')
+          groups.add(changes.count(), end.outcome === 'SKIPPED' ? [] : subjectsOf(row))
+          changes.add(end, !changesNothing(end) || isAlwaysPlanned(row, reading.options))
+        }
       }
+      const isComplete = await predict({ ...reading, file: fileOf(files, part) }, deps, see)
+      if (!isComplete) return { ...summary, stopped: 'interrupted', ms: deps.clock() - began }
     }
-    const isComplete = await predict({ ...reading, file }, deps, see)
-    if (!isComplete) return { ...summary, stopped: 'interrupted', ms: deps.clock() - began }
     groups.spread(changes)
-    const paths = await write(reading, { file, changes, removed })
-    return { ...summary, ...countsOf(changes), ...paths, stopped: undefined, ms: deps.clock() - began }
+    const counts = await writeWholeFiles(paths, linesOf(readings, { files, changes, removed }))
+    const written = (name: string) => ((counts.get(name) ?? 0) === 0 ? undefined : paths.get(name))
+    const plans = readings.flatMap(({ options: { file } }, part) => {
+      const plan = written(planName(part))
+      return plan === undefined ? [] : { file, plan }
+    })
+    const found = {
+      ...summary,
+      ...countsOf(changes),
+      plans,
+      releases: written(RELEASES),
+      listing: only && listingOf(only),
+    }
+    return { ...found, stopped: undefined, ms: deps.clock() - began }
   } finally {
     groups.close()
   }
+}
+
+function fileOf(files: readonly ValidatedFile[], part: number): ValidatedFile {
+  const file = files[part]
+  if (!file) throw new Error('broken law: each part was read before')
+  return file
 }
 
 interface Reading {
@@ -106,23 +139,31 @@ function readingOf(given: MigrateOptions): Reading {
   return { options, source, rowOptions: { ...options, format, owners: true } }
 }
 
-/** The first reading, and of a complete file the owners who are gone: before a row is sent. */
+/** The first reading, and of a complete export the owners who are gone: before a row is sent. */
 async function readFirst(
-  { options, source, rowOptions }: Reading,
+  readings: readonly Reading[],
   db: Db | undefined,
-): Promise<{ file: ValidatedFile; removed: RemovedOwners | undefined }> {
-  if (!db) return { file: await validateFile(source, rowOptions), removed: undefined }
-  const { profile, scope: tokenScope, only } = options
-  if (!hasOwners(profile) || tokenScope === undefined)
-    throw new FileError(
-      'usage',
-      '--complete compares owners, and nothing says whose cards the rows are.',
-      'Name a profile with --from that has on_file, or leave --complete out.',
-    )
+): Promise<{ files: ValidatedFile[]; removed: RemovedOwners | undefined }> {
+  if (!db) {
+    const files: ValidatedFile[] = []
+    for (const { source, rowOptions } of readings) files.push(await validateFile(source, rowOptions))
+    return { files, removed: undefined }
+  }
   const digestOf = keyedDigest()
-  const { file, named, accounts } = await readOwners({ source, rowOptions: { ...rowOptions, profile }, digestOf })
+  const parts = readings.map(({ options: { profile, scope }, source, rowOptions }) => {
+    if (!hasOwners(profile) || scope === undefined)
+      throw new FileError(
+        'usage',
+        '--complete compares owners, and nothing says whose cards the rows are.',
+        'Name a profile with --from that has on_file, or leave --complete out.',
+      )
+    return { source, rowOptions: { ...rowOptions, profile }, tokenScope: scope }
+  })
+  const { files, named, accounts } = await readOwners({ parts, digestOf })
   try {
-    return { file, removed: await findRemoved(db, { tokenScope, accounts, named, digestOf, only }) }
+    const [{ tokenScope } = { tokenScope: '' }] = parts
+    const [{ only } = { only: undefined }] = readings.map(({ options }) => options)
+    return { files, removed: await findRemoved(db, { tokenScope, accounts, named, digestOf, only }) }
   } finally {
     named.close()
   }
@@ -156,42 +197,42 @@ function isAlwaysPlanned(row: Row, { onOrphan = 'keep', relink }: MigrateOptions
 }
 
 interface Found {
-  file: ValidatedFile
+  files: readonly ValidatedFile[]
   changes: RowChanges
   removed: RemovedOwners | undefined
 }
 
-function pathsOf({ options: { file } }: Reading) {
-  return { plan: `${file}.plan.ndjson`, releases: `${file}.releases.ndjson` }
+const RELEASES = 'releases'
+const planName = (part: number) => `plan-${part}`
+
+/** The files that a diff writes, by name: a plan beside each part, and the releases beside the first. */
+function pathsOf(readings: readonly Reading[]): ReadonlyMap<string, string> {
+  const files = readings.map(({ options }) => options.file)
+  return new Map([
+    ...files.map((file, part) => [planName(part), `${file}.plan.ndjson`] as const),
+    [RELEASES, `${files[0]}.releases.ndjson`],
+  ])
 }
 
-async function write(reading: Reading, found: Found): Promise<Pick<DiffSummary, 'plan' | 'releases'>> {
-  const paths = pathsOf(reading)
-  const counts = await writeWholeFiles(paths, linesOf(reading, found))
-  return {
-    plan: counts.get('plan') === 0 ? undefined : paths.plan,
-    releases: counts.get('releases') === 0 ? undefined : paths.releases,
-  }
-}
-
-async function* linesOf(
-  { options, source, rowOptions }: Reading,
-  { file, changes, removed }: Found,
-): AsyncGenerator<LineOf<'plan' | 'releases'>> {
-  const { bytes } = await openSource(source, file.digests)
+async function* linesOf(readings: readonly Reading[], { files, changes, removed }: Found): AsyncGenerator<LineOf> {
   let next = 0
-  for await (const { rows } of cutRows(readRows(bytes, rowOptions), options.chunk ?? CHUNK.recordsDefault)) {
-    for (const row of rows) {
-      const at = next++
-      if (!changes.isPlanned(at)) continue
-      const planned = { row, change: changes.changeOf(at), isNamed: changes.isNamed(at) }
-      yield { to: 'plan', text: planLine(planned, file.digests.sha256, options.profile) }
+  for (const [part, { options, source, rowOptions }] of readings.entries()) {
+    const { digests } = fileOf(files, part)
+    const { bytes } = await openSource(source, digests)
+    for await (const { rows } of cutRows(readRows(bytes, rowOptions), options.chunk ?? CHUNK.recordsDefault)) {
+      for (const row of rows) {
+        const at = next++
+        if (!changes.isPlanned(at)) continue
+        const planned = { row, change: changes.changeOf(at), isNamed: changes.isNamed(at) }
+        yield { to: planName(part), text: planLine(planned, digests.sha256, options.profile) }
+      }
     }
   }
+  const [{ profile, onOrphan } = { profile: undefined, onOrphan: undefined }] = readings.map(({ options }) => options)
   if (!removed) return
   for await (const owner of removed.all()) {
-    yield { to: 'plan', text: removedLine(owner, options.profile) }
-    yield { to: 'releases', text: releaseLine(owner, options.onOrphan) }
+    yield { to: planName(0), text: removedLine(owner, profile) }
+    yield { to: RELEASES, text: releaseLine(owner, onOrphan) }
   }
 }
 

@@ -1,4 +1,4 @@
-// The first reading of a file that is complete: whom it names. Rows that are skipped or rejected name their owners, too.
+// The first reading of the parts of a complete export: whom they name. Rows that are skipped or rejected name their owners, too.
 import { ownerKey } from '../../src/token/on-file.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { Profile } from '../rows/profile/profile.ts'
@@ -12,53 +12,61 @@ export interface Account {
   providerAccount: string
 }
 
-export interface OwnersOfFile {
-  file: ValidatedFile
-  /** The digests of all owners whom the file names. */
+export interface OwnersOfFiles {
+  files: ValidatedFile[]
+  /** The digests of all owners whom a part names. */
   named: Partitions
-  /** The accounts whose owners the file names. */
+  /** The accounts whose owners the parts name. */
   accounts: Account[]
 }
 
 export interface NamingFile {
   source: SourceOptions
   rowOptions: RowOptions & { profile: Profile }
-  digestOf: DigestText
 }
 
 /** Throws a FileError if a row doesn't name the owner of its card, because it could be the owner of any stored card. */
 export async function readOwners(
-  { source, rowOptions, digestOf }: NamingFile,
+  { parts, digestOf }: { parts: readonly NamingFile[]; digestOf: DigestText },
   options: SpillOptions = {},
-): Promise<OwnersOfFile> {
+): Promise<OwnersOfFiles> {
   const named = openPartitions(0, options)
-  const accounts = openAccounts(rowOptions.profile)
-  let unknown = 0
-  let firstUnknown = 0
+  const accounts = openAccounts()
+  const files: ValidatedFile[] = []
   try {
-    const { checked: rows, ...validated } = await validateSource(source, async bytes => {
-      let rows = 0
-      for await (const part of readRows(bytes, { ...rowOptions, owners: true })) {
-        for (const { owner, line, fileLine = line } of part) {
-          rows += 1
-          if (owner === undefined || owner === 'unknown') {
-            unknown += 1
-            firstUnknown ||= fileLine
-          } else if (owner !== 'none') {
-            accounts.see(owner)
-            named.add(digestOf(ownerKey({ ...owner, tokenScope: '' })))
-          }
-        }
-      }
-      return rows
-    })
-    if (unknown > 0) throw unreadable(source.path, unknown, firstUnknown)
-    const file = { ...validated, rows, skipped: 0, recordBytesMax: Number.POSITIVE_INFINITY }
-    return { file, named, accounts: accounts.all() }
+    for (const part of parts) files.push(await readOwnersOf(part, { named, accounts, digestOf }))
+    return { files, named, accounts: accounts.all() }
   } catch (error) {
     named.close()
     throw error
   }
+}
+
+async function readOwnersOf(
+  { source, rowOptions }: NamingFile,
+  { named, accounts, digestOf }: { named: Partitions; accounts: Accounts; digestOf: DigestText },
+): Promise<ValidatedFile> {
+  accounts.expect(rowOptions.profile)
+  let unknown = 0
+  let firstUnknown = 0
+  const { checked: rows, ...validated } = await validateSource(source, async bytes => {
+    let rows = 0
+    for await (const part of readRows(bytes, { ...rowOptions, owners: true })) {
+      for (const { owner, line, fileLine = line } of part) {
+        rows += 1
+        if (owner === undefined || owner === 'unknown') {
+          unknown += 1
+          firstUnknown ||= fileLine
+        } else if (owner !== 'none') {
+          accounts.see(owner)
+          named.add(digestOf(ownerKey({ ...owner, tokenScope: '' })))
+        }
+      }
+    }
+    return rows
+  })
+  if (unknown > 0) throw unreadable(source.path, unknown, firstUnknown)
+  return { ...validated, rows, skipped: 0, recordBytesMax: Number.POSITIVE_INFINITY }
 }
 
 function unreadable(path: string, rows: number, line: number): FileError {
@@ -66,14 +74,22 @@ function unreadable(path: string, rows: number, line: number): FileError {
   return new FileError('input', wrong, 'Correct these rows at their source, or leave --complete out.')
 }
 
-function openAccounts({ on_file: columns }: Profile) {
+type Accounts = ReturnType<typeof openAccounts>
+
+function openAccounts() {
   const seen = new Map<string, Account>()
   const see = ({ provider, providerAccount }: Account) => {
     const key = `${provider}\0${providerAccount}`
     if (!seen.has(key)) seen.set(key, { provider, providerAccount })
   }
-  const account = columns?.provider_account
-  if (columns && !(account && 'from' in account))
-    see({ provider: columns.provider, providerAccount: account?.constant ?? '' })
-  return { see, all: () => [...seen.values()] }
+  return {
+    see,
+    /** The account that the profile gives for every row. */
+    expect({ on_file: columns }: Profile) {
+      const account = columns?.provider_account
+      if (columns && !(account && 'from' in account))
+        see({ provider: columns.provider, providerAccount: account?.constant ?? '' })
+    },
+    all: () => [...seen.values()],
+  }
 }

@@ -8,8 +8,8 @@ import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 const PIECE_CHARACTERS = 64 * 1024
 
 /** A line, and the file that it goes to, by its name in `paths`. */
-export interface LineOf<Name> {
-  to: Name
+export interface LineOf {
+  to: string
   text: string
 }
 
@@ -17,13 +17,13 @@ export interface LineOf<Name> {
  * Returns the number of lines of each file. A file without lines isn't there afterwards, even if an earlier run wrote
  * one: it would be taken for the result of this run.
  */
-export async function writeWholeFiles<Name extends string>(
-  paths: Readonly<Record<Name, string>>,
-  lines: AsyncIterable<LineOf<Name>>,
+export async function writeWholeFiles(
+  paths: ReadonlyMap<string, string>,
+  lines: AsyncIterable<LineOf>,
 ): Promise<Map<string, number>> {
   const files = new Map<string, Draft>()
   try {
-    for (const [name, path] of Object.entries<string>(paths)) files.set(name, await openDraft(path))
+    for (const [name, path] of paths) files.set(name, await openDraft(path))
     for await (const { to, text } of lines) await files.get(to)?.add(text)
     for (const file of files.values()) await file.end()
     for (const file of files.values()) await file.place()

@@ -26,7 +26,7 @@ import type { FileRow } from '../rows/outcome/result-row.ts'
 import { lockFiles } from '../rows/outcome/run-lock.ts'
 import { openSeriesWord } from '../rows/outcome/series-word.ts'
 import { readRows } from '../rows/rows.ts'
-import { openSource } from '../rows/source.ts'
+import { openSource, validateSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
@@ -77,16 +77,8 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   if (!options.profile) checkColumns(options)
   refuseImpossible(options)
   checkBatchId(options.batchId, deps.credentials)
-  // With a profile, `format` isn't used.
-  const format = options.profile ? 'csv' : formatOf(options.file, options.format)
   const began = deps.clock()
-  const rowOptions = { ...options, format, keep: keptOf(options), timeColumn: timeColumnOf(options, began) }
-  const source = {
-    path: options.file,
-    decryptKeyFile: options.decryptKeyFile,
-    passphrase: options.passphrase,
-    verifyKeyFile: options.verifyKeyFile,
-  }
+  const { source, rowOptions } = readingOf(options, began)
   const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
   const validated = options.file === '-' ? undefined : await validateFile(source, rowOptions)
   refuseOtherFile(options, validated?.digests.sha256)
@@ -96,6 +88,26 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
     return await runLocked({ options, source, rowOptions, validated, batchId, expected, began }, deps)
   } finally {
     await release()
+  }
+}
+
+/** Notes in the list of `--only` what a file has of it that isn't migrated once more. */
+export async function noteListed(options: MigrateOptions, now: number): Promise<void> {
+  const { source, rowOptions } = readingOf(options, now)
+  await validateSource(source, async bytes => {
+    // Each row that is read is noted.
+    for await (const _ of readRows(bytes, rowOptions));
+  })
+}
+
+/** How the file is read. `now`: ms since the epoch. */
+function readingOf(options: MigrateOptions, now: number) {
+  const { file: path, decryptKeyFile, passphrase, verifyKeyFile } = options
+  // With a profile, `format` isn't used.
+  const format = options.profile ? 'csv' : formatOf(path, options.format)
+  return {
+    source: { path, decryptKeyFile, passphrase, verifyKeyFile },
+    rowOptions: { ...options, format, keep: keptOf(options), timeColumn: timeColumnOf(options, now) },
   }
 }
 

@@ -1,7 +1,9 @@
-// `tokenmill migrate diff NEW`: lists what a new file would change, and says what to run next.
+// `tokenmill migrate diff NEW…`: lists what a new file, or the parts of an export, would change, and says what to run next.
 import { randomUUID } from 'node:crypto'
 import { type DiffSummary, diff } from '../../../producers/diff/diff.ts'
 import type { RejectedMax } from '../../../producers/migrate/options.ts'
+import { refuseSameContent } from '../../../producers/migrate/parts/parts.ts'
+import { shortfallOf } from '../../../producers/rows/only/list.ts'
 import { withAccess } from '../../../src/acts/access.ts'
 import { lowerPriority } from '../../../src/low-priority.ts'
 import { EXIT, Stop } from '../../exit.ts'
@@ -15,20 +17,25 @@ interface DiffCommandOptions extends Omit<MigrateCommandOptions, 'recordKind'> {
   maxRemoved: RejectedMax
 }
 
-export async function run(terminal: Terminal, file: string, options: DiffCommandOptions): Promise<void> {
+export async function run(terminal: Terminal, files: readonly string[], options: DiffCommandOptions): Promise<void> {
   lowerPriority()
   const session = openSession(terminal)
   const stop = stopper(session)
   try {
+    await refuseSameContent(files)
     const { optionsOf, deps } = await openMigration(session, { ...options, recordKind: 'token-create' }, stop.signal)
-    const migrate = optionsOf(file)
-    const { scope } = migrate
+    const migrate = files.map(optionsOf)
+    const scope = migrate[0]?.scope
     const complete = options.complete
       ? { db: await openCompared(session, scope), removedMax: options.maxRemoved }
       : undefined
     const found = await diff({ migrate, complete }, deps)
-    show(terminal, file, options, found)
-    conclude(terminal, { file, scope }, found)
+    show(terminal, files, options, found)
+    conclude(terminal, { files, scope }, found)
+    const missing = shortfallOf(found.listing)
+    if (missing === undefined) return
+    say(terminal, `tokenmill: ${missing}`)
+    if (options.allowMissing !== true) process.exitCode = EXIT.incomplete
   } finally {
     stop.leave()
     await session.lifetime.close()
@@ -42,11 +49,11 @@ async function openCompared(session: Session, scope: string | undefined) {
   return withAccess(store, access, { waits: session.config.auditUrl !== undefined }, async () => store)
 }
 
-function show(terminal: Terminal, file: string, options: DiffCommandOptions, found: DiffSummary): void {
-  const { rows, changes, leftOut, removed, stopped, plan, releases, ms } = found
+function show(terminal: Terminal, files: readonly string[], options: DiffCommandOptions, found: DiffSummary): void {
+  const { rows, changes, leftOut, removed, stopped, plans, releases, listing, ms } = found
   const value = {
-    ...{ file, rows, changes, left_out: leftOut, removed: removed?.count, compared: removed?.stored },
-    ...{ stopped, plan, releases, ms },
+    ...{ files, rows, changes, left_out: leftOut, removed: removed?.count, compared: removed?.stored },
+    ...{ stopped, plans, releases, listing, ms },
   }
   const counts = Object.entries(changes).map(([change, n]) => [change, String(n)])
   const text = facts({
@@ -54,26 +61,30 @@ function show(terminal: Terminal, file: string, options: DiffCommandOptions, fou
     ...Object.fromEntries(counts),
     'changes nothing': stopped ? undefined : String(leftOut),
     removed: removed && `${removed.count} of ${removed.stored} stored`,
-    plan: stopped ? undefined : (plan ?? 'nothing to migrate'),
+    plan: stopped ? undefined : plans.map(({ plan }) => plan).join(', ') || 'nothing to migrate',
     releases: stopped || !removed ? undefined : (releases ?? 'nothing to release'),
   })
   print(terminal, options, value, text)
 }
 
 interface Next {
-  file: string
+  files: readonly string[]
   scope: string | undefined
 }
 
-function conclude(terminal: Terminal, { file, scope }: Next, { stopped, removed, plan, releases }: DiffSummary): void {
+function conclude(terminal: Terminal, { files, scope }: Next, found: DiffSummary): void {
+  const { stopped, removed, plans, releases } = found
   if (stopped === 'interrupted')
     throw new Stop('stopped before the end, and nothing was written; run the same command again', EXIT.failure)
   if (stopped === 'removed' && removed)
     throw new Stop(
-      `${removed.count} of ${removed.stored} stored owners are not in ${file}, more than --max-removed allows, and nothing was written: see whether the file is whole and of this account; if it is, run the same command with a higher --max-removed`,
+      `${removed.count} of ${removed.stored} stored owners are not in ${files.join(', ')}, more than --max-removed allows, and nothing was written: see whether the export is whole and of this account; if it is, run the same command with a higher --max-removed`,
       EXIT.overMax,
     )
-  if (plan) say(terminal, `tokenmill: next: tokenmill migrate ${file} --only ${plan}, with the same options`)
+  // A plan may tell of nothing but owners who are gone.
+  const isMigrated = Object.keys(found.changes).length > 0
+  for (const { file, plan } of isMigrated ? plans : [])
+    say(terminal, `tokenmill: next: tokenmill migrate ${file} --only ${plan}, with the same options`)
   if (!releases) return
   // These releases may be the same as those of an earlier diff, whose owners have come back since: under the id that follows
   // from the file, the earlier batch would be told once more.

@@ -9,7 +9,8 @@ import {
   refuseForParts,
   refuseSameContent,
 } from '../../../producers/migrate/parts/parts.ts'
-import { compare, migrate, type Summary } from '../../../producers/migrate/run.ts'
+import { compare, migrate, noteListed, type Summary } from '../../../producers/migrate/run.ts'
+import { type Listing, listingOf, type OnlyList, shortfallOf } from '../../../producers/rows/only/list.ts'
 import { FILE_OUTCOMES, type FileCounts, noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
 import { lowerPriority } from '../../../src/low-priority.ts'
 import { EXIT, Stop } from '../../exit.ts'
@@ -31,23 +32,30 @@ export async function run(terminal: Terminal, files: readonly string[], options:
   const session = openSession(terminal)
   const stop = stopper(session)
   const parts: Part[] = []
+  let only: OnlyList | undefined
   try {
     refuseForParts(files, options)
     await refuseSameContent(files)
     const { optionsOf, deps } = await openMigration(session, options, stop.signal)
     for (const [index, file] of files.entries()) {
       const own = optionsOfPart(optionsOf(file))
+      only = own.only
       const finished = await finishedPart(own)
+      if (finished && own.only) await noteListed(own, deps.clock())
       say(terminal, `tokenmill: part ${index + 1} of ${files.length}: ${file}${finished ? ' was finished before' : ''}`)
       parts.push(finished ? await partOf(finished, own) : partDone(await migrate(own, deps), own))
       if (parts.at(-1)?.state === 'stopped') break
     }
   } finally {
-    if (parts.length > 0) show(terminal, parts, files.length, options)
+    if (parts.length > 0) show(terminal, { parts, count: files.length, listing: only && listingOf(only) }, options)
     stop.leave()
     await session.lifetime.close()
   }
   conclude(terminal, parts, files)
+  const missing = only && shortfallOf(listingOf(only))
+  if (missing === undefined || parts.some(({ state }) => state === 'stopped')) return
+  say(terminal, `tokenmill: ${missing}`)
+  if (options.allowMissing !== true) process.exitCode = EXIT.incomplete
 }
 
 function partDone(summary: Summary, { file, expect }: MigrateOptions): Part {
@@ -84,8 +92,7 @@ function named(counts: FileCounts): Record<string, number> {
 
 function show(
   terminal: Terminal,
-  parts: readonly Part[],
-  count: number,
+  { parts, count, listing }: { parts: readonly Part[]; count: number; listing: Listing | undefined },
   { migration, json }: Pick<MigrateCommandOptions, 'migration' | 'json'>,
 ): void {
   const sum = noFileCounts()
@@ -97,6 +104,7 @@ function show(
     complete: isComplete,
     parts: parts.map(asJson),
     rows,
+    listing: isComplete ? listing : undefined,
     ...named(sum),
   }
   const found = FILE_OUTCOMES.filter(outcome => sum[outcome] > 0)

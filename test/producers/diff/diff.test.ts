@@ -45,7 +45,7 @@ describeStore('migrate diff', engine => {
       changes: { changed: 1, moved: 1, added: 1, rejected: 1 },
       ...{ rows: 5, leftOut: 1, removed: { count: 1, stored: 4 }, stopped: undefined },
     })
-    expect(await ndjson(found.plan)).toEqual([
+    expect(await ndjson(found.plans[0]?.plan)).toEqual([
       { reference: 'k2', customer: 'c2', account: 'eu', change: 'changed', line: 3 },
       { reference: 'k3', customer: 'c3', account: 'eu', change: 'moved', line: 4 },
       { reference: 'k5', customer: 'c5', account: 'eu', change: 'added', line: 5 },
@@ -58,7 +58,7 @@ describeStore('migrate diff', engine => {
         action: 'RELEASE',
       },
     ])
-    for (const path of [found.plan, found.releases])
+    for (const path of [found.plans[0]?.plan, found.releases])
       expect(await readFile(path ?? '', 'utf8')).not.toMatch(/411111|MEYER|2035/)
     // The dry run leaves no files beside the file.
     expect((await readdir(dirname(file))).filter(name => name.startsWith(`${basename(file)}.`)).sort()).toEqual([
@@ -72,7 +72,7 @@ describeStore('migrate diff', engine => {
     const others = Array.from({ length: 7 }, (_, index) => of(20 + index))
     const file = await waves.put([of(1, { id: 'k11', year: 2036 }), ...others, of(1)])
     const found = await waves.diff(file, { scope }, 'partial')
-    expect(await ndjson(found.plan)).toContainEqual({
+    expect(await ndjson(found.plans[0]?.plan)).toContainEqual({
       ...{ reference: 'k1', customer: 'c1', account: 'eu', change: 'unchanged', line: 10 },
     })
     await waves.apply(file, found, { scope })
@@ -83,10 +83,14 @@ describeStore('migrate diff', engine => {
     const scope = await waves.newScope()
     const file = await waves.put([of(1), of(2)])
     const first = await waves.diff(file, { scope })
-    expect(first).toMatchObject({ changes: { added: 2 }, plan: `${file}.plan.ndjson`, releases: undefined })
+    expect(first).toMatchObject({
+      changes: { added: 2 },
+      plans: [{ file, plan: `${file}.plan.ndjson` }],
+      releases: undefined,
+    })
     await waves.migrate(file, { scope })
     expect(await waves.diff(file, { scope })).toMatchObject({
-      ...{ changes: {}, leftOut: 2, removed: { count: 0, stored: 2 }, plan: undefined, releases: undefined },
+      ...{ changes: {}, leftOut: 2, removed: { count: 0, stored: 2 }, plans: [], releases: undefined },
     })
     expect(await readdir(dirname(file))).not.toContain(`${basename(file)}.plan.ndjson`)
   })
@@ -116,7 +120,7 @@ describeStore('migrate diff', engine => {
     expect(found).toMatchObject({ changes: { changed: 1 }, removed: { count: 1, stored: 2 } })
     const unnamed = await waves.put([{ card: 7 }, of(1)])
     const plain = await waves.diff(unnamed, { scope }, 'partial')
-    expect(await ndjson(plain.plan)).toEqual([
+    expect(await ndjson(plain.plans[0]?.plan)).toEqual([
       { change: 'added', line: 2, input_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
     ])
     await waves.apply(unnamed, plain, { scope })
@@ -127,14 +131,36 @@ describeStore('migrate diff', engine => {
     )
   })
 
+  it('compares the parts of one export together, and plans each for itself', async () => {
+    const scope = await holding([of(1), of(2), of(3), of(4), of(5)])
+    const list = join(installation.dataDir, 'parts.txt')
+    await writeFile(list, 'k1\nk2\nk3\nk4\nk9\n')
+    const { readOnly } = await import('../../../producers/rows/only/read.ts')
+    const parts = [await waves.put([of(1), of(2, { id: 'k12', year: 2037 })]), await waves.put([of(2), of(3)])]
+    const found = await waves.diff(parts, { scope, only: await readOnly(list) })
+    expect(found).toMatchObject({ rows: 4, leftOut: 3, removed: { count: 1, stored: 4 } })
+    expect(found.listing).toEqual({ listed: 5, found: 3, missing: ['"k4"', '"k9"'] })
+    const whole = await waves.diff(parts, { scope })
+    expect(whole).toMatchObject({ changes: { added: 1, unchanged: 1 }, leftOut: 2, removed: { count: 2, stored: 5 } })
+    const [first, second] = parts as [string, string]
+    const nameOf = (line: unknown) => (line as { reference: string }).reference
+    expect(whole.plans.map(({ file }) => file)).toEqual(parts)
+    // The owners who are gone stand in the first plan; one card that two parts have is planned in both.
+    expect((await ndjson(`${first}.plan.ndjson`)).map(nameOf)).toEqual(['k12', 'k4', 'k5'])
+    expect((await ndjson(`${second}.plan.ndjson`)).map(nameOf)).toEqual(['k2'])
+    await waves.apply(first, whole, { scope })
+    expect(await waves.state(scope, 6)).toMatchObject({ 'card 2': '2031 ACTIVE' })
+    expect(await waves.diff(parts, { scope })).toMatchObject({ removed: { count: 0 }, releases: undefined })
+  })
+
   it('writes nothing if it is stopped, and leaves none of an earlier diff', async () => {
     const scope = await holding([of(1)])
     const file = await waves.put([of(2)])
     await waves.diff(file, { scope }, 'partial')
     const stopped = await openWaves(installation, AbortSignal.abort())
-    expect(await stopped.diff(file, { scope })).toMatchObject({ stopped: 'interrupted', plan: undefined })
+    expect(await stopped.diff(file, { scope })).toMatchObject({ stopped: 'interrupted', plans: [] })
     await waves.diff(file, { scope }, 'partial')
-    expect(await waves.diff(file, { scope }, { rows: 0 })).toMatchObject({ stopped: 'removed', plan: undefined })
+    expect(await waves.diff(file, { scope }, { rows: 0 })).toMatchObject({ stopped: 'removed', plans: [] })
     expect((await readdir(dirname(file))).filter(name => name.startsWith(`${basename(file)}.`))).toEqual([])
   })
 

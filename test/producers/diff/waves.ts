@@ -57,8 +57,12 @@ export interface Waves {
   /** A new file of these rows. */
   put(rows: readonly (ShopRow | string)[]): Promise<string>
   migrate(file: string, options?: Partial<MigrateOptions>): Promise<Summary>
-  diff(file: string, options?: Partial<MigrateOptions>, removedMax?: RejectedMax | 'partial'): Promise<DiffSummary>
-  /** Migrates the plan and the releases of a diff. */
+  diff(
+    files: string | readonly string[],
+    options?: Partial<MigrateOptions>,
+    removedMax?: RejectedMax | 'partial',
+  ): Promise<DiffSummary>
+  /** Migrates the plans and the releases of a diff; `file`: to which the one plan is applied. */
   apply(file: string, found: DiffSummary, options?: Partial<MigrateOptions>): Promise<void>
   /** The token of each test card below `cards`, and the card of each owner, without ids of tokens. */
   state(scope: string, cards: number): Promise<Record<string, unknown>>
@@ -92,22 +96,25 @@ export async function openWaves(
       return file
     },
     migrate: (file, options = {}) => run(file, options),
-    diff: (file, options = {}, removedMax = { share: 1 }) =>
+    diff: (files, options = {}, removedMax = { share: 1 }) =>
       diff(
         {
-          migrate: optionsOf(file, options),
+          migrate: (typeof files === 'string' ? [files] : files).map(file => optionsOf(file, options)),
           complete: removedMax === 'partial' ? undefined : { db: vault.store, removedMax },
         },
         deps,
       ),
-    async apply(file, { plan, releases }, options = {}) {
-      if (plan && !(await isOnlyRemoved(plan)))
-        await run(file, {
-          ...options,
-          only: await readOnly(plan),
-          results: `${file}.applied.csv`,
-          manifest: `${file}.applied.json`,
-        })
+    async apply(given, { plans, releases }, options = {}) {
+      for (const { file: own, plan } of plans) {
+        const file = plans.length === 1 ? given : own
+        if (!(await isOnlyRemoved(plan)))
+          await run(file, {
+            ...options,
+            only: await readOnly(plan),
+            results: `${file}.applied.csv`,
+            manifest: `${file}.applied.json`,
+          })
+      }
       if (releases)
         await run(releases, {
           ...{ profile: undefined, recordKind: 'reference', scope: options.scope ?? installation.scope },

@@ -6,6 +6,7 @@ import { writeSample } from '../../../../producers/migrate/sample.ts'
 import { runCommand } from '../../../support/command.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
+import { testPan } from '../../../support/test-pan.ts'
 
 describeStore('a migration of several files', engine => {
   let installation: Installation
@@ -73,6 +74,24 @@ describeStore('a migration of several files', engine => {
         parts: [{ state: 'finished_before', rejected: 1 }, { state: 'finished_before' }, { state: 'complete' }],
       },
     })
+  })
+
+  it('says what its list names and no part has, also of parts that were finished before', async () => {
+    const one = await part('list-1.csv', [`q,${testPan(41)},12/30`, `r,${testPan(42)},12/30`])
+    const two = await part('list-2.csv', [`s,${testPan(43)},12/30`])
+    const list = join(installation.dataDir, 'parts-list.txt')
+    await writeFile(list, 'q\ns\nt\n')
+    const words = ['--migration', 'listed', '--only', list]
+    const first = await migrate([one, ...words])
+    expect(first, first.stderr).toMatchObject({ code: 3, json: { listing: { listed: 3, found: 1 } } })
+    const both = await migrate([one, two, ...words])
+    expect(both, both.stderr).toMatchObject({
+      code: 3,
+      json: { parts: [{ state: 'finished_before' }, { state: 'complete' }], listing: { found: 2, missing: ['"t"'] } },
+    })
+    expect(both.stderr).toContain('listed 3, found 2; not found (first): "t"')
+    const allowed = await migrate([one, two, ...words, '--allow-missing'])
+    expect(allowed, allowed.stderr).toMatchObject({ code: 0 })
   })
 
   it('stops at a finished part whose files are not what it wrote', async () => {
