@@ -15,7 +15,6 @@ import { checkBatchId, discardAnswers, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { FileError } from '../rows/file-error.ts'
-import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import { type Listing, listingOf } from '../rows/only/list.ts'
 import type { PgpKeys } from '../rows/openpgp/decrypt.ts'
@@ -26,7 +25,7 @@ import type { FileRow } from '../rows/outcome/result-row.ts'
 import { lockFiles } from '../rows/outcome/run-lock.ts'
 import { openSeriesWord } from '../rows/outcome/series-word.ts'
 import { readRows } from '../rows/rows.ts'
-import { openSource, validateSource } from '../rows/source.ts'
+import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
@@ -36,11 +35,11 @@ import { mayHaveEarlierSize, OtherChunkSize } from './chunk/size.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
-import { type MigrateOptions, timeColumnOf } from './options.ts'
+import type { MigrateOptions } from './options.ts'
 import { type OutputDigests, openOutput } from './output.ts'
-import { keptOf } from './output-files.ts'
 import type { OwnerCounts } from './owners.ts'
 import { provenanceOf } from './provenance.ts'
+import { readingOf } from './reading.ts'
 import { openRun, type Run } from './resume.ts'
 import { type Stopped, sendChunks } from './send.ts'
 
@@ -88,26 +87,6 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
     return await runLocked({ options, source, rowOptions, validated, batchId, expected, began }, deps)
   } finally {
     await release()
-  }
-}
-
-/** Notes in the list of `--only` what a file has of it that isn't migrated once more. */
-export async function noteListed(options: MigrateOptions, now: number): Promise<void> {
-  const { source, rowOptions } = readingOf(options, now)
-  await validateSource(source, async bytes => {
-    // Each row that is read is noted.
-    for await (const _ of readRows(bytes, rowOptions));
-  })
-}
-
-/** How the file is read. `now`: ms since the epoch. */
-function readingOf(options: MigrateOptions, now: number) {
-  const { file: path, decryptKeyFile, passphrase, verifyKeyFile } = options
-  // With a profile, `format` isn't used.
-  const format = options.profile ? 'csv' : formatOf(path, options.format)
-  return {
-    source: { path, decryptKeyFile, passphrase, verifyKeyFile },
-    rowOptions: { ...options, format, keep: keptOf(options), timeColumn: timeColumnOf(options, now) },
   }
 }
 

@@ -9,7 +9,8 @@ import {
   refuseForParts,
   refuseSameContent,
 } from '../../../producers/migrate/parts/parts.ts'
-import { compare, migrate, noteListed, type Summary } from '../../../producers/migrate/run.ts'
+import { noteListed } from '../../../producers/migrate/reading.ts'
+import { compare, migrate, type Summary } from '../../../producers/migrate/run.ts'
 import { type Listing, listingOf, type OnlyList, shortfallOf } from '../../../producers/rows/only/list.ts'
 import { FILE_OUTCOMES, type FileCounts, noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
 import { lowerPriority } from '../../../src/low-priority.ts'
