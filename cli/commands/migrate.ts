@@ -1,6 +1,5 @@
 // `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
-import { editedText } from '../../producers/client/edited-text.ts'
 import type { FileRunDeps } from '../../producers/file-run.ts'
 import type { MigrateOptions, SourceTime } from '../../producers/migrate/options.ts'
 import type { OwnerCounts } from '../../producers/migrate/owners.ts'
@@ -18,6 +17,7 @@ import {
 import { type Profile, withAccount } from '../../producers/rows/profile/profile.ts'
 import { readIso } from '../../producers/rows/profile/time-form.ts'
 import { systemClock } from '../../src/clock.ts'
+import { editedText } from '../../src/edited-text.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
 import type { JsonOption } from '../command.ts'

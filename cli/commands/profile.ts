@@ -1,6 +1,5 @@
 // `tokenmill profile list|show|check`: shows how providers write their files, and how a profile reads a file.
 import { readFile } from 'node:fs/promises'
-import { editedText } from '../../producers/client/edited-text.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type Preview, sentenceOf } from '../../producers/rows/outcome/preview.ts'
 import { BUILT_IN } from '../../producers/rows/profile/built-in.ts'
@@ -8,6 +7,7 @@ import { type Profile, parseProfile } from '../../producers/rows/profile/profile
 import { validateSource } from '../../producers/rows/source.ts'
 import { checkRows } from '../../producers/rows/spreadsheet/check-rows.ts'
 import { type FileCount, sentencesOf } from '../../producers/rows/spreadsheet/column-count.ts'
+import { editedText } from '../../src/edited-text.ts'
 import type { JsonOption } from '../command.ts'
 import { decryption } from '../open/encrypted-file.ts'
 import { print, type Terminal, table } from '../terminal.ts'

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { editedText } from '../../producers/client/edited-text.ts'
 import { syncDirectory } from '../../producers/rows/atomic-file.ts'
+import { editedText } from '../../src/edited-text.ts'
 import { EXIT, Stop } from '../exit.ts'
 
 /** Writes a file. Without `replace` it stops if the file exists, so that no key is overwritten by mistake. */

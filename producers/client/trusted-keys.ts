@@ -4,6 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ConfigError } from '../../src/config.ts'
+import { editedText } from '../../src/edited-text.ts'
 import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
 import { type LiveKeys, openLiveKeys, statementsOf } from '../../src/job/envelope/live-keys.ts'
 import { describeError, type Logger } from '../../src/log.ts'
@@ -19,14 +20,15 @@ export function newKeysPath(clientFile: string): string {
 
 /** The stored statements; none if there is no file. Throws `ConfigError` for a file of another form. */
 export async function readNewKeys(path: string): Promise<string[]> {
-  let text: string
+  let bytes: Buffer
   try {
-    text = await readFile(path, 'utf8')
+    bytes = await readFile(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return []
     throw new ConfigError(`${path} can't be read (${code})`)
   }
+  const text = editedText(bytes, (wrong, next) => new ConfigError(`${path} ${wrong}. ${next}`))
   const parsed = NewKeys.safeParse(parseJson(text))
   if (parsed.success) return parsed.data.new_keys
   throw new ConfigError(

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { editedText } from '../../src/edited-text.ts'
 import { NamedFile, nameFrom } from '../migrate/manifest.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import type { MigrationTotal } from './total.ts'
@@ -57,8 +58,10 @@ export async function readTheirTotal(path: string, packPath: string): Promise<Th
   const bytes = await readFile(path).catch(error => {
     throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, next, error)
   })
+  // A shell may have written what the program printed in its own encoding.
+  const text = editedText(bytes, (wrong, how) => new FileError('usage', `${path} ${wrong}.`, `${how} ${next}`))
   try {
-    const printed = Printed.parse(JSON.parse(bytes.toString('utf8')))
+    const printed = Printed.parse(JSON.parse(text))
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     return { ...printed, file: { name: nameFrom(packPath, path), sha256, bytes: bytes.length } }
   } catch (error) {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { guard } from '../../src/csv-text.ts'
+import { editedText } from '../../src/edited-text.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { type NamedFile, nameFrom } from '../migrate/manifest.ts'
 import { readCsv } from '../rows/csv.ts'
@@ -99,7 +100,8 @@ function wrong(path: string, at: number): Wrong {
 
 async function* rowsOf(path: string, bytes: Buffer): AsyncGenerator<{ at: number; cells: Record<Column, string> }> {
   let columns: readonly Column[] | undefined
-  for await (const rows of readCsv(piecesOf(bytes))) {
+  const text = editedText(bytes, (what, next) => new FileError('usage', `${path} ${what}.`, next))
+  for await (const rows of readCsv(piecesOf(Buffer.from(text)))) {
     for (const { line: at, fields, rejected } of rows) {
       if (rejected !== undefined) throw wrong(path, at)('is no row of CSV with as many fields as the header')
       if (columns) yield { at, cells: cellsOf(columns, fields) }
@@ -114,8 +116,8 @@ async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 function columnsOf(fields: readonly string[], refuse: Wrong): Column[] {
-  const columns = fields.map((field, index) => {
-    const name = (index === 0 ? field.replace(/^\uFEFF/, '') : field).trim().toLowerCase()
+  const columns = fields.map(field => {
+    const name = field.trim().toLowerCase()
     const column = COLUMNS.find(known => known === name)
     if (!column) throw refuse(`names a column that is none of ${COLUMNS.join(', ')}`)
     return column

@@ -1,5 +1,7 @@
 // Cuts bytes into blocks of whole physical lines, in bounded memory whatever the bytes are: a line over 64 KiB is
 // reported and not collected. The content of a line isn't read here.
+
+import { isUtf16 } from '../../src/edited-text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { FileError } from './file-error.ts'
 
@@ -128,14 +130,4 @@ function checkHead(head: Buffer): Buffer {
     throw new FileError('input', 'Line 1: the text is UTF-16.', 'Export it as UTF-8 (in Excel: "CSV UTF-8").')
   }
   return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? head.subarray(3) : head
-}
-
-// UTF-16 shows by its byte order mark, or by a NUL at every second place of the first 16 bytes, which no UTF-8 header
-// has.
-export function isUtf16(head: Buffer): boolean {
-  if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) return true
-  const start = head.subarray(0, 16)
-  if (start.length < 4) return false
-  const nulAt = (parity: number) => start.every((byte, index) => (byte === 0) === (index % 2 === parity))
-  return nulAt(0) || nulAt(1)
 }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { ConfigError } from '../config.ts'
+import { editedText } from '../edited-text.ts'
 import { Secret } from '../secret.ts'
 import { type MastercardKeys, readCertificate, readRsaKey } from './mastercard.ts'
 import { ThirdPartyFormat } from './third-party-format.ts'
@@ -145,8 +146,10 @@ function readCredentials(
 
 function parse(file: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as unknown
+    const fail = (wrong: string, next: string) => new ConfigError(`TOKENMILL_SCHEME_FILE: ${wrong}. ${next}`)
+    return JSON.parse(editedText(readFileSync(file), fail)) as unknown
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     const { code } = error as NodeJS.ErrnoException
     throw new ConfigError(`TOKENMILL_SCHEME_FILE: ${code === undefined ? 'is not JSON' : `can't be read (${code})`}`)
   }
@@ -155,8 +158,9 @@ function parse(file: string): unknown {
 /** Reads a secret without the line break that editors leave at the end of a file. */
 function readSecret(file: string, field: string): string {
   try {
-    return readFileSync(file, 'utf8').trimEnd()
+    return editedText(readFileSync(file), what => wrong(field, what)).trimEnd()
   } catch (error) {
+    if (error instanceof ConfigError) throw error
     throw wrong(field, `can't be read (${(error as NodeJS.ErrnoException).code})`)
   }
 }

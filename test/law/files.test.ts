@@ -1,11 +1,10 @@
-// Rules for files: their names, first comments and lengths, and words that they must not hold.
+// Rules for files: their names, first comments, and words that they must not hold.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
 import { code, expectNone, product, readTree, root, tree } from './tree.ts'
 
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|types|shared|misc|index)(\.ts)?$/
-const LINES_MAX = 300
 /** These tests hold the words that they forbid. */
 const isLaw = ({ path }: { path: string }) => path.startsWith('test/law/')
 
@@ -17,9 +16,8 @@ describe('a file', () => {
     )
   })
 
-  it(`of the product opens with what it is for, and has at most ${LINES_MAX} lines`, () => {
+  it('of the product opens with what it is for', () => {
     expectNone(product, ({ text }) => (/^(\/\/|\/\*)/.test(text) ? [] : ['no opening paragraph']))
-    expectNone(product, ({ text }) => (text.split('\n').length - 1 > LINES_MAX ? [`over ${LINES_MAX} lines`] : []))
   })
 
   it('leaves nothing for later and silences no checker', () => {

@@ -135,9 +135,6 @@ const PURE = ['src/token', 'src/rsql', 'src/three-ds', 'src/orders']
 const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandom(Bytes|UUID|Int)\b|\bprocess\.|\bfetch\(/
 const IMPURE_MODULES = /^node:(?!assert|buffer|util)/
 
-/** A folder with more files than this must be divided. */
-const FILES_MAX = 20
-
 /** The innermost listed folder of a file; a folder directly under src counts also if it isn't listed. */
 function roomOf(path: string): string {
   const known = [...Object.keys(ROOMS), ...FREE].filter(room => room !== 'src' && isWithin(path, room))
@@ -194,12 +191,6 @@ describe('a room', () => {
         ...(IMPURE.exec(withoutComments(text))?.slice(0, 1) ?? []),
       ],
     )
-  })
-
-  it(`has at most ${FILES_MAX} files at its top`, () => {
-    const folders = Map.groupBy(tree, ({ path }) => dirname(path))
-    const halls = [...folders].filter(([folder, files]) => !/\/migrations$/.test(folder) && files.length > FILES_MAX)
-    expect(halls.map(([folder, files]) => `${folder}: ${files.length} files`)).toEqual([])
   })
 })
 

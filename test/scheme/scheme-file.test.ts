@@ -22,7 +22,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function mistake(text: string): string {
+function mistake(text: string | Buffer): string {
   const file = join(folder, 'wrong.json')
   writeFileSync(file, text)
   try {
@@ -41,6 +41,9 @@ const contractWith = (change: Record<string, unknown>, key: string = CONTRACT) =
 describe('a mistake in the scheme file', () => {
   it.each([
     ['no JSON', () => '{', 'is not JSON'],
+    ['UTF-16, as Notepad may save it', () => Buffer.from('\uFEFF{}', 'utf16le'), 'is UTF-16. Save it as UTF-8.'],
+    ['Latin-1', () => Buffer.from('{"é":1}', 'latin1'), 'is not UTF-8 text'],
+    ['a field that nobody knows, behind a byte order mark', () => '\uFEFF{"visa":{}}', 'Unrecognized key'],
     ['a field that nobody knows', () => '{"visa":{}}', 'Unrecognized key'],
     [
       'a requestor that is none',

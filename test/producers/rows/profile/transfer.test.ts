@@ -1,6 +1,6 @@
 // What transfers and editors add to a file or take from it.
 import { describe, expect, it } from 'vitest'
-import { editedText } from '../../../../producers/client/edited-text.ts'
+import { editedText } from '../../../../src/edited-text.ts'
 import { failure, HEADER, PAN, profile, read } from './profiled.ts'
 
 const ROW = `1,${PAN},5,2030,ADA`
