@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { circlesIn } from './circles.ts'
-import { code, expectNone, importsOf, isWithin, product, root, targetsOf, tree, withoutComments } from './tree.ts'
+import { code, expectNone, importsOf, isWithin, product, root, targetsOf, withoutComments } from './tree.ts'
 
 /**
  * Folder → the folders that it may import. Every folder may also import the files directly under src, and its own
