@@ -8,14 +8,7 @@ import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { codeOf, FileError } from './file-error.ts'
 import { inputFormatOf } from './input-format.ts'
-import {
-  decryptOpenpgp,
-  fingerprintsOf,
-  type OpenpgpKeys,
-  type OpenpgpOptions,
-  type PgpKeys,
-  readKeys,
-} from './openpgp/decrypt.ts'
+import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, type PgpKeys, readKeys } from './openpgp/decrypt.ts'
 import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDigests } from './segments.ts'
 
 export interface SourceOptions extends OpenpgpOptions {
@@ -57,7 +50,7 @@ export async function validateSource<T>(
   const bytes = unwrap(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
   try {
     const checked = await checkThrough(bytes, keys !== undefined, check)
-    return { digests: raw.digests(), pgpKeys: keys && fingerprintsOf(keys), checked }
+    return { digests: raw.digests(), pgpKeys: keys?.used, checked }
   } finally {
     await bytes.return?.(undefined)
   }

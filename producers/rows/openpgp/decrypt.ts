@@ -1,31 +1,30 @@
 // Decrypts and encrypts OpenPGP as a stream, in constant memory. The plaintext is not yet
 // authenticated while it flows: a reader may act on it only after the stream has ended without an error, or on a
 // ciphertext that was verified before (see source.ts).
-import { readFile } from 'node:fs/promises'
 import {
   type Config,
   createMessage,
   decrypt,
-  decryptKey,
   encrypt,
   generateKey,
   type Key,
   type MaybeStream,
   type Message,
-  type PrivateKey,
   readKey,
   readMessage,
-  readPrivateKey,
 } from 'openpgp'
 import type { Secret } from '../../../src/secret.ts'
 import '../../../src/vault/pgp/pgp-library.ts'
 import { FileError } from '../file-error.ts'
+import { type DecryptionKeys, idText, partsOf, readDecryptionKeys, readVerificationKeys } from './keys.ts'
 import { explain, type Seen } from './pgp-errors.ts'
 
 export interface OpenpgpKeys {
-  decryption: PrivateKey
-  /** If set, the message must have a valid signature by this key. */
-  verification: Key | undefined
+  decryption: DecryptionKeys
+  /** If set, the message must have a valid signature by one of these keys. */
+  verification: readonly Key[] | undefined
+  /** The keys that the message read last needed; undefined before one was read. */
+  used: PgpKeys | undefined
 }
 
 /** The fingerprints of the primary keys, upper-case hex. */
@@ -55,52 +54,9 @@ export async function readKeys(options: OpenpgpOptions): Promise<OpenpgpKeys> {
   if (decryptKeyFile === undefined) {
     throw new FileError('usage', 'The file is OpenPGP-encrypted.', 'Give its private key with --decrypt-key FILE.')
   }
-  const locked = await readKeyFile(decryptKeyFile, 'OpenPGP private key', armored =>
-    typeof armored === 'string'
-      ? readPrivateKey({ armoredKey: armored })
-      : readPrivateKey({ binaryKey: new Uint8Array(armored) }),
-  )
-  const verification =
-    verifyKeyFile === undefined
-      ? undefined
-      : await readKeyFile(verifyKeyFile, 'OpenPGP public key', armored =>
-          typeof armored === 'string'
-            ? readKey({ armoredKey: armored })
-            : readKey({ binaryKey: new Uint8Array(armored) }),
-        )
-  return { decryption: await unlock(decryptKeyFile, locked, passphrase), verification }
-}
-
-export function fingerprintsOf({ decryption, verification }: OpenpgpKeys): PgpKeys {
-  return {
-    decryption: decryption.getFingerprint().toUpperCase(),
-    verification: verification?.getFingerprint().toUpperCase(),
-  }
-}
-
-export async function readKeyFile<T>(
-  path: string,
-  what: string,
-  parse: (text: string | Buffer) => Promise<T>,
-): Promise<T> {
-  const bytes = await readFile(path).catch(error => {
-    throw new FileError('usage', `The key file ${path} cannot be read.`, 'Check its name and permissions.', error)
-  })
-  return parse(isArmored(bytes) ? bytes.toString('utf8') : bytes).catch(error => {
-    const command = what.includes('private') ? 'gpg --export-secret-keys' : 'gpg --export'
-    throw new FileError('usage', `${path} holds no ${what}.`, `Give the file that ${command} wrote.`, error)
-  })
-}
-
-async function unlock(path: string, key: PrivateKey, passphrase: Secret | undefined): Promise<PrivateKey> {
-  if (key.isDecrypted()) return key
-  if (passphrase === undefined) {
-    throw new FileError('usage', `The key in ${path} has a passphrase.`, 'Put it into TOKENMILL_PGP_PASSPHRASE.')
-  }
-  return decryptKey({ privateKey: key, passphrase: passphrase.reveal() }).catch(error => {
-    const next = 'Check TOKENMILL_PGP_PASSPHRASE.'
-    throw new FileError('usage', `The passphrase does not open the key in ${path}.`, next, error)
-  })
+  const decryption = await readDecryptionKeys(decryptKeyFile, passphrase)
+  const verification = verifyKeyFile === undefined ? undefined : await readVerificationKeys(verifyKeyFile)
+  return { decryption, verification, used: undefined }
 }
 
 /**
@@ -132,13 +88,14 @@ export async function* decryptOpenpgp(
   const source = watched()
   let opened = false
   let message: Message<MaybeStream<Uint8Array>> | undefined
+  let signers: string[] | undefined
   try {
     message = await watch.until(readSource(source))
     const { data, signatures } = await watch.until(
       decrypt({
         message,
-        decryptionKeys: keys.decryption,
-        ...(keys.verification === undefined ? {} : { verificationKeys: keys.verification, expectSigned: true }),
+        decryptionKeys: [...keys.decryption.open],
+        ...(keys.verification === undefined ? {} : { verificationKeys: [...keys.verification], expectSigned: true }),
         format: 'binary',
         config: STREAMING,
       }),
@@ -149,6 +106,8 @@ export async function* decryptOpenpgp(
       signature.catch(() => {})
     }
     opened = true
+    signers = signatures.map(({ keyID }) => idText(keyID))
+    keys.used = usedBy(recipientsOf(message), signers, keys)
     const pieces = (data as unknown as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
     for (let next = await watch.until(pieces.next()); !next.done; next = await watch.until(pieces.next())) {
       const { buffer, byteOffset, length } = next.value
@@ -157,9 +116,29 @@ export async function* decryptOpenpgp(
     // The library stops at the end of the armor; the remaining bytes must be read too, because they are digested.
     while (!(await source.next()).done);
   } catch (error) {
-    throw below?.error ?? explain(name, error, { opened, head: head.bytes(), ...seenOf(message) })
+    const needs = { recipients: recipientsOf(message), signers, keys }
+    throw below?.error ?? explain(name, error, { opened, head: head.bytes(), ...seenOf(message), needs })
   } finally {
     await source.return(undefined).catch(() => {})
+  }
+}
+
+/** The ids of the keys that can open the message. */
+function recipientsOf(message: Message<MaybeStream<Uint8Array>> | undefined): string[] {
+  return message?.getEncryptionKeyIDs().map(idText) ?? []
+}
+
+/** The first keys that fit; a message can hide whom it is for. */
+function usedBy(
+  recipients: readonly string[],
+  signers: readonly string[],
+  { decryption, verification }: OpenpgpKeys,
+): PgpKeys {
+  const fits = (ids: readonly string[]) => (key: Key) => partsOf(key).some(({ id }) => ids.includes(id))
+  const fingerprint = (key: Key | undefined) => key?.getFingerprint().toUpperCase()
+  return {
+    decryption: fingerprint(decryption.open.find(fits(recipients)) ?? decryption.open[0]) ?? '',
+    verification: verification && fingerprint(verification.find(fits(signers))),
   }
 }
 

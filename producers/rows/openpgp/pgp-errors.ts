@@ -1,7 +1,9 @@
 // Explains an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. The
 // explanation is chosen by the library's message, the packets that were seen and the beginning of the file, and quotes
 // none of them.
+import type { Key } from 'openpgp'
 import { FileError } from '../file-error.ts'
+import { type DecryptionKeys, partsOf } from './keys.ts'
 
 export interface Seen {
   /** A part of the message was decrypted. */
@@ -12,22 +14,23 @@ export interface Seen {
   tags: readonly number[]
   /** The ciphers of its session keys, as far as they were opened (RFC 9580 section 9.3, RFC 5581). */
   ciphers: readonly number[]
+  needs: Needs
 }
+
+/** Which keys the message needs, by id, and which there are. */
+export interface Needs {
+  recipients: readonly string[]
+  /** Undefined if the message wasn't opened. */
+  signers: readonly string[] | undefined
+  keys: { decryption: DecryptionKeys; verification: readonly Key[] | undefined }
+}
+
+const UNSIGNED = /not signed|signing key|[Ss]ignature|signed by|key is revoked|key is expired/
+const UNOPENED =
+  /No decryption key packets|Key Data Integrity|Session key decryption failed|Decryption error|Decryption failed|Gnu-dummy/
 
 const VERDICTS: readonly (readonly [RegExp, 'usage' | 'input', string, string])[] = [
   [/^stalled$/, 'input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.'],
-  [
-    /not signed|signing key|[Ss]ignature|signed by/,
-    'input',
-    'bears no valid signature of the key in --verify-key.',
-    'Ask the sender which key signed it; nothing of it was used.',
-  ],
-  [
-    /No decryption key packets|Key Data Integrity|Session key decryption failed|Decryption error|Decryption failed/,
-    'usage',
-    'was not encrypted to the key in --decrypt-key, or its beginning is damaged.',
-    'Give the key it was encrypted to, or fetch the file again.',
-  ],
   [
     /Unexpected end of packet|ended early|truncated/,
     'input',
@@ -72,11 +75,86 @@ export function explain(name: string, error: unknown, seen: Seen): unknown {
     new FileError(kind, `${name} ${wrong}`, next, error)
   const kind = seen.opened ? undefined : kindOf(seen, text)
   if (kind) return say('input', kind.wrong, kind.next)
+  if (UNSIGNED.test(text)) {
+    const { wrong, next } = signatureFault(seen.needs, text)
+    return say('input', wrong, next)
+  }
+  if (UNOPENED.test(text)) {
+    const { wrong, next } = keyFault(seen.needs)
+    return say('usage', wrong, next)
+  }
   const verdict = VERDICTS.find(([pattern]) => pattern.test(text))
   if (verdict !== undefined) return say(verdict[1], verdict[2], verdict[3])
   return seen.opened
     ? say('input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.')
     : say('input', 'is no OpenPGP message that can be read.', 'Check what it is, or fetch it again.')
+}
+
+const NOTHING_USED = 'nothing of it was used.'
+
+/** Why no signature counts. */
+function signatureFault({ signers = [], keys }: Needs, text: string): Kind {
+  if (signers.length === 0) return { wrong: 'is not signed.', next: `Have it signed by the sender; ${NOTHING_USED}` }
+  const held = (keys.verification ?? []).flatMap(partsOf).map(({ id }) => id)
+  const signer = signers.find(id => held.includes(id))
+  if (signer === undefined)
+    return {
+      wrong: `is signed by ${named(signers)}, and --verify-key holds ${named(held)}.`,
+      next: `Ask the sender which key signed it; ${NOTHING_USED}`,
+    }
+  if (/revoked/.test(text))
+    return {
+      wrong: `is signed by the key ${signer}, which its owner has revoked.`,
+      next: `Have it signed by a current key; ${NOTHING_USED}`,
+    }
+  if (/expired/.test(text))
+    return {
+      wrong: `is signed by the key ${signer}, which had expired then.`,
+      next: `Have it signed by a current key; ${NOTHING_USED}`,
+    }
+  return {
+    wrong: `bears no valid signature of the key ${signer} in --verify-key.`,
+    next: `Ask the sender about it; ${NOTHING_USED}`,
+  }
+}
+
+/** Why no key opens the message. An id of zeros hides whom it is for. */
+function keyFault({ recipients, keys: { decryption } }: Needs): Kind {
+  const open = decryption.open.flatMap(partsOf)
+  const locked = decryption.locked.flatMap(partsOf)
+  const isNamed = ({ id }: { id: string }) => recipients.includes(id)
+  const stub = open.find(part => isNamed(part) && part.isStub)
+  if (stub)
+    return {
+      wrong: `is encrypted to the key ${stub.id}, of which the file of --decrypt-key holds no secret part.`,
+      next: 'Export it where the key is (gpg --export-secret-keys, or --export-secret-subkeys).',
+    }
+  if (open.some(isNamed))
+    return {
+      wrong: 'is encrypted to the key in --decrypt-key, and its beginning is damaged.',
+      next: `Fetch the file again; ${NOTHING_USED}`,
+    }
+  const shut = locked.find(isNamed)
+  if (shut)
+    return {
+      wrong: `is encrypted to the key ${shut.id}, which the passphrase does not open.`,
+      next: 'Give its passphrase in TOKENMILL_PGP_PASSPHRASE.',
+    }
+  const known = recipients.filter(id => !/^0+$/.test(id))
+  const held = [...open, ...locked].map(({ id }) => id)
+  const told = known.length === 0 ? 'a key that it does not name' : named(known)
+  return {
+    wrong: `is encrypted to ${told}, and --decrypt-key holds ${named(held)}.`,
+    next: 'Give the key it was encrypted to.',
+  }
+}
+
+const NAMED_MAX = 8
+
+function named(ids: readonly string[]): string {
+  const shown = ids.slice(0, NAMED_MAX).join(', ')
+  const more = ids.length > NAMED_MAX ? ' and others' : ''
+  return `${ids.length === 1 ? 'the key' : 'the keys'} ${shown}${more}`
 }
 
 interface Kind {

@@ -1,9 +1,8 @@
 // Encrypts a short text to somebody's OpenPGP public key, in memory.
-import { createMessage, encrypt, type Key, readKey } from 'openpgp'
+import { createMessage, encrypt, type Key } from 'openpgp'
 import type { Secret } from '../../../src/secret.ts'
 import '../../../src/vault/pgp/pgp-library.ts'
-import { FileError } from '../file-error.ts'
-import { readKeyFile } from './decrypt.ts'
+import { readEncryptionKey } from './keys.ts'
 
 export interface Recipient {
   key: Key
@@ -13,15 +12,7 @@ export interface Recipient {
 
 /** Reads a public key, armored or binary. Throws `FileError` if nothing can be encrypted to it. */
 export async function readRecipient(path: string): Promise<Recipient> {
-  const key = await readKeyFile(path, 'OpenPGP public key', armored =>
-    typeof armored === 'string' ? readKey({ armoredKey: armored }) : readKey({ binaryKey: new Uint8Array(armored) }),
-  )
-  if (key.isPrivate())
-    throw new FileError('usage', `${path} holds a private key.`, 'Give the public key that gpg --export wrote.')
-  await key.getEncryptionKey().catch(error => {
-    const next = 'Ask its owner for a current key with an encryption subkey.'
-    throw new FileError('usage', `The key in ${path} is expired, revoked, or not for encryption.`, next, error)
-  })
+  const key = await readEncryptionKey(path)
   return { key, fingerprint: key.getFingerprint().toUpperCase() }
 }
 

@@ -8,17 +8,22 @@ import {
   CompressedDataPacket,
   createMessage,
   encrypt,
+  encryptKey,
   enums,
   generateKey,
   Message,
   PacketList,
   readKey,
   readPrivateKey,
+  readPrivateKeys,
+  revokeKey,
+  type SecretSubkeyPacket,
   unarmor,
 } from 'openpgp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FileError } from '../../../producers/rows/file-error.ts'
 import { encryptOpenpgp } from '../../../producers/rows/openpgp/decrypt.ts'
+import { readRecipient } from '../../../producers/rows/openpgp/recipient.ts'
 import { SEGMENT_BYTES } from '../../../producers/rows/segments.ts'
 import { openSource, type SourceOptions, validateSource } from '../../../producers/rows/source.ts'
 import { validateFile } from '../../../producers/rows/validate-file.ts'
@@ -283,7 +288,10 @@ describe('OpenPGP', () => {
     const locked = await put('locked.csv.pgp', await encryptTo('locked', ROWS))
     const cases: readonly (readonly [SourceOptions, RegExp])[] = [
       [{ path: file }, /Give its private key with --decrypt-key/],
-      [{ path: file, decryptKeyFile: key('other').file }, /was not encrypted to the key in --decrypt-key/],
+      [
+        { path: file, decryptKeyFile: key('other').file },
+        /is encrypted to the key [0-9A-F]{16}, and --decrypt-key holds the keys [0-9A-F]{16}, [0-9A-F]{16}\./,
+      ],
       [{ path: file, decryptKeyFile: path('absent.key') }, /cannot be read/],
       [{ path: file, decryptKeyFile: await put('no.key', 'nothing') }, /holds no OpenPGP private key/],
       [{ path: file, decryptKeyFile: await put('public.key', key('v1').publicKey) }, /holds no OpenPGP private key/],
@@ -310,7 +318,7 @@ describe('OpenPGP', () => {
     expect((await readTwice({ path: signed, ...options })).toString()).toBe(ROWS)
     for (const signer of [undefined, 'v1']) {
       const file = await put('unsigned.csv.pgp', await encryptTo('v1', ROWS, signer))
-      expect((await failure({ path: file, ...options })).message).toMatch(/bears no valid signature/)
+      expect((await failure({ path: file, ...options })).message).toMatch(/is not signed\.|is signed by the key/)
     }
     // No key was given to check the signature, so a signature by any key is accepted.
     expect((await readTwice({ path: signed, decryptKeyFile: key('v1').file })).toString()).toBe(ROWS)
@@ -343,6 +351,133 @@ async function paddedTo(name: string, text: string, padding: number): Promise<Bu
   })
   return Buffer.from(encrypted as unknown as Uint8Array)
 }
+
+describe('a file of OpenPGP keys', () => {
+  const DAY_MS = 86_400_000
+  const optionsOf = async (armored: string | Buffer, message: string | Buffer, passphrase?: string) => ({
+    path: await put('keyed.csv.asc', message),
+    decryptKeyFile: await put('keyed.key', armored),
+    ...(passphrase === undefined ? {} : { passphrase: new Secret(passphrase) }),
+  })
+  const read = async (armored: string | Buffer, message: string | Buffer) =>
+    (await readTwice(await optionsOf(armored, message))).toString()
+  const binary = async (armored: string) => Buffer.from((await unarmor(armored)).data as Uint8Array)
+
+  it('may hold several keys, in one block, one after the other, or binary', async () => {
+    const { RING, OFFLINE, KEY, TO_FIRST, TO_SECOND, HIDDEN, ONE_ROW } = samples
+    for (const message of [TO_FIRST, TO_SECOND, HIDDEN]) {
+      expect(await read(RING, message)).toBe(ONE_ROW)
+      expect(await read(await binary(RING), message)).toBe(ONE_ROW)
+      expect(await read(`exported on Monday\n${KEY}\n${RING}`, message)).toBe(ONE_ROW)
+    }
+    const { pgpKeys } = await validateSource(await optionsOf(`${KEY}${RING}`, TO_SECOND), concat)
+    expect(pgpKeys?.decryption).toBe('7FFA86F9FBD0454836DDA7D0A886AAA0CFDF0BE8')
+    expect(await read(`${OFFLINE}${key('v1').publicKey}`, TO_FIRST)).toBe(ONE_ROW)
+  })
+
+  it('may lack the secret part of the primary key, and of subkeys that are not needed', async () => {
+    expect(await read(samples.OFFLINE, samples.TO_FIRST)).toBe(samples.ONE_ROW)
+    const ring = await readPrivateKey({ armoredKey: samples.OFFLINE })
+    const locked = await encryptKey({ privateKey: ring, passphrase: 'sesame' })
+    const options = await optionsOf(locked.armor(), samples.TO_FIRST, 'sesame')
+    expect((await readTwice(options)).toString()).toBe(samples.ONE_ROW)
+    for (const { keyPacket } of ring.subkeys) (keyPacket as SecretSubkeyPacket).makeDummy()
+    expect((await failure(await optionsOf(ring.armor(), samples.TO_FIRST))).message).toMatch(
+      /is encrypted to the key A0054882A5093239, of which .* no secret part\. .*--export-secret-subkeys/,
+    )
+  })
+
+  it('says which key is needed where none of it fits', async () => {
+    const other = await failure(await optionsOf(samples.OFFLINE, samples.TO_SECOND))
+    expect([other.kind, other.message]).toEqual([
+      'usage',
+      expect.stringMatching(
+        /is encrypted to the key 8E844DA039776817, and --decrypt-key holds the keys 98F699E275B51F4E, A0054882A5093239, 2124EDBA04CCC4AF\. Give the key it was encrypted to\./,
+      ),
+    ])
+    const hidden = await failure(await optionsOf(samples.OFFLINE, samples.HIDDEN))
+    expect(hidden.message).toMatch(/is encrypted to a key that it does not name, and --decrypt-key holds/)
+    // One key of the file has another passphrase.
+    const ring = await readPrivateKeys({ armoredKeys: samples.RING })
+    const [first, second] = await Promise.all(
+      ring.map((privateKey, index) => encryptKey({ privateKey, passphrase: `pass ${index}` })),
+    )
+    const both = `${first?.armor()}${second?.armor()}`
+    expect((await readTwice(await optionsOf(both, samples.TO_FIRST, 'pass 0'))).toString()).toBe(samples.ONE_ROW)
+    expect((await failure(await optionsOf(both, samples.TO_SECOND, 'pass 0'))).message).toMatch(
+      /is encrypted to the key 8E844DA039776817, which the passphrase does not open\. .*TOKENMILL_PGP_PASSPHRASE/,
+    )
+    expect((await failure(await optionsOf(both, samples.TO_SECOND, 'none'))).message).toMatch(
+      /^The passphrase does not open the key in /,
+    )
+  })
+
+  it('may hold keys that have expired or were revoked since: what was encrypted or signed before counts', async () => {
+    const then = new Date(Date.now() - 10 * DAY_MS)
+    const made = await generateKey({
+      ...{ type: 'curve25519', userIDs: [{ name: 'old' }], format: 'object' },
+      ...{ date: then, keyExpirationTime: DAY_MS / 1000 },
+    })
+    const date = new Date(then.getTime() + 1_000)
+    const bytes = await encrypt({
+      message: await createMessage({ binary: Buffer.from(samples.ONE_ROW), date }),
+      ...{ encryptionKeys: made.publicKey, signingKeys: made.privateKey, date, format: 'binary' },
+    })
+    const message = Buffer.from(bytes as Uint8Array)
+    const revoke = async (flag: number) =>
+      (await revokeKey({ key: made.privateKey, reasonForRevocation: { flag }, format: 'object' })).privateKey
+    const { keyRetired, keyCompromised } = enums.reasonForRevocation
+    for (const held of [made.privateKey, await revoke(keyRetired)]) {
+      const verifyKeyFile = await put('old.pub', `${key('v1').publicKey}${held.toPublic().armor()}`)
+      const options = { ...(await optionsOf(held.armor(), message)), path: await put('old.csv.pgp', message) }
+      expect((await readTwice({ ...options, verifyKeyFile })).toString()).toBe(samples.ONE_ROW)
+      const { pgpKeys } = await validateSource({ ...options, verifyKeyFile }, concat)
+      expect(pgpKeys?.verification).toBe(made.publicKey.getFingerprint().toUpperCase())
+    }
+    const stolen = await revoke(keyCompromised)
+    const options = { ...(await optionsOf(stolen.armor(), message)), path: await put('old.csv.pgp', message) }
+    expect((await readTwice(options)).toString()).toBe(samples.ONE_ROW)
+    const verifyKeyFile = await put('old.pub', stolen.toPublic().armor())
+    expect((await failure({ ...options, verifyKeyFile })).message).toMatch(
+      /is signed by the key [0-9A-F]{16}, which its owner has revoked\./,
+    )
+  })
+
+  it('of a sender says who signed instead, or that nobody did', async () => {
+    const signed = await put('by-other.csv.pgp', await encryptTo('v1', ROWS, 'other'))
+    const plain = await put('by-nobody.csv.pgp', await encryptTo('v1', ROWS))
+    const options = { decryptKeyFile: key('v1').file, verifyKeyFile: await put('sender.pub', key('v2').publicKey) }
+    expect((await failure({ path: signed, ...options })).message).toMatch(
+      /is signed by the key [0-9A-F]{16}, and --verify-key holds the keys [0-9A-F]{16}, [0-9A-F]{16}\./,
+    )
+    expect((await failure({ path: plain, ...options })).message).toMatch(/is not signed\./)
+  })
+
+  it('of a recipient is refused where it has no key that can encrypt, or several', async () => {
+    const then = new Date(Date.now() - 10 * DAY_MS)
+    const made = await generateKey({
+      ...{ type: 'curve25519', userIDs: [{ name: 'old' }], format: 'object' },
+      ...{ date: then, keyExpirationTime: DAY_MS / 1000 },
+    })
+    const gone = await revokeKey({ key: await readPrivateKey({ armoredKey: key('v1').privateKey }), format: 'object' })
+    const signing = await generateKey({
+      ...{ type: 'ecc', curve: 'ed25519Legacy', userIDs: [{ name: 's' }] },
+      ...{ format: 'object', subkeys: [{ sign: true }] },
+    })
+    const refusal = async (armored: string) =>
+      readRecipient(await put('recipient.pub', armored)).then(
+        () => 'taken',
+        (error: Error) => error.message,
+      )
+    expect(await refusal(made.publicKey.armor())).toMatch(/No key in .* can encrypt: [0-9A-F]{16} expired on 20/)
+    expect(await refusal(gone.publicKey.armor())).toMatch(/can encrypt: [0-9A-F]{16} was revoked/)
+    expect(await refusal(signing.publicKey.armor())).toMatch(/has no subkey for encryption/)
+    expect(await refusal(samples.OFFLINE)).toMatch(/holds a private key/)
+    // The one of a file that can is taken; two that can are not told apart.
+    expect(await refusal(`${made.publicKey.armor()}${key('v2').publicKey}`)).toBe('taken')
+    expect(await refusal(`${key('v1').publicKey}${key('v2').publicKey}`)).toMatch(/holds several keys that can encrypt/)
+  })
+})
 
 describe('OpenPGP of other programs', () => {
   const failureOf = async (bytes: Buffer | string) => {
