@@ -94,6 +94,8 @@ function jobMessage(kind: Kind): object {
     'x-jws-payload': reference('./schema/envelope.json'),
     'x-request': reference(`./schema/${kind}.json`),
     ...(CATALOGUE[kind].hasBlock && { 'x-block-line': reference('./schema/record.json') }),
+    // The first line of a block whose protected header has `form: columns`; the others are records.
+    ...(kind === 'token-batch' && { 'x-block-columns': reference('./schema/record-columns.json') }),
   }
 }
 
@@ -110,5 +112,7 @@ function delivery(): object {
         reference('./schema/result-set.json'),
       ],
     },
+    // The member `columns` of a result, whose JWS then has the `typ` tokenmill-result-columns+jwt.
+    'x-result-columns': reference('./schema/created-columns.json'),
   }
 }

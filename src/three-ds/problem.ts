@@ -47,7 +47,8 @@ export type ErrorNo = keyof typeof ERRORS
 /** A refusal of this service. */
 export interface Problem {
   problem: ErrorNo
-  details: { field: string; reason: string }[]
+  /** `text`: default: that of the reason. */
+  details: { field: string; reason: string; text?: string }[]
 }
 
 export function problem(no: ErrorNo, ...details: Problem['details']): Problem {
@@ -74,6 +75,8 @@ interface ProblemBody {
 /** The error body of this service, which has no `reversal_status`. `timestamp`: ms since the epoch. */
 export function bodyOf({ problem: no, details }: Problem, timestamp: number): { status: number; body: ProblemBody } {
   const { status, text } = ERRORS[no]
-  const shown = details.map(({ field, reason }) => [field, { message: meaningOf(reason).text, code: reason }] as const)
+  const shown = details.map(
+    ({ field, reason, text: said }) => [field, { message: said ?? meaningOf(reason).text, code: reason }] as const,
+  )
   return { status, body: { code: String(no), message: text, details: Object.fromEntries(shown), timestamp } }
 }

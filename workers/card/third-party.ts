@@ -40,8 +40,11 @@ export function contextRefusal(
   const entity = context?.entity_id
   if (type !== 'INTERNAL') {
     if (!settings.thirdPartyTypes.includes(type)) return refuse('field_value', 'body.reuse_token_type')
-    if (!details) return refuse('field_required', 'body.reuse_token_details')
-    if (!entity && !context?.payment_provider_contract) return refuse('third_party_context', 'body.token_context')
+    const isPlaceless = !entity && !context?.payment_provider_contract
+    const placeless = { reason: 'third_party_context', field: 'body.token_context' } as const
+    if (!details)
+      return { ...refuse('field_required', 'body.reuse_token_details'), ...(isPlaceless ? { also: [placeless] } : {}) }
+    if (isPlaceless) return refuse(placeless.reason, placeless.field)
     if (token_type === 'ANALYTICS') return refuse('third_party_analytics', 'body.token_type')
   }
   return entity === undefined || client.entities.includes(entity)

@@ -1,7 +1,7 @@
 // The roles that a batch and its rows need: what a worker will require of their chunks, by the same table.
 
 import type { Refusal } from '../../../src/errors.ts'
-import type { RecordKind } from '../../../src/job/catalogue.ts'
+import type { RecordKind, Role } from '../../../src/job/choices.ts'
 import { lacks, mayNeedMore, recordsRefusal } from '../../../src/job/envelope/roles.ts'
 import { jsonOf } from '../../rows/column-record.ts'
 import type { Row } from '../../rows/rows.ts'
@@ -12,10 +12,13 @@ type Roles = Pick<Caller, 'roles'>
 type Asked = Pick<BatchRequest, 'recordKind' | 'dryRun'> & Partial<Pick<BatchRequest, 'policy'>>
 
 /** The first parameter for which the caller lacks a role; undefined if the caller may start and cancel such a batch. */
-export function parameterLacking({ roles }: Roles, { recordKind, dryRun, policy }: Asked): string | undefined {
+export function parameterLacking(
+  { roles }: Roles,
+  { recordKind, dryRun, policy }: Asked,
+): { parameter: string; role: Role } | undefined {
   const request = { record_kind: recordKind, dry_run: dryRun, policy }
   const [need] = lacks(roles, 'token-batch', request)
-  return need && `query.${PARAMETERS[need.member ?? ''] ?? 'kind'}`
+  return need && { parameter: `query.${PARAMETERS[need.member ?? ''] ?? 'kind'}`, role: need.role }
 }
 
 /** Member of a chunk's request → parameter of the query. */

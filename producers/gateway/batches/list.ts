@@ -2,12 +2,14 @@
 // directly. Dry runs aren't listed.
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
+import type { Role } from '../../../src/job/choices.ts'
+import { RECORD_ROLES } from '../../../src/job/token-batch.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { declineFor } from '../server/error-bodies.ts'
+import { declineFor, roleMissing } from '../server/error-bodies.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { parameterLacking } from './access.ts'
@@ -27,6 +29,9 @@ const BatchPage = z.strictObject({
   batches: z.array(BatchStatus).describe('Newest first.'),
 })
 
+/** Each of these roles, or TOKEN_READ, shows some batches. */
+const WRITERS: readonly Role[] = [...new Set<Role>([...Object.values(RECORD_ROLES), 'LEDGER_WRITE'])]
+
 export function listRoute(app: GatewayApp, url: string, { store, clock }: GatewayDeps): void {
   app.route({
     method: 'GET',
@@ -41,7 +46,7 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
     },
     handler: async ({ query, caller }, reply) => {
       const kinds = kindsFor(caller)
-      if (kinds.length === 0) return decline(reply, declineFor('role_missing', 'query'))
+      if (kinds.length === 0) return decline(reply, roleMissing('query', 'TOKEN_READ', ...WRITERS))
       const { clientId } = caller.client
       const { state, since, before, limit } = query
       const last = before === undefined ? undefined : await batches.find(store, clientId, before)

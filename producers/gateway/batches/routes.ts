@@ -10,7 +10,7 @@ import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineFor } from '../server/error-bodies.ts'
+import { busy, type Decline, declineFor, roleMissing } from '../server/error-bodies.ts'
 import { decline, sendAny } from '../server/replies.ts'
 import { ERRORS, Nothing } from '../tokens/records.ts'
 import { parameterLacking } from './access.ts'
@@ -102,7 +102,8 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ params, caller }, reply) => {
       const found = await findFor(caller, params.id)
       if ('status' in found) return decline(reply, found)
-      if (parameterLacking(caller, found) !== undefined) return decline(reply, declineFor('role_missing', 'params'))
+      const lacking = parameterLacking(caller, found)
+      if (lacking !== undefined) return decline(reply, roleMissing('params', lacking.role))
       await cancel(found, caller)
       feeder?.wake()
       return reply.code(204).send(null)
@@ -134,8 +135,8 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
   async function findFor({ client, roles }: Caller, id: string): Promise<intake.Intake | Decline> {
     const found = await intake.find(store, client.clientId, id)
     if (!found || !client.entities.includes(found.entityId)) return declineFor('batch_not_found', 'params.id')
-    const may = roles.includes('TOKEN_READ') || parameterLacking({ roles }, found) === undefined
-    return may ? found : declineFor('role_missing', 'params')
+    const lacking = roles.includes('TOKEN_READ') ? undefined : parameterLacking({ roles }, found)
+    return lacking === undefined ? found : roleMissing('params', 'TOKEN_READ', lacking.role)
   }
   async function cancel(
     { intakeNo, clientId, batchId, entityId, dryRun }: intake.Intake,

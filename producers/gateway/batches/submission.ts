@@ -9,7 +9,7 @@ import { type PublicCaptureKey, readPublicCaptureKey } from '../../../src/vault/
 import { FileError } from '../../rows/file-error.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineFor, declineOf } from '../server/error-bodies.ts'
+import { busy, type Decline, declineFor, declineOf, roleMissing } from '../server/error-bodies.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
@@ -110,7 +110,7 @@ function acceptedOf({ batchId, records, chunks, acceptedAt }: Intake): z.infer<t
 
 async function denial(batch: BatchRequest, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
   const lacking = parameterLacking(caller, batch)
-  if (lacking !== undefined) return declineFor('role_missing', lacking)
+  if (lacking !== undefined) return roleMissing(lacking.parameter, lacking.role)
   if (batch.tokenScope === undefined) return undefined
   const scope = await directory.scope(batch.tokenScope)
   const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)

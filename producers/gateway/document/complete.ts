@@ -26,6 +26,16 @@ interface Parameter {
 
 type Content = Record<string, { schema?: JsonSchema }>
 
+/** These answers say when to come again. */
+const RETRIED: readonly number[] = [202, 429]
+const RETRY_AFTER = {
+  'Retry-After': {
+    description: 'After how many seconds to ask again: for the result, or with the same request.',
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  },
+}
+
 /** The text that the library writes for an answer whose schema has no description. */
 const NO_DESCRIPTION = 'Default Response'
 
@@ -54,6 +64,7 @@ function completeOperation(path: string, operation: Operation, notes: DocumentNo
         const at = [id, isRefusal ? 'error' : status]
         const answer = {
           ...rest,
+          ...(RETRIED.includes(Number(status)) ? { headers: RETRY_AFTER } : {}),
           description: description === NO_DESCRIPTION ? (said?.description ?? '') : description,
         }
         return [status, content ? { ...answer, content: contentOf(content, at, examples, notes) } : answer]

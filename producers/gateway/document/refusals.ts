@@ -6,6 +6,7 @@ import {
   declineFor,
   errorBodyOf,
   failed,
+  roleMissing,
   unauthenticated,
 } from '../server/error-bodies.ts'
 import type { ReasonExample, RefusalExample } from './notes.ts'
@@ -29,7 +30,7 @@ function declineOf(status: DeclineStatus, example: ReasonExample | undefined): D
     case 401:
       return unauthenticated()
     case 403:
-      return declineFor('role_missing', 'params')
+      return roleMissing('params', 'TOKEN_READ')
     case 404:
       return declineFor('path_unknown', 'params')
     default:

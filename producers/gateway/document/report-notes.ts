@@ -126,7 +126,12 @@ export const REPORT_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   },
 }
 
-const filter = { status: 'SUBMITTED', orderType: 'MerchantOrder', startTime: '2026-01-01T00:00:00Z', userUids: USER }
+const filter = {
+  status: 'SUBMITTED',
+  orderType: ['MerchantOrder'],
+  startTime: '2026-01-01T00:00:00Z',
+  userUids: [USER],
+}
 const order = {
   ...{ orderId: 'O-1001', orderReference: 'terminals-berlin', status: 'SUBMITTED', orderType: 'MerchantOrder' },
   ...{ createdUserUid: USER, createdBy: 'Anna Meyer', createdDate: '2026-01-15T10:00:00.000Z' },

@@ -17,7 +17,7 @@ import * as receipts from '../../../src/store/job/receipts.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, errorBodyOf } from '../server/error-bodies.ts'
+import { type Decline, declineFor, errorBodyOf, roleMissing } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
 import { findVisible } from '../tokens/visible-token.ts'
 import { answerOf, roleDecline, type Write, type Written, writtenOf } from './write.ts'
@@ -149,7 +149,8 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
   if (CATALOGUE[seen.kind].statusAt !== 'operations') return none
   const { role } = CATALOGUE[seen.kind]
-  if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
+  if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role)))
+    return roleMissing('params', 'TOKEN_READ', ...(role ? [role] : []))
   if (seen.state === 'QUEUED') await recordAnswers([receiptId], deps)
   const operation = await operations.find(store, receiptId)
   if (!operation) return none

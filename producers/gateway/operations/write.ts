@@ -6,7 +6,8 @@ import { type Problem, problemCodeOf, toldFields } from '../../../src/job/proble
 import type { Result } from '../../../src/job/result.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineFor, declineOf, failed } from '../server/error-bodies.ts'
+import { busy, type Decline, declineOf, failed, roleMissing } from '../server/error-bodies.ts'
+import { KEY_HEADERS } from '../server/headers.ts'
 import type { End } from './request-reply.ts'
 
 export type WriteKind = 'token-create' | 'token-update' | 'token-lifecycle' | 'report'
@@ -25,7 +26,7 @@ const RETRY_AFTER_S = 1
 /** The refusal of a write for which the caller lacks a role: it comes before the checks that only a worker can make. */
 export function roleDecline({ kind, request }: Write, { roles }: Caller): Decline | undefined {
   const [need] = lacks(roles, kind, request)
-  return need && declineFor('role_missing', need.member === undefined ? 'params' : `body.${need.member}`)
+  return need && roleMissing(need.member === undefined ? 'params' : `body.${need.member}`, need.role)
 }
 
 export async function sendWrite(
@@ -66,12 +67,11 @@ export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record'
 }
 
 /**
- * Field of a job → field of the HTTP request. The id comes from the path. A key that was used for another request is
- * reported as an error of the body.
+ * Field of a job → field of the HTTP request. The id comes from the path, and the job's `jti` is the idempotency key.
  */
 const NAMES: Record<string, string> = {
   'body.id': 'params.id',
-  'body.jti': 'body',
+  'body.jti': `params.${KEY_HEADERS[0]}`,
   'body.roles': 'params',
   'body.entity_id': 'params',
 }

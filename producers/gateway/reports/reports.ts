@@ -27,6 +27,8 @@ import {
 import { request } from './report-request.ts'
 import { find } from './report-standing.ts'
 
+/** After how many seconds a report is asked for. */
+const RETRY_AFTER_S = '5'
 const REPORTS = '/oidc/report-engine/api/v1/reports'
 const TAGS = ['Reports']
 
@@ -84,6 +86,7 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const requested = await request(body, caller, idempotencyKeyOf(headers), deps)
       if ('declined' in requested) return decline(reply, requested.declined)
       const { record, ended } = requested
+      if (!ended) reply.header('retry-after', RETRY_AFTER_S)
       return reply
         .header('location', `${REPORTS}/${record.reportUid}`)
         .code(ended ? 200 : 202)

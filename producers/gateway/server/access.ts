@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
 import type { Access, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, declineFor, unauthenticated } from './error-bodies.ts'
+import { busy, declineFor, roleMissing, unauthenticated } from './error-bodies.ts'
 import { decline } from './replies.ts'
 
 /** Pages that a library adds. Their routes have no `access`. */
@@ -49,9 +49,10 @@ export function guard(
     if (access === 'public') return
     const { client, entityId, roles } = request.caller
     if (!client.entities.includes(entityId)) return decline(reply, declineFor('entity_forbidden', 'params.entity_id'))
+    const missing = access.find(role => !roles.includes(role))
+    if (missing !== undefined) return decline(reply, roleMissing('params', missing))
     // A caller without any role may do nothing, even on a route that asks for no particular role.
-    if (roles.length === 0 || !access.every(role => roles.includes(role)))
-      return decline(reply, declineFor('role_missing', 'params'))
+    if (roles.length === 0) return decline(reply, declineFor('role_missing', 'params'))
   })
 }
 

@@ -1,6 +1,7 @@
 // The error body of each HTTP service, chosen by the path. The reporting and the 3-D Secure service have their own
 // forms. Other files decide what is wrong; an error body never holds a value that was sent.
 import { REASONS, type Reason, type Refusal, type TokenFlaw } from '../../../src/errors.ts'
+import type { Role } from '../../../src/job/choices.ts'
 import {
   type FieldReason,
   fieldsOf,
@@ -116,6 +117,13 @@ export function declineOf(refusal: Refusal): Decline {
 /** A decline with one field and one reason. */
 export function declineFor(reason: Reason, field: string): Decline {
   return declineOf({ refused: true, reason, field })
+}
+
+/** The decline of a caller who lacks all of these roles, each of which would do. */
+export function roleMissing(field: string, role: Role, ...others: readonly Role[]): Decline {
+  const text =
+    others.length === 0 ? `The role ${role} is missing.` : `None of the roles ${[role, ...others].join(', ')} is held.`
+  return { status: 403, fields: [{ field, reason: 'role_missing', text }], reversalStatus: 'NONE' }
 }
 
 /** The decline for missing or wrong credentials. `flaws`: those of a Bearer token; empty if the request had none. */

@@ -104,9 +104,7 @@ export function misfits(document: OpenApi): string[] {
   }
   return operationsOf(document).flatMap(({ operationId: id, parameters = [], requestBody, responses }) => [
     ...parameters.flatMap(({ name, schema, example }) =>
-      example === undefined
-        ? []
-        : refused(`${id} ${name}`, schema, schema['type'] === 'array' ? [example].flat() : example),
+      example === undefined ? [] : refused(`${id} ${name}`, schema, example),
     ),
     ...Object.entries({ body: requestBody, ...responses }).flatMap(([place, body]) =>
       mediaOf(body).flatMap(({ media }) =>

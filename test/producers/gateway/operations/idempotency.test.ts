@@ -71,9 +71,9 @@ describeOnRedis('an idempotency key', engine => {
     const both = await Promise.all([put(body, key('twice')), put(other, key('twice'))])
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400])
     const late = await put(both[0]?.status === 200 ? other : body, key('twice'))
-    expect([late.status, detailsOf(late)]).toEqual([400, { body: 'jti_reused' }])
+    expect([late.status, detailsOf(late)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
     const kind = await caller.call('DELETE', `${CARD}/t${'0'.repeat(26)}`, { headers: key('twice') })
-    expect([kind.status, detailsOf(kind)]).toEqual([400, { body: 'jti_reused' }])
+    expect([kind.status, detailsOf(kind)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
   })
   it('of a card that was encrypted again is the same operation, at once and later', async () => {
     const card = { ...VISA, cardNumber: '6011601160116611', cardholderName: 'ANNA MEYER' }
@@ -93,10 +93,10 @@ describeOnRedis('an idempotency key', engine => {
       { ...card, sequenceNumber: '1' },
     ]) {
       const answer = await put(await request(other), key('again'))
-      expect([answer.status, detailsOf(answer)]).toEqual([400, { body: 'jti_reused' }])
+      expect([answer.status, detailsOf(answer)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
     }
     const member = await put({ ...(await request(card)), token_type: 'REUSE' }, key('again'))
-    expect([member.status, detailsOf(member)]).toEqual([400, { body: 'jti_reused' }])
+    expect([member.status, detailsOf(member)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
     expect(await receiptsOf('again')).toHaveLength(1)
   })
   it('of a refused card, or of a new card for a token, that was encrypted again gets the stored answer', async () => {
@@ -125,7 +125,7 @@ describeOnRedis('an idempotency key', engine => {
     const again = await put(await request(card), later)
     expect([first.status, again.status, again.headers.get('location')]).toEqual([202, 202, place])
     const other = await put(await request(MASTERCARD), later)
-    expect([other.status, detailsOf(other)]).toEqual([400, { body: 'jti_reused' }])
+    expect([other.status, detailsOf(other)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
   })
   it('of a PUT whose token was deleted since is told that it is DELETED, and makes no other', async () => {
     const body = await request({ ...VISA, cardNumber: '6011000990139424' })

@@ -189,7 +189,7 @@ describeOnRedis('a write that prefers to be answered later', engine => {
       expect(await settled(id)).toMatchObject({
         status: 'FAILED',
         code: 400,
-        error: { details: { body: { code: 'jti_reused' } } },
+        error: { details: { 'params.idempotency-key': { code: 'jti_reused' } } },
       })
     })
 

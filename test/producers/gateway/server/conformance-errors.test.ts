@@ -128,6 +128,7 @@ describeStore('errors', engine => {
         body: { scheme_token_action: 'ACTIVATE' },
       })
       expectProblem(answer, 403, { 'body.scheme_token_action': 'role_missing' })
+      expect(answer.text).toContain('The role SCHEME_TOKEN is missing.')
     })
   })
 

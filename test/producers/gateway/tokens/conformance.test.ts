@@ -250,6 +250,13 @@ describeOnRedis('the card token service', engine => {
         expect([answer.status, reasonOf(answer)]).toEqual([400, { 'body.token_context': 'third_party_context' }])
       }
     })
+    it('third party: what is lacking is named at once', async () => {
+      const answer = await caller.put(fresh(), { reuse_token_type: 'THIRD_PARTY_1' })
+      expect([answer.status, reasonOf(answer)]).toEqual([
+        400,
+        { 'body.reuse_token_details': 'field_required', 'body.token_context': 'third_party_context' },
+      ])
+    })
     it('another reuse_token_type is no permitted value', async () => {
       expect(reasonOf(await caller.put(fresh(), { reuse_token_type: 'NOBODY' }))).toEqual({
         'body.reuse_token_type': 'field_value',
