@@ -80,7 +80,10 @@ export function derivedBatchId(batchId: string, suffix: string): string {
   return `${head}-${letters}${suffix}`
 }
 
-/** The files of a dry run or a replay lie beside those of the run. */
+/**
+ * The files of a dry run or a replay lie beside those of the run, wherever its options put them: the folder of the input may be
+ * closed to the command, and the files of the run stay.
+ */
 export type Variant = 'run' | 'dry-run' | 'replay'
 
 /** The files of rows that a run writes, each by the option that names it. The results are always written. */
@@ -102,12 +105,13 @@ export function pathsOf(options: MigrateOptions, variant: Variant): Paths {
       return: options.return,
       manifest: manifest ?? `${stem}.manifest.json`,
     }
-  const own = (name: OutputName) => `${stem}.${variant}.${name}.csv`
+  const own = (name: OutputName) =>
+    options[name] === undefined ? `${stem}.${variant}.${name}.csv` : `${options[name]}.${variant}.csv`
   return {
     results: own('results'),
     rejects: rejects && own('rejects'),
     return: options.return && own('return'),
-    manifest: `${stem}.${variant}.manifest.json`,
+    manifest: manifest === undefined ? `${stem}.${variant}.manifest.json` : `${manifest}.${variant}.json`,
   }
 }
 

@@ -58,14 +58,17 @@ async function signerOfManifest({ path, bytes }: FoundManifest, keys: readonly V
 
 async function dryRunBeside({ path, manifest }: FoundManifest): Promise<FoundManifest | undefined> {
   const stem = manifest.input.name === '-' ? manifest.results.name : manifest.input.name
-  const beside = besideManifest(path, `${stem}.dry-run.manifest.json`)
-  const isThere = await access(beside).then(
-    () => true,
-    () => false,
-  )
-  if (!isThere) return undefined
-  const found = { path: beside, ...(await readManifest(beside)) }
-  return isOfSameFile(manifest, found.manifest) ? found : undefined
+  // Where --manifest named the run's manifest, the dry run's stands beside it.
+  for (const beside of [besideManifest(path, `${stem}.dry-run.manifest.json`), `${path}.dry-run.json`]) {
+    const isThere = await access(beside).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere) continue
+    const found = { path: beside, ...(await readManifest(beside)) }
+    if (isOfSameFile(manifest, found.manifest)) return found
+  }
+  return undefined
 }
 
 function compared({ manifest }: FoundManifest, dryRun: FoundManifest, packPath: string): DryRun {

@@ -1,5 +1,5 @@
 // The files that a run writes beside its results: the rejected rows, and the file that goes back to the provider.
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readCheckpoint } from '../../../producers/migrate/checkpoint.ts'
@@ -223,7 +223,7 @@ describeStore('a run', engine => {
     expect(await verify(file)).toMatchObject({ code: 0 })
     const again = await migrate([file, ...beside('killed')])
     expect(again, again.stderr).toMatchObject({ code: 3, json: { variant: 'replay' } })
-    expect(again.json.rejects).toBe(`${file}.replay.rejects.csv`)
+    expect(again.json.rejects).toBe(`${at('killed.rejects')}.replay.csv`)
     expect(await read(at('killed.rejects'))).toBe(await read(again.json.rejects))
     expect(await read(at('killed.back'))).toBe(await read(again.json.return))
   })
@@ -280,12 +280,37 @@ describeStore('a run', engine => {
   it('writes them in a dry run, too, beside its results', async () => {
     const file = await put('dry.csv', many(30_000, 10))
     const done = await migrate([file, ...beside('dry'), '--dry-run'])
-    expect(done, done.stderr).toMatchObject({ code: 3, json: { rejected: 1, rejects: `${file}.dry-run.rejects.csv` } })
+    expect(done, done.stderr).toMatchObject({
+      code: 3,
+      json: { rejected: 1, rejects: `${at('dry.rejects')}.dry-run.csv` },
+    })
     expect((await read(done.json.rejects)).trim().split('\n')).toHaveLength(2)
     expect((await read(done.json.return)).split('\n')[1]).toBe('done;c_30000;;cus_30000;')
     await expect(read(at('dry.rejects'))).rejects.toThrow('ENOENT')
     const real = await migrate([file, ...beside('dry'), '--expect', `${file}.dry-run.manifest.json`])
     expect(real, real.stderr).toMatchObject({ code: 3, json: { as_expected: true } })
+  })
+
+  it('writes nothing beside the input where its options name other places, in a dry run and a replay neither', async () => {
+    const folder = at('closed')
+    const out = at('out')
+    for (const path of [folder, out]) await mkdir(path)
+    const file = join(folder, 'cards.csv')
+    await writeFile(file, 'reference,card_number,expiry\na,4111111111111111,12/30\nb,1,12/30\n')
+    const named = ['results', 'manifest', 'rejects'].flatMap(name => [`--${name}`, join(out, name)])
+    const run = (...more: string[]) =>
+      runCommand(['migrate', file, ...named, '--client', installation.clientFile, '--json', ...more], {
+        env: installation.env,
+      })
+    for (const more of [['--dry-run'], ['--expect', join(out, 'manifest.dry-run.json')], []])
+      expect(await run(...more)).toMatchObject({ code: 3 })
+    expect(await readdir(folder)).toEqual(['cards.csv'])
+    const variants = ['', '.dry-run', '.replay'].flatMap(variant =>
+      variant === ''
+        ? ['results', 'manifest', 'rejects', 'manifest.jws']
+        : [`results${variant}.csv`, `rejects${variant}.csv`, `manifest${variant}.json`, `manifest${variant}.json.jws`],
+    )
+    expect((await readdir(out)).sort()).toEqual(variants.sort())
   })
 
   it('refuses a file that goes back without its shape, one that exists, and one name for two files', async () => {
