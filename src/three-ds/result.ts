@@ -77,6 +77,8 @@ interface Returned {
   record: Authentication
   /** The JWT for `jwt/validate`; undefined if the lookup named no JWT of this service. */
   jwt: string | undefined
+  /** The time of the challenge was over, and ended the authentication now. */
+  ended: boolean
 }
 
 /**
@@ -89,8 +91,9 @@ export async function receiveReturn(ports: Ports, cres: string): Promise<Returne
   const record = await ports.authentications.findByTransaction(message.threeDSServerTransID)
   const acsTransId = record?.findings.acs_transaction_id
   if (!record || acsTransId === undefined || (message.acsTransID ?? acsTransId) !== acsTransId) return problem(204)
-  if (!isFinal(record.state)) return problem(409)
-  return { record, jwt: await signOutcome(ports, record) }
+  const current = isFinal(record.state) ? { record, ended: false } : await upToDate(ports, record)
+  if (!isFinal(current.record.state)) return problem(409)
+  return { ...current, jwt: await signOutcome(ports, current.record) }
 }
 
 export interface Expired {

@@ -71,9 +71,14 @@ export function handleError(log: Logger): <R extends Reply>(error: unknown, requ
     const declined = declinedBy(error)
     if (declined instanceof WrongForm) return decline(reply, declineOfAll(declined, request))
     if (declined) return decline(reply, declined.decline)
-    const about = { request_id: request.id, route: request.routeOptions.url, err: error }
-    if (error instanceof Fault && error.code !== 'defect') log.warn(about, 'a request failed: what it needs is away')
-    else log.error(about, 'a request failed by a fault of ours')
+    logFailure(log, error, request)
     return decline(reply, failed('NONE'))
   }
+}
+
+/** Logs an error that the request didn't cause. */
+export function logFailure(log: Logger, error: unknown, request: Pick<FailedRequest, 'id' | 'routeOptions'>): void {
+  const about = { request_id: request.id, route: request.routeOptions.url, err: error }
+  if (error instanceof Fault && error.code !== 'defect') log.warn(about, 'a request failed: what it needs is away')
+  else log.error(about, 'a request failed by a fault of ours')
 }

@@ -6,12 +6,13 @@ import { returnText } from '../../../src/three-ds/browser-return.ts'
 import { erro } from '../../../src/three-ds/messages.ts'
 import type { Ports } from '../../../src/three-ds/ports.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
+import type { Authentication } from '../../../src/three-ds/record.ts'
 import { receiveResult, receiveReturn } from '../../../src/three-ds/result.ts'
 import type { GatewayApp } from '../app.ts'
 import { Declined } from '../server/error-bodies.ts'
-import { handleError, type Reply, sendAny } from '../server/replies.ts'
+import { handleError, logFailure, type Reply, sendAny } from '../server/replies.ts'
 import { RESULTS, RETURN, type ThreeDsDeps } from './deps.ts'
-import { backPage, type Page, pagePolicy, strandedPage, waitingPage } from './return-page.ts'
+import { backPage, NO_LOOKUP, type Page, pagePolicy, strandedPage, waitingPage } from './return-page.ts'
 
 /** No rate limit: a few addresses send the messages of many cardholders. */
 const FOREIGN = { access: 'public', rateLimit: false } as const
@@ -47,7 +48,10 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
     )
     // A cardholder sees what is answered here, so it is a page.
     scope.setErrorHandler((error, request, reply) => {
-      return isOfRequest(error) ? show(reply, 400, strandedPage()) : handleError(log)(error, request, reply)
+      if (isOfRequest(error)) return show(reply, 400, strandedPage())
+      // What this process needs is away: the page can come back with the same message.
+      logFailure(log, error, request)
+      return show(reply, 503, waitingPage(RETURN, returnText(request.body), NO_LOOKUP))
     })
     scope.route({
       method: 'POST',
@@ -57,7 +61,8 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
       helmet: { contentSecurityPolicy: false, frameguard: false },
       schema: { hide: true },
       handler: async ({ body }, reply) => {
-        const { status, page } = await answerReturn(ports, body)
+        const { status, page, ended } = await answerReturn(ports, body)
+        if (ended) metrics.ended.inc({ outcome: ended.state })
         return show(reply, status, page)
       },
     })
@@ -70,14 +75,18 @@ function isOfRequest(error: unknown): boolean {
 }
 
 /** What the cardholder sees who comes back with this form. */
-export async function answerReturn(ports: Ports, form: unknown): Promise<{ status: 200 | 400; page: Page }> {
+export async function answerReturn(
+  ports: Ports,
+  form: unknown,
+): Promise<{ status: 200 | 400; page: Page; ended?: Authentication }> {
   const text = returnText(form)
   const returned = await receiveReturn(ports, text)
   if (isProblem(returned) && returned.problem === 409) return { status: 200, page: waitingPage(RETURN, text) }
   const contract = isProblem(returned) ? undefined : await ports.contracts.find(returned.record.contractId)
   if (isProblem(returned) || !contract) return { status: 400, page: strandedPage() }
-  const { record, jwt } = returned
-  return { status: 200, page: backPage(contract.requestorUrl, { authenticationId: record.authenticationId, jwt }) }
+  const { record, jwt, ended } = returned
+  const page = backPage(contract.requestorUrl, { authenticationId: record.authenticationId, jwt })
+  return { status: 200, page, ...(ended ? { ended: record } : {}) }
 }
 
 function show<R extends Reply>(reply: R, status: number, page: Page): R {

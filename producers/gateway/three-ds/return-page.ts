@@ -37,15 +37,19 @@ ${hidden(fields)}
   }
 }
 
-/** The page while the result hasn't arrived: the browser can send the same form again. */
-export function waitingPage(action: string, cres: string): Page {
+const NO_RESULT = 'Your bank has not told us the result yet.'
+/** The store, or whatever else the look-up needs, is away. */
+export const NO_LOOKUP = 'We can not look up the result just now.'
+
+/** The page while the result isn't known here: the browser can send the same form again. */
+export function waitingPage(action: string, cres: string, why: string = NO_RESULT): Page {
   return {
     html: nonce =>
       frame(
         'One moment',
         nonce,
         `<h1>One moment</h1>
-<p>Your bank has not told us the result yet.</p>
+<p>${why}</p>
 <form method="post" action="${escaped(action)}">
 ${hidden({ cres })}
 <button type="submit" autofocus>Try again</button>

@@ -1,8 +1,12 @@
 // The shopper's return from a challenge, without a server: form of the return → what the shopper sees, what the caller
 // learns. The ids decide; the outcome is always the one that the directory server sent.
 import { randomUUID } from 'node:crypto'
+import fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { answerReturn } from '../../../../producers/gateway/three-ds/results.ts'
+import type { GatewayApp } from '../../../../producers/gateway/app.ts'
+import { RETURN, type ThreeDsDeps } from '../../../../producers/gateway/three-ds/deps.ts'
+import { answerReturn, resultRoutes } from '../../../../producers/gateway/three-ds/results.ts'
+import { Fault } from '../../../../src/errors.ts'
 import { Secret } from '../../../../src/secret.ts'
 import { applyAnswer, applyResult } from '../../../../src/three-ds/apply-message.ts'
 import { ARes, RReq } from '../../../../src/three-ds/messages.ts'
@@ -13,6 +17,7 @@ import type { Authentication } from '../../../../src/three-ds/record.ts'
 import { validateJwt } from '../../../../src/three-ds/validate.ts'
 import { peekAudience, sign, verify } from '../../../../src/vault/three-ds-jwt.ts'
 import { CALLER, CARD, makeContract, makeRecord } from '../../../three-ds/samples.ts'
+import { silent } from '../../bundle.ts'
 
 const NOW = 1_800_000_000_000
 const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
@@ -37,6 +42,10 @@ function challenged(version: Version, outcome: FinalOutcome | undefined) {
     authentications: {
       find: async (id: string) => (id === stored.authenticationId ? stored : undefined),
       findByTransaction: async (id: string) => (id === stored.transactionId ? stored : undefined),
+      save: async (next: Authentication) => {
+        stored = next
+        return true
+      },
       saveWithJwt: async (next: Authentication | undefined) => {
         stored = next ?? stored
         return 'saved'
@@ -213,4 +222,36 @@ it('the waiting page repeats the message so that it is understood again', async 
   const { page } = await answerReturn(session.ports, raw(base64(sent)))
   const repeated = /name="cres" value="([^"]*)"/.exec(page.html('nonce'))?.[1] ?? ''
   expect(await comeBack(session, form(repeated))).toEqual(WAITING)
+})
+
+describe('the return of a shopper', () => {
+  it('of a challenge whose time is over ends it, and brings that outcome', async () => {
+    const session = challenged('2.2.0', undefined)
+    Object.assign(session.ports, { clock: () => NOW + 31 * 60_000 })
+    const cres = { messageType: 'CRes', messageVersion: '2.2.0', ...session.ids, transStatus: 'Y' }
+    const back = await comeBack(session, raw(base64url(stringify(cres))))
+    expect(back).toMatchObject({ status: 200, title: SHOP })
+    expect([back.learned, session.stored().state]).not.toContain('Y')
+    expect(session.stored().findings.error_no).toBe('513')
+  })
+
+  it('is a page that can come back where the store is away', async () => {
+    const session = challenged('2.1.0', 'Y')
+    const away = Promise.reject(new Fault('store_away'))
+    away.catch(() => {})
+    Object.assign(session.ports.authentications, { findByTransaction: () => away })
+    const app = fastify()
+    try {
+      const deps = { ports: session.ports, metrics: {}, log: silent } as unknown as ThreeDsDeps
+      await app.register(async scope => resultRoutes(scope as unknown as GatewayApp, deps))
+      const cres = base64url(stringify({ messageType: 'CRes', messageVersion: '2.1.0', ...session.ids }))
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const answer = await app.inject({ method: 'POST', url: RETURN, headers, payload: raw(cres) })
+      expect([answer.statusCode, answer.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8'])
+      expect(answer.body).toContain('We can not look up the result just now.')
+      expect(answer.body).toContain(`name="cres" value="${cres}"`)
+    } finally {
+      await app.close()
+    }
+  })
 })
