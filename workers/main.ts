@@ -127,10 +127,9 @@ export async function runWorkers(opened: Opened, options: RunOptions): Promise<v
 /** Resolves once workers take jobs; they do until `lifetime` ends. `lifetime` closes what is opened here before `opened`. */
 export async function startWorkers(opened: Opened, options: RunOptions): Promise<Health> {
   const { config, registry, lifetime, store, queues } = opened
-  const { role, kinds } = options.worker
+  const { role, kinds, processId = randomUUID() } = options.worker
   const deps = await openDeps(opened, options)
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.signing))
-  const processId = randomUUID()
   const work = () => deps.metrics.minuteWork.told()
   // The heartbeat ends before the last jobs do.
   lifetime.onClose('work', () => processes.tellWork(store, processId, work()))
@@ -250,7 +249,7 @@ async function openDeps(
 }
 
 function takeJobs(
-  { worker: { kinds, concurrency }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
+  { worker: { kinds, concurrency, processId }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
   deps: Deps,
   isPaused: (kind: Kind) => boolean,
 ): Worker[] {
@@ -262,6 +261,7 @@ function takeJobs(
   return kinds.map(kind =>
     deps.queues.work(kind, handle, {
       concurrency,
+      processId,
       paused: isPaused(kind),
       onError: error =>
         deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),

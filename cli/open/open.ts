@@ -218,6 +218,20 @@ export async function openOwnQueues(
   return queues
 }
 
+/** Connects to the queues for `work` only. */
+export async function withQueues<T>(session: Session, work: (queues: Queues) => Promise<T>): Promise<T> {
+  const { config, log } = session
+  const lifetime = openLifetime({
+    onError: (name, error) => log.warn({ error: describeError(error) }, `${name} did not close`),
+  })
+  try {
+    const database = config.redisUrls ? undefined : await openDatabase(session)
+    return await work(await openQueues({ ...session, lifetime }, database))
+  } finally {
+    await lifetime.close()
+  }
+}
+
 /** An HTTP role that works with a database role of its own and holds no key-encryption key. */
 export interface KeylessRole {
   name: 'gateway' | 'console'

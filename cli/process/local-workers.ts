@@ -2,7 +2,7 @@
 // command's jobs.
 import { fileURLToPath } from 'node:url'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
-import type { Session } from '../open/open.ts'
+import { type Session, withQueues } from '../open/open.ts'
 
 export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
 
@@ -17,6 +17,7 @@ export async function startLocalWorkers(
     roles,
     processes: config.processes,
     script: WORKER_SCRIPT,
+    withQueues: work => withQueues(session, work),
     env: { ...terminal.env, TOKENMILL_LOG_LEVEL: quietLevel(terminal.env) },
   })
   lifetime.onClose('workers', () => workers.close())

@@ -8,7 +8,7 @@ import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
 import { Stop } from '../exit.ts'
 import { findOwnKeys } from '../open/installation-key.ts'
 import { follow } from '../open/key-ring.ts'
-import { openVault, type Session } from '../open/open.ts'
+import { openVault, type Session, withQueues } from '../open/open.ts'
 import { NO_REPORTS } from '../open/report-files.ts'
 import { WORKER_SCRIPT } from './local-workers.ts'
 
@@ -39,6 +39,7 @@ export async function startWorkers(session: Session, { kinds, concurrency }: Wor
     concurrency,
     processes: config.processes,
     script: WORKER_SCRIPT,
+    withQueues: work => withQueues(session, work),
     env: terminal.env,
     registry,
   })

@@ -9,6 +9,11 @@ interface Access {
   backend?: BackendFactory<IQueueBackend, object>
 }
 
+export interface LockedJob {
+  id: string
+  token: string
+}
+
 export interface EngineBackend {
   engine: 'redis' | 'postgres'
   prefix: string
@@ -32,6 +37,11 @@ export interface EngineBackend {
   discardDamaged(queue: string): Promise<number>
   /** Removes a damaged job that a worker has fetched and can't finish; false if no damaged job has the id any more. */
   discard(queue: string, id: string): Promise<boolean>
+  /**
+   * Counts a stall of each job in work whose lock token begins with `prefix`, and puts it back in its queue, or returns
+   * it for the caller to put back.
+   */
+  endLocks(queue: string, prefix: string): Promise<{ handedBack: number; counted: LockedJob[] }>
   claim(installation: string): Promise<string>
   setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>
   notice(name: NoticeName): Promise<Notice>

@@ -33,6 +33,8 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   readonly #flags = new WeakMap<Job, JobFlags>()
   /** Called to remove a job that can't be finished. */
   onUnfinishable: (id: string) => Promise<void> = async () => {}
+  /** The locks of its jobs begin with it. */
+  lockPrefix = ''
 
   flagsOf(job: Job): JobFlags {
     return this.#flags.get(job) ?? { tied: true, exhausted: true, readable: false }
@@ -64,12 +66,17 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job
     try {
-      return await retryDeadlocks(() => super.moveToActive(token, name))
+      return await retryDeadlocks(() => super.moveToActive(this.#own(token), name))
     } catch (error) {
       // A damaged job isn't a fault of the server, so the next fetch needn't wait.
       if (!isDamage(error) && !this.closing) await this.delay(FETCH_RETRY_MS)
       throw error
     }
+  }
+
+  /** A job that is fetched while another one is finished gets that one's token, which has the prefix. */
+  #own(token: string): string {
+    return token.startsWith(this.lockPrefix) ? token : `${this.lockPrefix}${token}`
   }
 
   /**

@@ -82,6 +82,8 @@ export interface WorkOptions {
   stalledMs?: number
   /** The worker fetches nothing until `resume`. */
   paused?: boolean
+  /** A UUID of this process, by which `handBack` finds the worker's jobs. */
+  processId?: string | undefined
 }
 
 export interface Worker {
@@ -155,6 +157,11 @@ export interface Queues {
   update(queue: string, id: string, data: unknown): Promise<boolean>
   /** Removes a job; false if there is no such job or a worker has it. */
   remove(queue: string, id: string): Promise<boolean>
+  /**
+   * Gives the jobs of a worker to the others at once, each counted as stalled once more; returns how many. Only for a
+   * process that has ended: `processId` is that of its `work`.
+   */
+  handBack(queue: string, processId: string): Promise<number>
   /** Removes the queue and all its jobs, including jobs in work. */
   obliterate(queue: string): Promise<void>
   /** The number of live workers that listen to the queue, in all processes; undefined if this user may not see them. */

@@ -10,6 +10,7 @@ import {
 import { ConfigError } from '../config.ts'
 import type { EngineBackend } from './backend.ts'
 import { toQueueFault, withTimeout } from './bounded-call.ts'
+import { STALLED_MAX } from './damage.ts'
 import type { JobState, QueueOptions } from './engine.ts'
 import { addByOneStatement } from './put-rows.ts'
 import { shareListening } from './shared-listen.ts'
@@ -153,6 +154,21 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       const sql = `delete from bullmq.job where queue = $1 and id = $2
         and greatest(attempts_made, attempts_started, stalled_count) >= 2147483647 returning 1 as n`
       return (await ask<{ n: number }>(pool, sql, [queue, id])).length > 0
+    },
+    // One statement, because BullMQ's own reads a job's lock before it moves the job. The job keeps its place in the
+    // queue: a batch waits for its oldest chunk.
+    async endLocks(queue, prefix) {
+      const sql = `with handed_back as (
+          update bullmq.job
+          set state = 'waiting', lock_token = null, locked_until_ms = null, stalled_marked = false,
+            stalled_count = stalled_count + 1,
+            deferred_failure = case when stalled_count >= $3 then 'stalled' else deferred_failure end
+          where queue = $1 and state = 'active' and starts_with(lock_token, $2) and stalled_count < 2147483647
+          returning 1
+        ), wake as (select pg_notify('bullmq_jobs', $1) where exists (select from handed_back))
+        select count(*)::int as n, (select count(*) from wake) from handed_back`
+      const [row] = await ask<{ n: number }>(pool, sql, [queue, prefix, STALLED_MAX])
+      return { handedBack: row?.n ?? 0, counted: [] }
     },
     // The store is in the same PostgreSQL and holds the installation's id.
     claim: async id => id,

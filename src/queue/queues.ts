@@ -1,6 +1,6 @@
 // The queues on one server, of either engine: the operations for producers, sweepers and commands. Workers are in
 // worker.ts. Kinds of jobs and their content are unknown here.
-import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
+import { Queue as BullQueue, Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
 import { openAvailability } from './availability.ts'
@@ -8,7 +8,7 @@ import type { EngineBackend } from './backend.ts'
 import { retryDeadlocks, toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } from './engine.ts'
 import { openPlaces } from './places.ts'
-import { openWorker } from './worker.ts'
+import { lockPrefixOf, openWorker } from './worker.ts'
 
 /** A server that refuses says so at once; one that answers late may only be busy, as the whole host is. */
 const CALL_MS = 15_000
@@ -172,6 +172,12 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       }),
     remove: (queue, id) =>
       call(CALL_MS, async () => (await backend.has(queue, id)) && (await queueOf(queue).remove(id)) > 0),
+    handBack: (queue, processId) =>
+      call(BULK_MS, async () => {
+        const { handedBack, counted } = await backend.endLocks(queue, lockPrefixOf(processId))
+        for (const { id, token } of counted) await putBack(queueOf(queue), id, token)
+        return handedBack + counted.length
+      }),
     obliterate: queue =>
       call(OBLITERATE_MS, async () => {
         await queueOf(queue).obliterate({ force: true })
@@ -208,6 +214,18 @@ function bullJobOf(queue: string, job: QueuedJob) {
     ...(job.priority && { priority: job.priority }),
   }
   return { name: queue, data: job.data, opts }
+}
+
+/** BullMQ's codes of a job that has gone, and of one whose lock has ended or is another's. */
+const NOT_HELD: readonly unknown[] = [-1, -2, -6]
+
+/** Puts a job in work back in its queue if `token` still locks it. Its data, which may be damaged, aren't read. */
+async function putBack(queue: BullQueue, id: string, token: string): Promise<void> {
+  try {
+    await new Job(queue, queue.name, undefined, {}, id).moveToWait(token)
+  } catch (error) {
+    if (!NOT_HELD.includes((error as { code?: unknown }).code)) throw error
+  }
 }
 
 function describe(job: Job): ListedJob {

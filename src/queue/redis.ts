@@ -3,8 +3,9 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
-import type { EngineBackend } from './backend.ts'
+import type { EngineBackend, LockedJob } from './backend.ts'
 import { toQueueFault, withTimeout } from './bounded-call.ts'
+import { STALLED_MAX } from './damage.ts'
 import type { QueueOptions } from './engine.ts'
 import { discardDamaged, discardUnfinishable } from './redis-damage.ts'
 import { credentialsOf, nodeOf } from './redis-url.ts'
@@ -40,6 +41,26 @@ const CONSUMER: RedisOptions = {
   maxRetriesPerRequest: null,
   socketTimeout: 30_000,
 }
+
+/**
+ * Counts a stall of each job in work whose lock token begins with a prefix, as BullMQ does once a lock has run out, and
+ * returns ids and tokens. It counts only under the lock: a counter that is written after the job was finished would be
+ * a job without data, which keeps the id. A job whose counter is damaged is left to redis-damage.ts.
+ */
+const COUNT_STALLS = `
+  local counted = {}
+  for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+    local key = ARGV[1] .. id
+    local token = redis.call('GET', key .. ':lock')
+    if token and string.sub(token, 1, #ARGV[2]) == ARGV[2] and redis.call('EXISTS', key) == 1 then
+      local stalled = redis.pcall('HINCRBY', key, 'stc', 1)
+      if type(stalled) == 'number' then
+        if stalled > tonumber(ARGV[3]) then redis.call('HSET', key, 'defa', 'stalled') end
+        table.insert(counted, { id, token })
+      end
+    end
+  end
+  return counted`
 
 export async function connectRedis(urls: string[], options: QueueOptions): Promise<EngineBackend> {
   const { log, prefix } = options
@@ -94,6 +115,11 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
     },
     discardDamaged: queue => discardDamaged(producer, name => keyOf(queue, name)),
     discard: (queue, id) => discardUnfinishable(producer, name => keyOf(queue, name), id),
+    async endLocks(queue, prefix) {
+      const args = [keyOf(queue, ''), prefix, STALLED_MAX]
+      const found = (await producer.eval(COUNT_STALLS, 1, keyOf(queue, 'active'), ...args)) as [string, string][]
+      return { handedBack: 0, counted: found.map(([id, token]): LockedJob => ({ id, token })) }
+    },
     async claim(id) {
       await producer.set(`${prefix}:installation`, id, 'NX')
       return (await producer.get(`${prefix}:installation`)) ?? id

@@ -33,9 +33,12 @@ interface WorkerOptions extends WorkOptions {
   onClosed: () => void
 }
 
+/** The beginning of the lock tokens of a process. BullMQ makes the rest, which no other worker has. */
+export const lockPrefixOf = (processId: string) => `${processId}.`
+
 export function openWorker(backend: EngineBackend, queue: string, handler: Handler, options: WorkerOptions): Worker {
   const { places, lockMs, stalledMs = Math.min(30_000, lockMs), onDefect = () => {} } = options
-  const { onError = () => {}, onDamaged = () => {} } = options
+  const { onError = () => {}, onDamaged = () => {}, processId } = options
   let consumer: Consumer | undefined
   let closing: Promise<void> | undefined
   let { paused = false } = options
@@ -102,6 +105,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
       damage.note(error)
       onError(error)
     })
+    if (processId !== undefined) opened.lockPrefix = lockPrefixOf(processId)
     opened.onUnfinishable = async id => {
       if (await backend.discard(queue, id)) onDamaged(1)
     }

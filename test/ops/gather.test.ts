@@ -12,7 +12,14 @@ let workers: Supervised
 beforeAll(async () => {
   registry = openRegistry({ role: 'workers' })
   const script = fileURLToPath(new URL('worker.ts', import.meta.url))
-  workers = supervise({ log: openLog('silent'), script, processes: { bulk: 2, interactive: 2 }, registry })
+  const processes = { bulk: 2, interactive: 2 }
+  workers = supervise({
+    log: openLog('silent'),
+    script,
+    withQueues: work => work({ handBack: async () => 0 }),
+    processes,
+    registry,
+  })
   await workers.ready
 })
 afterAll(async () => {

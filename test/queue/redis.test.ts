@@ -154,6 +154,21 @@ describe.skipIf(!findRedis())('a Redis Cluster', () => {
     }
   })
 
+  it('hands back the jobs of a process that has ended', async () => {
+    const queues = await open(server.url).opening
+    const first = recorder(() => new Promise(() => {}))
+    const next = recorder()
+    const workers = [queues.work('r-back', first.handler, { concurrency: 1, processId: 'p1' })]
+    await queues.add('r-back', { id: 'j_1', data: {} })
+    await until(() => first.seen.length === 1)
+    expect(await queues.handBack('r-back', 'p1')).toBe(1)
+    workers.push(queues.work('r-back', next.handler, { concurrency: 1, processId: 'p2' }))
+    await until(async () => next.seen.length === 1 && !(await queues.has('r-back', 'j_1')))
+    expect(next.seen[0]).toMatchObject({ attempt: 1, stalled: 1 })
+    await Promise.all(workers.map(worker => worker.close(0)))
+    await queues.close()
+  })
+
   it('tells how many workers listen', async () => {
     const queues = await open(server.url).opening
     const worker = queues.work('r-listen', recorder().handler, { concurrency: 1 })

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { openPostgres, openRedis } from '../../src/queue/open.ts'
 import { openPool } from './bundle.ts'
 
-const [url = '', prefix = '', queue = '', lockMs = ''] = process.argv.slice(2)
+const [url = '', prefix = '', queue = '', lockMs = '', processId] = process.argv.slice(2)
 const options = { prefix, lockMs: Number(lockMs), log: pino({ level: 'silent' }) }
 const queues = url.startsWith('redis') ? await openRedis([url], options) : await openPostgres(openPool(url), options)
 queues.work(
@@ -12,5 +12,5 @@ queues.work(
     process.stdout.write(`took ${job.id}\n`)
     return new Promise(() => {})
   },
-  { concurrency: 1 },
+  { concurrency: 2, processId },
 )

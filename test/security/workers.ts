@@ -10,6 +10,7 @@ const workers = supervise({
   log: openLog('trace', { role: 'workers' }),
   processes: { bulk: 1, interactive: 1 },
   script,
+  withQueues: work => work({ handBack: async () => 0 }),
 })
 await workers.ready
 const { reasons, snapshots } = workers

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { HEAP_FLAGS } from '../../bin/launch.mjs'
 import { makeScope } from '../../cli/commands/scope.ts'
 import { followKeys } from '../../cli/open/key-ring.ts'
-import { type OpenedVault, openQueues, openSession, openVault, type Session } from '../../cli/open/open.ts'
+import { type OpenedVault, openQueues, openSession, openVault, type Session, withQueues } from '../../cli/open/open.ts'
 import { registerClient } from '../../cli/open/register-client.ts'
 import { makeMissing, upgrade } from '../../cli/open/upgrade.ts'
 import { type Client, connect } from '../../producers/client.ts'
@@ -138,6 +138,7 @@ export async function openInstallation(
       const workers = supervise({
         log: session.log,
         script,
+        withQueues: work => withQueues(session, work),
         execArgv: HEAP_FLAGS,
         processes: { bulk: processes, interactive: processes },
         ...(roles ? { roles } : {}),

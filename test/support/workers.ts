@@ -44,7 +44,14 @@ interface OpenedWorker {
 }
 
 async function openOne(around: NodeJS.ProcessEnv, role: WorkerRole): Promise<OpenedWorker> {
-  const own = { role, name: `${role}-0`, place: randomUUID(), kinds: undefined, concurrency: undefined }
+  const own = {
+    role,
+    name: `${role}-0`,
+    place: randomUUID(),
+    processId: randomUUID(),
+    kinds: undefined,
+    concurrency: undefined,
+  }
   const env = { ...around, ...workerEnv(own) }
   const worker = readWorkerSettings(env)
   const { stdin, stdout, stderr } = process

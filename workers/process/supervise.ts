@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Health } from '../../src/health.ts'
 import type { Logger } from '../../src/log.ts'
 import type { MetricsRegistry, Snapshot } from '../../src/metrics.ts'
+import { openHandBack, type WithQueues } from './hand-back.ts'
 import { askWorker } from './process-report.ts'
 import { kindsOf, type WorkerRole, workerEnv } from './worker-settings.ts'
 
@@ -23,6 +24,8 @@ export interface SuperviseOptions {
   roles?: readonly WorkerRole[]
   /** The script that is forked: it opens what a worker needs and runs `runWorkers`. */
   script: string
+  /** Connects to the queues, to which the jobs of a process that ends are handed back. */
+  withQueues: WithQueues
   env?: NodeJS.ProcessEnv
   /** The registry for the metric of running processes. */
   registry?: MetricsRegistry | undefined
@@ -66,12 +69,14 @@ export function supervise(options: SuperviseOptions): Supervised {
     env = process.env,
     registry,
     script,
+    withQueues,
     execArgv = process.execArgv,
   } = options
   const children = new Set<ChildProcess>()
   /** The working processes, by name. */
   const working = new Map<string, ChildProcess>()
   const ended = Promise.withResolvers<number>()
+  const handBack = openHandBack({ withQueues, log })
   const wanted = roles.flatMap(role =>
     kindsOf(role, kinds).length === 0
       ? []
@@ -102,13 +107,14 @@ export function supervise(options: SuperviseOptions): Supervised {
   }
   function begin({ role, name, place }: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
+      const processId = randomUUID()
       const child = fork(script, {
         execArgv,
         // Detached, because a Ctrl-C in the terminal must reach only the supervisor, which ends its processes in order.
         detached: true,
         // A metric may be NaN or infinite, which JSON can't express.
         serialization: 'advanced',
-        env: { ...env, ...workerEnv({ role, name, place, kinds, concurrency }) },
+        env: { ...env, ...workerEnv({ role, name, place, processId, kinds, concurrency }) },
       })
       children.add(child)
       child.once('message', () => {
@@ -125,6 +131,8 @@ export function supervise(options: SuperviseOptions): Supervised {
       child.once('exit', (code, signal) => {
         children.delete(child)
         if (working.get(name) === child) working.delete(name)
+        const isAsked = closing && signal === null
+        if (!isAsked) handBack.begin({ processId, kinds: kindsOf(role, kinds) })
         replace({ role, name, place }, code, signal).then(resolve, reject)
       })
     })
@@ -184,6 +192,7 @@ export function supervise(options: SuperviseOptions): Supervised {
       }, CLOSE_MS)
       await Promise.all(left)
       clearTimeout(late)
+      await handBack.close()
     },
   }
 }

@@ -20,6 +20,8 @@ export interface WorkerSettings {
    * its worker.
    */
   place: string | undefined
+  /** A UUID of this process alone, which its supervisor knows; undefined in a cell. */
+  processId: string | undefined
   /** The process is a cell: it replies to its worker and takes nothing from a queue. */
   cell: boolean
 }
@@ -37,6 +39,7 @@ const Environment = z.object({
     .optional(),
   TOKENMILL_CONCURRENCY: z.coerce.number().int().min(1).optional(),
   TOKENMILL_PLACE: z.uuid('must be a UUID').optional(),
+  TOKENMILL_PROCESS_ID: z.uuid('must be a UUID').optional(),
   TOKENMILL_PROCESS: z.string().min(1).optional(),
   TOKENMILL_CELL: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
 })
@@ -52,6 +55,7 @@ export function readWorkerSettings(env: NodeJS.ProcessEnv): WorkerSettings {
     concurrency: e.TOKENMILL_CONCURRENCY ?? CONCURRENCY[role],
     name: e.TOKENMILL_PROCESS ?? role,
     place: cell ? undefined : e.TOKENMILL_PLACE,
+    processId: cell ? undefined : e.TOKENMILL_PROCESS_ID,
     cell,
   }
 }
@@ -70,6 +74,7 @@ export function workerEnv(worker: {
   role: WorkerRole
   name: string
   place: string
+  processId: string
   kinds: readonly string[] | undefined
   concurrency: number | undefined
 }): WorkerEnv {
@@ -77,6 +82,7 @@ export function workerEnv(worker: {
     TOKENMILL_WORKER_ROLE: worker.role,
     TOKENMILL_PROCESS: worker.name,
     TOKENMILL_PLACE: worker.place,
+    TOKENMILL_PROCESS_ID: worker.processId,
     ...(worker.kinds ? { TOKENMILL_KINDS: worker.kinds.join(',') } : {}),
     ...(worker.concurrency ? { TOKENMILL_CONCURRENCY: String(worker.concurrency) } : {}),
   }

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 
 const mark = process.env['TEST_DIED'] ?? ''
 if (!existsSync(mark)) {
-  writeFileSync(mark, '')
+  writeFileSync(mark, process.env['TOKENMILL_PROCESS_ID'] ?? '')
   process.kill(process.pid, 'SIGKILL')
 }
 process.on('SIGTERM', () => process.exit(0))

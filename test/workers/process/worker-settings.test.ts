@@ -6,29 +6,36 @@ import { CELL_ENV, readWorkerSettings, workerEnv } from '../../../workers/proces
 import { startScript } from '../../support/process.ts'
 
 const PLACE = '0198c0de-0000-7000-8000-000000000001'
+const PROCESS_ID = '0198c0de-0000-4000-8000-000000000002'
 
 describe('the settings of a worker process', () => {
   it('are read as they were written', () => {
     const kinds = ['token-create', 'token-batch']
-    const env = workerEnv({ role: 'bulk', name: 'bulk-1', place: PLACE, kinds, concurrency: 3 })
+    const env = workerEnv({ role: 'bulk', name: 'bulk-1', place: PLACE, processId: PROCESS_ID, kinds, concurrency: 3 })
     expect(readWorkerSettings({ ...env })).toEqual({
       ...{ role: 'bulk', name: 'bulk-1', kinds: ['token-batch'], concurrency: 3, place: PLACE, cell: false },
+      processId: PROCESS_ID,
     })
   })
 
   it('have a default for each that is absent or empty', () => {
     const { kinds, ...rest } = readWorkerSettings({ TOKENMILL_CONCURRENCY: '', TOKENMILL_KINDS: '' })
-    expect(rest).toEqual({ role: 'interactive', name: 'interactive', concurrency: 64, place: undefined, cell: false })
+    expect(rest).toEqual({
+      ...{ role: 'interactive', name: 'interactive', concurrency: 64, cell: false },
+      ...{ place: undefined, processId: undefined },
+    })
     expect(kinds).toContain('token-create')
     expect(kinds).not.toContain('token-batch')
   })
 
-  it('of a cell are its worker’s, but for the place', () => {
+  it('of a cell are its worker’s, but for the place and the process’s id', () => {
     const env = workerEnv({
-      ...{ role: 'interactive', name: 'interactive-0', place: PLACE },
+      ...{ role: 'interactive', name: 'interactive-0', place: PLACE, processId: PROCESS_ID },
       ...{ kinds: undefined, concurrency: undefined },
     })
-    expect(readWorkerSettings({ ...env, ...CELL_ENV })).toMatchObject({ cell: true, place: undefined })
+    expect(readWorkerSettings({ ...env, ...CELL_ENV })).toMatchObject({
+      ...{ cell: true, place: undefined, processId: undefined },
+    })
   })
 
   it.each([
@@ -41,6 +48,7 @@ describe('the settings of a worker process', () => {
     ['TOKENMILL_CONCURRENCY', 'many', 'must be a number'],
     ['TOKENMILL_CONCURRENCY', '0', /^TOKENMILL_CONCURRENCY: /],
     ['TOKENMILL_PLACE', 'here', 'must be a UUID'],
+    ['TOKENMILL_PROCESS_ID', '7', 'must be a UUID'],
     ['TOKENMILL_CELL', 'yes', 'must be 0 or 1'],
   ])('are refused where %s is %s', (name, value, wrong) => {
     const read = () => readWorkerSettings({ [name]: value })
