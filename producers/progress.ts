@@ -10,6 +10,8 @@ export interface ProgressOptions {
   total?: number | undefined
   /** Rows that an earlier run has done; they count in the bar but not in the rate. */
   done?: number | undefined
+  /** What the run waits for, shown behind the estimated time; undefined: nothing. */
+  waitsFor?: (() => string | undefined) | undefined
   /** The pause between two lines if the stream isn't a terminal, in ms. */
   everyMs?: number | undefined
 }
@@ -30,12 +32,14 @@ const LINE_MS = 10_000
 const DRAW_MS = 200
 
 export function openProgress(options: ProgressOptions): Progress {
-  const { stream, clock, total, done = 0, everyMs = LINE_MS } = options
+  const { stream, clock, total, done = 0, everyMs = LINE_MS, waitsFor = () => undefined } = options
   const start = clock()
   let counts = noCounts()
   const facts = (): RunFacts => {
     const rows = sumOf(counts)
-    return { rows, ...measureRun({ rows, done, total, ms: clock() - start }), outcomes: describe(counts) }
+    const { rate, left } = measureRun({ rows, done, total, ms: clock() - start })
+    const waits = waitsFor()
+    return { rows, rate, left: waits === undefined ? left : `${left} (${waits})`, outcomes: describe(counts) }
   }
   const printer =
     stream.isTTY === true && total !== undefined
@@ -167,7 +171,7 @@ function describe(counts: Counts): string {
   return named.length === 0 ? 'none yet' : named.join(', ')
 }
 
-function duration(seconds: number): string {
+export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`

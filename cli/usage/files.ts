@@ -71,7 +71,7 @@ export function migrate(command: Command, terminal: Terminal): void {
       `records per job (default: as the batch was begun, or ${CHUNK.recordsDefault})`,
       readBetween(1, CHUNK.recordsMax),
     )
-    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 8)
+    .option('--in-flight <n>', 'number of chunks that may be unanswered at once', readBetween(1, 256), 8)
     .option('--batch-id <id>', 'id of the batch (default: from the file, the scope and the options that decide)')
     .addOption(
       new Option('--record-kind <kind>', 'what each row of the file is').choices(RECORD_KINDS).default('token-create'),

@@ -69,7 +69,13 @@ export async function predict(
   }
 }
 
-function openSight(see: See): Sending['output'] {
+interface SeenChunk {
+  number: number | undefined
+  rows: FileRow[]
+  given: readonly Row[]
+}
+
+function openSight(see: See): Sending<SeenChunk>['output'] {
   const counts: FileCounts = noFileCounts()
   let nextChunk = 0
   return {
@@ -79,9 +85,10 @@ function openSight(see: See): Sending['output'] {
     get nextChunk() {
       return nextChunk
     },
-    async write(ends, given) {
-      see(ends, given)
-      for (const { outcome } of ends) counts[outcome] += 1
+    endOf: ({ number, rows: given }, rows) => ({ number, rows, given }),
+    async write({ rows, given }) {
+      see(rows, given)
+      for (const { outcome } of rows) counts[outcome] += 1
       nextChunk += 1
     },
     discard: async () => {},

@@ -195,3 +195,19 @@ async function countOutcomes(path: string): Promise<FileCounts | undefined> {
   }
   return counts
 }
+
+/** A count that differs from that of an expected manifest. */
+export interface Difference {
+  outcome: string
+  expected: number
+  found: number
+}
+
+/** The counts that differ from those of the expected manifest. */
+export function compare(expected: Pick<Manifest, 'counts'> | undefined, counts: FileCounts): Difference[] {
+  if (!expected) return []
+  return Object.entries(counts).flatMap(([outcome, found]) => {
+    const before = (expected.counts as Record<string, number>)[outcome] ?? 0
+    return before === found ? [] : [{ outcome, expected: before, found }]
+  })
+}

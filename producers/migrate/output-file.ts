@@ -13,7 +13,7 @@ export interface FileDigest {
 }
 
 export interface OutputFile {
-  append(text: string): Promise<void>
+  append(text: string | Buffer): Promise<void>
   /** The digest and the length of what was appended so far, whether it is on disk or not. */
   mark(): FileDigest
   /** Makes the text durable: only then may a checkpoint name it. */

@@ -5,9 +5,9 @@ import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { addReason } from '../../src/job/chunk-outcomes.ts'
 import type { RecordForm } from '../client/in-form.ts'
+import type { RowChunk } from '../rows/chunks.ts'
 import { type FileCounts, type FileReasons, noFileCounts, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
-import type { Row } from '../rows/rows.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type OutputName, type Paths, type Variant } from './batch-identity.ts'
 import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
@@ -17,6 +17,30 @@ import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './ou
 import { outputForms, textsOf } from './output-files.ts'
 import { countOwner, type OwnerCounts, ownersSoFar } from './owners.ts'
 import { entryOf, type PlannedFile, startingPoint } from './starting-point.ts'
+
+/** What is counted of a row. */
+export type CountedRow = Pick<FileRow, 'line' | 'outcome' | 'reason' | 'fileLine' | 'repairs' | 'onFile'> & {
+  reference_outcome?: string | undefined
+}
+
+/** A chunk whose rows have ended, as it will be written. */
+export interface EndedChunk extends ChunkEnd {
+  /** The text for each file, in parts. It can be read once. */
+  texts: Iterable<string | Buffer>[]
+  /** Not all of its rows were skipped. */
+  isSent: boolean
+}
+
+export interface ChunkEnd {
+  /** The chunk's number in its batch; undefined if it wasn't sent. */
+  number: number | undefined
+  rows: readonly CountedRow[]
+}
+
+/** A row without what isn't counted. */
+export function countedOf({ line, outcome, reason, fileLine, repairs, onFile, ...more }: CountedRow): CountedRow {
+  return { line, outcome, reason, fileLine, repairs, onFile, reference_outcome: more.reference_outcome }
+}
 
 export interface Output {
   counts: FileCounts
@@ -30,8 +54,10 @@ export interface Output {
   rowsBefore: number
   /** An older release wrote the first of the results. */
   isOfOlderRelease: boolean
-  /** Writes the rows of the next chunk in order: `rows` are the ends of those `given`. */
-  write(rows: readonly FileRow[], given: readonly Row[]): Promise<void>
+  /** What will be written of a chunk. `rows`: the ends of its rows. */
+  endOf(chunk: Pick<RowChunk, 'number' | 'rows'>, rows: readonly FileRow[]): EndedChunk
+  /** Writes the next chunk in order. */
+  write(chunk: EndedChunk): Promise<void>
   /** Makes everything durable; returns the digest of each whole file. */
   close(): Promise<OutputDigests>
   release(): Promise<void>
@@ -122,7 +148,7 @@ export async function openOutput(
     await saveCheckpoint()
     return digestsOf(files)
   }
-  function count(row: FileRow): void {
+  function count(row: CountedRow): void {
     const { outcome, reason, repairs: repaired = [] } = row
     counts[outcome] += 1
     if (reason) addReason(reasons, outcome, reason, 1)
@@ -152,10 +178,13 @@ export async function openOutput(
     get nextChunk() {
       return nextChunk
     },
-    async write(rows, given) {
-      if (!validated && given.some(({ skipped }) => skipped === undefined)) beforeLast = markedNow()
-      for (const [index, { form }] of files.entries())
-        for (const text of joined(textsOf(form, rows, given))) await opened[index]?.append(text)
+    endOf({ number, rows: given }, rows) {
+      const texts = files.map(({ form }) => joined(textsOf(form, rows, given)))
+      return { number, rows, texts, isSent: given.some(({ skipped }) => skipped === undefined) }
+    },
+    async write({ rows, texts, isSent }) {
+      if (!validated && isSent) beforeLast = markedNow()
+      for (const [index, parts] of texts.entries()) for (const text of parts) await opened[index]?.append(text)
       for (const row of rows) count(row)
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()

@@ -23,7 +23,9 @@ export function ownersSoFar(checkpoint: Kept | undefined): OwnerCounts {
   return { references: { ...checkpoint?.references }, on_file: { ...checkpoint?.on_file } }
 }
 
-export function countOwner({ references, on_file }: OwnerCounts, row: FileRow): void {
+type OwnedRow = Pick<FileRow, 'outcome' | 'onFile'> & { reference_outcome?: string | undefined }
+
+export function countOwner({ references, on_file }: OwnerCounts, row: OwnedRow): void {
   if (row.outcome === 'SKIPPED' || row.reference_outcome === undefined) return
   add(references, row.reference_outcome)
   for (const trait of row.onFile ?? []) add(on_file, trait)

@@ -21,7 +21,6 @@ import type { PgpKeys } from '../rows/openpgp/decrypt.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
 import { type FileCounts, type FileReasons, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import { firstCards } from '../rows/outcome/preview.ts'
-import type { FileRow } from '../rows/outcome/result-row.ts'
 import { lockFiles } from '../rows/outcome/run-lock.ts'
 import { openSeriesWord } from '../rows/outcome/series-word.ts'
 import { readRows } from '../rows/rows.ts'
@@ -30,13 +29,15 @@ import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
+import { openAwaited } from './chunk/awaited.ts'
 import { formOption, mayHaveColumns, recordFormOf } from './chunk/record-form.ts'
 import { mayHaveEarlierSize, OtherChunkSize } from './chunk/size.ts'
+import { openWaitingFile } from './chunk/waiting-file.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
-import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
+import { compare, type Difference, type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
 import type { MigrateOptions } from './options.ts'
-import { type OutputDigests, openOutput } from './output.ts'
+import { type CountedRow, type OutputDigests, openOutput } from './output.ts'
 import type { OwnerCounts } from './owners.ts'
 import { provenanceOf } from './provenance.ts'
 import { readingOf } from './reading.ts'
@@ -68,7 +69,7 @@ export interface Summary {
   /** How much of the list of `--only` the file has, if it was read to its end. */
   listing?: Listing | undefined
   /** The counts that differ from the expected manifest; empty if none differ or no manifest is expected. */
-  differences: { outcome: string; expected: number; found: number }[]
+  differences: Difference[]
 }
 
 /** Migrates a file. Throws a FileError if the run is impossible, `KeyNotLiveError` if no worker will answer. */
@@ -206,23 +207,31 @@ interface SendingAll {
 async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, gate, validated }: SendingAll) {
   const output = await openOutput(options, run, validated, { clock: deps.clock, tell: tellTo(deps.stream) })
   const done = sumOfFile(output.counts)
-  const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
+  const { stream, clock } = deps
+  const awaited = openAwaited(clock)
+  const progress = openProgress({ stream, clock, total: validated?.rows, done, waitsFor: awaited.text })
   progress.update(output.counts)
+  const waiting = openWaitingFile(`${run.paths.results}.waiting`)
   try {
     const earlyWord = openEarlyWord(tellTo(deps.stream))
     const seriesWord = openSeriesWord(tellTo(deps.stream))
-    const onProgress = (rows: readonly FileRow[]) => {
-      progress.update(output.counts)
+    const onAwaited = (chunk: RowChunk | undefined) => {
+      awaited.see(chunk)
+      progress.update(waiting.withRows(output.counts))
+    }
+    const onProgress = (rows: readonly CountedRow[]) => {
+      progress.update(waiting.withRows(output.counts))
       earlyWord.see(output.counts, output.reasons)
       seriesWord.see(rows, output.counts)
     }
-    const sending = { options, plan: run, client, deps, output, gate, onProgress }
+    const sending = { options, plan: run, client, deps, output, waiting, gate, onProgress, onAwaited }
     const { complete, rows, stopped, broken } = await sendChunks(chunks, sending)
     const digests = await output.close()
     const { counts, reasons, repairs, owners } = output
     return { complete, rows, stopped, broken, counts, reasons, repairs, owners, digests }
   } finally {
     progress.stop()
+    await waiting.close()
     await output.release()
   }
 }
@@ -275,13 +284,4 @@ async function finish(
   await writeManifest(paths.manifest, manifest, bytes => signDetached(bytes, signingKey))
   await removeCheckpoint(paths.results)
   run.finish()
-}
-
-/** The counts that differ from those of the expected manifest. */
-export function compare(expected: Pick<Manifest, 'counts'> | undefined, counts: FileCounts): Summary['differences'] {
-  if (!expected) return []
-  return Object.entries(counts).flatMap(([outcome, found]) => {
-    const before = (expected.counts as Record<string, number>)[outcome] ?? 0
-    return before === found ? [] : [{ outcome, expected: before, found }]
-  })
 }

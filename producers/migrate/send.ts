@@ -1,5 +1,4 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
-// sends an unanswered chunk again; here it is only awaited.
+// Sends chunks, of which a bounded number is unanswered, and writes the answers in order. The client library sends an unanswered chunk again; here it is only awaited.
 
 import { isRefusal } from '../../src/errors.ts'
 import type { BlockForm } from '../../src/job/block/record-columns.ts'
@@ -18,12 +17,13 @@ import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
 import { chunkIn } from './chunk/record-form.ts'
 import { isOfOtherSize, OtherChunkSize } from './chunk/size.ts'
+import { type Limits, openWindow, type WaitingEnds } from './chunk/window.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
 import { type OnFileGate, olderWorkerError } from './on-file-gate.ts'
 import { isOrdered, type MigrateOptions, policyOf } from './options.ts'
-import type { Output } from './output.ts'
+import type { ChunkEnd, CountedRow, Output } from './output.ts'
 import { hopelessReason } from './refused-chunk.ts'
 import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
 
@@ -42,24 +42,28 @@ interface RunIdentity {
   mayHaveEarlierSize?: boolean
 }
 
-interface Sent {
-  chunk: RowChunk
-  /** Undefined if the chunk has nothing to send. */
-  answer: Promise<Result | undefined>
-}
-
 /** How long an answer is awaited: longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 
-export interface Sending {
+/** What a run writes. `E`: what it writes of a chunk. */
+interface Sink<E> extends Pick<Output, 'counts' | 'nextChunk' | 'rowsBefore' | 'isOfOlderRelease' | 'discard'> {
+  endOf(chunk: RowChunk, rows: FileRow[]): E
+  write(end: E): Promise<void>
+}
+
+export interface Sending<E extends ChunkEnd> {
   options: MigrateOptions
   plan: RunIdentity
   client: Client
   deps: FileRunDeps
-  output: Pick<Output, 'counts' | 'nextChunk' | 'rowsBefore' | 'isOfOlderRelease' | 'write' | 'discard'>
+  output: Sink<E>
+  /** Where what will be written waits for an older chunk; without it no more chunks are sent meanwhile. */
+  waiting?: WaitingEnds<E>
   gate: OnFileGate
   /** Takes the rows that were written last. */
-  onProgress: (rows: readonly FileRow[]) => void
+  onProgress: (rows: readonly CountedRow[]) => void
+  /** Takes the oldest unanswered chunk while later ones wait for it; undefined once none do. */
+  onAwaited?: (chunk: RowChunk | undefined) => void
 }
 
 /** Why a run stopped before the end of its file: as its options asked, or because the file can't be read on. */
@@ -73,41 +77,43 @@ interface Sum {
   broken: FileError | undefined
 }
 
-export async function sendChunks(
+export async function sendChunks<E extends ChunkEnd>(
   chunks: AsyncIterable<RowChunk>,
-  { options, plan, client, deps, output, gate, onProgress }: Sending,
+  { options, plan, client, deps, output, waiting, gate, onProgress, onAwaited = () => {} }: Sending<E>,
 ): Promise<Sum> {
   const inFlight = isOrdered(options) ? 1 : options.inFlight
+  const unwritten = waiting ? undefined : inFlight
   const inFlightFirst = Math.min(inFlight, firstMaxOf(options.file))
-  const window: Sent[] = []
   const skipped = output.nextChunk
   let rows = 0
   let complete = true
   let stopped: Stopped | undefined
   const input = untilBroken(chunks)
-  const awaitOldest = async () => {
-    const [sent] = window
-    if (!sent) return
-    // The chunk counts as in flight until it is answered.
-    const result = await sent.answer
-    window.shift()
-    if (result && plan.mayHaveEarlierSize && sent.chunk.number === 0 && isOfOtherSize(result)) {
-      await output.discard()
-      throw new OtherChunkSize()
-    }
-    const hopeless = result && sent.chunk.number === 0 ? hopelessReason(result) : undefined
-    if (hopeless) {
-      await output.discard()
-      throw hopeless
-    }
-    const refused = result && olderWorkerError(result, { ...plan, number: sent.chunk.number, dryRun: options.dryRun })
-    if (refused) throw refused
-    const ended = rowsOf(sent.chunk, result, plan)
-    await output.write(ended, sent.chunk.rows)
-    openEnded.see(sent.chunk, ended)
-    onProgress(ended)
-    if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
-  }
+  const window = openWindow<RowChunk, Result | undefined, E>({
+    limits: () => limitsNow(),
+    waiting,
+    async endOf(chunk, result) {
+      if (result && plan.mayHaveEarlierSize && chunk.number === 0 && isOfOtherSize(result)) {
+        await output.discard()
+        throw new OtherChunkSize()
+      }
+      const hopeless = result && chunk.number === 0 ? hopelessReason(result) : undefined
+      if (hopeless) {
+        await output.discard()
+        throw hopeless
+      }
+      const refused = result && olderWorkerError(result, { ...plan, number: chunk.number, dryRun: options.dryRun })
+      if (refused) throw refused
+      return output.endOf(chunk, rowsOf(chunk, result, plan))
+    },
+    async write(end) {
+      await output.write(end)
+      openEnded.see(end.number, end.rows)
+      onAwaited(window.awaited())
+      onProgress(end.rows)
+      if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
+    },
+  })
   /**
    * An older release sent no chunk of scheme tokens for a chunk without tokens. Such chunks are sent now, because
    * otherwise the batch of scheme tokens never finishes.
@@ -124,15 +130,21 @@ export async function sendChunks(
   const sendAgain = async (chunk: RowChunk) => {
     return rowsOf(chunk, await sendWatched(chunk), plan)
   }
-  /** While the form or the chunk size of the batch isn't known, one chunk is in flight: its answer shows them. */
-  const inFlightNow = () => {
-    if (!plan.form.isSettled || (plan.mayHaveEarlierSize && output.nextChunk === skipped)) return 1
-    return output.nextChunk === skipped ? inFlightFirst : inFlight
+  /**
+   * While the form or the chunk size of the batch isn't known, one chunk is in flight: its answer shows them. Until the
+   * first chunk is written, few are: its answer may show that all rows will be refused.
+   */
+  const limitsNow = (): Limits => {
+    const isFirst = output.nextChunk === skipped
+    if (!plan.form.isSettled || (plan.mayHaveEarlierSize && isFirst)) return { unanswered: 1, unwritten: 1 }
+    return isFirst ? { unanswered: inFlightFirst, unwritten: inFlightFirst } : { unanswered: inFlight, unwritten }
   }
   const sendNext = async (chunk: RowChunk) => {
-    while (window.length >= inFlightNow()) await awaitOldest()
-    window.push({ chunk, answer: sendWatched(chunk) })
-    window.at(-1)?.answer.catch(() => {})
+    await window.room()
+    const answer = sendWatched(chunk)
+    const see = () => onAwaited(window.awaited())
+    window.push(chunk, answer)
+    answer.then(see, see)
   }
   const { stop, giveUpAfterMs } = deps
   const onEnd = () => client.close()
@@ -140,8 +152,8 @@ export async function sendChunks(
   const sending = { options, plan, client, deps, tell: once(tell) }
   const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell })
   const openEnded = plan.extent ? KNOWN_END : openEnd({ passed: output.rowsBefore, dryRun: options.dryRun, sendAgain })
-  const stopWatching = watchForWorkers(deps, () => window.length > 0)
-  const stopTelling = tellOfSilence(tell, () => window.length > 0 && output.nextChunk === skipped)
+  const stopWatching = watchForWorkers(deps, () => window.size() > 0)
+  const stopTelling = tellOfSilence(tell, () => window.size() > 0 && output.nextChunk === skipped)
   const stopTellingAway = tellOfAway(deps, tell)
   try {
     for await (const chunk of input.chunks) {
@@ -156,7 +168,7 @@ export async function sendChunks(
       if (chunk.position < skipped) await passOverDone(chunk)
       else await sendNext(chunk)
     }
-    while (window.length > 0) await awaitOldest()
+    await window.drain()
     if (input.broken()) stopped = 'input'
     complete &&= !input.broken()
     if (complete) await openEnded.end(rows)
@@ -175,7 +187,8 @@ export async function sendChunks(
 }
 
 /** What a run needs to send its chunks. `tell` writes each line only once. */
-type ChunkSending = Omit<Sending, 'output' | 'gate' | 'onProgress'> & Pick<SchemePart, 'tell'>
+type ChunkSending = Omit<Sending<ChunkEnd>, 'output' | 'waiting' | 'gate' | 'onProgress' | 'onAwaited'> &
+  Pick<SchemePart, 'tell'>
 
 function once(tell: (line: string) => void): (line: string) => void {
   const told = new Set<string>()

@@ -1,7 +1,7 @@
 // `tokenmill migrate PART… --migration NAME`: runs the parts one after the other, and prints the sums of all parts.
 
 import { pathsOf } from '../../../producers/migrate/batch-identity.ts'
-import { type Manifest, readManifest } from '../../../producers/migrate/manifest.ts'
+import { compare, type Manifest, readManifest } from '../../../producers/migrate/manifest.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import {
   finishedPart,
@@ -10,7 +10,7 @@ import {
   refuseSameContent,
 } from '../../../producers/migrate/parts/parts.ts'
 import { noteListed } from '../../../producers/migrate/reading.ts'
-import { compare, migrate, type Summary } from '../../../producers/migrate/run.ts'
+import { migrate, type Summary } from '../../../producers/migrate/run.ts'
 import { type Listing, listingOf, type OnlyList, shortfallOf } from '../../../producers/rows/only/list.ts'
 import { FILE_OUTCOMES, type FileCounts, noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
 import { lowerPriority } from '../../../src/low-priority.ts'

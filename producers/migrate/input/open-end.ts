@@ -4,11 +4,13 @@ import type { RowChunk } from '../../rows/chunks.ts'
 import { FileError } from '../../rows/file-error.ts'
 import type { FileRow } from '../../rows/outcome/result-row.ts'
 
+type Ended = Pick<FileRow, 'outcome'>
+
 export interface OpenEnd {
   /** Takes each chunk before it is sent or passed over. */
   take(chunk: RowChunk): void
   /** Takes the results of a chunk's rows, as they were written. */
-  see(chunk: RowChunk, ends: readonly FileRow[]): void
+  see(number: RowChunk['number'], ends: readonly Ended[]): void
   /** Call it at the end of the input, once all chunks are answered. `rows`: all rows of the input. Throws a FileError. */
   end(rows: number): Promise<void>
 }
@@ -30,12 +32,12 @@ export const KNOWN_END: OpenEnd = { take: () => {}, see: () => {}, end: async ()
 export function openEnd({ passed, dryRun, sendAgain }: OpenEndOptions): OpenEnd {
   /** The last chunk that a worker has or gets. */
   let last: RowChunk | undefined
-  let written: readonly FileRow[] = []
+  let written: readonly Ended[] = []
   return {
     take(chunk) {
       if (chunk.number !== undefined) last = chunk
     },
-    see({ number }, ends) {
+    see(number, ends) {
       if (number !== undefined) written = ends
     },
     async end(rows) {

@@ -10,9 +10,11 @@ const SERIES_MIN = 1_000
 /** The most warnings about one file. */
 const TOLD_MAX = 5
 
+type Ended = Pick<FileRow, 'line' | 'fileLine' | 'outcome' | 'reason'>
+
 export interface SeriesWord {
   /** Takes the next rows in the order of the file, and the counts of all rows up to them. */
-  see(rows: readonly FileRow[], counts: FileCounts): void
+  see(rows: readonly Ended[], counts: FileCounts): void
 }
 
 interface Series {

@@ -1,8 +1,10 @@
 // A whole file through queue, workers, store and results queue.
-import { readFile, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeSample } from '../../../producers/migrate/sample.ts'
+import { receiptId } from '../../../src/job/envelope/ids.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import { runCommand } from '../../support/command.ts'
@@ -60,6 +62,39 @@ describeEngines('migrate', engine => {
       code: 3,
       json: { variant: 'replay', created: first.json.created, duplicate },
     })
+    const verify = ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile]
+    const verified = await runCommand(verify, { env: installation.env })
+    expect(verified, verified.stderr).toMatchObject({ code: 0 })
+  })
+
+  it('goes on with later chunks while an older one has no answer, and writes all in the order of the file', async () => {
+    const { vault, credentials, dataDir } = installation
+    const file = join(dataDir, 'held.csv')
+    await writeSample(file, { rows: 300, seed: 23, now: Date.now() })
+    const receiptOf = (chunk: number) => receiptId(credentials.signingKey.clientId, `held-${chunk}`)
+    const receipts = async () => {
+      const text = 'select count(*)::int as n from tokenmill.receipt where receipt_id = any($1::uuid[])'
+      const values = [Array.from({ length: 30 }, (_, chunk) => receiptOf(chunk))]
+      return (await vault.store.query<{ n: number }>({ text, values })).rows[0]?.n ?? 0
+    }
+    const waiting = `${file}.results.csv.waiting`
+    const options = ['--batch-id', 'held', '--chunk', '10', '--in-flight', '2']
+    const run = await vault.store.transaction(
+      async () => {
+        const begun = migrate([file, ...options])
+        await until(async () => (await receipts()) === 29, { what: 'all chunks but the one' })
+        await until(async () => (await stat(waiting)).size > 0, { what: 'their results in a file' })
+        expect((await stat(waiting)).mode & 0o777).toBe(0o600)
+        expect(await readFile(waiting, 'latin1')).not.toMatch(/\d{13,19}/)
+        return { begun }
+      },
+      { lock: receiptOf(3) },
+    )
+    const done = await run.begun
+    expect(done, done.stderr).toMatchObject({ code: 3, json: { complete: true, rows: 300, failed: 0 } })
+    const lines = (await readFile(`${file}.results.csv`, 'utf8')).trim().split('\n').slice(1)
+    expect(lines.map(line => Number(line.split(',')[0]))).toEqual(Array.from({ length: 300 }, (_, index) => index + 2))
+    expect(existsSync(waiting)).toBe(false)
     const verify = ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile]
     const verified = await runCommand(verify, { env: installation.env })
     expect(verified, verified.stderr).toMatchObject({ code: 0 })
