@@ -26,6 +26,7 @@ import {
   type ActedRecords,
   type ChunkContext,
   type ChunkRecord,
+  contentOfChunk,
   formOf,
   openChunk,
   readRecords,
@@ -71,6 +72,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   open: openChunk,
   permits: recordRolesRefusal,
   digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
+  contentOf: contentOfChunk,
 
   async prepare(work, plaintext, deps, previous, selection) {
     const { request } = work

@@ -12,6 +12,10 @@ import { type OpenedLine, openByLine } from '../../src/vault/capture/open-line.t
 import type { Urgency } from '../../src/vault/event-loop-budget.ts'
 import type { Deps } from '../deps.ts'
 
+interface CardKeeper {
+  contents?: Map<string, Secret<CardContent | undefined>>
+}
+
 export interface Capture extends Partial<Urgency> {
   encryptedCard: string
   /** The alias of the capture key. */
@@ -21,8 +25,8 @@ export interface Capture extends Partial<Urgency> {
   acceptedAt: number
   /** The job's names, which must not hold the card's number. They are checked even if the card is refused. */
   names: Names
-  /** The single job whose card it is. It keeps what the card says, by which a repeat of the job is recognised. */
-  job?: { cardContent?: Secret<CardContent | undefined> } | undefined
+  /** The job whose card it is. It keeps what the card says, by which a repeat of the job is recognised. */
+  job?: CardKeeper | undefined
   /** The cards of the chunk, to which this card is added. */
   cards?: PanLookalikes | undefined
 }
@@ -37,10 +41,16 @@ export async function openCapture(
   if (isRefusal(opened)) return opened
   const { plaintext, keyId } = opened
   captureUse.note(keyId, client.clientId)
-  if (job) job.cardContent = new Secret(contentOf(plaintext.reveal()))
+  if (job) noteContent(job, encryptedCard, plaintext.reveal())
   const numbers = numbersIn(plaintext.reveal())
   for (const number of numbers) cards?.add(number)
   return nameRefusal(names, numbers) ?? parseCapture(plaintext.reveal(), { acceptedAt })
+}
+
+/** Keeps what a card says that was opened. */
+export function noteContent(job: CardKeeper, encryptedCard: string, plaintext: string | Uint8Array): void {
+  job.contents ??= new Map()
+  job.contents.set(encryptedCard, new Secret(contentOf(plaintext)))
 }
 
 /** Decrypts with the capture keys of an alias; a refusal if their entity isn't one that the client acts for. */

@@ -8,7 +8,7 @@ import { type OpenedCard, openCardByLine, openJweByLine } from '../../src/vault/
 import { isUndecryptable, type OpenedLine, openByLine } from '../../src/vault/capture/open-line.ts'
 import { eachWithinEventLoopBudget } from '../../src/vault/event-loop-budget.ts'
 import type { Deps } from '../deps.ts'
-import { type Capture, lineFor } from './open-capture.ts'
+import { type Capture, lineFor, noteContent } from './open-capture.ts'
 
 /** A card encrypted as JWE. */
 type Sealed = Pick<Capture, 'encryptedCard' | 'alias'>
@@ -19,7 +19,7 @@ type Sealed = Pick<Capture, 'encryptedCard' | 'alias'>
  */
 export async function openCaptures<S extends Sealed>(
   sealed: readonly S[],
-  { client, acceptedAt, cards }: Pick<Capture, 'client' | 'acceptedAt' | 'cards'>,
+  { client, acceptedAt, cards, job }: Pick<Capture, 'client' | 'acceptedAt' | 'cards' | 'job'>,
   { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
   take: (one: S, card: CardInput | Refusal) => void,
 ): Promise<void> {
@@ -29,6 +29,7 @@ export async function openCaptures<S extends Sealed>(
     if (isRefusal(opened)) return take(one, opened)
     const { plaintext, keyId } = opened
     captureUse.note(keyId, client.clientId)
+    if (job) noteContent(job, one.encryptedCard, plaintext.reveal())
     if (cards) for (const number of numbersIn(plaintext.reveal())) cards.add(number)
     take(one, parseCapture(plaintext.reveal(), { acceptedAt }))
   }

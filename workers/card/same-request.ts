@@ -3,21 +3,22 @@
 // under a used jti counts as a guess at its number, as a creation does.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { contentText } from '../../src/job/envelope/digest.ts'
-import { Secret } from '../../src/secret.ts'
+import type { Claims } from '../../src/job/envelope/envelope.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import { shownBin } from '../../src/token/brand.ts'
-import { type CardContent, contentOf } from '../../src/token/card.ts'
 import { openCardByLine } from '../../src/vault/capture/line.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
-import type { Work } from '../line/work.ts'
+import type { AskedCard, RequestContent, Work } from '../line/work.ts'
 import { scopeFor } from './card-facts.ts'
-import { tokenFor } from './find-token.ts'
-import { guessOf, guessRefusal } from './guess-limit.ts'
-import { openForClient } from './open-capture.ts'
+import { tokensFor } from './find-token.ts'
+import { guessOf } from './guess-limit.ts'
+import { noteContent, openForClient } from './open-capture.ts'
 
 const CARD = 'body.encrypted_card'
+const BLOCK = 'body.request.block'
 
 /**
  * Whether the receipt belongs to the text with this digest. `textOf`: the text, for a receipt under another version of the
@@ -35,56 +36,113 @@ export function isSameRequest(
   return requestDigest.equals(ring.requestDigestBy(textOf(), digestVersion))
 }
 
-/** The hash of what the job says, its card opened; undefined if it has no card, or if the card wasn't opened. */
-export function contentDigest(
-  { claims, cardContent }: Work<unknown>,
+/** What a request with one card says. */
+function contentOfSingle({ kind, request }: Claims): RequestContent {
+  const { encrypted_card: encryptedCard, public_key_alias: alias, token_scope: tokenScope, id } = request
+  if (typeof encryptedCard !== 'string' || typeof alias !== 'string') return { cards: [], textOf: () => '' }
+  const of = { ...(typeof tokenScope === 'string' && { tokenScope }), ...(typeof id === 'string' && { id }) }
+  return {
+    cards: [{ encryptedCard, alias, ...of }],
+    textOf: says => contentText(kind, request, says(encryptedCard) ?? encryptedCard),
+  }
+}
+
+/** Where a chunk's content is taken from its records. */
+export type ReadContent = (() => RequestContent) | undefined
+
+/**
+ * The hash of what the job says, its cards opened; undefined if none was opened while it was worked. A card that can't be
+ * opened counts byte for byte.
+ */
+export async function contentDigest(
+  work: Work<unknown>,
+  read: ReadContent,
   version: number,
-  { ring }: Pick<Deps, 'ring'>,
-): Buffer | undefined {
-  const content = cardContent?.reveal()
-  return content && ring.requestDigestBy(contentText(claims.kind, claims.request, content.text), version)
+  deps: Deps,
+): Promise<Buffer | undefined> {
+  if (!work.contents?.size) return undefined
+  const content = read?.() ?? contentOfSingle(work.claims)
+  await openRest(work, content.cards, deps)
+  return hashOf(work, content, version, deps)
 }
 
 /** Whether the receipt belongs to a request that says the same. Refuses if too many cards were tried. */
-export async function isSameContent(stored: Receipt, work: Work<unknown>, deps: Deps): Promise<boolean | Refusal> {
+export async function isSameContent(
+  stored: Receipt,
+  work: Work<unknown>,
+  read: ReadContent,
+  deps: Deps,
+): Promise<boolean | Refusal> {
   if (!stored.contentDigest || stored.kind !== work.claims.kind) return false
-  const tokenScope = await scopeOf(work, deps)
-  if (tokenScope === undefined) return false
-  const content = await contentOfCard(work, deps)
-  if (content === undefined) return false
-  const scope = await deps.directory.scope(tokenScope)
-  const { pan = '' } = content
-  const guess = guessOf(work.client.clientId, tokenScope, {
-    bin: shownBin(pan, scope?.binDigits ?? 6),
-    lastFour: pan.slice(-4),
-  })
-  const refusal = await guessRefusal(guess, CARD, deps)
-  if (refusal) return refusal
-  if (contentDigest(work, stored.digestVersion, deps)?.equals(stored.contentDigest)) return true
-  const [misses = 0] = await guesses.addAll(deps.store, [guess])
+  const content = read?.() ?? contentOfSingle(work.claims)
+  const scopes = await scopesOf(content.cards, work, deps)
+  await openRest(
+    work,
+    content.cards.filter(card => scopes.has(card)),
+    deps,
+  )
+  const hash = hashOf(work, content, stored.digestVersion, deps)
+  if (hash === undefined) return false
+  const field = read ? BLOCK : CARD
+  const tried = content.cards.flatMap(card => guessAt(card, scopes.get(card), work) ?? [])
+  const { guessesMax } = deps.settings
+  if ((await guesses.countAll(deps.store, tried)).some(misses => misses >= guessesMax)) {
+    deps.metrics.guesses.inc({ mode: 'interactive' })
+    return refuse('guesses', field)
+  }
+  if (hash.equals(stored.contentDigest)) return true
+  const misses = await guesses.addAll(deps.store, tried)
   // Others may have guessed meanwhile.
-  return misses > deps.settings.guessesMax ? refuse('guesses', CARD) : false
+  return misses.some(count => count > guessesMax) ? refuse('guesses', field) : false
 }
 
-/** The scope in which the job's card is looked for. Undefined if the client may not do that. */
-async function scopeOf({ claims, client }: Work<unknown>, deps: Deps): Promise<string | undefined> {
-  const { token_scope: scope, id } = claims.request
-  if (typeof scope === 'string') {
-    const found = await scopeFor(client, scope, deps.directory, 'body.token_scope')
-    return isRefusal(found) ? undefined : found.tokenScope
+function guessAt(
+  { encryptedCard }: AskedCard,
+  scope: Pick<Scope, 'tokenScope' | 'binDigits'> | undefined,
+  { client, contents }: Work<unknown>,
+): guesses.Guess | undefined {
+  const content = contents?.get(encryptedCard)?.reveal()
+  if (content === undefined || scope === undefined) return undefined
+  const { pan = '' } = content
+  return guessOf(client.clientId, scope.tokenScope, { bin: shownBin(pan, scope.binDigits), lastFour: pan.slice(-4) })
+}
+
+/** Undefined if no card was opened. */
+function hashOf(
+  { contents }: Work<unknown>,
+  { cards, textOf }: RequestContent,
+  version: number,
+  { ring }: Pick<Deps, 'ring'>,
+): Buffer | undefined {
+  const says = (encryptedCard: string) => contents?.get(encryptedCard)?.reveal()?.text
+  if (!cards.some(({ encryptedCard }) => says(encryptedCard) !== undefined)) return undefined
+  return ring.requestDigestBy(textOf(says), version)
+}
+
+/** The scopes in which cards are looked for. A card has none where the client may not do that. */
+async function scopesOf(
+  cards: readonly AskedCard[],
+  { client }: Work<unknown>,
+  deps: Deps,
+): Promise<ReadonlyMap<AskedCard, Pick<Scope, 'tokenScope' | 'binDigits'>>> {
+  const ids = cards.flatMap(({ tokenScope, id }) => (tokenScope === undefined && id !== undefined ? [id] : []))
+  const visible = await tokensFor(client, ids, deps)
+  const found = new Map<AskedCard, Pick<Scope, 'tokenScope' | 'binDigits'>>()
+  for (const card of cards) {
+    const { tokenScope = visible.get(card.id ?? '')?.tokenScope } = card
+    const scope = tokenScope && (await scopeFor(client, tokenScope, deps.directory, 'body.token_scope'))
+    if (scope && !isRefusal(scope)) found.set(card, scope)
   }
-  const token = typeof id === 'string' ? await tokenFor(client, id, deps, 'body.id') : undefined
-  return token === undefined || isRefusal(token) ? undefined : token.tokenScope
+  return found
 }
 
-/** What the job's card says; undefined if it can't be read, for example because its key was destroyed. */
-async function contentOfCard(work: Work<unknown>, { directory }: Deps): Promise<CardContent | undefined> {
-  const { encrypted_card: encrypted, public_key_alias: alias } = work.claims.request
-  if (work.cardContent === undefined && typeof encrypted === 'string' && typeof alias === 'string') {
+/** Opens the cards that weren't opened yet. One that can't be opened, for example because its key was destroyed, says nothing. */
+async function openRest(work: Work<unknown>, cards: readonly AskedCard[], { directory }: Deps): Promise<void> {
+  for (const { encryptedCard, alias } of cards) {
+    if (work.contents?.has(encryptedCard)) continue
     const opened = await openForClient({ alias, client: work.client }, directory, line =>
-      openCardByLine(encrypted, line),
+      openCardByLine(encryptedCard, line),
     )
-    if (!isRefusal(opened)) work.cardContent = new Secret(contentOf(opened.plaintext.reveal()))
+    if (!isRefusal(opened)) noteContent(work, encryptedCard, opened.plaintext.reveal())
   }
-  return work.cardContent?.reveal()
 }

@@ -26,7 +26,7 @@ import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
-import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
+import { type ActedRecords, type ChunkContext, type ChunkRecord, type Decided, keeperOf } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { type DryRunGuesses, isSpent, openDryRunGuesses } from './dry-run-guesses.ts'
 import { rejected } from './fold.ts'
@@ -96,7 +96,8 @@ async function cardOf(
   if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
   const { encrypted_card: encryptedCard, public_key_alias: alias } = request
   const { work, acceptedAt, cards } = context
-  return openCapture({ encryptedCard, alias, client: work.client, acceptedAt, names: { reference }, cards }, deps)
+  const capture = { encryptedCard, alias, client: work.client, acceptedAt, names: { reference }, cards }
+  return openCapture({ ...capture, job: keeperOf(work) }, deps)
 }
 
 export async function decideChanges(

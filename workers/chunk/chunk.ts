@@ -5,6 +5,7 @@ import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.t
 import { type BlockForm, spreadColumns } from '../../src/job/block/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import { canonical, chunkText } from '../../src/job/envelope/digest.ts'
 import { mayNeedMore, recordsRefusal } from '../../src/job/envelope/roles.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
@@ -28,7 +29,7 @@ import { openBlockByLine } from '../../src/vault/capture/line.ts'
 import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import { rolesHeld } from '../line/admit.ts'
-import type { Work } from '../line/work.ts'
+import type { AskedCard, RequestContent, Work } from '../line/work.ts'
 import type { NetworkResult } from '../provider/network-actions.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
@@ -86,6 +87,50 @@ export function formOf({ block = '' }: Work<TokenBatch>): BlockForm {
   return blockFormOf(block) ?? 'rows'
 }
 
+/** The job that keeps what its cards say; undefined for a dry run, which leaves no receipt. */
+export const keeperOf = (work: Work<TokenBatch>) => (work.request.dry_run ? undefined : work)
+
+/** The records as NDJSON, whatever the block's form; undefined if its columns can't be read. */
+function rowsOf(text: Buffer, { block }: Pick<TokenBatch, 'block'>, form: BlockForm): Buffer | undefined {
+  return form === 'rows' ? text : spreadColumns(text, block.records)
+}
+
+/**
+ * What a chunk says. Each record with an encrypted card counts by its other members and by what the card says; any other
+ * byte for byte.
+ */
+export function contentOfChunk(work: Work<TokenBatch>, opened: Buffer): RequestContent {
+  const { request } = work
+  const lines = (rowsOf(opened, request, formOf(work)) ?? opened).toString('latin1').split('\n')
+  const records = lines.map(line => ({ line, sealed: sealedOf(line, request.token_scope) }))
+  return {
+    cards: records.flatMap(({ sealed }) => sealed?.card ?? []),
+    textOf(says) {
+      const texts = records.map(({ line, sealed }) => {
+        const card = sealed && says(sealed.card.encryptedCard)
+        return card === undefined ? line : `${sealed?.rest} ${card}`
+      })
+      return chunkText(request, Buffer.from(texts.join('\n')))
+    },
+  }
+}
+
+/** The encrypted card of a record, and the text of the record without it; undefined for any other line. */
+function sealedOf(line: string, chunkScope: string | undefined): { card: AskedCard; rest: string } | undefined {
+  if (!line.includes('"encrypted_card"')) return undefined
+  const value = parseLine(Buffer.from(line, 'latin1')) as { request?: Record<string, unknown> } | null | undefined
+  const { encrypted_card: encryptedCard, public_key_alias: alias, ...request } = value?.request ?? {}
+  if (typeof encryptedCard !== 'string' || typeof alias !== 'string') return undefined
+  const { token_scope: tokenScope = chunkScope, id } = request
+  const of = { ...(typeof tokenScope === 'string' && { tokenScope }), ...(typeof id === 'string' && { id }) }
+  try {
+    return { card: { encryptedCard, alias, ...of }, rest: canonical({ ...value, request }) }
+  } catch {
+    // It is nested too deeply, and was rejected.
+    return undefined
+  }
+}
+
 const NEWLINE = 0x0a
 
 export interface ReadChunk {
@@ -107,7 +152,7 @@ export function readRecords(
   form: BlockForm = 'rows',
 ): ReadChunk | Refusal {
   if (text.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
-  const plaintext = form === 'rows' ? text : spreadColumns(text, block.records)
+  const plaintext = rowsOf(text, { block }, form)
   if (!plaintext) return refuse('field_format', 'body.request.block')
   const records: ChunkRecord[] = []
   const requests: unknown[] = []

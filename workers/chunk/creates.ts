@@ -27,7 +27,7 @@ import { writeEffects } from '../line/write-effect.ts'
 import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
 import { withFormer } from './batch.ts'
-import type { ChunkContext, ChunkRecord } from './chunk.ts'
+import { type ChunkContext, type ChunkRecord, keeperOf } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { preparedOf } from './create/prepared.ts'
 import type { CardField } from './create/records.ts'
@@ -101,7 +101,8 @@ function prepareCreate(
   if (encryptedCard === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
   if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
   const { work, acceptedAt, cards } = context
-  const capture = { encryptedCard, alias, client: work.client, acceptedAt, names: { reference }, cards }
+  const job = keeperOf(work)
+  const capture = { encryptedCard, alias, client: work.client, acceptedAt, names: { reference }, cards, job }
   return openCapture(capture, deps).then(opened => finish(opened, 'body.encrypted_card'))
 }
 

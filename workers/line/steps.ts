@@ -7,7 +7,7 @@ import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
-import { contentDigest, isSameContent, isSameRequest } from '../card/same-request.ts'
+import { contentDigest, isSameContent, isSameRequest, type ReadContent } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
 import { withCompensation } from '../provider/owed-compensation.ts'
 import { permitted, admit as refusalOf, storedAnswerRefusal } from './admit.ts'
@@ -122,17 +122,36 @@ export const prepare: Step = async walk => {
   return undefined
 }
 
-export const recall: Step = async walk => {
+export const recall: Step = walk => recallUnless(walk, () => false)
+
+/** Answers from the receipt, unless it has failed records: then the chunk is worked again for those. */
+export const recallUnlessFailed: Step = async walk => {
+  walk.previous = await present(walk.receipt)
+  return recallUnless(walk, ({ failedRecords }) => failedRecords > 0)
+}
+
+/** Answers from the receipt, unless this is its request and `isWorkedAgain`. */
+async function recallUnless<Request, Opened, Prepared>(
+  walk: Walk<Request, Opened, Prepared>,
+  isWorkedAgain: (stored: StoredReceipt) => boolean,
+): Promise<Next> {
   const { handler, work, deps } = walk
   const stored = await present(walk.receipt)
   if (!stored) return undefined
+  const isVery = isSameText(stored, walk)
+  if (isVery && isWorkedAgain(stored)) return undefined
   const { unpermitted } = present(walk.unadmitted)
   const refusal = unpermitted ?? (await storedAnswerRefusal(work, stored, deps))
   if (refusal) return refuseEnvelope(work, refusal, deps)
-  const isSame = isSameText(stored, walk) || (await isSameContent(stored, work, deps))
+  const isSame = isVery || (await isSameContent(stored, work, readContent(walk), deps))
   if (isRefusal(isSame)) return refuseEnvelope(work, isSame, deps)
+  if (isSame && isWorkedAgain(stored)) return undefined
   if (isSame) await handler.takeBeside?.(work, deps)
   return (await recallReceipt(stored, isSame, work, deps)) ?? 'again'
+}
+
+function readContent<Request, Opened, Prepared>({ handler, work, read }: Walk<Request, Opened, Prepared>): ReadContent {
+  return handler.contentOf && (() => present(handler.contentOf?.(work, present(read).opened)))
 }
 
 /** Whether the receipt belongs to this very text. */
@@ -142,14 +161,6 @@ function isSameText<Request, Opened, Prepared>(
 ): boolean {
   const { opened, digest } = present(read)
   return isSameRequest(stored, digest, () => handler.digestText(work, opened), deps)
-}
-
-/** Answers from the receipt, unless it has failed records: then the chunk is worked again for those. */
-export const recallUnlessFailed: Step = async walk => {
-  const stored = await present(walk.receipt)
-  walk.previous = stored
-  const isRedone = stored && stored.failedRecords > 0 && isSameText(stored, walk)
-  return isRedone ? undefined : recall(walk)
 }
 
 export const refuseUnadmitted: Step = async ({ work, deps, previous, unadmitted }) => {
@@ -197,10 +208,11 @@ export const decide: Step = contended(async walk => {
   return undefined
 })
 
-export const remember: Step = contended(async ({ work, deps, read, decision, previous, selection, run }) => {
+export const remember: Step = contended(async walk => {
+  const { work, deps, read, decision, previous, selection, run } = walk
   const isProbe = selection.probe !== undefined
   const { digest } = present(read)
-  const content = contentDigest(work, digest.keyVersion, deps)
+  const content = await contentDigest(work, readContent(walk), digest.keyVersion, deps)
   return rememberDecision({ work, digest, content, decision: present(decision), previous, isProbe, run }, deps)
 })
 

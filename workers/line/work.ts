@@ -35,12 +35,27 @@ export interface Work<Request> {
   isBackground: boolean
   /** The revision of the job's receipt when this attempt looked it up; 0 if there was none; undefined before that. */
   foundRevision?: number
-  /** What the job's card says, once it was opened. */
-  cardContent?: Secret<CardContent | undefined>
+  /** What the job's cards say that were opened, by their encrypted text. Undefined: the text is no card. */
+  contents?: Map<string, Secret<CardContent | undefined>>
   /** The id of the job's trace, if traces are on. */
   trace?: string
   /** Shows the job's progress in the queue. */
   progress?: ReceivedJob['progress']
+}
+
+/** An encrypted card of a request, and where its token is looked for. */
+export interface AskedCard {
+  encryptedCard: string
+  alias: string
+  tokenScope?: string
+  id?: string
+}
+
+/** What a request says, by which one whose cards were encrypted again is recognised. */
+export interface RequestContent {
+  cards: readonly AskedCard[]
+  /** `says`: what the card with this encrypted text says; undefined if it couldn't be opened. */
+  textOf(says: (encryptedCard: string) => string | undefined): string
 }
 
 /** What happens to the job after an attempt. */
@@ -162,6 +177,8 @@ interface Opening<Request, Opened> {
   permits?(work: Work<Request>, opened: Opened): Refusal | undefined
   /** The text by which two requests count as the same; default: everything that was sent. */
   digestText(work: Work<Request>, opened: Opened): string
+  /** What was opened says, for a kind whose requests have more than one card. */
+  contentOf?(work: Work<Request>, opened: Opened): RequestContent
 }
 
 interface Preparing<Request, Opened, Prepared> {

@@ -14,6 +14,7 @@ import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { type Standable, shows } from '../../src/token/scheme.ts'
+import { contentDigest } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
 import type { Compensation } from '../line/effect.ts'
 import { withoutOwnCard } from '../line/pan-in-names.ts'
@@ -137,6 +138,7 @@ async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Pro
   return {
     ...{ receiptId, entityId: claims.entity_id, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti },
     ...{ requestDigest: digest.hash, digestVersion: digest.keyVersion },
+    contentDigest: (await contentDigest(work, undefined, digest.keyVersion, deps)) ?? null,
     ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: reference ?? null, status: 'FAILED' },
     ...{ code: REASONS[refusal.reason].code, outcome: null, refusal: fieldsOf(refusal), tokenId: null, batchNo: null },
     ...{

@@ -1,15 +1,18 @@
 // Repeats of jobs while the key of request digests is replaced: each is answered from its receipt, whatever version its
 // worker knows, and is never taken for another request.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
+import type { RecordResult } from '../../../src/job/outcome.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { pageOf } from '../../../src/metrics.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
+import { encryptCard } from '../../../src/vault/encrypt.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { type ChunkOptions, type OnFileWorld, openOnFile } from '../on-file-bundle.ts'
 import { openWorld } from '../provider/bundle.ts'
 import { turnKey } from '../reseal/turn-key.ts'
 
@@ -80,6 +83,128 @@ describeOnRedis('a repeat', engine => {
     const told = world.told.length
     await world.run(world.job('token-create', gone, { jti: 'card' }))
     expect(world.told.slice(told)).toMatchObject([{ error: { details: { 'body.jti': { code: 'jti_reused' } } } }])
+  })
+
+  it('of a card in another form is the same: OpenPGP and JWE, another key, numbers as texts', async () => {
+    const world = await openWorld(installation)
+    const first = await world.ask(
+      'token-create',
+      { token_scope: installation.scope, ...(await world.cardOf(testPan(75))) },
+      { jti: 'form' },
+    )
+    const again = await world.ask(
+      'token-create',
+      { token_scope: installation.scope, ...(await inPgp(testPan(75), { expiryMonth: '12', expiryYear: '31' })) },
+      { jti: 'form' },
+    )
+    expect(again).toMatchObject({ code: 200, revision: 1, record: { reuse_token: first.record?.['reuse_token'] } })
+    const other = { token_scope: installation.scope, ...(await inPgp(testPan(75), { expiryYear: 2032 })) }
+    const told = world.told.length
+    await world.run(world.job('token-create', other, { jti: 'form' }))
+    expect(world.told.slice(told)).toMatchObject([{ error: { details: { 'body.jti': { code: 'jti_reused' } } } }])
+  })
+
+  /** A card in OpenPGP. */
+  async function inPgp(cardNumber: string, more: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+    const key = installation.credentials.captureKeys.pgp
+    if (!key) throw new Error('these credentials hold no OpenPGP key')
+    const card = { cardNumber, expiryMonth: 12, expiryYear: 2031, captureTime: new Date().toISOString(), ...more }
+    return { encrypted_card: await encryptCard(card, key), public_key_alias: key.alias }
+  }
+
+  describe('of a chunk', () => {
+    let onFile: OnFileWorld
+    beforeAll(async () => {
+      onFile = await openOnFile(installation)
+    })
+    const toldOf = async (requests: readonly Record<string, unknown>[], options: ChunkOptions) => {
+      const { world } = onFile
+      const told = world.told.length
+      await world.run(await onFile.chunkJob(requests, options))
+      const [answer] = world.told.slice(told) as Result[]
+      const reason = Object.values(answer?.error?.details ?? {})[0]?.code
+      // A repeat also says the present status.
+      const records = (answer?.records as RecordResult[] | undefined)?.map(record => ({
+        ...record,
+        token_status: undefined,
+      }))
+      return { reason, revision: answer?.revision, records }
+    }
+    const inClear = (index: number) => ({ card: { cardNumber: testPan(index), expiryMonth: 12, expiryYear: 2031 } })
+
+    it('is the same if its cards were encrypted again, and another one if one of them says something else', async () => {
+      const { world } = onFile
+      const batchId = 'sealed-again'
+      const cardOf = (index: number, more = {}) => world.cardOf(testPan(index), more)
+      const unopened = { encrypted_card: 'a.b.c.d.e', public_key_alias: 'unknown' }
+      const names = ['one', 'two', 'three', 'four']
+      const send = (requests: Record<string, unknown>[], references = names) =>
+        toldOf(requests, { batchId, references })
+      const first = await send([await cardOf(81), await inPgp(testPan(82)), inClear(83), unopened])
+      expect(first.records?.map(({ outcome }) => outcome)).toEqual(['CREATED', 'CREATED', 'CREATED', 'REJECTED'])
+      const again = await send([await inPgp(testPan(81)), await cardOf(82, { cvv: '123' }), inClear(83), unopened])
+      expect(again).toEqual(first)
+      await turnKey(installation.vault, 'digest')
+      await world.deps.ring.refresh()
+      expect(await send([await cardOf(81), await cardOf(82), inClear(83), unopened])).toEqual(first)
+
+      const others = [
+        [await cardOf(84), await cardOf(82), inClear(83), unopened],
+        [await cardOf(81), await cardOf(82, { cardholderName: 'ANNA' }), inClear(83), unopened],
+        [await cardOf(81), { ...(await cardOf(82)), card_brand: 'VISA' }, inClear(83), unopened],
+        [await cardOf(81), await cardOf(82), inClear(84), unopened],
+        [await cardOf(82), await cardOf(81), inClear(83), unopened],
+        [await cardOf(81), await cardOf(82), inClear(83), { ...unopened, encrypted_card: 'a.b.c.d.f' }],
+        [inClear(81), await cardOf(82), inClear(83), unopened],
+      ]
+      for (const requests of others) expect(await send(requests)).toMatchObject({ reason: 'jti_reused', revision: 0 })
+      const renamed = await send(
+        [await cardOf(81), await cardOf(82), inClear(83), unopened],
+        [...names.slice(1), 'one'],
+      )
+      expect(renamed).toMatchObject({ reason: 'jti_reused' })
+      expect(await send([await cardOf(81), await cardOf(82), inClear(83), unopened])).toEqual(first)
+    })
+
+    it('decides its failed records again, though all cards were encrypted again', async () => {
+      const { world } = onFile
+      const options = { batchId: 'failed-again', references: ['good', 'bad'] }
+      const requests = async () => [await world.cardOf(testPan(88)), await world.cardOf(testPan(89))]
+      world.deps.inspect = ({ reference }) => {
+        if (reference === 'bad') throw new Error('broken law: a test')
+      }
+      const first = await toldOf(await requests(), options)
+      expect(first.records).toMatchObject([{ outcome: 'CREATED' }, { outcome: 'FAILED' }])
+      delete world.deps.inspect
+      const again = await toldOf(await requests(), options)
+      expect(again).toMatchObject({ revision: 2, records: [first.records?.[0] ?? {}, { outcome: 'CREATED' }] })
+      expect(await toldOf(await requests(), options)).toEqual(again)
+    })
+
+    it('of changes is compared by the cards of its tokens', async () => {
+      const { world } = onFile
+      const made = await world.ask('token-create', { token_scope: onFile.scope, ...(await world.cardOf(testPan(85))) })
+      const id = made.record?.['reuse_token']
+      const change = async (expiryYear: number) => ({ id, ...(await world.cardOf(testPan(85), { expiryYear })) })
+      const options = { batchId: 'changed-again', recordKind: 'token-update' } as const
+      const first = await toldOf([await change(2033)], options)
+      expect(first.records).toMatchObject([{ outcome: 'UPDATED' }])
+      expect(await toldOf([await change(2033)], options)).toEqual(first)
+      expect(await toldOf([await change(2034)], options)).toMatchObject({ reason: 'jti_reused' })
+    })
+
+    it('counts other cards as guesses, and beyond the limit says nothing, right or wrong', async () => {
+      const world = await openOnFile(installation)
+      Object.assign(world.world.deps.settings, { guessesMax: 2 })
+      onFile = world
+      const options = { batchId: 'guessed-chunk' }
+      const send = async (cardholderName: string) =>
+        toldOf([await world.world.cardOf(testPan(86), { cardholderName }), inClear(87)], options)
+      expect((await send('A')).reason).toBeUndefined()
+      const reasons = []
+      for (const name of ['A', 'B', 'C', 'D', 'A']) reasons.push((await send(name)).reason)
+      expect(reasons).toEqual([undefined, 'jti_reused', 'jti_reused', 'guesses', 'guesses'])
+    })
   })
 
   it('of a job with a card counts each other card as a guess, and beyond the limit says nothing, right or wrong', async () => {

@@ -5,7 +5,7 @@ import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
 import type { Scope } from '../../../src/store/access/scopes.ts'
 import { openCaptures } from '../../card/open-captures.ts'
 import type { Deps } from '../../deps.ts'
-import type { ChunkContext } from '../chunk.ts'
+import { type ChunkContext, keeperOf } from '../chunk.ts'
 import { type PreparedCreate, rejected } from '../fold.ts'
 import type { PlainReader } from '../plain.ts'
 import { preparedOf } from './prepared.ts'
@@ -31,18 +31,23 @@ export async function openSealed(
   if (deps.inspect) for (const { place } of sealed) deps.inspect(headAt(place))
   const bins = deps.directory.bins()
   const left = new Set<number>()
-  await openCaptures(sealed, { client: work.client, acceptedAt, cards }, deps, ({ place }, card) => {
-    const plain = isRefusal(card) ? undefined : openedCardOf(card, bins)
-    if (plain) return putCard(records, place, plain)
-    left.add(place)
-    const head = headAt(place)
-    if (isRefusal(card)) return void refused.push(rejected(head, card))
-    const giver = [acceptedAt, '', head.line] as const
-    const asked = { ...head, request: {}, scope, contract: undefined, claim: records.claims[place], giver }
-    const ended = preparedOf(asked, card, 'body.encrypted_card', deps)
-    if ('outcome' in ended) refused.push(ended)
-    else prepared.push(ended)
-  })
+  await openCaptures(
+    sealed,
+    { client: work.client, acceptedAt, cards, job: keeperOf(work) },
+    deps,
+    ({ place }, card) => {
+      const plain = isRefusal(card) ? undefined : openedCardOf(card, bins)
+      if (plain) return putCard(records, place, plain)
+      left.add(place)
+      const head = headAt(place)
+      if (isRefusal(card)) return void refused.push(rejected(head, card))
+      const giver = [acceptedAt, '', head.line] as const
+      const asked = { ...head, request: {}, scope, contract: undefined, claim: records.claims[place], giver }
+      const ended = preparedOf(asked, card, 'body.encrypted_card', deps)
+      if ('outcome' in ended) refused.push(ended)
+      else prepared.push(ended)
+    },
+  )
   const isEmpty = left.size === records.lines.length
   return { plain: isEmpty ? undefined : withoutPlaces(records, left), refused, prepared }
 }
