@@ -55,11 +55,16 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   const { clientId } = caller.client
   const unpermitted = roleDecline(write, caller)
   if (unpermitted) return { declined: unpermitted }
+  // A synchronous write has used the key: a worker decides whether this is the same request, before it is answered.
+  const receiptId = receiptIdOf(clientId, jti)
+  if (write.idempotencyKey !== undefined && (await isUsed(receiptId, deps))) {
+    const written = writtenOf(await requestReply.ask(caller, kind, request, { idempotencyKey: jti }))
+    if ('declined' in written) return written
+  }
   const acceptedAt = clock()
   const signed = await requestReply.sign(caller, kind, request, { jti, listens: false })
   if (isRefusal(signed)) return declinedBy(signed)
   const { jws } = signed.data
-  const receiptId = receiptIdOf(clientId, jti)
   const requestDigest = createHash('sha256')
     .update(`${caller.onlyEntity ?? ''}\n${requestText(kind, request)}`)
     .digest()
@@ -89,6 +94,12 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   if (!(await hasEnded(receiptId, deps))) return declined(writtenOf({ end: 'late', reversalStatus: 'NONE' }))
   const written = writtenOf(await requestReply.ask(caller, kind, request, { idempotencyKey: jti }))
   return 'declined' in written ? written : accepted
+}
+
+/** Whether a write that isn't an operation has the key, or has had it. */
+async function isUsed(receiptId: string, { store, requestReply }: OperationDeps): Promise<boolean> {
+  if ((await operations.find(store, receiptId)) !== undefined) return false
+  return requestReply.isAsking(receiptId) || (await receipts.find(store, receiptId)) !== undefined
 }
 
 /**

@@ -47,6 +47,8 @@ export interface RequestReply {
    * false.
    */
   sign: Sign
+  /** Whether a job with this receipt waits for its answer in this process. */
+  isAsking(receiptId: string): boolean
   /** How long a write may take, ms. */
   timeoutMs: number
   /** The number of operations that wait for an answer, or for their reversal to be queued. */
@@ -167,6 +169,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     timeoutMs,
     inFlight: () => entries.size + waiting + reversals.pending(),
     giveUp: mailbox.giveUp,
+    isAsking: receiptId => entries.has(receiptId),
     async ask(caller, kind, request, { idempotencyKey } = {}) {
       const jti = idempotencyKey ?? randomUUID()
       const receiptId = receiptIdOf(caller.client.clientId, jti)

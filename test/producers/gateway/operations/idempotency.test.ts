@@ -127,6 +127,23 @@ describeOnRedis('an idempotency key', engine => {
     const other = await put(await request(MASTERCARD), later)
     expect([other.status, detailsOf(other)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
   })
+  it('of a PUT that asks for a 202 under the key of one that was answered at once is decided by a worker first', async () => {
+    const card = { ...VISA, cardNumber: '6011000400000000' }
+    const first = await put(await request(card), key('at-once'))
+    const later = { ...key('at-once'), prefer: 'respond-async' }
+    const other = await put(await request(MASTERCARD), later)
+    expect([other.status, detailsOf(other)]).toEqual([400, { body: 'jti_reused' }])
+    const named = await put(await request({ ...card, expiryYear: 2033 }), later)
+    expect([named.status, detailsOf(named)]).toEqual([400, { body: 'jti_reused' }])
+    const again = await put(await request(card), later)
+    expect(again.status).toBe(202)
+    const ended = await until(async () => {
+      const { body } = await caller.call('GET', again.headers.get('location') ?? '')
+      return body['status'] === 'PENDING' ? undefined : body
+    })
+    expect(ended).toMatchObject({ status: 'SUCCEEDED', record: { reuse_token: first.body['reuse_token'] } })
+    expect(await receiptsOf('at-once')).toHaveLength(1)
+  })
   it('of a PUT whose token was deleted since is told that it is DELETED, and makes no other', async () => {
     const body = await request({ ...VISA, cardNumber: '6011000990139424' })
     const { reuse_token } = (await put(body, key('gone'))).body

@@ -182,15 +182,13 @@ describeOnRedis('a write that prefers to be answered later', engine => {
       })
     })
 
-    it('under a key that was used at once for another request has failed by its body', async () => {
+    it('under a key that was used at once for another request is refused before it is stored', async () => {
       expect((await caller.put(VISA, {}, { headers: { 'idempotency-key': 'mixed' } })).status).toBe(200)
       const other = { ...VISA, cardNumber: '5555555555554444' }
-      const id = idOf(await caller.put(other, {}, { headers: later('mixed') }))
-      expect(await settled(id)).toMatchObject({
-        status: 'FAILED',
-        code: 400,
-        error: { details: { 'params.idempotency-key': { code: 'jti_reused' } } },
-      })
+      const answer = await caller.put(other, {}, { headers: later('mixed') })
+      const details = { 'params.idempotency-key': { code: 'jti_reused' } }
+      expect(answer).toMatchObject({ status: 400, body: { details } })
+      expect(answer.headers.get('location')).toBeNull()
     })
 
     it('accepted by a gateway that is killed before it could queue it, is done once by the next one', async () => {
