@@ -143,7 +143,7 @@ export function ingest(family: Command, terminal: Terminal): void {
     .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
     .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
     .option('--chunk <n>', 'transactions per job', readBetween(1, LEDGER_CHUNK.recordsMax), LEDGER_CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option('--in-flight <n>', 'number of chunks that may be unanswered at once', readBetween(1, 256), 16)
     .option('--batch-id <id>', 'id of the batch (default: from the file and the options that decide how it is read)')
     .addOption(giveUpOption())
     .action(async (file, options) =>

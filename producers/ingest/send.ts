@@ -1,11 +1,12 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and yields their results in the order of the file.
-// The client library sends an unanswered chunk again; this file waits for the answer.
+// Sends chunks, of which a bounded number is unanswered, and yields their results in the order of the file. The client
+// library sends an unanswered chunk again; this file waits for the answer.
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'
+import { openWindow, type WaitingEnds } from '../client/window.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import { FileError } from '../rows/file-error.ts'
@@ -32,20 +33,19 @@ export async function sendChunks(
   deps: FileRunDeps,
   onChunkEnd: (end: ChunkEnd) => Promise<void>,
 ): Promise<{ complete: boolean; rows: number }> {
-  const window: { rows: RowChunk; answer: Promise<Result | undefined> }[] = []
+  const window = openWindow<SentChunk, Result | undefined, ChunkEnd>({
+    // The first chunk goes alone, because its answer shows the form of the batch.
+    limits: () => (form.isSettled ? { unanswered: inFlight } : { unanswered: 1, unwritten: 1 }),
+    endOf: ({ rows: sent }, result) => endOf(sent, result),
+    write: onChunkEnd,
+    waiting: openWaitingEnds(),
+  })
   let rows = 0
-  const awaitOldest = async () => {
-    const [sent] = window
-    if (!sent) return
-    // The chunk counts as in flight until it is answered.
-    const result = await sent.answer
-    window.shift()
-    await onChunkEnd(endOf(sent.rows, result))
-  }
+  let position = 0
   const { stop, giveUpAfterMs } = deps
   const onEnd = () => client.close()
   const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell: tellTo(deps.stream) })
-  const stopWatching = watchForWorkers(deps, () => window.length > 0)
+  const stopWatching = watchForWorkers(deps, () => window.size() > 0)
   let complete = true
   try {
     for await (const next of chunks) {
@@ -54,15 +54,14 @@ export async function sendChunks(
         break
       }
       rows += next.refused.length + (next.chunk?.lines.count ?? 0)
-      // The first chunk goes alone, because its answer shows the form of the batch.
-      while (window.length >= (form.isSettled ? inFlight : 1)) await awaitOldest()
+      await window.room()
       const answer = next.chunk
         ? answerDeadline.watch(send(next.chunk, { batchId, extent, form }, client, deps.stop))
         : NO_RESULT
-      answer.catch(() => {})
-      window.push({ rows: next, answer })
+      window.push({ position, rows: next }, answer)
+      position += 1
     }
-    while (window.length > 0) await awaitOldest()
+    await window.drain()
   } catch (error) {
     // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
@@ -72,6 +71,34 @@ export async function sendChunks(
     stopWatching()
   }
   return { complete, rows }
+}
+
+interface SentChunk {
+  position: number
+  rows: RowChunk
+}
+
+/** The most chunks, and the most refused lines of chunks, that wait for an older one. */
+const WAITING_MAX = { chunks: 10_000, refused: 100_000 } as const
+
+/** Ends of chunks are kept in memory: they are counts, and the refused lines. */
+function openWaitingEnds(): WaitingEnds<ChunkEnd> {
+  const ends = new Map<number, ChunkEnd>()
+  let refused = 0
+  return {
+    isFull: () => ends.size >= WAITING_MAX.chunks || refused >= WAITING_MAX.refused,
+    async put(at, end) {
+      ends.set(at, end)
+      refused += end.refused.length
+    },
+    async take(at) {
+      const end = ends.get(at)
+      if (end === undefined) throw new Error(`broken law: chunk ${at} waits`)
+      ends.delete(at)
+      refused -= end.refused.length
+      return end
+    },
+  }
 }
 
 function send(

@@ -2,10 +2,10 @@
 // counted of their rows. Neither holds card data that the results don't hold. The file serves one run: the next run gets
 // the answers again.
 import { type FileHandle, open, rm } from 'node:fs/promises'
+import type { WaitingEnds } from '../../client/window.ts'
 import { cannotWrite } from '../../rows/atomic-file.ts'
 import { FILE_OUTCOMES, type FileCounts, noFileCounts } from '../../rows/outcome/file-outcome.ts'
 import { type CountedRow, countedOf, type EndedChunk } from '../output.ts'
-import type { WaitingEnds } from './window.ts'
 
 /** At full speed workers fill it in some minutes; a lock of a worker that vanished runs out sooner. */
 const BYTES_MAX = 512 * 1024 * 1024

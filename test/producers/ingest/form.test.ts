@@ -7,11 +7,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
 import { ingest } from '../../../producers/ingest/run.ts'
 import { readCompact } from '../../../src/job/envelope/envelope.ts'
+import { receiptId } from '../../../src/job/envelope/ids.ts'
 import type { QueuedJob, Queues } from '../../../src/queue/engine.ts'
 import type { Supervised } from '../../../workers/process/supervise.ts'
 import { childrenRunning, kill9 } from '../../chaos/bundle.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
 import { silent } from '../bundle.ts'
 import { CSV_HEADER, csvRowOf, transactionOf } from './sample.ts'
 
@@ -68,6 +70,30 @@ describeOnRedis('the form of a batch of transactions', engine => {
     await run(await sample(100), ALL, { batchId: 'taken' })
     await expect(run(await sample(100), NOBODY, { batchId: 'taken' })).rejects.toThrow(/Chunk 0 was refused/)
     expect(forms).toEqual(['rows', 'columns'])
+  })
+
+  it('hinders no later chunk while an older one has no answer, and all results stand in the order of the file', async () => {
+    const { vault, credentials } = installation
+    const file = await sample(1_000)
+    const chunks = Array.from({ length: 11 }, (_, chunk) => receiptId(credentials.signingKey.clientId, `held-${chunk}`))
+    const done = async () => {
+      const text = 'select count(*)::int as n from tokenmill.receipt where receipt_id = any($1::uuid[])'
+      return (await vault.store.query<{ n: number }>({ text, values: [chunks] })).rows[0]?.n
+    }
+    const { running } = await vault.store.transaction(
+      async () => {
+        const begun = run(file, ALL, { batchId: 'held' })
+        await until(async () => (await done()) === 10, { what: 'all chunks but the one' })
+        return { running: begun }
+      },
+      { lock: chunks[2] ?? '' },
+    )
+    const { summary } = await running
+    expect(summary).toMatchObject({ complete: true, counts: { CREATED: 1_000, REJECTED: 100, FAILED: 0 } })
+    const lines = (await readFile(summary.results, 'utf8')).trim().split('\n').slice(1)
+    const numbers = lines.map(line => Number(line.split(',')[0]))
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
+    expect(numbers).toHaveLength(100)
   })
 
   it('puts each line into the ledger once, though every worker process was killed', async () => {

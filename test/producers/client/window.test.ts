@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type Limits, openWindow } from '../../../../producers/migrate/chunk/window.ts'
+import { type Limits, openWindow } from '../../../producers/client/window.ts'
 
 interface Chunk {
   position: number

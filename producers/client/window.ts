@@ -1,7 +1,8 @@
 // Chunks that were sent and aren't written yet. A bounded number is unanswered; the others wait for an older chunk, so
-// that all are written in the order of the file: a few in memory, the rest in a file. What a chunk holds isn't known here.
+// that all are written in the order of the file: a few in memory, the rest where the caller keeps them. What a chunk holds
+// isn't known here.
 
-/** Keeps the ends of chunks outside of memory. */
+/** Keeps the ends of chunks, which are smaller than the chunks. */
 export interface WaitingEnds<E> {
   put(position: number, end: E): Promise<void>
   take(position: number): Promise<E>
@@ -15,14 +16,14 @@ interface Steps<C, R, E> {
   endOf(chunk: C, answer: R): E | Promise<E>
   /** Called in the order of the chunks. */
   write(end: E): Promise<void>
-  /** Undefined: no chunk waits outside of memory. */
+  /** Undefined: no chunk waits in it. */
   waiting: WaitingEnds<E> | undefined
 }
 
 export interface Limits {
-  /** The most chunks without an answer. Of the others, so many wait in memory. */
+  /** The most chunks without an answer. Of the others, so many wait as they are. */
   unanswered: number
-  /** No chunk waits outside of memory: so many chunks may be sent and not written. */
+  /** All chunks wait as they are: so many may be sent and not written. */
   unwritten?: number | undefined
 }
 
