@@ -4,8 +4,8 @@ import { FileError } from '../producers/rows/file-error.ts'
 import { ConfigError } from '../src/config.ts'
 import { FAULTS, Fault } from '../src/errors.ts'
 import { describeError } from '../src/log.ts'
-import { PortInUse } from '../src/port-in-use.ts'
-import { isOutOfMemory } from '../src/queue/bounded-call.ts'
+import { PortInUse } from '../src/ops.ts'
+import { causeOf } from '../src/server-error.ts'
 import { Unfit } from '../src/store/connection/server-state.ts'
 import { LostRace, toStoreFault } from '../src/store/pool.ts'
 import { EXIT, Stop } from './exit.ts'
@@ -40,7 +40,8 @@ export function endingOf(thrown: unknown): Ending {
   if (error instanceof FileError) return { status: error.status, line: error.message }
   if (error instanceof LostRace) return { status: EXIT.failure, line: RACED }
   const code = codeOf(error)
-  const refusal = code === undefined ? undefined : REFUSALS[code]
+  const atConnection = error instanceof Fault && error.code === 'store_away' ? codeOf(error.cause) : code
+  const refusal = atConnection === undefined ? undefined : REFUSALS[atConnection]
   if (refusal !== undefined) return { status: EXIT.config, line: refusal }
   if (code === 'EPROTO' || code?.startsWith('ERR_SSL_')) return { status: EXIT.config, line: NO_TLS }
   if (error instanceof Fault && error.code !== 'defect') return { status: EXIT.failure, line: describeFault(error) }
@@ -56,14 +57,12 @@ const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
     'the user in DATABASE_URL of workers must be the one of `tokenmill schema login worker`, or own the schema tokenmill; PostgreSQL’s log names the table',
 }
 
-const FULL =
-  'Redis (REDIS_URL) is full and refuses jobs: raise its maxmemory, or look for a results queue that nobody reads and for a backlog (`tokenmill status`); then try again'
-
 /** PostgreSQL itself never ends a connection with this code (protocol violation); poolers use it for every reason. */
 const POOLER = 'the connection pooler ended the connection; see its log'
 
 function describeFault(fault: Fault): string {
-  if (isOutOfMemory(fault.cause)) return FULL
+  const refusal = fault.code === 'queue_away' ? causeOf(fault) : undefined
+  if (refusal) return `${refusal.says}. Next: ${refusal.next}; then try again`
   const cause = fault.cause instanceof Unfit ? fault.cause.message : codeOf(fault.cause)
   const where = cause === '08P01' ? POOLER : WHERE_TO_LOOK[fault.code]
   const hints = [cause, where].filter(Boolean).join('; ')

@@ -1,6 +1,7 @@
 // Whether a process can work: the servers that it needs answer, and nothing else keeps it from working. A ping of a
 // server has a time limit, so that a server that hangs makes this process "not ready" and doesn't make the check hang.
 import type { MetricsRegistry, Snapshot } from './metrics.ts'
+import { type Cause, causeOf, type Trouble } from './server-error.ts'
 
 export interface Health {
   /** What is wrong, one line each; empty: the process is ready. Throws only if `others` does. */
@@ -9,15 +10,22 @@ export interface Health {
   snapshot(): Promise<Snapshot>
 }
 
+/** A server that the process needs. */
+interface Asked {
+  /** Rejects if the server doesn't answer or doesn't take a small write. */
+  ping(): Promise<unknown>
+  /** What it refused this process lately. */
+  trouble?(): Trouble | undefined
+}
+
 /** The servers that the process needs; a server that it doesn't need is left out. */
 export interface Needs {
-  store?: {
-    ping(): Promise<unknown>
+  store?: Asked & {
     /** The pool's number of connections by state. */
     connections(): Record<string, number>
     writableServers(): number
   }
-  queue?: { ping(): Promise<unknown> }
+  queue?: Asked
   /** Further reasons why the process can't work. */
   others?: () => Promise<string[]>
   /** Measures further gauges. Doesn't throw. */
@@ -26,6 +34,7 @@ export interface Needs {
 
 export const ASKED_MS_MAX = 3_000
 const SILENT = { store: 'the store does not answer', queue: 'the queue server does not answer' } as const
+const NAMES = { store: 'the store', queue: 'the queue server' } as const
 type Server = keyof typeof SILENT
 
 export function openHealth(registry: MetricsRegistry, { store, queue, others, collect }: Needs): Health {
@@ -34,19 +43,37 @@ export function openHealth(registry: MetricsRegistry, { store, queue, others, co
   const writable =
     store && registry.gauge('store_writable_servers', 'Servers of DATABASE_URL that took writes when last asked.')
 
-  async function ask(dependency: Server, ping: () => Promise<unknown>): Promise<string[]> {
-    const answered = await within(ASKED_MS_MAX, ping()).then(
-      () => true,
-      () => false,
+  const refuses = registry.gauge('dependency_refuses', '1 while the server answers with an error of this code.', {
+    dependency: [],
+    code: [],
+  })
+  const shown = new Map<Server, string>()
+
+  async function ask(dependency: Server, { ping, trouble }: Asked): Promise<string[]> {
+    const failure = await within(ASKED_MS_MAX, ping()).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
     )
-    up.set({ dependency }, answered ? 1 : 0)
-    return answered ? [] : [SILENT[dependency]]
+    const cause = (failure && causeOf(failure.error)) ?? trouble?.()
+    up.set({ dependency }, failure && !cause ? 0 : 1)
+    show(dependency, cause)
+    if (cause) return [`${NAMES[dependency]}: ${cause.says}`]
+    return failure ? [SILENT[dependency]] : []
+  }
+
+  function show(dependency: Server, cause: Cause | undefined): void {
+    const before = shown.get(dependency)
+    if (before !== undefined && before !== cause?.code) refuses.remove({ dependency, code: before })
+    shown.delete(dependency)
+    if (!cause) return
+    refuses.set({ dependency, code: cause.code }, 1)
+    shown.set(dependency, cause.code)
   }
 
   async function reasons(): Promise<string[]> {
     const asked = [
-      ...(store ? [ask('store', store.ping)] : []),
-      ...(queue ? [ask('queue', queue.ping)] : []),
+      ...(store ? [ask('store', store)] : []),
+      ...(queue ? [ask('queue', queue)] : []),
       ...(others ? [others()] : []),
     ]
     return (await Promise.all(asked)).flat()

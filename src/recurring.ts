@@ -3,6 +3,7 @@
 // each time.
 import { Fault } from './errors.ts'
 import { describeError, type Logger } from './log.ts'
+import { levelOfFailure } from './server-error.ts'
 
 /** Failures that may pass are warned of once in about this time, in ms, and once in so many at least. */
 const QUIET = { ms: 100_000, failures: 100 }
@@ -54,6 +55,7 @@ export function every(
  * many runs in a row failed before; there are `ms` between two.
  */
 function levelOf(error: unknown, failures: number, ms: number): 'error' | 'warn' | 'debug' {
+  if (levelOfFailure(error) === 'debug') return 'debug'
   // Recognised by its name, because the class LostRace is in a higher room (store). The next run usually succeeds.
   const isLostRace = error instanceof Error && error.name === 'LostRace'
   const mayPass = isLostRace || (error instanceof Fault && error.code !== 'defect')

@@ -263,8 +263,6 @@ function takeJobs(
       concurrency,
       processId,
       paused: isPaused(kind),
-      onError: error =>
-        deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
       onDamaged: jobs => deps.dropped.note('damaged', { count: jobs }),
       onDefect: error => deps.log.error({ kind, error: describeError(error) }, 'a handler threw'),
     }),

@@ -5,7 +5,7 @@ import { type Credentials, readCredentials } from '../../producers/client-file.t
 import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
-import { PortInUse } from '../../src/port-in-use.ts'
+import { PortInUse } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'

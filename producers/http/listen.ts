@@ -5,7 +5,7 @@ import { Server as TlsServer } from 'node:tls'
 import { ConfigError } from '../../src/config.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
 import type { Logger } from '../../src/log.ts'
-import { PortInUse } from '../../src/port-in-use.ts'
+import { PortInUse } from '../../src/ops.ts'
 
 /** A fastify application, whatever its routes. */
 export interface App {

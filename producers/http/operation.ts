@@ -6,7 +6,9 @@ import { Fault } from '../../src/errors.ts'
 import type { Kind } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import type { Result } from '../../src/job/result.ts'
-import type { Queues } from '../../src/queue/engine.ts'
+import { isUndone } from '../../src/queue/bounded-call.ts'
+import { heldUpBy, type Queues } from '../../src/queue/engine.ts'
+import { causeOf } from '../../src/server-error.ts'
 import type { Signed } from '../envelope.ts'
 
 export interface Job {
@@ -28,8 +30,8 @@ export interface Operation {
   /** SHA-256 of the JWS. */
   readonly envelopeDigest: Buffer
   /**
-   * The answer; undefined if none came before the deadline, if the queue refused the job's data, or if all operations
-   * were given up. A later answer is ignored.
+   * The answer; undefined if none came before the deadline, if the queue refused the job's data, if a server that it needs
+   * goes on refusing, or if all operations were given up. A later answer is ignored.
    */
   readonly answer: Promise<Result | undefined>
   /** Takes a result with this operation's receipt. Only one that answers this very envelope is its answer. */
@@ -42,6 +44,8 @@ export interface OperationDeps {
   queues: Queues
   clock: Clock
   isAway: () => boolean
+  /** Whether a server that the job needs refuses what it is asked. */
+  isRefused?: (() => boolean) | undefined
   /** When aborted, every operation ends unanswered. */
   givenUp: AbortSignal
 }
@@ -49,35 +53,64 @@ export interface OperationDeps {
 const RESEND_MS = 2_000
 /** The pause between attempts while the queue server is away, and after a failed call. */
 const RETRY_MS = 250
+/**
+ * A server that answers with an error may be itself again soon, as after a failover: so long a job is tried, and one that a
+ * worker can't do is awaited. A server that is silent is awaited until the deadline.
+ */
+const REFUSED_MS = 1_500
 
 export function openOperation(job: Job, deps: OperationDeps): Operation {
   const { kind, receiptId, signed, endsExpired = false, deadline } = job
-  const { queues, clock, isAway, givenUp } = deps
+  const { queues, clock, isAway, isRefused = () => false, givenUp } = deps
   const digest = envelopeDigest(signed.data.jws)
   const envelope = digest.toString('base64url')
   const found = Promise.withResolvers<Result>()
-  let offered = false
-  let taken = false
+  let underway = 0
+  let mayHave = false
   let impossible = false
+  let refusedSince: number | undefined
 
-  async function enqueue(): Promise<boolean> {
-    // From here on the queue may have the job: an error may only mean that the queue's answer was lost.
-    offered = true
+  /** How the queue took the job: an error may only mean that its answer was lost. */
+  async function enqueue(): Promise<'taken' | 'refused' | 'unknown'> {
+    underway += 1
     try {
       await queues.add(kind, { id: signed.id, data: signed.data, priority: 0 })
-      taken = true
-      return true
+      mayHave = true
+      return 'taken'
     } catch (error) {
       // The queue refused the job's data, so it doesn't have the job and never will.
       if (error instanceof Fault && error.code === 'data') impossible = true
-      return false
+      if (!isUndone(error)) mayHave = true
+      return causeOf(error) ? 'refused' : 'unknown'
+    } finally {
+      underway -= 1
     }
   }
+  /** Whether the job's last attempt failed because a server refused what it needs. */
+  async function isHeldUp(): Promise<boolean> {
+    const job = await queues.get(kind, signed.id).catch(() => undefined)
+    return job !== undefined && heldUpBy(job) !== undefined
+  }
+  async function tryOnce(): Promise<'taken' | 'refused' | 'unknown'> {
+    if (isRefused()) return 'refused'
+    if (isAway()) return 'unknown'
+    return Promise.race([enqueue(), found.promise.then(() => 'taken' as const)])
+  }
+  /** What became of one try: a call that was not answered says neither that the server refuses nor that it is itself again. */
+  async function noteTry(end: 'taken' | 'refused' | 'unknown', isRepeat: boolean): Promise<void> {
+    if (end === 'unknown') return
+    const isHeld = end === 'refused' || (isRepeat && (await isHeldUp()))
+    refusedSince = isHeld ? (refusedSince ?? clock()) : undefined
+  }
   async function run(): Promise<Result | undefined> {
+    let wasTaken = false
     while (!impossible && !givenUp.aborted && clock() < deadline) {
-      const wasTaken = !isAway() && (await Promise.race([enqueue(), found.promise.then(() => true)]))
-      const left = deadline - clock()
-      const result = await foundWithin(Math.min(wasTaken ? RESEND_MS : RETRY_MS, left), found.promise, givenUp)
+      const end = await tryOnce()
+      await noteTry(end, wasTaken)
+      if (refusedSince !== undefined && clock() - refusedSince >= REFUSED_MS) break
+      wasTaken ||= end === 'taken'
+      const ms = end === 'taken' && refusedSince === undefined ? RESEND_MS : RETRY_MS
+      const result = await foundWithin(Math.min(ms, deadline - clock()), found.promise, givenUp)
       if (result) return result
     }
     return undefined
@@ -92,7 +125,7 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
       if (result.envelope !== envelope || (!endsExpired && saysExpired(result))) return
       found.resolve(result)
     },
-    mayBeQueued: () => offered && (taken || !impossible),
+    mayBeQueued: () => underway > 0 || mayHave,
   }
 }
 

@@ -33,6 +33,8 @@ export interface OwnMailboxDeps {
   trusted: TrustedKeys
   clock: Clock
   log: Logger
+  /** Whether a server that the jobs need refuses what it is asked. */
+  isRefused?: (() => boolean) | undefined
 }
 
 export interface OwnMailboxOptions {
@@ -46,7 +48,7 @@ export interface OwnMailboxOptions {
 const CLOSE_MS = 5_000
 
 export function openOwnMailbox(
-  { queues, clientId, trusted, clock, log }: OwnMailboxDeps,
+  { queues, clientId, trusted, clock, log, isRefused }: OwnMailboxDeps,
   { letter, concurrency, receive }: OwnMailboxOptions,
 ): OwnMailbox {
   const replyTo = `${letter}${randomUUID().replaceAll('-', '').slice(0, 24)}`
@@ -71,7 +73,7 @@ export function openOwnMailbox(
   return {
     replyTo,
     ready: inbox.ready,
-    send: job => openOperation(job, { queues, clock, isAway: () => away, givenUp: givenUp.signal }),
+    send: job => openOperation(job, { queues, clock, isAway: () => away, isRefused, givenUp: givenUp.signal }),
     giveUp: () => givenUp.abort(),
     isGivenUp: () => givenUp.signal.aborted,
     async close(last) {

@@ -3,6 +3,7 @@
 // result.
 import { ConfigError } from '../../src/config.ts'
 import { Fault, type FaultCode } from '../../src/errors.ts'
+import { causeOf } from '../../src/server-error.ts'
 
 /** In the order of severity. `unknown`: the check could not be made. */
 export const STATES = ['well', 'warning', 'unknown', 'critical'] as const
@@ -127,6 +128,8 @@ const MEND = 'docs/on-call.md: What happens when something is away or full?'
 
 function verdictOf(error: unknown, server: string | undefined): Verdict {
   if (error instanceof ConfigError) return critical(error.message, 'correct what the line names')
+  const cause = causeOf(error)
+  if (cause) return server ? critical(cause.says, cause.next) : unknown(cause.says)
   if (server) {
     const { code } = error as { code?: unknown }
     const isAway = error instanceof Fault || typeof code !== 'string'

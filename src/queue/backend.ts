@@ -46,6 +46,8 @@ export interface EngineBackend {
   setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>
   notice(name: NoticeName): Promise<Notice>
   ping(): Promise<void>
+  /** Rejects as `ping` does, and if the server doesn't take a small write; then with its own answer, if it gives one. */
+  probe(): Promise<void>
   /** Calls `listener` at each sign that a connection was lost. */
   onTrouble(listener: () => void): void
   close(): Promise<void>

@@ -3,6 +3,7 @@
 import { startTimeLimit } from '../clock.ts'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
+import { causeOf } from '../server-error.ts'
 
 /** Rejects with `Fault('queue_away')` after `ms`. The call itself isn't cancelled and may still take effect. */
 export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
@@ -25,9 +26,14 @@ export async function settlesWithin(ms: number, work: Promise<unknown>): Promise
   return Promise.race([settled, late]).finally(() => clearTimeout(timer))
 }
 
-/** Whether Redis refused a command because its memory is full; also if the command was in a script of BullMQ. */
-export function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && /\bOOM command not allowed/.test(error.message)
+/**
+ * Whether a call that failed surely did nothing: the server refused it, or the data are none that a queue takes, or the
+ * connection to the server was down, so that it was not even sent.
+ */
+export function isUndone(error: unknown): boolean {
+  if (error instanceof Fault && error.code === 'data') return true
+  const { cause } = error as { cause?: unknown }
+  return causeOf(error)?.isRefused === true || (cause instanceof Error && /enableOfflineQueue/.test(cause.message))
 }
 
 const DEADLOCKS_MAX = 4
@@ -63,7 +69,7 @@ export function toQueueFault(error: unknown): unknown {
   const { code } = error as Error & { code?: unknown }
   const sqlstate = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
   if (sqlstate?.startsWith('22') || sqlstate?.startsWith('23')) return new Fault('data', error)
-  if (sqlstate?.startsWith('42')) return error
+  if (sqlstate?.startsWith('42') && !causeOf(error)) return error
   if (/^The size of job .* exceeds the limit/.test(error.message)) return new Fault('data', error)
   // Any other answer of a server counts as "away", for example that of a full Redis ("OOM command not allowed").
   return new Fault('queue_away', error)

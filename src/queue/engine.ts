@@ -1,6 +1,8 @@
 // The interface of the queues for the rest of the product, over two engines (Redis, PostgreSQL). Delivery is at least
 // once; receipts make a job take effect once.
+import type { FaultCode } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import type { Trouble } from '../server-error.ts'
 
 export interface QueueOptions {
   /**
@@ -54,13 +56,13 @@ export interface ReceivedJob {
 }
 
 /**
- * What happens to the job: removed as done; repeated later, as a further attempt (`retryInMs`) or as the same one
+ * What happens to the job: removed as done; repeated later, as a further attempt (`retryInMs`, with the code of the fault) or as the same one
  * (`deferMs`); or removed as failed. With `keep` a failed job stays in the queue's failed set, with its code: at most
  * 1,000 jobs, for 7 days.
  */
 export type Disposition =
   | { done: true }
-  | { retryInMs: number }
+  | { retryInMs: number; code?: string }
   | { deferMs: number }
   | { failed: true; code: string; keep?: true }
 
@@ -125,6 +127,21 @@ export interface ListedJob {
   progress?: Record<string, number>
 }
 
+/** Faults that a server causes, on which a job waits. */
+const HOLDS: readonly string[] = ['store_away', 'store_busy', 'store_denied', 'queue_away'] satisfies FaultCode[]
+
+/** The name under which a worker shows on a job that it keeps it, because of this fault. */
+export const heldUp = (code: FaultCode) => ({ [`held_up_by_${code}`]: 1 })
+
+/** The fault by which a job that has no answer is held up; undefined for none that a server causes. */
+export function heldUpBy({
+  failedReason,
+  progress = {},
+}: Pick<ListedJob, 'failedReason' | 'progress'>): FaultCode | undefined {
+  const shown = Object.keys(progress).map(name => /^held_up_by_(.*)$/.exec(name)?.[1])
+  return [failedReason, ...shown].find(code => code !== undefined && HOLDS.includes(code)) as FaultCode | undefined
+}
+
 /**
  * Methods that call the server throw `Fault('queue_away')` if it doesn't answer: within 5 s, `addBulk` of more than 100
  * jobs within 30 s, `obliterate` within 120 s. They throw `Fault('data')` if it refuses the data.
@@ -179,7 +196,10 @@ export interface Queues {
    */
   setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>
   notice(name: NoticeName): Promise<Notice>
+  /** Resolves if the server answers and takes a small write. */
   ping(): Promise<void>
+  /** What the server refused this process lately. */
+  trouble(): Trouble | undefined
   on(event: 'away' | 'back', listener: () => void): void
   /** Closes everything that is open, workers without waiting for their jobs. Leaves a PostgreSQL pool to its owner. */
   close(): Promise<void>

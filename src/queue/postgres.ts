@@ -177,6 +177,9 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
     ping: async () => {
       await withTimeout(CALL_MS, pool.query('select 1'))
     },
+    async probe() {
+      await withTimeout(CALL_MS, assertWritable(pool))
+    },
     onTrouble: listener => troubles.push(listener),
     close: async () => {},
   }
@@ -191,6 +194,12 @@ function bound(pool: PgPoolLike) {
 
 async function ask<R>(pool: PgQueryable, text: string, values: unknown[] = []): Promise<R[]> {
   return (await pool.query(text, values)).rows as R[]
+}
+
+/** Throws as PostgreSQL does where it takes no writes. */
+async function assertWritable(pool: PgPoolLike): Promise<void> {
+  const [row] = await ask<{ readonly: string }>(pool, `select current_setting('transaction_read_only') as readonly`)
+  if (row?.readonly !== 'off') throw Object.assign(new Error('transaction_read_only is on'), { code: '25006' })
 }
 
 async function assertSchema(pool: PgPoolLike): Promise<void> {

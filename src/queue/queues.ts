@@ -3,6 +3,7 @@
 import { Queue as BullQueue, Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
+import { causeOf, openTroubles } from '../server-error.ts'
 import { openAvailability } from './availability.ts'
 import type { EngineBackend } from './backend.ts'
 import { retryDeadlocks, toQueueFault, withTimeout } from './bounded-call.ts'
@@ -23,7 +24,8 @@ const OPEN_MAX = 1_000
  * them.
  */
 const DATA_BYTES_MAX = 5.5 * 1024 * 1024
-const ERROR_SILENCE_MS = 5_000
+/** One line a minute about the same trouble between workers and the server, whichever queue it is. */
+const ERROR_SILENCE_MS = 60_000
 
 const STATES: Record<JobState, JobType[]> = {
   waiting: ['waiting', 'prioritized'],
@@ -39,6 +41,8 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
   const open = new Map<string, BullQueue>()
   const workers = new Set<Worker>()
   const placesFor = openPlaces()
+  const troubles = openTroubles(log)
+  const said = new Map<string, number>()
   const availability = openAvailability(backend.ping)
   backend.onTrouble(availability.suspect)
   availability.on('away', () => log.warn('the queue server is away'))
@@ -75,6 +79,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       return await withTimeout(ms, retryDeadlocks(work))
     } catch (error) {
       const meaning = toQueueFault(error)
+      troubles.note(meaning)
       if (meaning instanceof Fault && meaning.code === 'queue_away') availability.suspect()
       throw meaning
     }
@@ -125,13 +130,15 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
     work(queue, handler, workOptions) {
       assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(queue), 'a queue name has no colon and no blank')
       backend.admit()
-      const said = { name: '', at: 0 }
       const onError = (error: unknown) => {
         availability.suspect()
+        troubles.note(error)
         workOptions.onError?.(error)
-        const { name } = describeError(error) as { name: string }
-        if (name === said.name && Date.now() - said.at < ERROR_SILENCE_MS) return
-        Object.assign(said, { name, at: Date.now() })
+        if (causeOf(error)) return
+        const { name, code } = describeError(error)
+        const key = `${name} ${code}`
+        if (Date.now() - (said.get(key) ?? 0) < ERROR_SILENCE_MS) return
+        said.set(key, Date.now())
         log.warn({ queue, err: error }, 'trouble between worker and queue server')
       }
       const onClosed = () => {
@@ -188,7 +195,8 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
     claimInstallation: id => call(CALL_MS, () => backend.claim(id)),
     setNotice: (name, text, lifeMs) => call(CALL_MS, () => backend.setNotice(name, text, lifeMs)),
     notice: name => call(CALL_MS, () => backend.notice(name)),
-    ping: () => call(CALL_MS, () => backend.ping()),
+    ping: () => call(CALL_MS, () => backend.probe()).then(troubles.worked),
+    trouble: troubles.now,
     on: availability.on,
     async close() {
       availability.close()

@@ -3,6 +3,7 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
+import { causeOf } from '../server-error.ts'
 import type { EngineBackend, LockedJob } from './backend.ts'
 import { toQueueFault, withTimeout } from './bounded-call.ts'
 import { STALLED_MAX } from './damage.ts'
@@ -12,6 +13,13 @@ import { credentialsOf, nodeOf } from './redis-url.ts'
 
 const CALL_MS = 5_000
 const RETRY_MS_MAX = 2_000
+/** How often a connection to a replica is opened anew, in ms: the address may lead to the primary by then. */
+const REPLICA_MS = 2_000
+/** How long the small write stays that tries whether the server takes any, in ms. */
+const PROBE_MS = 10_000
+/** How long the server may take to say why it can't be used, in ms. */
+const REFUSAL_MS = 1_000
+const PROBE = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
 
 type Client = Redis | Cluster
 type ClusterRedisOptions = NonNullable<ClusterOptions['redisOptions']> & { replyMapping: 'legacy' }
@@ -24,8 +32,8 @@ const COMMON: RedisOptions = {
   keepAlive: 30_000,
   retryStrategy,
   disableClientInfo: true,
-  // READONLY: the primary has become a replica. 2 means: reconnect and send the command again.
-  reconnectOnError: error => (error.message.startsWith('READONLY') ? 2 : false),
+  // The primary has become a replica: reconnect, and send the command again.
+  reconnectOnError: error => (isReadOnly(error) ? 2 : false),
 }
 const PRODUCER: RedisOptions = {
   ...COMMON,
@@ -33,6 +41,8 @@ const PRODUCER: RedisOptions = {
   maxRetriesPerRequest: 1,
   commandTimeout: CALL_MS,
   socketTimeout: 2 * CALL_MS,
+  // The caller gets the answer at once: a replica that stays one would be asked again until the call's time is over.
+  reconnectOnError: atMostEvery(REPLICA_MS, isReadOnly),
 }
 // A blocking fetch lasts up to 10 s, so a socket that is silent for three times as long counts as dead.
 const CONSUMER: RedisOptions = {
@@ -76,7 +86,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
     for (const node of producer instanceof Cluster ? producer.nodes('master') : [producer]) await assertFit(node, log)
   } catch (error) {
     producer.disconnect()
-    throw toQueueFault(error)
+    throw toQueueFault(causeOf(error) ? error : ((await readRefusal(urls)) ?? error))
   }
   let consumer: Client | undefined
   const keyOf = (queue: string, id: string) => `${prefix}:${queue}:${id}`
@@ -138,11 +148,52 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
     ping: async () => {
       await withTimeout(CALL_MS, producer.ping())
     },
+    async probe() {
+      try {
+        await withTimeout(CALL_MS, producer.eval(PROBE, 1, `${prefix}:probe`, PROBE_MS))
+      } catch (error) {
+        throw causeOf(error) ? error : ((await readRefusal(urls)) ?? error)
+      }
+    },
     onTrouble: listener => producer.on('close', listener),
     async close() {
       producer.disconnect()
       consumer?.disconnect()
     },
+  }
+}
+
+/**
+ * What the server answers to a connection that isn't waited for until it can be used: the client tells nobody that a
+ * server is loading, refuses the password or has no connection left. Undefined if it says nothing of this kind.
+ */
+async function readRefusal(urls: string[]): Promise<Error | undefined> {
+  const options = { ...PRODUCER, retryStrategy: null, lazyConnect: true, enableReadyCheck: false }
+  const probe = connect(urls.slice(0, 1), options, false) as Redis
+  const said: Error[] = []
+  probe.on('error', error => said.push(error))
+  try {
+    await withTimeout(REFUSAL_MS, probe.connect())
+    await withTimeout(REFUSAL_MS, probe.ping())
+  } catch (error) {
+    said.push(error as Error)
+  } finally {
+    probe.disconnect()
+  }
+  return said.find(causeOf)
+}
+
+function isReadOnly(error: Error): boolean {
+  return error.message.startsWith('READONLY')
+}
+
+/** 1 (reconnect) for such an error, but not more often than every `ms`. */
+function atMostEvery(ms: number, isSuch: (error: Error) => boolean): (error: Error) => 1 | false {
+  let last = Number.NEGATIVE_INFINITY
+  return error => {
+    if (!isSuch(error) || performance.now() - last < ms) return false
+    last = performance.now()
+    return 1
   }
 }
 

@@ -21,8 +21,9 @@ const KEPT = { age: 7 * 86_400, count: 1_000 } as const
 class RetryLater extends Error {
   readonly delayMs: number
 
-  constructor(delayMs: number) {
-    super('retry')
+  /** `code`: BullMQ stores it on the job, where it tells senders what the job waits for. */
+  constructor(delayMs: number, code = 'retry') {
+    super(codeOnly(code))
     this.delayMs = delayMs
   }
 }
@@ -203,11 +204,15 @@ function count(stored: number): number {
 /** Returns or throws as BullMQ requires. BullMQ stores the message of an error in clear, so messages are only codes. */
 async function dispose(job: Job, token: string, disposition: Disposition): Promise<{ ok: 1 }> {
   if ('done' in disposition) return { ok: 1 }
-  if ('retryInMs' in disposition) throw new RetryLater(disposition.retryInMs)
+  if ('retryInMs' in disposition) throw new RetryLater(disposition.retryInMs, disposition.code)
   if ('deferMs' in disposition) {
     await retryDeadlocks(() => job.moveToDelayed(Date.now() + disposition.deferMs, token))
     throw new DelayedError()
   }
   if (disposition.keep) job.opts.removeOnFail = KEPT
-  throw new UnrecoverableError(/^[a-z_]{1,64}$/.test(disposition.code) ? disposition.code : 'defect')
+  throw new UnrecoverableError(codeOnly(disposition.code))
+}
+
+function codeOnly(code: string): string {
+  return /^[a-z_]{1,64}$/.test(code) ? code : 'defect'
 }

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { openTroubles, type Troubles } from '../server-error.ts'
 import { plains } from './columns.ts'
 import { openPool } from './connection/connection.ts'
 import type { Finder } from './connection/finder.ts'
@@ -29,6 +30,8 @@ export interface Store extends Db {
   transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string; meanwhile?: (result: T) => void }): Promise<T>
   pool: pg.Pool
   connections(): { total: number; idle: number; waiting: number }
+  /** What the server refused lately. */
+  troubles: Troubles
   /** How many servers of DATABASE_URL took writes when they were last asked. More than one raises an alarm. */
   writableServers(): number
   close(): Promise<void>
@@ -88,17 +91,19 @@ export function openStore(url: string, options: StoreOptions): Store {
     driver: { pipeline: true, types: ourTypes },
   })
   pool.on('error', error => log.warn({ err: error }, 'an idle store connection was lost'))
-  return storeOf(pool, finder)
+  return storeOf(pool, finder, openTroubles(log))
 }
 
-function storeOf(pool: pg.Pool, finder: Finder): Store {
+function storeOf(pool: pg.Pool, finder: Finder, troubles: Troubles): Store {
   /** Tells the finder that a server is away or has become read-only, so that it isn't used any more. */
   const noticed = (meaning: unknown) => {
+    troubles.note(meaning)
     if (meaning instanceof Fault && meaning.code === 'store_away') finder.forget()
     return meaning
   }
   return {
     pool,
+    troubles,
     writableServers: finder.writable,
     query: <R>(statement: Statement) =>
       run<R>(pool, statement).catch(error => {
@@ -108,7 +113,7 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
     close: () => pool.end(),
     async transaction(work, { lock, meanwhile } = {}) {
       const client = (await pool.connect().catch(error => {
-        throw toStoreFault(error)
+        throw noticed(toStoreFault(error))
       })) as pg.PoolClient & PlacedClient
       let broken: Error | undefined
       let ended = false
@@ -240,6 +245,11 @@ const AWAY = new Set([
   '25P03',
   // The server is read-only: it was demoted, or is a standby.
   '25006',
+  // It doesn't admit this user any more, or the database is gone. A process that starts says so by itself (cli/ending.ts).
+  '28000',
+  '28P01',
+  '3D000',
+  '57P04',
   // No server may be used (`Unfit`).
   'UNFIT',
 ])
@@ -271,7 +281,7 @@ export function toStoreFault(error: unknown): unknown {
   if (AWAY.has(code) || isClosed || (code.startsWith('08') && !isBrokenStatement)) return new Fault('store_away', error)
   if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)
   if (code === '23505' && constraint !== undefined && RACES.has(constraint)) return new LostRace(constraint)
-  if (code.startsWith('53')) return new Fault('store_busy', error)
+  if (code.startsWith('53') || code.startsWith('58')) return new Fault('store_busy', error)
   if (code === '57014') return new Fault('deadline', error)
   if (code.startsWith('22') || code.startsWith('23')) return new Fault('data', error)
   return error

@@ -1,7 +1,7 @@
 // Asks the store's server about itself: whether it answers, whether it takes writes, its clock and its settings. No
 // table is read.
 import type { Clock } from '../clock.ts'
-import { assert } from '../errors.ts'
+import { assert, Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { every } from '../recurring.ts'
 import type { Db, Store } from './pool.ts'
@@ -11,10 +11,25 @@ export async function ping(db: Db): Promise<void> {
   await db.query({ text: 'select 1' })
 }
 
+/** Resolves if the server answers and takes writes; else throws a fault that says why it doesn't. */
+export async function tryWrites(store: Pick<Store, 'query' | 'troubles'>): Promise<void> {
+  const state = await readWritable(store)
+  if (state.writable) return store.troubles.worked()
+  const error = new ReadOnly(state.standby ? 'it is a standby' : 'transaction_read_only is on')
+  store.troubles.note(error)
+  throw new Fault('store_away', error)
+}
+
+/** A server that answers and takes no writes, as if it had refused one. */
+class ReadOnly extends Error {
+  override name = 'ReadOnly'
+  readonly code = '25006'
+}
+
 /** The functions of the store that health checks and metrics use. */
 export function watched(store: Store) {
-  const { connections, writableServers } = store
-  return { ping: () => ping(store), connections, writableServers }
+  const { connections, writableServers, troubles } = store
+  return { ping: () => tryWrites(store), trouble: troubles.now, connections, writableServers }
 }
 
 /** The server's clock, ms since the epoch. */
@@ -59,12 +74,13 @@ export async function openStoreClock(
   return { clock: () => own() - aheadMs, stop: every(COMPARE_MS, compare, { log }) }
 }
 
-/** Whether the server takes writes. A demoted server answers but doesn't. */
-export async function isWritable(db: Db): Promise<boolean> {
-  const { rows } = await db.query<{ readonly: string }>({
-    text: `select current_setting('transaction_read_only') as readonly`,
+async function readWritable(db: Pick<Db, 'query'>): Promise<{ writable: boolean; standby: boolean }> {
+  const { rows } = await db.query<{ readonly: string; standby: boolean }>({
+    text: `select current_setting('transaction_read_only') as readonly, pg_is_in_recovery() as standby`,
   })
-  return rows[0]?.readonly === 'off'
+  const [row] = rows
+  assert(row, 'a server says whether it takes writes')
+  return { writable: row.readonly === 'off', standby: row.standby }
 }
 
 export interface Setting {

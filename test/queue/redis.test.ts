@@ -1,10 +1,14 @@
 // Which Redis is fit for queues, and how one is reached.
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'
+import { isUndone } from '../../src/queue/bounded-call.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { credentialsOf, nodeOf } from '../../src/queue/redis-url.ts'
+import { causeOf } from '../../src/server-error.ts'
 import { TLS_POLICY } from '../../src/tls.ts'
 import { findRedis, freePort, type RedisServer, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -97,6 +101,73 @@ describe.skipIf(!findRedis())('opening Redis', () => {
     await queues.close()
   })
 
+  it.each<[string, (on: boolean) => Promise<unknown>]>([
+    ['OOM', on => admin.config('SET', 'maxmemory', on ? '1' : '0')],
+    ['READONLY', on => (on ? admin.replicaof('127.0.0.1', '1') : admin.replicaof('NO', 'ONE'))],
+    ['NOREPLICAS', on => admin.config('SET', 'min-replicas-to-write', on ? '1' : '0')],
+    [
+      'NOPERM',
+      on => admin.call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+@all', on ? '-@scripting' : '+@scripting'),
+    ],
+    ['MISCONF', on => failSaves(admin, on)],
+  ])('that answers %s is refusing, in its own word, until it takes a write again', async (code, set) => {
+    await admin.call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+@all')
+    const { opening, lines } = open(server.url.replace('redis://', 'redis://narrow:secret@'), '{refuses}')
+    const queues = await opening
+    try {
+      await queues.ping()
+      await set(true)
+      const refusal = (error: unknown) => causeOf(error)?.code === code && isUndone(error)
+      const refused = () =>
+        queues.add('r-refused', { id: 'j_1', data: {} }).then(
+          () => false,
+          error => refusal(error),
+        )
+      // A connection to a replica is opened anew now and then, and meanwhile nothing is sent.
+      await until(refused, { what: `a refusal with ${code}` })
+      for (let times = 0; times < 50; times += 1) await queues.add('r-refused', { id: 'j_1', data: {} }).catch(() => {})
+      await until(() => queues.ping().then(() => false, refusal), { what: 'a ping that says it, too' })
+      expect(queues.trouble()).toMatchObject({ code, server: 'Redis', since: expect.any(Number) })
+      const told = lines.filter(line => line.includes('a server refuses'))
+      expect(told).toHaveLength(1)
+      expect(told[0]).toContain(code === 'MISCONF' ? 'MISCONF' : code)
+      await set(false)
+      await until(() =>
+        queues.ping().then(
+          () => true,
+          () => false,
+        ),
+      )
+      // A right may be lacked for another command than the one that tries writes.
+      if (code !== 'NOPERM') expect(queues.trouble()).toBeUndefined()
+      await queues.add('r-refused', { id: 'j_1', data: {} })
+      await queues.obliterate('r-refused')
+    } finally {
+      await set(false)
+      await queues.close()
+    }
+  })
+
+  it('that loads its data, or has no connection left, says so to one who asks whether it can be used', async () => {
+    const queues = await open(server.url, '{loads}').opening
+    try {
+      await admin.config('SET', 'maxclients', '1')
+      // Every connection of these queues is ended, and no other is admitted.
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      const code = () =>
+        queues.ping().then(
+          () => undefined,
+          error => causeOf(error)?.code,
+        )
+      await until(async () => (await code()) === 'MAXCLIENTS')
+      await admin.config('SET', 'maxclients', '1000')
+      await until(async () => (await code()) === undefined)
+    } finally {
+      await admin.config('SET', 'maxclients', '1000')
+      await queues.close()
+    }
+  })
+
   it('is read from once for many jobs that are added in one turn of the event loop', async () => {
     const queues = await open(server.url, '{turn}').opening
     const job = (index: number) => queues.add('token-create', { id: `j_${index}`, data: {} })
@@ -124,6 +195,35 @@ describe.skipIf(!findRedis())('opening Redis', () => {
     // Streams are trimmed by whole nodes of a hundred entries.
     expect(await admin.xlen('{events}:r-events:events')).toBeLessThan(300)
     await queues.close()
+  })
+})
+
+describe.skipIf(!findRedis())('a Redis that loads its data', () => {
+  it('says so to one who asks whether it can be used', async () => {
+    // It answers once in 1,024 commands that it reads.
+    const server = await startRedis({ args: ['--key-load-delay', '500', '--aof-use-rdb-preamble', 'no'] })
+    const queues = await open(server.url, '{loads}').opening
+    try {
+      const admin = new Redis(server.url)
+      await Promise.all(Array.from({ length: 8_192 }, (_, n) => admin.set(`k${n}`, 'x')))
+      admin.disconnect()
+      const restarted = server.restart()
+      const codes = new Set<string | undefined>()
+      await until(async () => {
+        await queues.ping().catch(error => codes.add(causeOf(error)?.code))
+        return codes.has('LOADING')
+      })
+      await restarted
+      await until(() =>
+        queues.ping().then(
+          () => true,
+          () => false,
+        ),
+      )
+    } finally {
+      await queues.close()
+      await server.stop()
+    }
   })
 })
 
@@ -178,6 +278,24 @@ describe.skipIf(!findRedis())('a Redis Cluster', () => {
     await queues.close()
   })
 })
+
+/** Lets Redis fail to save: what it would write its file to is a folder. */
+async function failSaves(admin: Redis, on: boolean): Promise<void> {
+  const [, dir = ''] = (await admin.config('GET', 'dir')) as string[]
+  const place = join(dir, 'dump.rdb')
+  if (on) {
+    mkdirSync(place, { recursive: true })
+    await admin.config('SET', 'save', '3600 1')
+  } else {
+    rmSync(place, { recursive: true, force: true })
+  }
+  await admin.bgsave()
+  await until(async () => {
+    const info = await admin.info('persistence')
+    return /rdb_bgsave_in_progress:0/.test(info) && info.includes(`rdb_last_bgsave_status:${on ? 'err' : 'ok'}`)
+  })
+  if (!on) await admin.config('SET', 'save', '')
+}
 
 async function works(queues: Queues): Promise<void> {
   const { seen, handler } = recorder(() => (seen.length === 1 ? { retryInMs: 1 } : { done: true }))

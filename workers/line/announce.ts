@@ -8,6 +8,7 @@ import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Signing } from '../../src/job/result.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { levelOfFailure } from '../../src/server-error.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { readTraceparent, type TraceContext, traceparentOf } from '../../src/trace/context.ts'
@@ -152,7 +153,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     const ids = sent.splice(0)
     // Rows that stay NEW are published again, which does no harm because the result's id is the same.
     const warning = 'results were published, but their outbox rows not marked'
-    await outbox.markSent(store, ids).catch(error => ownLog.warn({ err: error }, warning))
+    await outbox.markSent(store, ids).catch(error => ownLog[levelOfFailure(error)]({ err: error }, warning))
   }
 
   function noteSent(outboxId: number): void {
@@ -178,7 +179,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     } catch (error) {
       span?.end(toFault(error).code)
       await keepTrace(message.outboxId, jobSpan)
-      log.warn(
+      log[levelOfFailure(error)](
         { result: message.resultId, error: describeError(error) },
         'a result could not be published; it waits in the outbox',
       )
@@ -239,7 +240,10 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   const isSent = (end: PromiseSettledResult<boolean> | undefined) => end?.status === 'fulfilled' && end.value
 
   function tellWaiting(client: string, error: unknown, results?: number): void {
-    ownLog.warn({ client, results, error: describeError(error) }, 'results that waited could not be published')
+    ownLog[levelOfFailure(error)](
+      { client, results, error: describeError(error) },
+      'results that waited could not be published',
+    )
   }
 
   /**

@@ -6,8 +6,9 @@ import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
-import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
+import { type Disposition, heldUp, type ReceivedJob } from '../../src/queue/engine.ts'
 import { type FailedCopy, moveToFailed } from '../../src/queue/failed.ts'
+import { levelOfFailure } from '../../src/server-error.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
@@ -84,7 +85,8 @@ async function afterReload(run: Run, fault: Fault, { ring }: Deps): Promise<Faul
 async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Disposition | undefined> {
   const { job, signal, identified } = run
   const { verdict } = FAULTS[fault.code]
-  deps.log[fault.code === 'defect' ? 'error' : 'warn'](
+  // Of a server that refuses, the store or the queue has logged the cause, once for all jobs.
+  deps.log[fault.code === 'defect' ? 'error' : levelOfFailure(fault)](
     {
       kind: identified?.kind,
       ...(identified ? namesInLog(identified.work) : {}),
@@ -96,6 +98,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
   )
   if (signal.aborted) return { deferMs: AWAY_MS }
   if (verdict === 'pause') {
+    job.progress?.(heldUp(fault.code))
     await untilServersAreBack(deps, signal)
     return undefined
   }
@@ -116,7 +119,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
 
 function retry(job: ReceivedJob, known: Identified | undefined, { code }: Fault, { metrics }: Deps): Disposition {
   metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: code })
-  return { retryInMs: backoffMs(job.attempt) }
+  return { retryInMs: backoffMs(job.attempt), code }
 }
 
 /**
@@ -238,10 +241,11 @@ function namesOf({ claims, client }: Work<unknown>): Pick<FailedCopy, 'clientId'
 export async function untilServersAreBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(AWAY_MS, undefined, { signal }).catch(() => {})
-    const [writable] = await Promise.all([storeServer.isWritable(store), queues.ping().then(() => true)]).catch(() => [
-      false,
-    ])
-    if (writable) return
+    const isBack = await Promise.all([storeServer.tryWrites(store), queues.ping()]).then(
+      () => true,
+      () => false,
+    )
+    if (isBack) return
   }
 }
 

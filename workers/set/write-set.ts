@@ -6,6 +6,7 @@
 import { toFault } from '../../src/errors.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import { ALONE, gather } from '../../src/queue/gather.ts'
+import { levelOfFailure } from '../../src/server-error.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, LostRace, limitLockWaits, type Store, tryHoldAll } from '../../src/store/pool.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
@@ -80,7 +81,10 @@ async function writeSet(set: readonly Single[], deps: SetDeps) {
   } catch (error) {
     span?.end(toFault(error).code)
     metrics.sets.inc({ end: 'rolled_back' })
-    log.warn({ jobs: set.length, error: describeError(error) }, 'a set was rolled back; its jobs are written alone')
+    log[levelOfFailure(error)](
+      { jobs: set.length, error: describeError(error) },
+      'a set was rolled back; its jobs are written alone',
+    )
     throw error
   }
 }

@@ -3,6 +3,7 @@ import rateLimit from '@fastify/rate-limit'
 import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Fault } from '../../../src/errors.ts'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
+import { levelOfFailure } from '../../../src/server-error.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
 import type { Tls } from '../../http/listen.ts'
 import type { ConsoleApp, ConsoleRoutes } from '../app.ts'
@@ -50,7 +51,7 @@ export async function openServer(
     if (status < 500) return refuse(deps, request, reply, { status, text: 'This request could not be read.' })
     const isAway = error instanceof Fault && error.code !== 'defect'
     const about = { request_id: request.id, route: routeOf(request), err: error }
-    if (isAway) deps.log.warn(about, 'a request failed: what it needs is away')
+    if (isAway) deps.log[levelOfFailure(error)](about, 'a request failed: what it needs is away')
     else deps.log.error(about, 'a request failed by a fault of ours')
     if (isAway) return sendAway(deps, request, reply, error)
     const text = `Something is wrong in tokenmill. The log has more under the request ${request.id}.`

@@ -11,6 +11,7 @@ import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/enve
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
 import { readResult } from '../../../src/job/result.ts'
 import { describeError, type Logger } from '../../../src/log.ts'
+import { levelOfFailure } from '../../../src/server-error.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
@@ -81,7 +82,10 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   })
   if (fresh) {
     const queued = deps.queues.add(kind, { id: signed.id, data: { jws } }).catch(error => {
-      deps.log.warn({ receipt: receiptId, err: error }, 'an accepted operation could not be queued; it will be')
+      deps.log[levelOfFailure(error)](
+        { receipt: receiptId, err: error },
+        'an accepted operation could not be queued; it will be',
+      )
     })
     return { receiptId, queued }
   }

@@ -15,7 +15,10 @@ import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
+import { every } from '../../../src/recurring.ts'
+import type { Troubles } from '../../../src/server-error.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import { tryWrites } from '../../../src/store/server.ts'
 import { type Span, within } from '../../../src/trace/tracer.ts'
 import type { Operation } from '../../http/operation.ts'
 import { openOwnMailbox } from '../../http/own-mailbox.ts'
@@ -87,6 +90,8 @@ export interface RequestReplyDeps {
 }
 
 const DELIVERIES = 50
+/** How often the servers are asked while requests wait, in ms. */
+const ASK_MS = 500
 
 /** The operation in progress for one receipt, in this process. */
 interface Entry {
@@ -102,10 +107,12 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   // Requests that wait for the end of another one under their key.
   let waiting = 0
   const mailbox = openOwnMailbox(
-    { queues, clientId: signingKey.clientId, trusted, clock, log },
+    { queues, clientId: signingKey.clientId, trusted, clock, log, isRefused: () => refuses(store.troubles, queues) },
     { letter: 'g', concurrency: DELIVERIES, receive },
   )
   const { replyTo } = mailbox
+  // While somebody waits, it is asked whether both servers do what a job needs.
+  const stopAsking = every(ASK_MS, async () => (entries.size > 0 ? askServers(store, queues) : undefined), { log })
   const sign = openSign({ audience, signingKey, replyTo, clock, features })
   const reversals = openTimeoutReversals({ queues, store, clock, log, sign })
 
@@ -196,8 +203,21 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       return entry.end
     },
     // The answers of reversals are named to go to the queue, so these are handed over before it is removed.
-    close: () => mailbox.close(reversals.close),
+    async close() {
+      await mailbox.close(reversals.close)
+      await stopAsking()
+    },
   }
+}
+
+/** Whether one of both refuses the small writes that try it. What refuses other work a worker finds out, and says. */
+function refuses(troubles: Troubles, queues: Queues): boolean {
+  return troubles.now()?.isProbed === true || queues.trouble()?.isProbed === true
+}
+
+/** Both note what they refuse, and what is over. */
+async function askServers(store: Store, queues: Queues): Promise<void> {
+  await Promise.allSettled([tryWrites(store), queues.ping()])
 }
 
 interface Request {

@@ -13,6 +13,7 @@ import type { Result } from '../../../src/job/result.ts'
 import { describeError, type Logger } from '../../../src/log.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
+import { levelOfFailure } from '../../../src/server-error.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -67,8 +68,8 @@ interface TimedOut {
 const LIFETIME_MS = 7 * 86_400_000
 /** After this many ms without success on the queue the reversal is stored. */
 const STORED_AFTER_MS = 1_000
-/** How long the caller waits at most for the queue or the store to take the reversal. */
-const HANDOVER_MS_MAX = 3_000
+/** How long the caller waits at most for the queue or the store to take the reversal, and the end of the process. */
+const HANDOVER_MS_MAX = { caller: 2_000, close: 3_000 } as const
 const RETRY_MS = 500
 /** A reversal that is queued is stored beside that, and due for the sweeper after so long, in ms; tried so often. */
 const KEPT = { dueMs: 5_000, pauseMs: 3_000, tries: 20 } as const
@@ -97,7 +98,10 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
         } catch (error) {
           // Logs one line at the failures 1, 2, 4, 8, …
           if ((time & (time + 1)) === 0)
-            log.warn({ receipt: receiptId, to: toWhom, err: error }, 'a reversal could not be handed on; it will be')
+            log[levelOfFailure(error)](
+              { receipt: receiptId, to: toWhom, err: error },
+              'a reversal could not be handed on; it will be',
+            )
           if (closing.signal.aborted) return
           await pause(RETRY_MS, undefined, { signal: until }).catch(() => {})
         }
@@ -166,7 +170,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
         keeping.add(kept)
       })
       pending.set(receiptId, handed)
-      await settlesWithin(HANDOVER_MS_MAX, handed)
+      await settlesWithin(HANDOVER_MS_MAX.caller, handed)
       return 'REQUIRED'
     },
     resolve({ receipt_id, record }) {
@@ -190,7 +194,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     pending: () => pending.size,
     async close() {
       closing.abort()
-      await settlesWithin(HANDOVER_MS_MAX, Promise.all([...pending.values(), ...keeping]))
+      await settlesWithin(HANDOVER_MS_MAX.close, Promise.all([...pending.values(), ...keeping]))
     },
   }
 }

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
+import { levelOfFailure } from '../../../src/server-error.ts'
 import { challengesOf } from './challenge.ts'
 import { type Decline, Declined, declineFor, errorBodyOf, failed } from './error-bodies.ts'
 import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
@@ -79,6 +80,7 @@ export function handleError(log: Logger): <R extends Reply>(error: unknown, requ
 /** Logs an error that the request didn't cause. */
 export function logFailure(log: Logger, error: unknown, request: Pick<FailedRequest, 'id' | 'routeOptions'>): void {
   const about = { request_id: request.id, route: request.routeOptions.url, err: error }
-  if (error instanceof Fault && error.code !== 'defect') log.warn(about, 'a request failed: what it needs is away')
+  if (error instanceof Fault && error.code !== 'defect')
+    log[levelOfFailure(error)](about, 'a request failed: what it needs is away')
   else log.error(about, 'a request failed by a fault of ours')
 }

@@ -4,6 +4,7 @@ import { listDue } from '../../../src/acts/key/due-keys.ts'
 import { listExpiring } from '../../../src/acts/key/expiring-keys.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { RedisInfo } from '../../../src/queue/redis-info.ts'
+import { causeOf } from '../../../src/server-error.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
@@ -18,7 +19,7 @@ import { judgeDue } from './due-keys.ts'
 const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
 
 export interface ServerSources {
-  store(): Promise<Pick<Store, 'query' | 'writableServers'>>
+  store(): Promise<Pick<Store, 'query' | 'writableServers' | 'troubles'>>
   queues(): Promise<Queues>
   /** Undefined if the queues are on PostgreSQL. */
   redis: (() => Promise<RedisInfo[]>) | undefined
@@ -36,9 +37,8 @@ interface OpenedKeys {
 export async function askStore({ store }: Pick<ServerSources, 'store'>): Promise<Verdict> {
   const began = performance.now()
   const db = await store()
-  const writable = await storeServer.isWritable(db)
+  await storeServer.tryWrites(db)
   const took = duration(performance.now() - began)
-  if (!writable) return critical('PostgreSQL answers and takes no writes', 'find the primary; correct DATABASE_URL')
   if (db.writableServers() > 1) return critical('two PostgreSQL servers take writes', 'stop the old primary')
   return well(`PostgreSQL answered in ${took} and takes writes`)
 }
@@ -47,11 +47,20 @@ export async function askQueues({ queues, redis }: Pick<ServerSources, 'queues' 
   // If this user may not use INFO, only the queues are asked.
   const asked = redis?.().catch(() => [])
   const began = performance.now()
-  const opened = await queues()
-  await opened.ping()
+  const failure = await queues()
+    .then(opened => opened.ping())
+    .then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    )
   const took = duration(performance.now() - began)
-  const [full] = worstFirst(((await asked) ?? []).flatMap(info => judgeRoom(info) ?? []))
+  // What Redis says of its memory says more than that it refuses a write for it.
+  const cause = causeOf(failure?.error)
+  const [full] =
+    cause && cause.code !== 'OOM' ? [] : worstFirst(((await asked) ?? []).flatMap(info => judgeRoom(info) ?? []))
   if (full) return full
+  if (failure) throw failure.error
+  const opened = await queues()
   const name = opened.engine === 'redis' ? 'Redis' : 'PostgreSQL'
   return well(`queues on ${name} answered in ${took}`)
 }

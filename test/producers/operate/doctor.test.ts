@@ -215,7 +215,7 @@ describeRedis('a full Redis', () => {
         }
         const [full, absent] = await Promise.all([end(redis.url), end('redis://127.0.0.1:1')])
         expect(full.stderr).toMatch(
-          /^tokenmill: Redis \(REDIS_URL\) is full and refuses jobs: raise its maxmemory, or look for .*; then try again$/m,
+          /^tokenmill: Redis is full and refuses jobs: OOM command not allowed .*Next: raise maxmemory; or look for .*; then try again$/m,
         )
         expect(full.stderr).not.toContain('cannot be reached')
         expect(absent.stderr).toContain('The queue server cannot be reached')
