@@ -1,6 +1,7 @@
 // The library that an upstream system imports: it submits jobs, finds their results on its results queue, and sends
 // unanswered jobs again. It holds no key of the vault. It needs a queue server and no HTTP.
 import { type Clock, systemClock } from '../src/clock.ts'
+import type { FaultCode } from '../src/errors.ts'
 import type { Result } from '../src/job/result.ts'
 import { type Logger, openLog } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
@@ -109,6 +110,11 @@ export interface Client {
    * that this client trusts.
    */
   takeCaptureKeys(document: unknown): Promise<void>
+  /**
+   * Why workers don't answer the job that has waited longest: the fault of a server that holds it up; undefined for none. For
+   * example `store_busy`, while the store has no room left.
+   */
+  heldUpBy(): Promise<FaultCode | undefined>
   /** How many deliveries were taken off the results queue, by the reason for which they were acknowledged. */
   counts(): Record<Acknowledged, number>
   /** Stops listening and sending. Unanswered jobs stay on the queue. */
@@ -201,6 +207,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       const { jwe = captureKeys.jwe, pgp = captureKeys.pgp } = taken.captureKeys
       captureKeys = { jwe, pgp }
     },
+    heldUpBy: () => sending.heldUpBy(),
     counts: () => ({ ...(inbox?.counts ?? NOTHING_ACKNOWLEDGED) }),
     async close() {
       if (closed.signal.aborted) return

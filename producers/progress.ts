@@ -1,7 +1,10 @@
 // Shows the progress of a run on standard error: a bar in the last line of a terminal, else a line every ten seconds.
-// The caller counts.
+// The caller counts. The line says, too, what the run waits for and since when: a server that refuses or is away, or one that
+// holds up the workers who have its oldest job.
 import type { Clock } from '../src/clock.ts'
+import { FAULTS, type FaultCode } from '../src/errors.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
+import type { Queues } from '../src/queue/engine.ts'
 
 export interface ProgressOptions {
   stream: NodeJS.WriteStream
@@ -12,6 +15,8 @@ export interface ProgressOptions {
   done?: number | undefined
   /** What the run waits for, shown behind the estimated time; undefined: nothing. */
   waitsFor?: (() => string | undefined) | undefined
+  /** What holds the run up is shown at the end of the line; `stop` ends the watch. */
+  awaited?: Awaited | undefined
   /** The pause between two lines if the stream isn't a terminal, in ms. */
   everyMs?: number | undefined
 }
@@ -32,14 +37,15 @@ const LINE_MS = 10_000
 const DRAW_MS = 200
 
 export function openProgress(options: ProgressOptions): Progress {
-  const { stream, clock, total, done = 0, everyMs = LINE_MS, waitsFor = () => undefined } = options
+  const { stream, clock, total, done = 0, awaited, everyMs = LINE_MS, waitsFor = () => undefined } = options
   const start = clock()
   let counts = noCounts()
   const facts = (): RunFacts => {
     const rows = sumOf(counts)
     const { rate, left } = measureRun({ rows, done, total, ms: clock() - start })
     const waits = waitsFor()
-    return { rows, rate, left: waits === undefined ? left : `${left} (${waits})`, outcomes: describe(counts) }
+    const told = waits === undefined ? left : `${left} (${waits})`
+    return { rows, rate, left: told, outcomes: `${describe(counts)}${awaited?.text() ?? ''}` }
   }
   const printer =
     stream.isTTY === true && total !== undefined
@@ -50,7 +56,10 @@ export function openProgress(options: ProgressOptions): Progress {
       counts = { ...next }
       printer.update()
     },
-    stop: printer.stop,
+    stop() {
+      printer.stop()
+      awaited?.stop()
+    },
   }
 }
 
@@ -175,4 +184,54 @@ export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
+
+export interface Awaited {
+  /** For the end of a progress line: `; waits since 12:03:05 for …`, or nothing. */
+  text(): string
+  stop(): void
+}
+
+interface AwaitedDeps {
+  queues: Pick<Queues, 'on' | 'trouble'>
+  client: { heldUpBy(): Promise<FaultCode | undefined> }
+  clock: Clock
+  /** How often the oldest job is looked at, in ms. */
+  everyMs?: number
+}
+
+const EVERY_MS = 5_000
+
+export function watchAwaited({ queues, client, clock, everyMs = EVERY_MS }: AwaitedDeps): Awaited {
+  let awaySince: number | undefined
+  let held: { code: FaultCode; since: number } | undefined
+  let looking = false
+  queues.on('away', () => {
+    awaySince ??= clock()
+  })
+  queues.on('back', () => {
+    awaySince = undefined
+  })
+  const look = async () => {
+    if (looking) return
+    looking = true
+    const code = await client.heldUpBy().catch(() => held?.code)
+    held = code && { code, since: held?.code === code ? held.since : clock() }
+    looking = false
+  }
+  const timer = setInterval(look, everyMs).unref()
+
+  function reason(): { since: number; what: string } | undefined {
+    const trouble = queues.trouble()
+    if (trouble) return { since: trouble.since, what: trouble.says }
+    if (awaySince !== undefined) return { since: awaySince, what: 'the queue server, which does not answer' }
+    return held && { since: held.since, what: `workers: ${FAULTS[held.code].text}` }
+  }
+  return {
+    text() {
+      const found = reason()
+      return found ? `; waits since ${new Date(found.since).toISOString().slice(11, 19)} UTC for ${found.what}` : ''
+    },
+    stop: () => clearInterval(timer),
+  }
 }

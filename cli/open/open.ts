@@ -83,7 +83,7 @@ export async function withSession<T>(terminal: Terminal, work: (session: Session
   }
 }
 
-interface Database {
+export interface Database {
   /** The URL is a secret. */
   url: string
   embedded: boolean

@@ -15,6 +15,7 @@ import { startBeat } from '../../src/store/access/beat.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as installation from '../../src/store/installation.ts'
+import { openStore } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
@@ -42,7 +43,9 @@ export async function startScheduler(session: Session): Promise<void> {
   lifetime.onClose('housekeeping', startHousekeeping(deps, config))
   const registry = openRegistry({ role: 'scheduler' })
   registry.collectProcess()
-  const collect = openInstallationMetrics(registry, deps)
+  const beside = openStore(database.url, { log, connectionsMax: 1, application: 'tokenmill scheduler' })
+  lifetime.onClose('locks', beside.close)
+  const collect = openInstallationMetrics(registry, { ...deps, beside })
   const health = openHealth(registry, { store: storeServer.watched(store), queue: queues, collect })
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)

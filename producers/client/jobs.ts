@@ -86,6 +86,8 @@ export interface Jobs {
   rejectAll(error: Error): void
   /** Whether any job is unanswered or any caller waits. */
   isWaiting(): boolean
+  /** The job that has waited longest for its answer. */
+  oldest(): Job | undefined
   /** The jobs that are due at `now`; each becomes due again `resendMs` later, or earlier after a result about its envelope. */
   due(now: number): Job[]
   close(): void
@@ -212,6 +214,10 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       }
     },
     isWaiting: () => open.size > 0,
+    oldest() {
+      for (const { job } of open.values()) if (job) return job
+      return undefined
+    },
     due(now) {
       const jobs: Job[] = []
       for (const entry of open.values()) {

@@ -3,13 +3,13 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
-import { Fault, isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import { Fault, type FaultCode, isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
-import { PRIORITY_MAX, type Queues } from '../../src/queue/engine.ts'
+import { heldUpBy, PRIORITY_MAX, type Queues } from '../../src/queue/engine.ts'
 import { openPut } from '../../src/queue/put-jobs.ts'
 import { every } from '../../src/recurring.ts'
 import type { Ask } from '../ask.ts'
@@ -76,6 +76,8 @@ export interface Sending {
   resolve(result: Result): Claim
   /** Rejects every wait for a result. After that only jobs of `submit` are sent again. */
   rejectAll(error: Error): void
+  /** The fault of a server by which workers hold up the oldest unanswered job. */
+  heldUpBy(): Promise<FaultCode | undefined>
   /** Whether any job is unanswered, or any caller waits for a result. */
   isWaiting(): boolean
   /** Stops. Resolves when no more calls to the queues are in progress. */
@@ -263,6 +265,14 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     result: (handle, timeoutMs) => jobs.wait(handle, timeoutMs).answer,
     resolve: jobs.resolve,
     rejectAll: jobs.rejectAll,
+    async heldUpBy() {
+      const job = jobs.oldest()
+      if (!job) return undefined
+      // A server that refused something is asked by the job that it may have: then it ignores the repeat.
+      if (queues.trouble()) await put(job).catch(() => {})
+      const found = await queues.get(job.kind, job.signed.id).catch(() => undefined)
+      return found && heldUpBy(found)
+    },
     isWaiting: jobs.isWaiting,
     async close() {
       closed = true

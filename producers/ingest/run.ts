@@ -11,7 +11,7 @@ import { tellTo } from '../answer-deadline.ts'
 import { formByFeature } from '../client/in-form.ts'
 import { type Client, connect } from '../client.ts'
 import { checkBatchId, discardAnswers, type FileRunDeps, nameOfSource } from '../file-run.ts'
-import { openProgress } from '../progress.ts'
+import { type Awaited, openProgress, watchAwaited } from '../progress.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type Format, formatOf } from '../rows/input-format.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
@@ -68,12 +68,15 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   const counts = noCounts()
   const reasons: ReasonCounts = {}
   const earlyWord = openEarlyWord(tell)
-  const progress = openProgress({ stream: deps.stream, clock, total: checked.total })
+  let awaited: Awaited | undefined
+  const late = { text: () => awaited?.text() ?? '', stop: () => awaited?.stop() }
+  const progress = openProgress({ stream: deps.stream, clock, total: checked.total, awaited: late })
   let client: Client | undefined
   let complete = false
   try {
     await discardAnswers(deps, replyTo)
     client = await connect({ queues, credentials, replyTo, log, clock, checkKey: lookUp, tell, ...resend })
+    awaited = watchAwaited({ queues, client, clock })
     const input = await openSource(source, digests)
     const chunks = cutRows(input.bytes, rowOptions, options.chunk)
     const form = await formByFeature('ledger_columns', deps)

@@ -12,7 +12,7 @@ import type { RecordForm } from '../client/in-form.ts'
 import { type Client, connect } from '../client.ts'
 import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, discardAnswers, type FileRunDeps } from '../file-run.ts'
-import { openProgress } from '../progress.ts'
+import { openProgress, watchAwaited } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { FileError } from '../rows/file-error.ts'
 import { checkColumns } from '../rows/layout.ts'
@@ -208,15 +208,17 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
   const output = await openOutput(options, run, validated, { clock: deps.clock, tell: tellTo(deps.stream) })
   const done = sumOfFile(output.counts)
   const { stream, clock } = deps
-  const awaited = openAwaited(clock)
-  const progress = openProgress({ stream, clock, total: validated?.rows, done, waitsFor: awaited.text })
+  const late = openAwaited(clock)
+  const awaited = watchAwaited({ ...deps, client })
+  const total = validated?.rows
+  const progress = openProgress({ stream, clock, total, done, waitsFor: late.text, awaited })
   progress.update(output.counts)
   const waiting = openWaitingFile(`${run.paths.results}.waiting`)
   try {
     const earlyWord = openEarlyWord(tellTo(deps.stream))
     const seriesWord = openSeriesWord(tellTo(deps.stream))
     const onAwaited = (chunk: RowChunk | undefined) => {
-      awaited.see(chunk)
+      late.see(chunk)
       progress.update(waiting.withRows(output.counts))
     }
     const onProgress = (rows: readonly CountedRow[]) => {

@@ -8,6 +8,7 @@ import { askAll, type Check, type Question, unknown, type Verdict, warning, well
 import { type AuditSources, askAudit } from './checks/audit.ts'
 import { askDurability } from './checks/durability.ts'
 import { askGrants, type GrantSources } from './checks/grants.ts'
+import { askLocks } from './checks/locks.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
 import { askQueues, askStore, type ServerSources } from './checks/servers.ts'
@@ -33,6 +34,7 @@ const SPARE_CONNECTIONS = 10
 /** docs/on-call.md lists them. */
 const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'store', ask: askStore, server: 'the store' },
+  { name: 'locks', ask: askLocks },
   { name: 'queues', ask: askQueues, server: 'the queue server' },
   { name: 'redis version', ask: askRedis(judgeVersion) },
   { name: 'redis memory', ask: askRedis(judgeMemory) },

@@ -5,6 +5,7 @@ import { askAll, type Check, type Patience, type Question, type State, worstOf }
 import { askBatches } from './checks/batches.ts'
 import { askEnvelopes } from './checks/envelopes.ts'
 import { askCertificate, askDisk, askKeys, type EndSources } from './checks/files.ts'
+import { askLocks } from './checks/locks.ts'
 import { askNetworks } from './checks/networks.ts'
 import { askProcesses, askScheduler, askWorkers, listProcesses, type ProcessFacts } from './checks/processes.ts'
 import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSources } from './checks/servers.ts'
@@ -26,6 +27,7 @@ export interface Status {
 /** In the order in which they are shown; docs/on-call.md says when each is a warning and when it is critical. */
 export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'store', ask: askStore, server: 'the store' },
+  { name: 'locks', ask: askLocks },
   { name: 'schema', ask: askSchema },
   { name: 'queues', ask: askQueues, server: 'the queue server' },
   { name: 'vault keys', ask: askVaultKeys },

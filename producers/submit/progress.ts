@@ -1,8 +1,11 @@
 // Shows the progress of `submit` on standard error: on a terminal one line that is overwritten, else a line every ten
 // seconds; and a hint if no worker seems to take the jobs.
 import type { Writable } from 'node:stream'
+import { systemClock } from '../../src/clock.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ClientKind } from '../ask.ts'
+import type { Client } from '../client.ts'
+import { watchAwaited } from '../progress.ts'
 
 const EVERY_MS = 10_000
 const TERMINAL_MS = 500
@@ -25,12 +28,19 @@ export interface SubmitWatch {
   stop(): void
 }
 
-export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean }, totals: Totals): SubmitWatch {
+export function watchSubmit(
+  { queues, client }: { queues: Queues; client: Pick<Client, 'heldUpBy'> },
+  stream: Writable & { isTTY?: boolean },
+  totals: Totals,
+): SubmitWatch {
   const startedAt = performance.now()
   const kinds = new Set<ClientKind>()
   const terminal = stream.isTTY === true
-  const print = () =>
-    stream.write(terminal ? `\r\u001b[K${lineOf(totals, startedAt)}` : `${lineOf(totals, startedAt)}\n`)
+  const awaited = watchAwaited({ queues, client, clock: systemClock })
+  const print = () => {
+    const line = `${lineOf(totals, startedAt)}${awaited.text()}`
+    stream.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
+  }
   const ticking = setInterval(print, terminal ? TERMINAL_MS : EVERY_MS)
   let listening: NodeJS.Timeout | undefined
 
@@ -53,6 +63,7 @@ export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean
     stop() {
       clearInterval(ticking)
       clearTimeout(listening)
+      awaited.stop()
       print()
       if (terminal) stream.write('\n')
     },

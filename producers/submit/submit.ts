@@ -90,7 +90,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { resendMs = 60_000 } = options
   const tell = tellTo(progress)
   const client = await connect({ queues, credentials, replyTo, log, resendMs, checkKey: lookUp, tell })
-  const watch = watchSubmit(queues, progress, totals)
+  const watch = watchSubmit({ queues, client }, progress, totals)
   const answerDeadline = openAnswerDeadline({
     stop: signal,
     finishMs,

@@ -1,6 +1,6 @@
 // What happens to a job, by the disposition that its handler returns.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Disposition, Handler } from '../../src/queue/engine.ts'
+import { type Disposition, type Handler, heldUp, heldUpBy } from '../../src/queue/engine.ts'
 import { describeEngines } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { type Opened, openEngine, recorder } from './bundle.ts'
@@ -54,6 +54,31 @@ describeEngines('a worker', engine => {
     await until(async () => !(await queues.has('again', 'j_1')))
     expect(seen).toHaveLength(5)
     await worker.close(1_000)
+  })
+
+  it('shows senders which server holds a job up, whether the job is to be repeated or is kept', async () => {
+    const { queues } = opened
+    const end = Promise.withResolvers<Disposition>()
+    const answers = [{ retryInMs: 60_000, code: 'store_busy' }, end.promise]
+    const worker = queues.work(
+      'held',
+      async job => {
+        if (job.id === 'j_2') job.progress?.(heldUp('store_away'))
+        return answers[job.id === 'j_1' ? 0 : 1] ?? { done: true }
+      },
+      { concurrency: 2 },
+    )
+    await queues.addBulk(
+      'held',
+      ['j_1', 'j_2'].map(id => ({ id, data: {} })),
+    )
+    const codeOf = async (id: string) => heldUpBy((await queues.get('held', id)) ?? {})
+    await until(async () => (await codeOf('j_1')) === 'store_busy')
+    await until(async () => (await codeOf('j_2')) === 'store_away')
+    end.resolve({ done: true })
+    await until(async () => !(await queues.has('held', 'j_2')))
+    await worker.close(1_000)
+    await queues.obliterate('held')
   })
 
   it('shows how far a job is', async () => {

@@ -19,10 +19,13 @@ import * as outbox from '../../src/store/job/outbox.ts'
 import { type Db, limitStatements, type Store } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import { longestWait } from '../../src/store/watch/lock-waits.ts'
 
 interface MeasureDeps {
   store: Pick<Store, 'transaction'>
   queues: Pick<Queues, 'depth' | 'oldestMs'>
+  /** A connection that waits for no lock: those of the store may all be waiting. Undefined: of the store. */
+  beside?: Db | undefined
   clock: Clock
 }
 
@@ -97,7 +100,11 @@ interface Waiting {
 }
 
 /** The outbox is first, because somebody is called for it. */
-function storeMeasures({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps): Measure[] {
+function storeMeasures({ gauge }: MetricsRegistry, { store, clock, beside }: MeasureDeps): Measure[] {
+  const lockWait = gauge(
+    'lock_wait_seconds',
+    'How long the session has waited that waits longest for a lock of the store.',
+  )
   const outboxRows = gauge('outbox_rows', 'Results that are not published yet.')
   const outboxOldest = gauge('outbox_oldest_seconds', 'Age of the oldest of them.')
   const batches = gauge('batches', 'Open batches, by state.', { state: [] })
@@ -148,7 +155,15 @@ function storeMeasures({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps
       },
     )
 
+  const locks: Measure = {
+    async ask() {
+      const waitMs = await (beside ? longestWait(beside) : store.transaction(longestWait))
+      return () => lockWait.set(waitMs / 1000)
+    },
+    forget: all(lockWait),
+  }
   return [
+    locks,
     one(
       outbox.pendingAnswers,
       unpublished => {

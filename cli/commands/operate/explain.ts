@@ -1,16 +1,22 @@
 // `tokenmill explain`: shows what happened to a job, which the person on call may name in several ways. It shows
 // references, which are personal data, but never card data.
+
+import { lockNotes } from '../../../producers/operate/checks/locks.ts'
 import { type Explanation, explain } from '../../../producers/operate/explain.ts'
 import type { Announced, JobFacts, ReasonFacts } from '../../../producers/operate/job-facts.ts'
 import { wholeReader } from '../../../producers/operate/whole-reader.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
+import { openStore } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
-import { openCommandStore, openQueues, withSession } from '../../open/open.ts'
-import { facts, print, type Terminal } from '../../terminal.ts'
+import { type Database, openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
+import { facts, print, say, type Terminal } from '../../terminal.ts'
 import { findClient } from '../client/find-client.ts'
 
 type Options = JsonOption & { client?: string }
+
+/** After this time, in ms, an answer is late. */
+const LOCK_MS = 4_000
 
 export function explainTo(terminal: Terminal, what: string, line: string | undefined, options: Options): Promise<void> {
   return withSession(terminal, async session => {
@@ -20,13 +26,31 @@ export function explainTo(terminal: Terminal, what: string, line: string | undef
     const client = options.client === undefined ? undefined : await findClient(store, options.client)
     const question = line === undefined ? { what, client } : { what: line, batch: what, client }
     const sources = { store, queues, now: Date.now() }
-    const explanation = await explain(question, { ...sources, reader: wholeReader(sources) })
+    const { notes, end } = watchLocks(terminal, session, database)
+    const found = await explain(question, { ...sources, reader: wholeReader(sources) }).finally(end)
+    const explanation = { ...found, notes: [...found.notes, ...(await notes())] }
     if (explanation.as === 'nothing') {
       print(terminal, options, explanation, '')
       throw new Stop(explanation.notes.join(' '))
     }
     print(terminal, options, explanation, textOf(explanation))
   })
+}
+
+/**
+ * Somebody may hold a table that the explanation reads, or the job that is explained. So another connection looks who, and the
+ * line comes while the explanation still waits.
+ */
+function watchLocks(terminal: Terminal, { log }: Session, { url }: Database) {
+  const store = openStore(url, { log, connectionsMax: 1, application: 'tokenmill cli' })
+  const notes = () => lockNotes(store).catch(() => [])
+  const timer = setTimeout(async () => {
+    for (const note of await notes()) say(terminal, `tokenmill: ${note}`)
+  }, LOCK_MS)
+  return {
+    notes: () => notes().finally(() => store.close()),
+    end: () => clearTimeout(timer),
+  }
 }
 
 function textOf({ token, record, batches = [], jobs, notes }: Explanation): string {
