@@ -35,7 +35,7 @@ export const REASONS = {
   path_unknown: { code: 404, text: 'This path does not exist, or not with this method.' },
   // The envelope.
   envelope_expired: { code: 400, text: 'The job was not started before its exp.' },
-  envelope_future: { code: 400, text: 'iat lies in the future.' },
+  envelope_future: { code: 400, text: 'iat lies in the future: the clock of the sender is ahead.' },
   envelope_lifetime: { code: 400, text: 'exp is not after iat, or too long after it.' },
   jti_reused: {
     code: 400,
@@ -69,7 +69,7 @@ export const REASONS = {
   cipher_unsupported: { code: 400, text: 'The encrypted card uses a cipher that is not supported.' },
   card_malformed: { code: 400, text: 'The card data do not have the required form.' },
   capture_time_invalid: { code: 400, text: 'captureTime is missing or is not an RFC 3339 time in UTC.' },
-  capture_time_stale: { code: 400, text: 'captureTime is not within the permitted 15 minutes.' },
+  capture_time_stale: { code: 400, text: 'captureTime is not within the permitted 15 minutes; is the clock right?' },
   pan_format: { code: 400, text: 'The card number is not 12 to 19 digits.' },
   pan_padded: {
     code: 400,

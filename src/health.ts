@@ -26,6 +26,8 @@ export interface Needs {
     writableServers(): number
   }
   queue?: Asked
+  /** How far this host's clock is ahead of the store's, in ms: of a process that signs or checks times. */
+  clock?: { aheadMs(): number }
   /** Further reasons why the process can't work. */
   others?: () => Promise<string[]>
   /** Measures further gauges. Doesn't throw. */
@@ -37,7 +39,7 @@ const SILENT = { store: 'the store does not answer', queue: 'the queue server do
 const NAMES = { store: 'the store', queue: 'the queue server' } as const
 type Server = keyof typeof SILENT
 
-export function openHealth(registry: MetricsRegistry, { store, queue, others, collect }: Needs): Health {
+export function openHealth(registry: MetricsRegistry, { store, queue, clock, others, collect }: Needs): Health {
   const up = registry.gauge('dependency_up', '1 if the server answered when last asked, else 0.', { dependency: [] })
   const pool = store && registry.gauge('store_connections', 'Connections of the store pool.', { state: [] })
   const writable =
@@ -47,6 +49,7 @@ export function openHealth(registry: MetricsRegistry, { store, queue, others, co
     dependency: [],
     code: [],
   })
+  const skew = clock && registry.gauge('clock_skew_seconds', 'The clock of this host minus the clock of the store.')
   const shown = new Map<Server, string>()
 
   async function ask(dependency: Server, { ping, trouble }: Asked): Promise<string[]> {
@@ -76,7 +79,8 @@ export function openHealth(registry: MetricsRegistry, { store, queue, others, co
       ...(queue ? [ask('queue', queue)] : []),
       ...(others ? [others()] : []),
     ]
-    return (await Promise.all(asked)).flat()
+    const lines = (await Promise.all(asked)).flat()
+    return clock ? [...lines, ...clockReasons(clock.aheadMs())] : lines
   }
 
   return {
@@ -84,10 +88,19 @@ export function openHealth(registry: MetricsRegistry, { store, queue, others, co
     async snapshot() {
       for (const [state, n] of Object.entries(store?.connections() ?? {})) pool?.set({ state }, n)
       if (store) writable?.set(store.writableServers())
+      if (clock) skew?.set(clock.aheadMs() / 1000)
       await Promise.all([reasons(), collect?.()])
       return registry.snapshot()
     },
   }
+}
+
+/** A process whose clock is further off than this is not ready, and a worker takes no jobs, in ms. */
+export const SKEW_MS_MAX = 5_000
+
+/** Why a process whose clock is so far ahead of the store's is not ready. */
+export function clockReasons(aheadMs: number): string[] {
+  return Math.abs(aheadMs) > SKEW_MS_MAX ? [`the clock is ${Math.round(aheadMs / 1000)} s off the store's`] : []
 }
 
 /** What sets some series of gauges, and what removes them. */

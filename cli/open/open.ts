@@ -2,9 +2,11 @@
 // one), the store, the keys, the queues. What the command does is decided elsewhere.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Tls } from '../../producers/http/listen.ts'
+import { systemClock } from '../../src/clock.ts'
 import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
 import { Fault } from '../../src/errors.ts'
+import { clockReasons } from '../../src/health.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import { type Lifetime, onSignal, openLifetime } from '../../src/lifetime.ts'
 import { describeError, type Logger, openLog } from '../../src/log.ts'
@@ -15,6 +17,7 @@ import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { openQueuePool } from '../../src/store/queue-pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
+import { measureSkew } from '../../src/store/server.ts'
 import { restrictTls } from '../../src/tls.ts'
 import type { HostKeks } from '../../src/vault/kek/host.ts'
 import { type LiveRing, openLiveRing } from '../../src/vault/key-ring.ts'
@@ -131,7 +134,15 @@ async function connectStore(session: Session, connectionsMax: number): Promise<O
   const store = openStore(database.url, { log: session.log, connectionsMax, application: `tokenmill ${session.role}` })
   session.lifetime.onClose('store', () => store.close())
   await assertSchema(store)
+  if (session.role === 'cli') await warnOfClock(session, store)
   return { database, store }
+}
+
+/** What a command signs, and the times that it judges, are wrong on a host whose clock is. */
+async function warnOfClock({ terminal }: Session, store: Store): Promise<void> {
+  const aheadMs = (await measureSkew(store, systemClock).catch(() => undefined)) ?? 0
+  for (const reason of clockReasons(aheadMs))
+    say(terminal, `tokenmill: ${reason}: what this host signs may be refused, and times be judged wrongly. Correct NTP`)
 }
 
 export interface OpenedVault extends OpenedStore {

@@ -46,10 +46,16 @@ export async function startScheduler(session: Session): Promise<void> {
   const beside = openStore(database.url, { log, connectionsMax: 1, application: 'tokenmill scheduler' })
   lifetime.onClose('locks', beside.close)
   const collect = openInstallationMetrics(registry, { ...deps, beside })
-  const health = openHealth(registry, { store: storeServer.watched(store), queue: queues, collect })
+  const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, deps.clock, { log })
+  lifetime.onClose('clock', stop)
+  const health = openHealth(registry, {
+    ...{ store: storeServer.watched(store), queue: queues, collect },
+    clock: { aheadMs },
+  })
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
-  await startSchedule(session, { ...deps, metrics: openScheduleMetrics(registry) })
+  // A host whose clock is fast would ask for the report of a day that has not ended.
+  await startSchedule(session, { ...deps, clock, metrics: openScheduleMetrics(registry) })
   const { redisUrls, scheduleLateMs } = config
   const redis = redisUrls && (() => readRedisInfo(redisUrls))
   lifetime.onClose('watch', startWatch({ ...deps, redis, scheduleLateMs }))
@@ -63,9 +69,7 @@ export async function startSchedule(
   const signingKey = await readSystemKey(config.dataDir, 'scheduler')
   const own = await clients.find(opened.store, 'scheduler')
   if (!own) throw new ConfigError(installation.INCOMPLETE)
-  // A host whose clock is fast would ask for the report of a day that has not ended.
-  const { clock, stop } = await storeServer.openStoreClock(opened.store, opened.clock, opened)
-  lifetime.onClose('clock', stop)
+  const { clock } = opened
   const schedule = openSchedule({
     ...opened,
     clock,

@@ -67,7 +67,8 @@ const SWEEP_MS = 60_000
  */
 export async function openConsole(opened: Opened): Promise<Console> {
   const { config, settings, log, registry, lifetime, store, queues, signingKey, tls } = opened
-  const clock = systemClock
+  const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, systemClock, { log })
+  lifetime.onClose('clock', stop)
   let site = siteOf(settings.origin ?? `http://localhost:${settings.port}`)
   if (await signingIn.areAllElsewhere(store, site.rpId))
     throw new ConfigError(
@@ -96,7 +97,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     metrics: openConsoleMetrics(registry),
     log,
   }
-  const health = openHealth(registry, { store: storeServer.watched(store), queue: queues })
+  const health = openHealth(registry, { store: storeServer.watched(store), queue: queues, clock: { aheadMs } })
   registry.collectProcess()
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('console', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)

@@ -83,7 +83,9 @@ export interface Gateway {
 /** Opens the gateway and listens. Throws `PortInUse` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
   const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, ring, tls } = opened
-  const clock = systemClock
+  // What this process signs is judged by workers, whose clocks are the store's.
+  const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, systemClock, { log })
+  lifetime.onClose('clock', stop)
   const settings = {
     audience: config.audience,
     timeoutMs: config.gatewayTimeoutMs,
@@ -103,6 +105,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
+    clock: { aheadMs },
     collect: async () => metrics.inFlight.set(requestReply.inFlight()),
   })
   const directory = openDirectory(store, clock)

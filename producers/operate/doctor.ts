@@ -11,7 +11,7 @@ import { askGrants, type GrantSources } from './checks/grants.ts'
 import { askLocks } from './checks/locks.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
-import { askQueues, askStore, type ServerSources } from './checks/servers.ts'
+import { askClock, askQueues, askStore, type ServerSources } from './checks/servers.ts'
 import { askCheckpoints, askWalCompression, askWalSize } from './checks/wal.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
 import { bytes, count } from './units.ts'
@@ -35,6 +35,7 @@ const SPARE_CONNECTIONS = 10
 const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'store', ask: askStore, server: 'the store' },
   { name: 'locks', ask: askLocks },
+  { name: 'clock', ask: askClock },
   { name: 'queues', ask: askQueues, server: 'the queue server' },
   { name: 'redis version', ask: askRedis(judgeVersion) },
   { name: 'redis memory', ask: askRedis(judgeMemory) },

@@ -57,21 +57,25 @@ export async function measureSkew(db: Db, clock: Clock): Promise<number | undefi
 
 const COMPARE_MS = 30_000
 
+interface StoreClock {
+  /** The own clock, set right. */
+  clock: Clock
+  /** How far the own clock is ahead, in ms, as the last comparison says. */
+  aheadMs(): number
+  stop: () => Promise<void>
+}
+
 /**
  * This host's clock, set right by the server's: it is compared now and every 30 s. While the server is away, or answers
  * too slowly, the last comparison counts.
  */
-export async function openStoreClock(
-  db: Db,
-  own: Clock,
-  { log }: { log: Logger },
-): Promise<{ clock: Clock; stop: () => Promise<void> }> {
+export async function openStoreClock(db: Db, own: Clock, { log }: { log: Logger }): Promise<StoreClock> {
   let aheadMs = 0
   const compare = async () => {
     aheadMs = (await measureSkew(db, own)) ?? aheadMs
   }
   await compare().catch(() => {})
-  return { clock: () => own() - aheadMs, stop: every(COMPARE_MS, compare, { log }) }
+  return { clock: () => own() - aheadMs, aheadMs: () => aheadMs, stop: every(COMPARE_MS, compare, { log }) }
 }
 
 async function readWritable(db: Pick<Db, 'query'>): Promise<{ writable: boolean; standby: boolean }> {

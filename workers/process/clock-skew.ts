@@ -1,11 +1,11 @@
 // Compares this host's clock with the store's. Times of envelopes and cards are judged by this clock. If it differs by
 // more than 5 s, the workers that are given here take no jobs until a later check finds it right.
+import { clockReasons, SKEW_MS_MAX } from '../../src/health.ts'
 import type { Worker } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import { measureSkew } from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 
-const SKEW_MS_MAX = 5_000
 const CHECK_MS = 30_000
 
 export interface ClockWatch {
@@ -37,8 +37,7 @@ export async function openClockWatch(deps: Pick<Deps, 'store' | 'clock' | 'metri
   }
   await check()
   return {
-    tooFar: () =>
-      Math.abs(skewMs) > SKEW_MS_MAX ? [`the clock is ${Math.round(skewMs / 1000)} s off the store's`] : [],
+    tooFar: () => clockReasons(skewMs),
     isOff: () => paused,
     watch(given) {
       workers = given

@@ -1,6 +1,6 @@
 // A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker's refusal names fields of
 // the job; this file translates them into the fields of the HTTP request.
-import type { Reason, Refusal } from '../../../src/errors.ts'
+import { REASONS, type Reason, type Refusal } from '../../../src/errors.ts'
 import { lacks } from '../../../src/job/envelope/roles.ts'
 import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -39,7 +39,14 @@ export async function sendWrite(
   if (declined) return { declined }
   const end = await requestReply.ask(caller, kind, request, { idempotencyKey })
   if (end.end === 'answered' && isOurs(end.result.error))
-    log.error({ kind, receipt: end.result.receipt_id }, 'a worker refused an envelope of ours')
+    log.error(
+      {
+        kind,
+        receipt: end.result.receipt_id,
+        why: toldFields(end.result.error ?? {}).map(({ reason }) => REASONS[reason as Reason]?.text),
+      },
+      'a worker refused an envelope of ours',
+    )
   return writtenOf(end)
 }
 

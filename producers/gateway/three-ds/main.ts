@@ -73,10 +73,10 @@ const DOCUMENT = {
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { config, log, registry, lifetime, store, halves, ring, outbound, tls, tracer } = opened
   // One host whose clock is wrong would end the challenges of all.
-  const { clock, stop } = await storeServer.openStoreClock(store, systemClock, { log })
+  const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, systemClock, { log })
   lifetime.onClose('clock', stop)
   const metrics = openThreeDsMetrics(registry)
-  const health = openHealth(registry, { store: storeServer.watched(store) })
+  const health = openHealth(registry, { store: storeServer.watched(store), clock: { aheadMs } })
   const directory = openDirectory(store, clock, ring)
   const bearer = openBearerFor(config, outbound, clock)
   const urlAt = (port: number) => `${config.threeDsUrl ?? addressOf(config.httpHost, port, tls)}${RESULTS}`

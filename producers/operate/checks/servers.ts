@@ -100,7 +100,7 @@ function hasKek(keys: readonly string[], kekId: string): boolean {
   return keys.length === 0 || keys.includes(kekId)
 }
 
-export async function askClock({ store }: ServerSources): Promise<Verdict> {
+export async function askClock({ store }: Pick<ServerSources, 'store'>): Promise<Verdict> {
   const db = await store()
   await storeServer.ping(db)
   const before = Date.now()
@@ -109,7 +109,8 @@ export async function askClock({ store }: ServerSources): Promise<Verdict> {
   const skew = before + took / 2 - there
   const off = Math.max(0, Math.abs(skew) - took / 2)
   const says = `this host's clock is ${duration(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the store's`
-  if (off > SKEW_MS.critical) return critical(`${says}: workers here take no jobs`, 'correct NTP on this host')
+  if (off > SKEW_MS.critical)
+    return critical(`${says}: workers here take no jobs, and no process here is ready`, 'correct NTP on this host')
   if (off > SKEW_MS.warning) return warning(says, 'correct NTP on this host, or on the store’s')
   if (took > SKEW_MS.critical) return unknown('the store answers too slowly to compare the clocks')
   return well(says)

@@ -1,5 +1,7 @@
 // A worker process whose clock differs from the store's takes no jobs: from its first moment on, and until it is right.
 import { afterEach, expect, it, vi } from 'vitest'
+import { openHealth } from '../../../src/health.ts'
+import { openRegistry } from '../../../src/metrics.ts'
 import type { Worker } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { openStoreClock } from '../../../src/store/server.ts'
@@ -73,11 +75,20 @@ it('is not called off because the store answers late, unless it is further off t
 it('is set right for those who must not go by it: also if it turns wrong later', async () => {
   vi.useFakeTimers()
   let aheadMs = HOUR_MS
-  const { clock, stop } = await openStoreClock(store, () => STORE_MS + aheadMs, { log: silent })
+  const registry = openRegistry({ role: 'gateway' })
+  const storeClock = await openStoreClock(store, () => STORE_MS + aheadMs, { log: silent })
+  const { clock, stop } = storeClock
+  const health = openHealth(registry, { clock: storeClock })
   expect(clock()).toBe(STORE_MS)
+  expect(await health.reasons()).toEqual(["the clock is 3600 s off the store's"])
+  expect(JSON.stringify(await health.snapshot())).toContain('{"value":3600,"labels":{"process":"gateway"}}')
   aheadMs = -HOUR_MS
   expect(clock()).toBe(STORE_MS - 2 * HOUR_MS)
   await vi.advanceTimersByTimeAsync(30_000)
   expect(clock()).toBe(STORE_MS)
+  expect(await health.reasons()).toEqual(["the clock is -3600 s off the store's"])
+  aheadMs = 4_000
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(await health.reasons()).toEqual([])
   await stop()
 })
