@@ -116,12 +116,26 @@ async function askConnections({ store }: DoctorSources): Promise<Verdict> {
   const settings = await storeServer.readSettings(db, names)
   const [most, ...reserved] = names.map(name => settings.get(name)?.value)
   if (most === undefined) return unknown('the server does not say max_connections')
-  const room = Number(most) - reserved.reduce((sum, value) => sum + Number(value ?? 0), 0)
-  const all = await processes.list(db)
-  const pools = all.reduce((sum, { connections }) => sum + connections, 0)
-  const says = `the pools of ${count(all.length, 'process', 'processes')} open at most ${count(pools, 'connection')}, the server admits ${room}`
-  if (pools + SPARE_CONNECTIONS > room)
-    return warning(says, `set max_connections to ${Number(most) - room + pools + SPARE_CONNECTIONS} or more`)
+  const ofServer = Number(most) - reserved.reduce((sum, value) => sum + Number(value ?? 0), 0)
+  const ofDatabase = (await storeServer.readDatabaseLimit(db)) ?? ofServer
+  return judgeConnections(await processes.list(db), { most: Number(most), ofServer, ofDatabase })
+}
+
+/** `most`: max_connections. `ofServer`: without what it keeps for administrators. */
+export function judgeConnections(
+  all: readonly Pick<processes.ProcessRow, 'role' | 'connections'>[],
+  { most, ofServer, ofDatabase }: { most: number; ofServer: number; ofDatabase: number },
+): Verdict {
+  const sumOf = (some: typeof all) => some.reduce((sum, { connections }) => sum + connections, 0)
+  const pools = sumOf(all)
+  const byRole = [...Map.groupBy(all, ({ role }) => role)].map(([role, some]) => `${role} ${sumOf(some)}`).sort()
+  const named = byRole.length > 1 ? ` (${byRole.join(', ')})` : ''
+  const admits = ofDatabase < ofServer ? `this database admits ${ofDatabase}` : `the server admits ${ofServer}`
+  const says = `the pools of ${count(all.length, 'process', 'processes')} open at most ${count(pools, 'connection')}${named}, ${admits}`
+  const needed = pools + SPARE_CONNECTIONS
+  if (needed > ofServer) return warning(says, `set max_connections to ${most - ofServer + needed} or more`)
+  if (needed > ofDatabase)
+    return warning(says, `\`alter database … connection limit ${needed}\` or more, or -1 for no limit of its own`)
   return well(says)
 }
 

@@ -87,6 +87,15 @@ async function readWritable(db: Pick<Db, 'query'>): Promise<{ writable: boolean;
   return { writable: row.readonly === 'off', standby: row.standby }
 }
 
+/** How many connections the owner of this database, or an administrator, permits to it; undefined: as many as the server. */
+export async function readDatabaseLimit(db: Db): Promise<number | undefined> {
+  const { rows } = await db.query<{ most: number }>({
+    text: 'select datconnlimit as most from pg_database where datname = current_database()',
+  })
+  const [row] = rows
+  return row && row.most >= 0 ? row.most : undefined
+}
+
 export interface Setting {
   value: string
   /** The base unit in which the value is given. */

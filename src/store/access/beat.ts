@@ -1,7 +1,7 @@
 // The heartbeat of a long-running process: every five seconds it writes that it is alive. Readers decide what a missing
 // heartbeat means.
 import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
+import { availableParallelism, hostname, loadavg } from 'node:os'
 import type { Logger } from '../../log.ts'
 import { every } from '../../recurring.ts'
 import { readVersion } from '../../version.ts'
@@ -19,6 +19,11 @@ export const BEAT = {
   /** How long the row of a dead process stays, so that operators can see which process died. */
   keptMs: 3_600_000,
 } as const
+
+/** How many processes want each core that this one may use, over the last minute. */
+function loadOfCore(): number {
+  return (loadavg()[0] ?? 0) / availableParallelism()
+}
 
 interface Beating
   extends Pick<processes.NewProcess, 'role'>,
@@ -41,7 +46,7 @@ export async function startBeat(
   const { work = () => [], everyMs = BEAT.everyMs, processId = randomUUID() } = more
   const known = { processId, role, host: hostname(), version: readVersion(), kinds, features }
   const own = { ...known, connections: countConnectionsMax() }
-  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs(), work: work() })
+  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs(), work: work(), load: loadOfCore() })
   await see()
   const stop = every(everyMs, see, { log })
   return async () => {

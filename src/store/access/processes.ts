@@ -23,11 +23,13 @@ export interface NewProcess {
   keys: readonly string[]
   /** How long its recent interactive jobs on cards took, 99th percentile in ms; null after too few. */
   workMs?: number | null
+  /** How many processes want each core of its host, if it is a worker. */
+  load?: number
   /** What it did in its last minutes, if it is a worker. */
   work?: readonly WorkMinute[]
 }
 
-export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'workMs' | 'work'> {
+export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'workMs' | 'work' | 'load'> {
   /** ms since the epoch. */
   startedAt: number
   /** The time since its last heartbeat, by the store's clock. */
@@ -50,7 +52,7 @@ const COLUMNS = `process_id, role, host, version, kinds, connections, started_at
 
 /** Writes a heartbeat of this process. */
 export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
-  const { kinds, features, connections, keys, workMs = null, work = [] } = more
+  const { kinds, features, connections, keys, workMs = null, work = [], load = null } = more
   if (kinds.length === 0 && keys.length > 0 && role === 'gateway') {
     await db.query({
       name: 'process-see-keys',
@@ -72,10 +74,11 @@ on conflict (process_id) do update set seen_at = now()`,
   }
   await db.query({
     name: 'process-see-vault',
-    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features, keys, work_ms, work)
-values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::text[], $9, $10::jsonb)
-on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, work_ms = excluded.work_ms, work = excluded.work`,
-    values: [processId, role, host, version, connections, kinds, features, keys, workMs, JSON.stringify(work)],
+    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features, keys, work_ms, work, load)
+values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::text[], $9, $10::jsonb, $11)
+on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, work_ms = excluded.work_ms, work = excluded.work,
+  load = excluded.load`,
+    values: [processId, role, host, version, connections, kinds, features, keys, workMs, JSON.stringify(work), load],
   })
 }
 
@@ -101,6 +104,16 @@ where ended_at < now() - make_interval(secs => $2 / 1000.0) or seen_at < now() -
     values: [ms, WORK_MINUTES.endedMs],
   })
   return count
+}
+
+/** The host of workers that is loaded most, of those that were heard within `ms`; none for a process that ended. */
+export async function findMostLoaded(db: Db, ms: number): Promise<{ host: string; load: number } | undefined> {
+  const { rows } = await db.query<{ host: string; load: number }>({
+    text: `select host, load from tokenmill.process where load is not null and ended_at is null
+and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by load desc limit 1`,
+    values: [ms],
+  })
+  return rows[0]
 }
 
 /** Workers that were silent for less than `ms` and haven't ended. */

@@ -6,6 +6,9 @@ import { pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import { queueOf, type StalledBatch, type StoredStallFacts } from './why-stalled.ts'
 
+/** A worker whose heartbeats are late because its host is overloaded counts, too, in ms. */
+export const LOADED_MS = 300_000
+
 export async function readStallFacts(db: Db, batch: StalledBatch): Promise<StoredStallFacts> {
   const workers = (await processes.listWorkers(db, BEAT.deadMs)).filter(({ kinds }) => kinds.includes(queueOf(batch)))
   const waiting = (await pendingAnswers(db)).filter(({ clientId }) => clientId === batch.clientId)
@@ -13,6 +16,7 @@ export async function readStallFacts(db: Db, batch: StalledBatch): Promise<Store
   return {
     isRevoked: client?.revokedAt != null,
     workers: workers.length,
+    loaded: await processes.findMostLoaded(db, LOADED_MS),
     unread: waiting.reduce((sum, { rows }) => sum + rows, 0),
   }
 }

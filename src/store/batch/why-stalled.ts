@@ -23,12 +23,14 @@ export interface StallFacts {
   unread: number | 'unseen'
   /** How many chunks are in the queue, of any batch; undefined if the queue server doesn't answer. */
   queued: number | 'unseen' | undefined
+  /** The host of workers that is loaded most: how many processes want each of its cores. `unseen`: as above. */
+  loaded?: { host: string; load: number } | 'unseen' | undefined
   /** `more`: none was found, and not all of the failed set was read. `unseen`: whoever asks may not know it. */
   failed: readonly FailedChunk[] | 'unseen' | 'more'
 }
 
 /** What the store says. */
-export type StoredStallFacts = Pick<StallFacts, 'isRevoked' | 'workers' | 'unread'>
+export type StoredStallFacts = Pick<StallFacts, 'isRevoked' | 'workers' | 'unread' | 'loaded'>
 
 /** What names a batch and its queue. */
 export interface StalledBatch {
@@ -42,10 +44,12 @@ export function queueOf({ recordKind }: Pick<StalledBatch, 'recordKind'>): 'toke
 }
 
 /** The first cause that applies, as one sentence for a person. */
-export function whyStalled({ isRevoked, workers, unread, queued, failed }: StallFacts): string {
+export function whyStalled({ isRevoked, workers, unread, queued, failed, loaded }: StallFacts): string {
+  const busy = overloadText(loaded)
   if (isRevoked) return 'its client is revoked: no chunk of it is taken any more; `tokenmill batch cancel` ends it'
   if (queued === undefined) return 'the queue server does not answer'
-  if (workers === 0) return 'nobody works: no worker process listens to its queue'
+  if (workers === 0)
+    return `nobody works: no worker process listens to its queue${busy && `; ${busy}, so that they may only be late`}`
   if (unread === 'unseen')
     return 'workers listen to its queue; whether its results are unread, its chunks failed or nobody sends, `tokenmill batch show` says'
   if (unread >= HELD_BACK_MIN)
@@ -56,8 +60,16 @@ export function whyStalled({ isRevoked, workers, unread, queued, failed }: Stall
     return 'workers listen to its queue and its results are read; whether its chunks wait or nobody sends, `tokenmill batch show` says'
   if (failed === 'more')
     return `workers listen to its queue, which has ${queued} chunks; whether chunks of it failed is not known, because the failed set was not read to its end; \`tokenmill failed list\` lists it`
-  if (queued === 0) return 'nobody sends: none of its chunks is in the queue'
-  return `its chunks wait or are being worked: ${queued} chunks are in the queue`
+  if (queued === 0) return `nobody sends: none of its chunks is in the queue${busy && `; ${busy}`}`
+  return `${busy && `${busy}; `}its chunks wait or are being worked: ${queued} chunks are in the queue`
+}
+
+/** So many processes want each core of a host that is overloaded: each of them goes at half its speed or slower. */
+const OVERLOADED_MIN = 2
+
+function overloadText(loaded: StallFacts['loaded']): string {
+  if (typeof loaded !== 'object' || loaded.load < OVERLOADED_MIN) return ''
+  return `the machine ${loaded.host} is overloaded: ${loaded.load.toFixed(1)} processes want each of its cores`
 }
 
 const IDS_MAX = 3

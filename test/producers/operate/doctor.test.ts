@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../../producers/operate/check.ts'
 import { judgeDurability } from '../../../producers/operate/checks/durability.ts'
 import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
+import { judgeConnections } from '../../../producers/operate/doctor.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
@@ -135,6 +136,22 @@ describeStore('doctor', engine => {
     const checks = await examine(installation.env)
     expect(checks['postgres connections']?.state).toBe('warning')
     expect(checks['releases']).toMatchObject({ state: 'well' })
+  })
+
+  it.each([
+    [
+      { ofServer: 97, ofDatabase: 97 },
+      'well',
+      /open at most 74 connections \(bulk 60, gateway 14\), the server admits 97$/,
+    ],
+    [{ ofServer: 83, ofDatabase: 83 }, 'warning', /the server admits 83$/],
+    [{ ofServer: 97, ofDatabase: 80 }, 'warning', /this database admits 80$/],
+  ])('judges the connections of all roles by %o', (room, state, says) => {
+    const all = [30, 30].map(connections => ({ role: 'bulk' as const, connections }))
+    const verdict = judgeConnections([...all, { role: 'gateway', connections: 14 }], { most: 100, ...room })
+    expect(verdict).toMatchObject({ state, says: expect.stringMatching(says) })
+    if (room.ofServer === 83) expect(verdict.next).toBe('set max_connections to 101 or more')
+    if (room.ofDatabase === 80) expect(verdict.next).toContain('connection limit 84')
   })
 
   it('names a gateway that logs in as a user who can read cards, and such a gateway can not pass for a worker', async () => {

@@ -245,6 +245,13 @@ it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
   [{ workers: 2, unread: 0, queued: 0, failed: 'more' }, /has 0 chunks; whether chunks of it failed is not known/],
   [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
   [
+    { queued: 7, loaded: { host: 'vm', load: 4.25 } },
+    /^the machine vm is overloaded: 4\.3 processes want each of its cores; its chunks wait or are being worked/,
+  ],
+  [{ queued: 7, loaded: { host: 'vm', load: 1.9 } }, /^its chunks wait/],
+  [{ workers: 0, queued: 7, loaded: { host: 'vm', load: 9 } }, /^nobody works: .*vm is overloaded.* may only be late$/],
+  [{ queued: 0, loaded: { host: 'vm', load: 3 } }, /^nobody sends: .*; the machine vm is overloaded: 3\.0/],
+  [
     { failed: [FAILED] },
     /^the failed set has 1 copy that names it \(store_busy\); `tokenmill failed retry f_1` sends it again$/,
   ],
@@ -255,5 +262,7 @@ it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
   [{ failed: [1, 2, 3, 4].map(n => ({ ...FAILED, id: `f_${n}` })) }, /; `tokenmill failed list` shows them/],
   [{ failed: [{ ...FAILED, whyNot: 'its card data are gone' }] }, /can not be retried: its card data are gone$/],
 ])('a batch is said to be stalled for %o', (facts, why) => {
-  expect(whyStalled({ isRevoked: false, workers: 2, unread: 0, queued: 0, failed: [], ...facts })).toMatch(why)
+  expect(
+    whyStalled({ isRevoked: false, workers: 2, unread: 0, queued: 0, failed: [], loaded: undefined, ...facts }),
+  ).toMatch(why)
 })
