@@ -46,30 +46,31 @@ export async function startScheduler(session: Session): Promise<void> {
   const beside = openStore(database.url, { log, connectionsMax: 1, application: 'tokenmill scheduler' })
   lifetime.onClose('locks', beside.close)
   const collect = openInstallationMetrics(registry, { ...deps, beside })
-  const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, deps.clock, { log })
-  lifetime.onClose('clock', stop)
+  const own = { aheadMs: () => 0 }
   const health = openHealth(registry, {
     ...{ store: storeServer.watched(store), queue: queues, collect },
-    clock: { aheadMs },
+    clock: { aheadMs: () => own.aheadMs() },
   })
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
-  // A host whose clock is fast would ask for the report of a day that has not ended.
-  await startSchedule(session, { ...deps, clock, metrics: openScheduleMetrics(registry) })
+  own.aheadMs = await startSchedule(session, { ...deps, metrics: openScheduleMetrics(registry) })
   const { redisUrls, scheduleLateMs } = config
   const redis = redisUrls && (() => readRedisInfo(redisUrls))
   lifetime.onClose('watch', startWatch({ ...deps, redis, scheduleLateMs }))
   log.info({ opsPort: ops.port }, 'scheduling')
 }
 
+/** Returns how far the clock of the host is ahead of the store's, in ms. */
 export async function startSchedule(
   { config, lifetime }: Session,
   opened: Pick<ScheduleDeps, 'store' | 'queues' | 'clock' | 'log' | 'metrics'>,
-): Promise<void> {
+): Promise<() => number> {
   const signingKey = await readSystemKey(config.dataDir, 'scheduler')
   const own = await clients.find(opened.store, 'scheduler')
   if (!own) throw new ConfigError(installation.INCOMPLETE)
-  const { clock } = opened
+  // A host whose clock is fast would ask for the report of a day that has not ended.
+  const { clock, aheadMs, stop } = await storeServer.openStoreClock(opened.store, opened.clock, opened)
+  lifetime.onClose('clock', stop)
   const schedule = openSchedule({
     ...opened,
     clock,
@@ -87,4 +88,5 @@ export async function startSchedule(
   lifetime.onClose('schedule', schedule.close)
   await schedule.ready
   lifetime.onClose('beat', await startBeat(opened, { role: 'scheduler' }))
+  return aheadMs
 }

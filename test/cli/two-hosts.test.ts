@@ -45,7 +45,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
       },
       /** Starts lines that run on, as in a terminal. */
       start: async (lines: string, says: RegExp) => {
-        const child = startShell(lines.replace(/^node/m, 'exec node'), { cwd, env: { ...env, ...more } })
+        const child = startShell(lines.replace(/^(env|node) /m, 'exec $1 '), { cwd, env: { ...env, ...more } })
         roles.push(child)
         await child.line(says, { stream: 'stderr' })
         return child
@@ -63,6 +63,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
         .replaceAll('postgres://tokenmill:PASSWORD@db.example/tokenmill', ownerUrl)
         .replaceAll('redis://redis.example:6379', redis.url)
         .replaceAll('file:///mnt/reports', reports)
+        .replaceAll('file:///mnt/audit', pathToFileURL(join(place, 'audit')).href)
         .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
     const blocks = [...chapter.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => here(lines))
     const [setUp = '', working = '', serving = '', asking = ''] = blocks
@@ -83,6 +84,12 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
     }
     const gateway = await second.start(serving, /"msg":"serving"/)
     expect(gateway.stderr()).not.toContain('can read sealed cards')
+
+    const examined = await first.run([...settings, 'node bin/tokenmill.mjs doctor --json || true'].join('\n'))
+    const { checks } = JSON.parse(examined) as { checks: { name: string; state: string }[] }
+    const ofServers = /^(postgres (durability|max_wal_size|checkpoint_timeout|wal_compression)|redis memory)$/
+    // The servers of a test have settings of their own.
+    expect(checks.filter(({ name, state }) => state !== 'well' && !ofServers.test(name))).toEqual([])
 
     const fact = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(printed)?.[1] ?? ''
     await second.run(asking.replace('USER_ID:API_KEY', `${fact('user_id')}:${fact('api_key')}`))
