@@ -25,6 +25,7 @@ const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
 
 /** Queries that return no data here, and why. */
 const EMPTY: [RegExp, string][] = [
+  [/tokenmill_dependency_refuses/, 'no server refuses anything'],
   [/^sum by \(alertname, severity\) \(ALERTS/, 'no alert fires'],
   [/\b(pg|redis)_/, 'there are no exporters beside PostgreSQL and Redis'],
 ]
