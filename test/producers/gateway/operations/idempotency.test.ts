@@ -132,9 +132,9 @@ describeOnRedis('an idempotency key', engine => {
     const first = await put(await request(card), key('at-once'))
     const later = { ...key('at-once'), prefer: 'respond-async' }
     const other = await put(await request(MASTERCARD), later)
-    expect([other.status, detailsOf(other)]).toEqual([400, { body: 'jti_reused' }])
+    expect([other.status, detailsOf(other)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
     const named = await put(await request({ ...card, expiryYear: 2033 }), later)
-    expect([named.status, detailsOf(named)]).toEqual([400, { body: 'jti_reused' }])
+    expect([named.status, detailsOf(named)]).toEqual([400, { 'params.idempotency-key': 'jti_reused' }])
     const again = await put(await request(card), later)
     expect(again.status).toBe(202)
     const ended = await until(async () => {
