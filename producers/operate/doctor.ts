@@ -4,6 +4,7 @@ import type { RedisInfo } from '../../src/queue/redis-info.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import * as storeServer from '../../src/store/server.ts'
+import * as padded from '../../src/store/token/padded-tokens.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
 import { type AuditSources, askAudit } from './checks/audit.ts'
 import { askDurability } from './checks/durability.ts'
@@ -51,6 +52,7 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'key files', ask: askFiles },
   { name: 'audit', ask: askAudit },
   { name: 'granted rights', ask: askGrants },
+  { name: 'padded numbers', ask: askPadded },
 ]
 
 export function examine(sources: DoctorSources): Promise<Check[]> {
@@ -137,6 +139,20 @@ export function judgeConnections(
   if (needed > ofDatabase)
     return warning(says, `\`alter database … connection limit ${needed}\` or more, or -1 for no limit of its own`)
   return well(says)
+}
+
+async function askPadded({ store }: DoctorSources): Promise<Verdict> {
+  const db = await store()
+  return judgePadded(await db.transaction(padded.count))
+}
+
+export function judgePadded({ tokens, sampled }: padded.PaddedTokens): Verdict {
+  const among = sampled === undefined ? '' : ` among ${count(sampled, 'token')} that were read as a sample`
+  if (tokens === 0) return well(`no token of a card number with zeros in front${among}`)
+  return warning(
+    `${count(tokens, 'token')} of card numbers with zeros in front${among}, which no network takes`,
+    "find them by `bin like '0%'` in tokenmill.token; give each its number without the zeros (token-update), or delete it",
+  )
 }
 
 async function askLogins({ store, embedded }: DoctorSources): Promise<Verdict> {

@@ -19,7 +19,7 @@ import { judgeDue } from './due-keys.ts'
 const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
 
 export interface ServerSources {
-  store(): Promise<Pick<Store, 'query' | 'writableServers' | 'troubles'>>
+  store(): Promise<Pick<Store, 'query' | 'transaction' | 'writableServers' | 'troubles'>>
   queues(): Promise<Queues>
   /** Undefined if the queues are on PostgreSQL. */
   redis: (() => Promise<RedisInfo[]>) | undefined

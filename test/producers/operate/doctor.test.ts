@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../../producers/operate/check.ts'
 import { judgeDurability } from '../../../producers/operate/checks/durability.ts'
 import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
-import { judgeConnections } from '../../../producers/operate/doctor.ts'
+import { judgeConnections, judgePadded } from '../../../producers/operate/doctor.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
@@ -46,6 +46,23 @@ describeStore('doctor', engine => {
     expect(checks['key files']).toMatchObject({ state: 'well' })
     expect(checks['redis memory']).toMatchObject({ state: 'well' })
     expect(checks['releases']).toMatchObject({ state: 'unknown' })
+  })
+
+  it('counts tokens of numbers with zeros in front, and says what to do', async () => {
+    expect((await examine(installation.env))['padded numbers']).toMatchObject({ state: 'well' })
+    const { store } = installation.vault
+    await store.query({
+      text: `insert into tokenmill.token (token_id, token_scope, status, token_type, cards, bin, last_four, created_at, updated_at, version)
+select gen_random_uuid(), $1, 'ACTIVE', 'REUSE', array[gen_random_uuid()], bin, '1111', now(), now(), 1
+from unnest(array['00041111', '000000', '41111111']) as bin`,
+      values: [installation.scope],
+    })
+    expect((await examine(installation.env))['padded numbers']).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(/^2 tokens of card numbers with zeros in front/),
+      next: expect.stringContaining('token-update'),
+    })
+    expect(judgePadded({ tokens: 3, sampled: 200_000 }).says).toContain('among 200,000 tokens')
   })
 
   it('ends 1 and says so where PostgreSQL is away', async () => {
