@@ -151,7 +151,7 @@ export function judgePadded({ tokens, sampled }: padded.PaddedTokens): Verdict {
   if (tokens === 0) return well(`no token of a card number with zeros in front${among}`)
   return warning(
     `${count(tokens, 'token')} of card numbers with zeros in front${among}, which no network takes`,
-    "find them by `bin like '0%'` in tokenmill.token; give each its number without the zeros (token-update), or delete it",
+    'find them in the table of tokens by a bin that begins with 0; give each its number without the zeros (token-update), or delete it',
   )
 }
 
