@@ -150,7 +150,8 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     })
     expect((await look()).named['batches']).toMatchObject({
       state: 'warning',
-      says: '1 STALLED; stalls: nobody sends: none of its chunks is in the queue',
+      // On a machine with a load on it, the load is named as well.
+      says: expect.stringMatching(/^1 STALLED; stalls: nobody sends: none of its chunks is in the queue/),
     })
     const copy = {
       ...{ jws: 'x', block: 'y', kind: 'token-batch', code: 'store_busy', attempt: 8 },
@@ -164,7 +165,9 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       { id: 'f_1', data: { ...copy, jobId: 'j_3', clientId, jti: 'stalls-0' } },
     ])
     const failed = `the failed set has 1 copy that names it (store_busy); \`tokenmill failed retry ${ours}\` sends it again`
-    expect((await look()).named['batches']).toMatchObject({ says: `1 STALLED; stalls: ${failed}` })
+    expect((await look()).named['batches']).toMatchObject({
+      says: expect.stringContaining(`1 STALLED; stalls: ${failed}`),
+    })
     const shown = await cli(['batch', 'show', 'stalls', '--json'], { env: installation.env })
     expect(shown.json()).toMatchObject({ why: failed })
     await installation.queues.obliterate(FAILED_QUEUE('token-batch'))
