@@ -1,5 +1,6 @@
 // Hands the jobs of worker processes that ended back to their queues, so that the other processes needn't wait until
-// locks run out. While the queue server is away it tries again. It never decides that a process has ended: the
+// locks run out. While the queue server is away it tries again, and after a success it looks again: what the process had sent
+// before its end may reach a server with a load on it afterwards, and take another job. It never decides that a process has ended: the
 // supervisor has seen it.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Kind } from '../../src/job/catalogue.ts'
@@ -20,10 +21,13 @@ interface HandBackOptions {
   log: Logger
   /** Between two tries, in ms. */
   retryMs?: number
+  /** How long after a success it looks again, each time, in ms. */
+  againMs?: readonly number[]
 }
 
 /** After so many tries the locks have run out. */
 const TRIES_MAX = 60
+const AGAIN_MS = [1_000, 5_000, 20_000, 60_000] as const
 
 export interface HandBack {
   /** Hands back the jobs of a process, and tries again after a failure. */
@@ -32,9 +36,12 @@ export interface HandBack {
   close(): Promise<void>
 }
 
-export function openHandBack({ withQueues, log, retryMs = 1_000 }: HandBackOptions): HandBack {
+export function openHandBack({ withQueues, log, retryMs = 1_000, againMs = AGAIN_MS }: HandBackOptions): HandBack {
   /** Processes whose jobs must be handed back, and how often that failed. */
   const owed = new Map<EndedProcess, number>()
+  /** How often the jobs of a process were handed back. */
+  const looks = new WeakMap<EndedProcess, number>()
+  const later = new Set<NodeJS.Timeout>()
   const closing = new AbortController()
   let running: Promise<void> | undefined
 
@@ -43,9 +50,28 @@ export function openHandBack({ withQueues, log, retryMs = 1_000 }: HandBackOptio
       const { processId, kinds } = ended
       const counts = await Promise.all(kinds.map(kind => queues.handBack(kind, processId)))
       owed.delete(ended)
+      lookAgain(ended)
       const jobs = counts.reduce((sum, count) => sum + count, 0)
       if (jobs > 0) log.warn({ jobs }, 'the jobs of a worker process that ended were handed back to their queues')
     }
+  }
+
+  function lookAgain(ended: EndedProcess): void {
+    const done = looks.get(ended) ?? 0
+    const ms = againMs[done]
+    if (ms === undefined || closing.signal.aborted) return
+    looks.set(ended, done + 1)
+    const timer = setTimeout(() => {
+      later.delete(timer)
+      begin(ended)
+    }, ms)
+    timer.unref()
+    later.add(timer)
+  }
+
+  function begin(ended: EndedProcess): void {
+    owed.set(ended, 0)
+    running ??= run()
   }
 
   function noteFailure(error: unknown): void {
@@ -70,12 +96,10 @@ export function openHandBack({ withQueues, log, retryMs = 1_000 }: HandBackOptio
   }
 
   return {
-    begin(ended) {
-      owed.set(ended, 0)
-      running ??= run()
-    },
+    begin,
     async close() {
       closing.abort()
+      for (const timer of later) clearTimeout(timer)
       await running
     },
   }

@@ -7,7 +7,7 @@ import { type EndedProcess, openHandBack } from '../../../workers/process/hand-b
 import { until } from '../../support/until.ts'
 
 /** A queue server that is away for the first `failures` calls. */
-function serverAwayFor(failures: number) {
+function serverAwayFor(failures: number, againMs: readonly number[] = []) {
   const calls: string[] = []
   const seen = { connections: 0, calls }
   const handBack = async (queue: string, processId: string) => {
@@ -17,6 +17,7 @@ function serverAwayFor(failures: number) {
   const handing = openHandBack({
     log: openLog('silent'),
     retryMs: 1,
+    againMs,
     async withQueues(work) {
       seen.connections += 1
       await pause(0)
@@ -61,4 +62,12 @@ it('a supervisor that closes tries no further', async () => {
   handing.begin(ended('p1'))
   await handing.close()
   expect(seen.connections).toBe(1)
+})
+
+it('looks again after it has handed back, for what the process had sent before its end', async () => {
+  const { seen, handing } = serverAwayFor(1, [1, 1])
+  handing.begin(ended('p1'))
+  await until(() => seen.calls.length === 6)
+  await handing.close()
+  expect(seen.calls).toEqual(Array(3).fill(['p1 token-batch', 'p1 transaction-batch']).flat())
 })
