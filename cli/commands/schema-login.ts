@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { ConfigError } from '../../src/config.ts'
 import { Secret } from '../../src/secret.ts'
+import { causeOf } from '../../src/server-error.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import { scramVerifier } from '../../src/store/access/scram.ts'
@@ -84,7 +85,7 @@ async function userOf({ log }: Session, path: string): Promise<string | undefine
   try {
     return await logins.sessionUser(store)
   } catch (error) {
-    if (['28P01', '28000'].includes(String((error as { code?: unknown }).code))) return undefined
+    if (['28P01', '28000'].includes(causeOf(error)?.code ?? '')) return undefined
     throw error
   } finally {
     await store.close()
