@@ -70,7 +70,7 @@ const NEVER = [
   ...['passkey.forget-domain', 'identity.connect', 'identity.disconnect'],
   ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
 ]
-const ACTION = /(?:\baction: |\bconst [A-Z_]+ = |onEndpoint\(\w+, )'([a-z-]+(?:\.[a-z-]+)+)'/g
+const ACTION = /(?:\baction: |\bconst [A-Z_]+ = |onEndpoint\(\w+, )'(?!body\.)([a-z-]+(?:\.[a-z-]+)+)'/g
 
 async function listActions(): Promise<string[]> {
   const found = new Set<string>()
