@@ -22,7 +22,7 @@ export interface FreshDatabase {
 
 const TEMPLATE = 'test_template'
 const LOCK = 7_331
-const LEFT_OPEN_MS_MAX = 3_000
+const LEFT_OPEN_MS_MAX = 60_000
 
 let started: Promise<string> | undefined
 let prepared: Promise<void> | undefined
