@@ -82,8 +82,9 @@ describe('the fast check of a transaction', () => {
     fc.assert(
       fc.property(line, given => {
         const { success, data } = Transaction.safeParse(given)
+        if (!success || isPlain(given)) return
         const isAscii = Object.values(given).every(value => /^[\0-\x7f]*$/.test(String(value)))
-        if (success && isAscii && !isPlain(given)) expect(data).not.toEqual(given)
+        if (isAscii) expect(data).not.toEqual(given)
       }),
       { numRuns: volume(5_000, 50_000) },
     )
