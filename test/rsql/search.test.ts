@@ -10,7 +10,6 @@ import { openStore, type Store } from '../../src/store/pool.ts'
 import { ORDER_CRITERIA, type OrderCriterion, type ReportQuery, search } from '../../src/store/report/report-search.ts'
 import { uidOf } from '../producers/ingest/sample.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { steady } from '../support/until.ts'
 import { filters, type Shown } from './filters.ts'
 
 const [OWN, SISTER, STRANGER] = [uidOf('own'), uidOf('sister'), uidOf('stranger')]
@@ -167,14 +166,13 @@ describe('a search of reports', () => {
     ]
     for (const pattern of worst) {
       expect(checkPattern(pattern), pattern).toBeUndefined()
-      await steady(250, async () => {
-        const began = performance.now()
-        await store.query({
-          text: `select repeat('ab', 128) || i ~ $1 from generate_series(1, 500) as i`,
-          values: [pattern],
-        })
-        expect(performance.now() - began, pattern).toBeLessThan(2_000)
+      // One that backtracks would take years.
+      const began = performance.now()
+      await store.query({
+        text: `select repeat('ab', 128) || i ~ $1 from generate_series(1, 500) as i`,
+        values: [pattern],
       })
+      expect(performance.now() - began, pattern).toBeLessThan(100_000)
     }
   })
 })
