@@ -6,10 +6,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { poolsOf } from '../cli/open/connections.ts'
 import { openCommandStore, openQueues, type Session } from '../cli/open/open.ts'
 import type { Producing } from '../cli/open/producer.ts'
 import { openReportFiles } from '../cli/open/report-files.ts'
-import { SCHEDULE_LISTENERS, startSchedule } from '../cli/process/scheduler.ts'
+import { startSchedule } from '../cli/process/scheduler.ts'
 import { type Client, connect } from '../producers/client.ts'
 import { ingest } from '../producers/ingest/run.ts'
 import { openScheduleMetrics } from '../producers/schedule/metrics.ts'
@@ -66,7 +67,7 @@ export async function reportNight(session: Session, { queues, credentials }: Pro
     // The schedule counts as made before last midnight, so that last night's run is due.
     since: midnight - 3_600_000,
   })
-  const listening = await openQueues(session, database, SCHEDULE_LISTENERS)
+  const listening = await openQueues(session, database, poolsOf(session, 'scheduler').queues)
   await startSchedule(session, {
     store,
     queues: listening,

@@ -13,6 +13,7 @@ import { describeError, type Logger, openLog } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openPostgres, openRedis } from '../../src/queue/open.ts'
 import * as logins from '../../src/store/access/logins.ts'
+import { queueConnections } from '../../src/store/connection/plan.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { openQueuePool } from '../../src/store/queue-pool.ts'
@@ -24,6 +25,7 @@ import { type LiveRing, openLiveRing } from '../../src/vault/key-ring.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
 import { EXIT } from '../exit.ts'
 import { say, type Terminal } from '../terminal.ts'
+import { connectionsOf, poolsOf, warnOfConnections } from './connections.ts'
 import { findKeks, KekAway } from './kek.ts'
 import { ringSource, unopenedTo } from './key-ring.ts'
 import { readSystemKey } from './system-clients.ts'
@@ -123,7 +125,10 @@ interface OpenedStore {
  * Opens the store with the schema of this release. The embedded store is upgraded; any other is refused if its schema
  * differs.
  */
-export function openCommandStore(session: Session, connectionsMax = 4): Promise<OpenedStore> {
+export function openCommandStore(
+  session: Session,
+  connectionsMax = poolsOf(session, 'command').store,
+): Promise<OpenedStore> {
   session.opened.store ??= connectStore(session, connectionsMax)
   return session.opened.store
 }
@@ -193,13 +198,15 @@ async function openKeys({ config, log }: Session, { store, database }: OpenedSto
   return { installationId: known.installationId, keks, ring }
 }
 
-/** How many connections the PostgreSQL engine needs: three per worker, one that listens for all, and two for producers. */
-function queueConnections(workers: number): number {
-  return workers > 0 ? 3 * workers + 3 : 2
-}
-
-/** Opens the queues, on Redis or else in `database`. `workers`: how many queues this process listens to. */
-export async function openQueues(session: Session, database: Database | undefined, workers = 0): Promise<Queues> {
+/**
+ * Opens the queues, on Redis or else in `database`. `connectionsMax`: those of the pool in `database`; by default they
+ * suffice for a process that takes no jobs.
+ */
+export async function openQueues(
+  session: Session,
+  database: Database | undefined,
+  connectionsMax = queueConnections(0),
+): Promise<Queues> {
   const { config, log, lifetime } = session
   const options = { prefix: config.prefix, lockMs: config.lockMs, log }
   if (config.redisUrls) {
@@ -208,7 +215,7 @@ export async function openQueues(session: Session, database: Database | undefine
     return queues
   }
   if (!database) throw new ConfigError('REDIS_URL: must be set, because there is no database for the queues')
-  const pool = openQueuePool(database.url, queueConnections(workers))
+  const pool = openQueuePool(database.url, connectionsMax)
   lifetime.onClose('queue connections', () => pool.end())
   const queues = await openPostgres(pool, options)
   lifetime.onClose('queues', () => queues.close())
@@ -219,9 +226,9 @@ export async function openQueues(session: Session, database: Database | undefine
 export async function openOwnQueues(
   session: Session,
   { database, installationId }: { database: Database; installationId: string },
-  workers: number,
+  connectionsMax: number,
 ): Promise<Queues> {
-  const queues = await openQueues(session, database, workers)
+  const queues = await openQueues(session, database, connectionsMax)
   if ((await queues.claimInstallation(installationId)) !== installationId)
     throw new ConfigError(
       'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
@@ -246,8 +253,6 @@ export async function withQueues<T>(session: Session, work: (queues: Queues) => 
 /** An HTTP role that works with a database role of its own and holds no key-encryption key. */
 export interface KeylessRole {
   name: 'gateway' | 'console'
-  /** The most connections to the store. */
-  connectionsMax: number
   /** The time limit of each statement, in ms. */
   statementMsMax: number
 }
@@ -265,14 +270,14 @@ export interface OpenedKeyless extends OpenedStore {
  */
 export async function openKeyless(session: Session, role: KeylessRole): Promise<OpenedKeyless> {
   const { config, log, lifetime } = session
-  const { name, connectionsMax, statementMsMax } = role
+  const { name, statementMsMax } = role
   const database = await openDatabase(session)
   if (database.embedded) await upgrade({ config, database, tell: tellOf(session) })
   const tls = await readTls(config.tls)
   const signingKey = await readSystemKey(config.dataDir, name)
   const store = openStore(database.url, {
     log,
-    connectionsMax,
+    connectionsMax: poolsOf(session, name).store,
     role: `tokenmill_${name}`,
     statementMsMax,
     application: `tokenmill ${name}`,
@@ -283,6 +288,7 @@ export async function openKeyless(session: Session, role: KeylessRole): Promise<
     log.warn(
       `the database user of this ${name} can read sealed cards; \`tokenmill schema login ${name}\` makes one that can not`,
     )
+  await warnOfConnections(session, { store, embedded: database.embedded }, connectionsOf(session, name))
   const { installationId } = await installation.get(store)
   return { database, store, installationId, signingKey, tls }
 }

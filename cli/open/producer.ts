@@ -13,6 +13,7 @@ import * as processes from '../../src/store/access/processes.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
 import type { startLocalWorkers as StartLocalWorkers } from '../process/local-workers.ts'
 import { say } from '../terminal.ts'
+import { poolsOf } from './connections.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { openQueues, openVault, type Session } from './open.ts'
 
@@ -74,7 +75,7 @@ export async function openProducer(
   const shown = await serveMetrics(session)
   const path = clientFile ?? join(config.dataDir, 'dev-client.json')
   if (config.redisUrls && storeMode(config) !== 'embedded') {
-    return { credentials: await readCredentials(path), queues: await openQueues(session, undefined, LISTENERS) }
+    return { credentials: await readCredentials(path), queues: await openQueues(session, undefined) }
   }
   const { database, store } = await openVault(session)
   if (database.embedded && clientFile === undefined) await ensureDevClient(session)
@@ -89,7 +90,7 @@ export async function openProducer(
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) shown.workers = await startWorkers(session, roles)
-  const queues = await openQueues(session, database, LISTENERS)
+  const queues = await openQueues(session, database, poolsOf(session, 'command').queues)
   const features = storedFeatures(queues, ms => processes.listWorkers(store, ms))
   return { credentials, queues, checkKey, features }
 }
@@ -99,6 +100,3 @@ async function startWorkers(...given: Parameters<typeof StartLocalWorkers>): Pro
   const { startLocalWorkers } = await import('../process/local-workers.ts')
   return startLocalWorkers(...given)
 }
-
-/** How many queues a producer listens to: its results queue only. */
-const LISTENERS = 1

@@ -6,14 +6,12 @@ import { readConsoleSettings } from '../../producers/console/settings.ts'
 import { systemClock } from '../../src/clock.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
+import { poolsOf } from '../open/connections.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
 import { openOpenId } from './openid.ts'
 
-const STORE_CONNECTIONS = 8
 /** The time limit of each statement, in ms: a page is never worth more. */
 const STATEMENT_MS_MAX = 2_000
-/** It listens to its own results queue. */
-const LISTENERS = 1
 
 /** Serves until the session ends. */
 export async function serveConsole(opened: Session): Promise<Console> {
@@ -23,12 +21,11 @@ export async function serveConsole(opened: Session): Promise<Console> {
   const openid = settings.openid && (await openOpenId(session, settings.openid))
   const keyless = await openKeyless(session, {
     name: 'console',
-    connectionsMax: STORE_CONNECTIONS,
     statementMsMax: STATEMENT_MS_MAX,
   })
   const { database, installationId, signingKey, tls } = keyless
   const { store, answeredAt } = noteAnswers(keyless.store, systemClock)
-  const queues = await openOwnQueues(session, keyless, LISTENERS)
+  const queues = await openOwnQueues(session, keyless, poolsOf(session, 'console').queues)
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'console' }))
   const registry = openRegistry({ role: 'console' })
   const own = { config, settings, installationId, isEmbedded: database.embedded }

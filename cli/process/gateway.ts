@@ -7,17 +7,15 @@ import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
 import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
+import { poolsOf } from '../open/connections.ts'
 import { openGatewayRing } from '../open/gateway/gateway-keys.ts'
 import { follow } from '../open/key-ring.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { openTracing } from '../open/tracing.ts'
 
-const STORE_CONNECTIONS = 16
 /** The time limit of each statement, in ms. */
 const STATEMENT_MS_MAX = 30_000
-/** How many queues it listens to: its own results queue, and the one that all gateways share. */
-const LISTENERS = 2
 const ISSUER_CONNECTIONS = 2
 
 /** Serves until the session ends. `featureTimes`: as in `openGateway`. */
@@ -26,13 +24,12 @@ export async function serveGateway(session: Session, featureTimes: FeatureTimes 
   const notifications = notificationsOf(config.schemeFile)
   const keyless = await openKeyless(session, {
     name: 'gateway',
-    connectionsMax: STORE_CONNECTIONS,
     statementMsMax: STATEMENT_MS_MAX,
   })
   const { store, signingKey, tls } = keyless
   const ring = await openGatewayRing(session, store)
   follow({ ring, log, lifetime })
-  const queues = await openOwnQueues(session, keyless, LISTENERS)
+  const queues = await openOwnQueues(session, keyless, poolsOf(session, 'gateway').queues)
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'gateway', keys: ring.names }))

@@ -8,6 +8,7 @@ import { Mismatch } from '../../src/report/tie-out.ts'
 import { openStore } from '../../src/store/pool.ts'
 import type { Said } from '../../workers/report/child.ts'
 import { makeReport, type ReportTask } from '../../workers/report/make.ts'
+import { poolsOf } from '../open/connections.ts'
 import { openDatabase, openSession, type Session } from '../open/open.ts'
 import { openReportFiles } from '../open/report-files.ts'
 import { processTerminal } from '../terminal.ts'
@@ -21,7 +22,7 @@ async function answer(session: Session, task: ReportTask): Promise<Said> {
     const { url } = await openDatabase(session)
     const store = openStore(url, {
       log: session.log,
-      connectionsMax: 1,
+      connectionsMax: poolsOf(session, 'report').store,
       role: 'tokenmill_reader',
       statementMsMax: STATEMENT_MS_MAX,
       application: 'tokenmill report',

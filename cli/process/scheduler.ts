@@ -19,12 +19,10 @@ import { openStore } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
+import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.ts'
 import { openCommandStore, openQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { readSystemKey } from '../open/system-clients.ts'
-
-/** How many queues it listens to: ticks, and the results of `scheduler` and of `worker`. */
-export const SCHEDULE_LISTENERS = 3
 
 /**
  * One page of an expiry sweep is a few seconds of work for a worker process, and a few hundred kilobytes in the queue.
@@ -36,14 +34,16 @@ const WEBHOOK_LEASE_MS = 60_000
 /** Starts the scheduler. It runs until the session ends. */
 export async function startScheduler(session: Session): Promise<void> {
   const { log, lifetime, config } = session
-  const { store, database } = await openCommandStore(session)
-  const queues = await openQueues(session, database, SCHEDULE_LISTENERS)
+  const pools = poolsOf(session, 'scheduler')
+  const { store, database } = await openCommandStore(session, pools.store)
+  await warnOfConnections(session, { store, embedded: database.embedded }, connectionsOf(session, 'scheduler'))
+  const queues = await openQueues(session, database, pools.queues)
   const deps = { store, queues, log, clock: systemClock, files: findReportFiles(session) }
   if (!deps.files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
   lifetime.onClose('housekeeping', startHousekeeping(deps, config))
   const registry = openRegistry({ role: 'scheduler' })
   registry.collectProcess()
-  const beside = openStore(database.url, { log, connectionsMax: 1, application: 'tokenmill scheduler' })
+  const beside = openStore(database.url, { log, connectionsMax: pools.beside, application: 'tokenmill scheduler' })
   lifetime.onClose('locks', beside.close)
   const collect = openInstallationMetrics(registry, { ...deps, beside })
   const own = { aheadMs: () => 0 }

@@ -6,13 +6,13 @@ import { openOutbound } from '../../src/outbound.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
+import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.ts'
 import { watchKeks } from '../open/kek-watch.ts'
 import { followKeys } from '../open/key-ring.ts'
 import { openVault, type Session } from '../open/open.ts'
 import { readTls } from '../open/tls.ts'
 import { openTracing } from '../open/tracing.ts'
 
-const STORE_CONNECTIONS = 16
 /** The time limit of each statement, in ms; only searches may take long. */
 const STATEMENT_MS_MAX = 10_000
 /** The most connections to one directory server. */
@@ -21,16 +21,18 @@ const DIRECTORY_CONNECTIONS = 256
 /** Serves until the session ends. */
 export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   const { config, log, lifetime } = session
-  const { database, keks, halves, ring } = await openVault(session)
+  const pools = poolsOf(session, 'three-ds')
+  const { database, keks, halves, ring } = await openVault(session, pools.beside)
   await followKeys({ ring, log, lifetime }, ['three-ds'])
   const tls = await readTls(config.tls)
   const store = openStore(database.url, {
     log,
-    connectionsMax: STORE_CONNECTIONS,
+    connectionsMax: pools.store,
     statementMsMax: STATEMENT_MS_MAX,
     application: 'tokenmill three-ds',
   })
   lifetime.onClose('store', () => store.close())
+  await warnOfConnections(session, { store, embedded: database.embedded }, connectionsOf(session, 'three-ds'))
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: DIRECTORY_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
   const registry = openRegistry({ role: 'three-ds' })

@@ -8,12 +8,13 @@ import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
-import { kindsOf, readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
+import { readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import type { WebhookOptions } from '../../workers/webhook/post.ts'
 import { endingOf } from '../ending.ts'
 import { findAuditPlace } from '../open/audit-place.ts'
+import { poolsOf } from '../open/connections.ts'
 import { watchSigning } from '../open/installation-key.ts'
 import { watchKeks } from '../open/kek-watch.ts'
 import { followKeys } from '../open/key-ring.ts'
@@ -25,8 +26,6 @@ import { openProviders } from './providers.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 const REPORT_SCRIPT = fileURLToPath(new URL('report-process.ts', import.meta.url))
-const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
-const OWN_RESULTS = 1
 /** What a worker seals. */
 const SEALED: readonly Purpose[] = ['seal', 'before-image']
 /** What a worker also seals where providers are configured. That key can't be replaced: its seals are not to be wasted. */
@@ -82,10 +81,15 @@ export async function openWorker(
   { watchMs, followMs }: KeyTimes = {},
 ): Promise<Opened> {
   const { config, log, lifetime, terminal } = session
-  const vault = await openVault(session, STORE_CONNECTIONS[worker.role])
+  const { concurrency, kinds } = worker
+  const pools = poolsOf(session, worker.cell ? 'cell' : worker.role, {
+    concurrency,
+    kinds: worker.cell ? 0 : kinds.length,
+  })
+  const vault = await openVault(session, pools.store)
   const sealed = config.schemeFile === undefined ? SEALED : SEALED_FOR_PROVIDERS
   await followKeys({ ring: vault.ring, log, lifetime }, sealed, followMs)
-  const queues = await openOwnQueues(session, vault, kindsOf(worker.role).length + OWN_RESULTS)
+  const queues = await openOwnQueues(session, vault, pools.queues)
   const signing = await watchSigning(session, vault)
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
   const provedKeks = worker.cell ? () => [] : await watchKeks(vault, openKekMetrics(registry), session, watchMs)

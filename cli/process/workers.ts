@@ -4,8 +4,10 @@ import { openHealth } from '../../src/health.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOps, portOf } from '../../src/ops.ts'
 import { jwksOf } from '../../src/vault/key-statement.ts'
-import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
+import { countProcesses, type SuperviseOptions, supervise, WorkerEnded } from '../../workers/process/supervise.ts'
+import { CONCURRENCY, kindsOf, WORKER_ROLES } from '../../workers/process/worker-settings.ts'
 import { Stop } from '../exit.ts'
+import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.ts'
 import { findOwnKeys } from '../open/installation-key.ts'
 import { follow } from '../open/key-ring.ts'
 import { openVault, type Session, withQueues } from '../open/open.ts'
@@ -22,22 +24,36 @@ export interface Running {
   failed: Promise<Stop>
 }
 
+/** The connections of the supervisor and all its processes, without cells. */
+export function planWorkers(
+  session: Pick<Session, 'config'>,
+  { kinds, concurrency, ...given }: WorkersOptions & Pick<SuperviseOptions, 'processes'>,
+  cores?: number,
+): number {
+  const counts = countProcesses({ kinds, ...given }, cores)
+  const ofRoles = WORKER_ROLES.map(role => {
+    const worker = { kinds: kindsOf(role, kinds).length, concurrency: concurrency ?? CONCURRENCY[role] }
+    return counts[role] * connectionsOf(session, role, worker)
+  })
+  return ofRoles.reduce((sum, connections) => sum + connections, connectionsOf(session, 'workers'))
+}
+
 /** Resolves once every process works; they end with the session. */
 export async function startWorkers(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
   const { log, lifetime, config, terminal } = session
   // Checked here before the fork, so that an error is printed once and not by each child.
-  const { store, ring } = await openVault(session)
+  const { store, ring, database } = await openVault(session, poolsOf(session, 'workers').store)
   follow({ ring, log, lifetime })
   if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
   if (config.reportsUrl === undefined && kinds?.includes('report') !== false)
     log.warn('no reports are made on this host: REPORTS_URL is not set')
+  const given = { kinds, concurrency, processes: config.processes }
+  await warnOfConnections(session, { store, embedded: database.embedded }, planWorkers(session, given))
   const registry = openRegistry({ role: 'workers' })
   registry.collectProcess()
   const workers = supervise({
     log,
-    kinds,
-    concurrency,
-    processes: config.processes,
+    ...given,
     script: WORKER_SCRIPT,
     withQueues: work => withQueues(session, work),
     env: terminal.env,

@@ -1,8 +1,10 @@
 // Finds settings that will cause trouble: of Redis, of PostgreSQL, of files and logins on this host. It judges what the
 // servers report. What they don't report is unknown; a server that is away is critical. It changes nothing.
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
+import { BEAT } from '../../src/store/access/beat.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import * as processes from '../../src/store/access/processes.ts'
+import { type ConnectionLimits, countPlanned, findShortage } from '../../src/store/connection/plan.ts'
 import * as storeServer from '../../src/store/server.ts'
 import * as padded from '../../src/store/token/padded-tokens.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
@@ -114,31 +116,19 @@ function judgeAof({ server, fields }: RedisInfo): Verdict {
 /** Processes of a PostgreSQL behind a pooler count against the pooler; both limits have to suffice. */
 async function askConnections({ store }: DoctorSources): Promise<Verdict> {
   const db = await store()
-  const names = ['max_connections', 'superuser_reserved_connections', 'reserved_connections']
-  const settings = await storeServer.readSettings(db, names)
-  const [most, ...reserved] = names.map(name => settings.get(name)?.value)
-  if (most === undefined) return unknown('the server does not say max_connections')
-  const ofServer = Number(most) - reserved.reduce((sum, value) => sum + Number(value ?? 0), 0)
-  const ofDatabase = (await storeServer.readDatabaseLimit(db)) ?? ofServer
-  return judgeConnections(await processes.list(db), { most: Number(most), ofServer, ofDatabase })
+  const running = await processes.listPlanned(db, BEAT.deadMs)
+  return judgeConnections(running, await storeServer.readConnectionLimits(db, countPlanned(running).byUser.keys()))
 }
 
-/** `most`: max_connections. `ofServer`: without what it keeps for administrators. */
-export function judgeConnections(
-  all: readonly Pick<processes.ProcessRow, 'role' | 'connections'>[],
-  { most, ofServer, ofDatabase }: { most: number; ofServer: number; ofDatabase: number },
-): Verdict {
-  const sumOf = (some: typeof all) => some.reduce((sum, { connections }) => sum + connections, 0)
-  const pools = sumOf(all)
-  const byRole = [...Map.groupBy(all, ({ role }) => role)].map(([role, some]) => `${role} ${sumOf(some)}`).sort()
+export function judgeConnections(running: readonly processes.PlannedRow[], limits: ConnectionLimits): Verdict {
+  const counted = countPlanned(running)
+  const byRole = [...counted.byRole].map(([role, connections]) => `${role} ${connections}`).sort()
   const named = byRole.length > 1 ? ` (${byRole.join(', ')})` : ''
+  const { ofServer, ofDatabase = ofServer } = limits
   const admits = ofDatabase < ofServer ? `this database admits ${ofDatabase}` : `the server admits ${ofServer}`
-  const says = `the pools of ${count(all.length, 'process', 'processes')} open at most ${count(pools, 'connection')}${named}, ${admits}`
-  const needed = pools + SPARE_CONNECTIONS
-  if (needed > ofServer) return warning(says, `set max_connections to ${most - ofServer + needed} or more`)
-  if (needed > ofDatabase)
-    return warning(says, `\`alter database … connection limit ${needed}\` or more, or -1 for no limit of its own`)
-  return well(says)
+  const short = findShortage(counted, limits, SPARE_CONNECTIONS)
+  const says = `the pools of ${count(running.length, 'process', 'processes')} open at most ${count(counted.connections, 'connection')}${named}, ${short?.admits ?? admits}`
+  return short ? warning(says, short.next) : well(says)
 }
 
 async function askPadded({ store }: DoctorSources): Promise<Verdict> {

@@ -71,6 +71,7 @@ export const MIGRATIONS = [
   '0077-destroyed-capture-keys',
   '0078-askers',
   '0079-process-load',
+  '0081-process-login',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { assert, Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { every } from '../recurring.ts'
+import type { ConnectionLimits } from './connection/plan.ts'
 import type { Db, Store } from './pool.ts'
 
 /** Resolves once the server has answered; throws what the pool throws. */
@@ -87,13 +88,34 @@ async function readWritable(db: Pick<Db, 'query'>): Promise<{ writable: boolean;
   return { writable: row.readonly === 'off', standby: row.standby }
 }
 
-/** How many connections the owner of this database, or an administrator, permits to it; undefined: as many as the server. */
-export async function readDatabaseLimit(db: Db): Promise<number | undefined> {
-  const { rows } = await db.query<{ most: number }>({
+/** The user as whom this process logs in. */
+export async function readLogin(db: Db): Promise<string> {
+  const { rows } = await db.query<{ login: string }>({ text: 'select session_user::text as login' })
+  const [row] = rows
+  assert(row, 'a session has a user')
+  return row.login
+}
+
+/** How many connections the server, this database and these users are permitted. A superuser has no limit of its own. */
+export async function readConnectionLimits(db: Db, users: Iterable<string>): Promise<ConnectionLimits> {
+  const names = ['max_connections', 'superuser_reserved_connections', 'reserved_connections']
+  const settings = await readSettings(db, names)
+  const [most = 0, ...reserved] = names.map(name => Number(settings.get(name)?.value ?? 0))
+  const { rows: databases } = await db.query<{ most: number }>({
     text: 'select datconnlimit as most from pg_database where datname = current_database()',
   })
-  const [row] = rows
-  return row && row.most >= 0 ? row.most : undefined
+  const { rows: limited } = await db.query<{ name: string; most: number }>({
+    text: `select rolname::text as name, rolconnlimit as most from pg_roles
+where rolname = any($1::text[]) and rolconnlimit >= 0 and not rolsuper order by 1`,
+    values: [[...users]],
+  })
+  const [ofDatabase = -1] = databases.map(row => row.most)
+  return {
+    most,
+    ofServer: most - reserved.reduce((sum, value) => sum + value, 0),
+    ofDatabase: ofDatabase < 0 ? undefined : ofDatabase,
+    ofUsers: new Map(limited.map(({ name, most }) => [name, most])),
+  }
 }
 
 export interface Setting {

@@ -17,6 +17,7 @@ import { ownReportsUrl } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { queueConnections } from '../../src/store/connection/plan.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import { WORKER_ROLES, type WorkerRole } from '../../workers/process/worker-settings.ts'
@@ -95,7 +96,7 @@ export async function openInstallation(
   const vault = await openVault(session)
   const { log, lifetime } = session
   await followKeys({ ring: vault.ring, log, lifetime }, SEALED)
-  const queues = await openQueues(session, vault.database, 8)
+  const queues = await openQueues(session, vault.database, queueConnections(8))
   const connections: Client[] = []
   const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES, names } = {}) => {
     const outDir = join(dataDir, 'clients', name)

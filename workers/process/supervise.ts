@@ -50,9 +50,19 @@ export interface Supervised {
 }
 
 /** A job of an interactive kind waits for others more than it computes, and jobs of one process share their statements. */
-const DEFAULTS: Record<WorkerRole, () => number> = {
-  bulk: availableParallelism,
-  interactive: () => Math.max(1, Math.floor(availableParallelism() / 4)),
+const DEFAULTS: Record<WorkerRole, (cores: number) => number> = {
+  bulk: cores => cores,
+  interactive: cores => Math.max(1, Math.floor(cores / 4)),
+}
+
+/** How many processes of each role a supervisor runs on a host with so many cores. */
+export function countProcesses(
+  { kinds, processes = {} }: Pick<SuperviseOptions, 'kinds' | 'processes'>,
+  cores = availableParallelism(),
+): Record<WorkerRole, number> {
+  const count = (role: WorkerRole) =>
+    kindsOf(role, kinds).length === 0 ? 0 : (processes[role] ?? DEFAULTS[role](cores))
+  return { interactive: count('interactive'), bulk: count('bulk') }
 }
 const CLOSE_MS = 30_000
 const RESTART_MS = 1_000
@@ -78,13 +88,11 @@ export function supervise(options: SuperviseOptions): Supervised {
   const ended = Promise.withResolvers<number>()
   const handBack = openHandBack({ withQueues, log })
   const wanted = roles.flatMap(role =>
-    kindsOf(role, kinds).length === 0
-      ? []
-      : Array.from({ length: processes[role] ?? DEFAULTS[role]() }, (_, number) => ({
-          role,
-          name: `${role}-${number}`,
-          place: randomUUID(),
-        })),
+    Array.from({ length: countProcesses({ kinds, processes })[role] }, (_, number) => ({
+      role,
+      name: `${role}-${number}`,
+      place: randomUUID(),
+    })),
   )
   const names = wanted.map(({ name }) => name)
   const shown = registry && openSupervisorMetrics(registry, names)

@@ -26,7 +26,7 @@ export interface WorkerSettings {
   cell: boolean
 }
 
-const CONCURRENCY = { interactive: 64, bulk: 2 } as const
+export const CONCURRENCY = { interactive: 64, bulk: 2 } as const
 
 const isKind = (word: string) => (KINDS as readonly string[]).includes(word)
 

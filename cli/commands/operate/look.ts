@@ -11,6 +11,7 @@ import { shownUri } from '../../../src/vault/kek/openers.ts'
 import { type KeyRing, openKeyRing } from '../../../src/vault/key-ring.ts'
 import { openPrivateHalves } from '../../../src/vault/private-half.ts'
 import { endingOf } from '../../ending.ts'
+import { poolsOf } from '../../open/connections.ts'
 import { openInstallationKey } from '../../open/installation-key.ts'
 import { findKeks, KekAway } from '../../open/kek.ts'
 import { openDatabase, openQueues, openSession, type Session } from '../../open/open.ts'
@@ -24,7 +25,6 @@ export interface Looking {
   openKeys(): Promise<{ kekId: string; troubles: string[]; ring: KeyRing }>
 }
 
-const CONNECTIONS = 4
 /** What isn't closed within this time is left to the end of the process. */
 const CLOSE_MS = 500
 
@@ -35,7 +35,7 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
   const store = once(async () => {
     const opened = openStore(database.url, {
       log: session.log,
-      connectionsMax: CONNECTIONS,
+      connectionsMax: poolsOf(session, 'command').store,
       application: 'tokenmill cli',
     })
     session.lifetime.onClose('store', () => opened.close())

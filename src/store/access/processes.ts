@@ -36,6 +36,9 @@ export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'work
   silentMs: number
 }
 
+/** What a process may open. `login`: its database user; null: an earlier release, which tells none. */
+export type PlannedRow = Pick<ProcessRow, 'role' | 'host' | 'connections'> & { login: string | null }
+
 type Named = Pick<ProcessRow, 'host' | 'role' | 'silentMs'>
 
 /** Whether another process was started in the place of one that fell silent: nobody needs to look after that one. */
@@ -190,6 +193,16 @@ export async function list(db: Db): Promise<ProcessRow[]> {
     text: `select ${COLUMNS} from tokenmill.process where ended_at is null order by host, role, started_at`,
   })
   return rows.map(processOf)
+}
+
+/** What the processes that were silent for less than `ms` may open. */
+export async function listPlanned(db: Db, ms: number): Promise<PlannedRow[]> {
+  const { rows } = await db.query<PlannedRow>({
+    text: `select role, host, login, connections from tokenmill.process
+where ended_at is null and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by host, role`,
+    values: [ms],
+  })
+  return rows
 }
 
 function processOf(row: Row): ProcessRow {

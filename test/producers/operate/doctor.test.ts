@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { warnOfConnections } from '../../../cli/open/connections.ts'
 import type { Check } from '../../../producers/operate/check.ts'
 import { judgeDurability } from '../../../producers/operate/checks/durability.ts'
 import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
@@ -149,26 +151,72 @@ from unnest(array['00041111', '000000', '41111111']) as bin`,
       says: expect.stringContaining('the pools of 1 process open at most 10 connections'),
     })
     await processes.leave(store, processId)
-    await processes.see(store, { ...known, processId: randomUUID(), connections: 100_000 })
+    const greedy = randomUUID()
+    await processes.see(store, { ...known, processId: greedy, connections: 100_000 })
     const checks = await examine(installation.env)
+    await processes.leave(store, greedy)
     expect(checks['postgres connections']?.state).toBe('warning')
     expect(checks['releases']).toMatchObject({ state: 'well' })
   })
 
-  it.each([
-    [
-      { ofServer: 97, ofDatabase: 97 },
-      'well',
-      /open at most 74 connections \(bulk 60, gateway 14\), the server admits 97$/,
-    ],
-    [{ ofServer: 83, ofDatabase: 83 }, 'warning', /the server admits 83$/],
-    [{ ofServer: 97, ofDatabase: 80 }, 'warning', /this database admits 80$/],
-  ])('judges the connections of all roles by %o', (room, state, says) => {
-    const all = [30, 30].map(connections => ({ role: 'bulk' as const, connections }))
-    const verdict = judgeConnections([...all, { role: 'gateway', connections: 14 }], { most: 100, ...room })
-    expect(verdict).toMatchObject({ state, says: expect.stringMatching(says) })
-    if (room.ofServer === 83) expect(verdict.next).toBe('set max_connections to 101 or more')
-    if (room.ofDatabase === 80) expect(verdict.next).toContain('connection limit 84')
+  it('names the limit of a user whose processes may open more', async () => {
+    const { log } = installation.session
+    // Only the processes of this user count against its limit.
+    const limited = new Client({ connectionString: engine.databaseUrl })
+    await limited.connect()
+    const login = `limited_${randomUUID().slice(0, 8)}`
+    await limited.query(
+      `create role ${login} login password 'x' connection limit 5; grant tokenmill_gateway to ${login}`,
+    )
+    const url = new URL(engine.databaseUrl)
+    url.username = login
+    url.password = 'x'
+    const own = openStore(url.href, {
+      log,
+      connectionsMax: 7,
+      role: 'tokenmill_gateway',
+      application: 'tokenmill gateway',
+    })
+    const leave = await startBeat({ store: own, log }, { role: 'gateway', processId: randomUUID() })
+    try {
+      const check = (await examine(installation.env))['postgres connections']
+      expect(check).toMatchObject({ state: 'warning', says: expect.stringMatching(`the user ${login} may open 5`) })
+      expect(check?.next).toMatch(new RegExp(`^.alter role ${login} connection limit \\d+`))
+      const lines: string[] = []
+      const hearing = { ...log, warn: (line: string) => lines.push(line) } as unknown as typeof log
+      // A role that starts says the same, and goes on.
+      await warnOfConnections({ log: hearing }, { store: own, embedded: false }, 12)
+      expect(lines).toEqual([
+        expect.stringMatching(
+          new RegExp(`may open \\d+ connections to PostgreSQL, but the user ${login} may open 5 .*alter role ${login}`),
+        ),
+      ])
+      await limited.query(`alter role ${login} connection limit -1`)
+      await warnOfConnections({ log: hearing }, { store: own, embedded: false }, 12)
+      expect(lines).toHaveLength(1)
+      expect((await examine(installation.env))['postgres connections']?.says).not.toContain(login)
+    } finally {
+      await leave()
+      await own.close()
+      await limited.query(`drop owned by ${login}; drop role ${login}`)
+      await limited.end()
+    }
+  })
+
+  it('says by role what processes may open, and which limit is too low', () => {
+    const all = [30, 30].map(connections => ({ role: 'bulk' as const, connections, host: 'a', login: 'u' }))
+    const gateway = { role: 'gateway' as const, connections: 14, host: 'b', login: 'g' }
+    const limits = { most: 100, ofServer: 97, ofDatabase: undefined, ofUsers: new Map() }
+    const told = judgeConnections([...all, gateway], limits)
+    expect(told).toMatchObject({
+      state: 'well',
+      says: 'the pools of 3 processes open at most 76 connections (bulk 60, gateway 14, workers 2), the server admits 97',
+    })
+    expect(judgeConnections([...all, gateway], { ...limits, ofDatabase: 80 })).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(/this database admits 80$/),
+      next: expect.stringContaining('connection limit 86'),
+    })
   })
 
   it('names a gateway that logs in as a user who can read cards, and such a gateway can not pass for a worker', async () => {
