@@ -17,7 +17,12 @@ export interface Pgbouncer {
   stop(): Promise<void>
 }
 
-export async function startPgbouncer(server: string, settings: Record<string, string>): Promise<Pgbouncer> {
+/** `connectQuery`: what the pooler sends first on each of its connections to PostgreSQL. */
+export async function startPgbouncer(
+  server: string,
+  settings: Record<string, string>,
+  { connectQuery }: { connectQuery?: string } = {},
+): Promise<Pgbouncer> {
   const { username, password, hostname, port, pathname } = new URL(server)
   const dir = mkdtempSync(join(inject('runDir'), 'pgbouncer-'))
   const listenPort = await freePort()
@@ -35,9 +40,10 @@ export async function startPgbouncer(server: string, settings: Record<string, st
   async function begin(given: Record<string, string>): Promise<void> {
     const all = { listen_addr: '127.0.0.1', listen_port: listenPort, unix_socket_dir: '', auth_file: users, ...given }
     const lines = Object.entries({ auth_type: 'trust', ...all }).map(([name, value]) => `${name} = ${value}`)
+    const first = connectQuery === undefined ? '' : ` connect_query='${connectQuery}'`
     const file = write(
       'pgbouncer.ini',
-      ['[databases]', `* = host=${hostname} port=${port}`, '[pgbouncer]', ...lines, ''].join('\n'),
+      ['[databases]', `* = host=${hostname} port=${port}${first}`, '[pgbouncer]', ...lines, ''].join('\n'),
     )
     const child = spawn(findPgbouncer() ?? '', ['-q', file], { stdio: 'ignore', detached: true, ...account })
     killAtExit(child)

@@ -63,6 +63,10 @@ const READ = `select current_user as "user", session_user as login, pg_backend_p
   array(select current_setting(name, true) from unnest($1::text[]) with ordinality as given(name, n) order by n) as values,
   array(select current_setting(name) from unnest($2::text[]) with ordinality as given(name, n) order by n) as checked`
 const PID = 'select pg_backend_pid() as pid'
+/** In one message, because the limit that the database or the pooler imposes may be shorter than the way there and back. */
+const BEGIN = `begin; select set_config(name, '0', true)
+  from unnest('{idle_in_transaction_session_timeout,lock_timeout,statement_timeout,transaction_timeout}'::text[]) as given(name)
+  where current_setting(name, true) is not null`
 
 interface Told {
   user: string
@@ -123,7 +127,7 @@ async function sessionsStay(first: PlacedClient, { address }: Finder): Promise<b
     await second.connect()
     const own = await pidOf(first)
     for (let round = 0; round < ROUNDS; round += 1) {
-      await second.query('begin')
+      await second.query(BEGIN)
       const other = await pidOf(second)
       const during = await pidOf(first)
       await second.query('rollback')

@@ -1,5 +1,8 @@
 // Settings that a database or its user imposes on every session: none changes what tokenmill does, and what it can't set
 // itself it refuses in words.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../../src/config.ts'
@@ -7,9 +10,12 @@ import { openLog } from '../../../src/log.ts'
 import { openStore } from '../../../src/store/pool.ts'
 import { upgradeSchema } from '../../../src/store/schema-upgrade.ts'
 import { describeOnRedis } from '../../support/engines.ts'
-import { openInstallation } from '../../support/installation.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { startPgbouncer } from '../../support/pgbouncer.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { findPgbouncer } from '../../support/postgres-tools.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { writeBatch } from '../../support/write-batch.ts'
 
 /** Each with a value that breaks something, and what a session of ours has instead. */
 const HOSTILE = [
@@ -39,17 +45,37 @@ const HOSTILE = [
   ['transform_null_equals', 'on', 'off'],
 ] as const
 
-/** Also PostgreSQL's own form of a list: `search_path` takes names, the others a text. */
-async function impose(url: string, settings: readonly (readonly [string, string, ...string[]])[]): Promise<void> {
+type Whose = 'database' | 'user'
+
+async function onDatabase(url: string, work: (client: Client) => Promise<unknown>): Promise<void> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {
-    const name = client.escapeIdentifier(new URL(url).pathname.slice(1))
-    for (const [setting, value] of settings)
-      await client.query(`alter database ${name} set ${setting} to ${client.escapeLiteral(value)}`)
+    await work(client)
   } finally {
     await client.end()
   }
+}
+
+function alter(url: string, whose: Whose, changes: (client: Client) => readonly string[]): Promise<void> {
+  return onDatabase(url, async client => {
+    const { pathname, username } = new URL(url)
+    const database = `database ${client.escapeIdentifier(pathname.slice(1))}`
+    const of = whose === 'database' ? database : `role ${client.escapeIdentifier(username)} in ${database}`
+    for (const change of changes(client)) await client.query(`alter ${of} ${change}`)
+  })
+}
+
+/** Also PostgreSQL's own form of a list: `search_path` takes names, the others a text. */
+const impose = (
+  url: string,
+  settings: readonly (readonly [string, string, ...string[]])[],
+  whose: Whose = 'database',
+): Promise<void> =>
+  alter(url, whose, client => settings.map(([name, value]) => `set ${name} to ${client.escapeLiteral(value)}`))
+
+async function release(url: string): Promise<void> {
+  for (const whose of ['database', 'user'] as const) await alter(url, whose, () => ['reset all'])
 }
 
 const open = (url: string) =>
@@ -120,30 +146,88 @@ describe('a database in another encoding', () => {
   })
 })
 
-describeOnRedis('an installation in a database that imposes all of them', engine => {
-  it('creates, changes, reads and repeats tokens, one by one and as a chunk', async () => {
-    await impose(engine.databaseUrl, HOSTILE)
-    const installation = await openInstallation(engine)
-    try {
-      await installation.openWorkers({ roles: ['interactive', 'bulk'] })
-      const client = await installation.connect()
-      const card = { cardNumber: testPan(1), expiryMonth: '12', expiryYear: '2031', cardholderName: 'ZOË MÜLLER' }
-      const request = { token_scope: installation.scope, ...(await client.encryptCard(card)) }
-      const made = await client.call('token-create', request, { jti: 'hostile-1' })
-      expect(made).toMatchObject({ status: 'SUCCEEDED' })
-      const id = (made.record as { reuse_token: string }).reuse_token
-      const changed = await client.call('token-update', {
-        id,
-        card_holder_name: 'ØRSTED',
-        token_expiry_date: '2031-02-03',
-      })
-      expect(changed).toMatchObject({
-        status: 'SUCCEEDED',
-        record: { card_holder_name: 'ØRSTED', token_expiry_date: '2031-02-03' },
-      })
-      expect(await client.call('token-create', request, { jti: 'hostile-1' })).toMatchObject({ status: 'SUCCEEDED' })
-    } finally {
-      await installation.close()
-    }
+/** How the settings reach a session: each way, and all together. */
+const WAYS: readonly Way[] = [
+  { name: 'the database', database: true },
+  { name: 'the database, through pgbouncer in session mode,', database: true, pooler: true },
+  { name: 'the user, through pgbouncer in session mode,', user: true, pooler: true },
+  { name: 'the connect_query of pgbouncer', connectQuery: true, pooler: true },
+  { name: 'each of these', database: true, user: true, connectQuery: true, pooler: true },
+]
+
+interface Way {
+  name: string
+  database?: true
+  user?: true
+  pooler?: true
+  connectQuery?: true
+}
+
+describeOnRedis('an installation', engine => {
+  let dataDir: string
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'tokenmill-hostile-'))
+    // pgbouncer takes no long text. A name that the server doesn't know is passed over.
+    const values = HOSTILE.map(([name, value]) => `('${name}', '${value}')`).join(', ')
+    await onDatabase(engine.databaseUrl, client =>
+      client.query(`create function public.hostile() returns bigint language sql as $$
+select count(set_config(v.name, v.value, false)) from (values ${values}) as v(name, value)
+where current_setting(v.name, true) is not null $$`),
+    )
   })
+  afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+  it.each(WAYS.map((way, at) => ({ ...way, at })))(
+    'on which $name imposes all of them creates, changes, reads and repeats tokens, one by one and as a batch',
+    { timeout: 240_000 },
+    async ({ at, database, user, connectQuery, ...way }) => {
+      if (way.pooler && !findPgbouncer()) return
+      await release(engine.databaseUrl)
+      if (database) await impose(engine.databaseUrl, HOSTILE)
+      if (user) await impose(engine.databaseUrl, HOSTILE, 'user')
+      const settings = {
+        pool_mode: 'session',
+        default_pool_size: '200',
+        // It knows no `options`: workers log in as the owner then.
+        ignore_startup_parameters: 'options,extra_float_digits',
+      }
+      const first = connectQuery ? { connectQuery: 'select public.hostile()' } : {}
+      const pooler = way.pooler ? await startPgbouncer(engine.databaseUrl, settings, first) : undefined
+      let installation: Installation | undefined
+      try {
+        const { name, prefix, redisUrls } = engine
+        const reached = { name, prefix, redisUrls, databaseUrl: pooler?.url ?? engine.databaseUrl }
+        installation = await openInstallation(reached, {}, dataDir)
+        await work(installation, at)
+      } finally {
+        await installation?.close()
+        await pooler?.stop()
+      }
+    },
+  )
+
+  async function work(installation: Installation, at: number): Promise<void> {
+    await installation.openWorkers({ roles: ['interactive', 'bulk'] })
+    const client = await installation.connect()
+    const card = {
+      cardNumber: testPan(10 * at + 1),
+      expiryMonth: '12',
+      expiryYear: '2031',
+      cardholderName: 'ZOË MÜLLER',
+    }
+    const request = { token_scope: installation.scope, ...(await client.encryptCard(card)) }
+    const jti = `hostile-${at}`
+    const made = await client.call('token-create', request, { jti })
+    expect(made).toMatchObject({ status: 'SUCCEEDED' })
+    const id = (made.record as { reuse_token: string }).reuse_token
+    const named = { card_holder_name: 'ØRSTED', token_expiry_date: '2031-02-03' }
+    expect(await client.call('token-update', { id, ...named })).toMatchObject({ status: 'SUCCEEDED', record: named })
+    expect(await client.call('token-create', request, { jti })).toMatchObject({ status: 'SUCCEEDED' })
+    const cards = [1, 2, 3, 4].map(number => ({
+      ...{ cardNumber: testPan(10 * at + number), expiryMonth: 12, expiryYear: 2031, cardholderName: 'ZOË MÜLLER' },
+    }))
+    const outcomes = await writeBatch(client, installation, cards)
+    expect(outcomes).toEqual([expect.stringMatching(/^(UPDATED|UNCHANGED)$/), 'CREATED', 'CREATED', 'CREATED'])
+    expect(await writeBatch(client, installation, cards.slice(1))).toEqual(Array(3).fill('UNCHANGED'))
+  }
 })
