@@ -12,7 +12,11 @@ export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 
 export const BatchQuery = z.strictObject({
   kind: z.enum(RECORD_KINDS).default('token-create').describe('What each record asks for.'),
-  token_scope: uuid().optional().describe('Required for token-create, and only there.'),
+  token_scope: uuid()
+    .optional()
+    .describe(
+      'Required for token-create, and only there. The batch is its entity’s; a batch without a scope is that of the entity where the caller stands.',
+    ),
   // The records of a body have no source times.
   on_conflict: z
     .enum(ON_CONFLICT)
