@@ -29,7 +29,8 @@ import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
-import { openRequestReply } from './operations/request-reply.ts'
+import { openRequestReply, type RequestReply } from './operations/request-reply.ts'
+import { refusesClock } from './operations/write.ts'
 import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
@@ -80,11 +81,23 @@ export interface Gateway {
   deps: GatewayDeps
 }
 
+/** After a write that was refused for the clock of this host the next one is signed by a clock that is right. */
+function comparingClock(requestReply: RequestReply, compare: () => Promise<void>): RequestReply {
+  return {
+    ...requestReply,
+    async ask(...asked) {
+      const end = await requestReply.ask(...asked)
+      if (end.end === 'answered' && refusesClock(end.result.error)) await compare()
+      return end
+    },
+  }
+}
+
 /** Opens the gateway and listens. Throws `PortInUse` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
   const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, ring, tls } = opened
   // What this process signs is judged by workers, whose clocks are the store's.
-  const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, systemClock, { log })
+  const { clock, aheadMs, compare, stop } = await storeServer.openStoreClock(store, systemClock, { log })
   lifetime.onClose('clock', stop)
   const settings = {
     audience: config.audience,
@@ -99,7 +112,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const metrics = openGatewayMetrics(registry)
   const features = watchWorkers(opened)
   const shared = { queues, store, signingKey, trusted, settings, clock, metrics, log }
-  const requestReply = openRequestReply({ ...shared, features })
+  const requestReply = comparingClock(openRequestReply({ ...shared, features }), compare)
   lifetime.onClose('request and reply', requestReply.close)
   await requestReply.ready
   const health = openHealth(registry, {

@@ -63,6 +63,8 @@ interface StoreClock {
   clock: Clock
   /** How far the own clock is ahead, in ms, as the last comparison says. */
   aheadMs(): number
+  /** Compares at once, because something showed that the clock may be off. Doesn't throw. */
+  compare(): Promise<void>
   stop: () => Promise<void>
 }
 
@@ -75,8 +77,14 @@ export async function openStoreClock(db: Db, own: Clock, { log }: { log: Logger 
   const compare = async () => {
     aheadMs = (await measureSkew(db, own)) ?? aheadMs
   }
-  await compare().catch(() => {})
-  return { clock: () => own() - aheadMs, aheadMs: () => aheadMs, stop: every(COMPARE_MS, compare, { log }) }
+  const compareNow = () => compare().catch(() => {})
+  await compareNow()
+  return {
+    clock: () => own() - aheadMs,
+    aheadMs: () => aheadMs,
+    compare: compareNow,
+    stop: every(COMPARE_MS, compare, { log }),
+  }
 }
 
 async function readWritable(db: Pick<Db, 'query'>): Promise<{ writable: boolean; standby: boolean }> {

@@ -67,6 +67,7 @@ export function writtenOf(end: End): Written {
 export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
   if (!error) return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
   const status = problemCodeOf(error.code)
+  if (refusesClock(error)) return { declined: CLOCK_IS_OFF }
   if (status === 500 || status === 401 || isOurs(error))
     return { declined: failed(status === 500 ? error.reversal_status : 'NONE') }
   const fields = toldFields(error).map(told => ({ ...told, field: nameOf(told.field) }))
@@ -103,6 +104,21 @@ const OURS: ReadonlySet<string> = new Set<Reason>([
   'reply_queues',
   'kind_unavailable',
 ])
+
+/**
+ * The decline of a write whose envelope lay in a worker's future. A worker takes no jobs while its own clock is off, so it
+ * is this host's.
+ */
+const CLOCK_IS_OFF: Decline = {
+  ...failed('NONE'),
+  detail:
+    'The clock of the host that serves this request is ahead of the store’s, so the request was refused and had no effect. Its operator must set the clock right.',
+}
+
+/** Whether a worker refused the envelope because the clock by which this process signed it is ahead. */
+export function refusesClock(error: Problem | undefined): boolean {
+  return toldFields(error ?? {}).some(({ reason }) => reason === 'envelope_future')
+}
 
 function isOurs(error: Problem | undefined): boolean {
   return toldFields(error ?? {}).some(

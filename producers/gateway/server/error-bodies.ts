@@ -40,8 +40,8 @@ export interface ErrorBody {
 /** The error body of the token service, of orders, and of every path without a form of its own. */
 const TOKEN: ErrorBody = {
   prefix: '',
-  render: ({ status, fields, reversalStatus }, at) => {
-    const message = TEXTS[status]
+  render: ({ status, fields, reversalStatus, detail }, at) => {
+    const message = detail ?? TEXTS[status]
     if (fields.length > 0 && status !== 429 && status !== 401)
       return { ...problemOf(fields, at, reversalStatus, status), code: status, message }
     return { code: status, message, timestamp: at, reversal_status: reversalStatus }
