@@ -46,7 +46,8 @@ export async function listHolders(db: Db, ms: number): Promise<LockHolder[]> {
   from pg_locks as l join pg_stat_activity as a on a.pid = l.pid
   where not l.granted and a.datname = current_database() and l.waitstart <= clock_timestamp() - make_interval(secs => $1 / 1000.0)
   group by l.pid order by wait_ms desc limit ${WAITERS_MAX})
-select w.pid, w.wait_ms, w.relation::regclass::text as relation, b.pid as blocker, a.usename::text as "user",
+select w.pid, w.wait_ms, (select format('%I.%I', n.nspname, c.relname) from pg_class as c
+    join pg_namespace as n on n.oid = c.relnamespace where c.oid = w.relation) as relation, b.pid as blocker, a.usename::text as "user",
   nullif(a.application_name, '') as application, a.state,
   (extract(epoch from clock_timestamp() - a.xact_start) * 1000)::float8 as held_ms,
   (select h.mode from pg_locks as h where h.pid = b.pid and h.granted and h.relation = w.relation

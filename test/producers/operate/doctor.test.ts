@@ -10,14 +10,18 @@ import { judgeDurability } from '../../../producers/operate/checks/durability.ts
 import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
 import { judgeConnections, judgePadded } from '../../../producers/operate/doctor.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
+import { openLook } from '../../../producers/operate/watch.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
+import * as seenNow from '../../../src/store/console/seen-now.ts'
 import { openStore } from '../../../src/store/pool.ts'
+import { listHolders } from '../../../src/store/watch/lock-waits.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { describeRedis, describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
 import { type RedisServer, startRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 
 const examine = async (env: NodeJS.ProcessEnv) => {
   const said = await cli(['doctor', '--json'], { env })
@@ -234,6 +238,77 @@ from unnest(array['00041111', '000000', '41111111']) as bin`,
     await store.close()
     expect((await processes.list(installation.vault.store)).some(({ role }) => role === 'gateway')).toBe(false)
   })
+})
+
+/** What another session does and keeps, what then waits, and the table that is named. */
+const HELD = [
+  ['an administrator’s LOCK TABLE', 'lock table tokenmill.token', 'select 1 from tokenmill.token limit 1', 'token'],
+  [
+    'a row of a transaction that was left open',
+    `update tokenmill.scope set par = par`,
+    `update tokenmill.scope set par = par`,
+    'scope',
+  ],
+  [
+    'a reader before which a change of the schema waits',
+    'select 1 from tokenmill.batch limit 1',
+    'alter table tokenmill.batch alter column batch_id drop default',
+    'batch',
+  ],
+  [
+    'an index that is being made',
+    'lock table tokenmill.card in share mode',
+    `delete from tokenmill.card where false`,
+    'card',
+  ],
+] as const
+
+describeStore('while another session holds what others wait for', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  })
+  afterAll(() => installation?.close())
+
+  it.each(HELD)(
+    'status, doctor, explain and the console say who holds what since when: %s',
+    async (_, hold, wait, table) => {
+      const { vault, queues, env } = installation
+      const [holder, waiter] = ['psql of a colleague', 'waits'].map(
+        name => new Client({ connectionString: engine.databaseUrl, application_name: name }),
+      ) as [Client, Client]
+      let waited: Promise<unknown> = Promise.resolve()
+      try {
+        await Promise.all([holder.connect(), waiter.connect()])
+        const { rows } = await holder.query('select pg_backend_pid() as pid, session_user::text as "user"')
+        const { pid, user } = rows[0] as { pid: number; user: string }
+        await holder.query('begin')
+        await holder.query(hold)
+        waited = waiter.query(wait).catch(() => undefined)
+        await until(async () => (await listHolders(vault.store, 3_000)).length > 0)
+        const who = new RegExp(
+          `process ${pid} of PostgreSQL \\(user ${user}, psql of a colleague\\) has held tokenmill\\.${table} \\(.*idle in transaction\\) for \\d+ (s|min); \\d+ sessions? waits? for it, the first for \\d+ (s|min)`,
+        )
+        const named = (said: Awaited<ReturnType<typeof cli>>) =>
+          said.json<{ checks: Check[] }>().checks.find(({ name }) => name === 'locks')
+        const told = { says: expect.stringMatching(who), next: expect.stringContaining(`pg_terminate_backend(${pid})`) }
+        expect(named(await cli(['status', '--json'], { env }))).toMatchObject(told)
+        expect(named(await cli(['doctor', '--json'], { env }))).toMatchObject(told)
+        // The explanation itself may wait for the lock: the line comes meanwhile, or with it.
+        const explained = startCommand(['explain', 't00000000000000000000000000'], { env })
+        await explained.line(who, { stream: 'stderr' })
+        await openLook({ store: vault.store, queues, redis: undefined, scheduleLateMs: 900_000, clock: Date.now })()
+        const shown = await seenNow.listChecks({ sees: 'all' } as never, vault.store)
+        expect(shown.find(({ name }) => name === 'locks')).toMatchObject(told)
+        await holder.query('rollback')
+        await explained.exit
+      } finally {
+        await holder.end()
+        await waited
+        await waiter.end()
+      }
+    },
+  )
 })
 
 describeRedis('doctor of a Redis', () => {
