@@ -39,8 +39,8 @@ const NEEDS: Record<PlannedProcess, Need> = {
   interactive: { store: () => 20, listeners: OWN_RESULTS },
   // A chunk is one transaction; others read what the next chunks need, and progress, audit and heartbeat take turns.
   bulk: { store: concurrency => 2 * concurrency + 2, listeners: OWN_RESULTS },
-  // It runs one job at a time and takes none from a queue.
-  cell: { store: () => 4, listeners: 0 },
+  // It runs one job at a time and takes none from a queue, as a command.
+  cell: { store: () => 4, listeners: 1 },
   report: { store: () => 1, listeners: NO_QUEUES },
   // It listens to ticks, and to the results of `scheduler` and `worker`. Beside: it measures who waits for locks.
   scheduler: { store: () => 4, beside: 1, listeners: 3 },
