@@ -145,7 +145,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
         for (const decided of [changed, asked, released]) saved.push(...(await decided.save(db)))
         // Third parties' tokens are retired for records that made no token.
         if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
-          await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
+          await schemeTokens.retireUntakenOf(db, [work.receiptId], deps.clock())
         const records = [...known, ...saved].sort((a, b) => a.line - b.line)
         if (context.batch && !context.isProbe) await holdBatch(db, context.batch, work.request.chunk)
         return {
@@ -162,7 +162,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
 
   // If a chunk ends without a receipt, third parties' tokens that it asked for are retired, too.
   async abandon(work, { providers, store, clock }) {
-    if (providers) await schemeTokens.retireUntakenOf(store, work.receiptId, clock())
+    if (providers) await schemeTokens.retireUntakenOf(store, [work.receiptId], clock())
   },
 }
 

@@ -2,6 +2,7 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
+import { LostRace } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
 import { giverAt } from '../src/token/batch/newest.ts'
 import { type CardInput, isBlankName } from '../src/token/card.ts'
@@ -16,14 +17,15 @@ import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { tokenFor } from './card/find-token.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
-import { findReplacements, provisionsOf, relinkRefusal } from './card/scheme-replacement.ts'
+import { findReplacements, provisionsOf, type Relinked, relinkRefusal } from './card/scheme-replacement.ts'
 import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
-import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import type { MadeScheme } from './provider/relink-actions.ts'
+import { actFor, deletionOf, makeFor, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
 import { shownScheme } from './provider/shown-scheme.ts'
 import { reconcileThenShow } from './provider/token-effects.ts'
 import { givenOf } from './token-create.ts'
@@ -33,6 +35,8 @@ interface Prepared {
   given: Given
   /** The result of `scheme_token_action`. */
   acted?: NetworkResult
+  /** The scheme token that a network has made for the new card, or why it has made none. */
+  made?: MadeScheme | Refusal
 }
 
 const CARD = 'body.encrypted_card'
@@ -64,9 +68,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     if (refusal) return refusal
     const judged = judge(work, stored, scope, prepared, deps)
     if (isRefusal(judged)) return judged
-    if (judged.relink) {
-      return relinkRefusal(action, judged.verdict.row, deps) ?? prepared
-    }
+    if (judged.relink) return reachRelink(work, stored, scope, { prepared, judged }, deps)
     const acted =
       action === 'DELETE' ? await deletionOf(stored.tokenId, deps) : await actFor(work, stored, scope, action, deps)
     return isRefusal(acted) ? acted : { ...prepared, acted }
@@ -81,8 +83,38 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   },
 }
 
+interface Judged {
+  facts: CardFacts | undefined
+  verdict: Exclude<ReturnType<typeof update>, Refusal>
+  /** The card is another than the token's. */
+  relink: boolean
+}
+
+/** Has a scheme token made for the new card, if the request activates one. Nothing is taken over before the commit. */
+async function reachRelink(
+  work: Work<TokenUpdate>,
+  stored: StoredToken,
+  scope: Scope,
+  { prepared, judged: { facts, verdict } }: { prepared: Prepared; judged: Judged },
+  deps: Deps,
+): Promise<Prepared | Refusal> {
+  const { scheme_token_action: action } = work.request
+  const refusal = relinkRefusal(action, verdict.row, deps)
+  if (refusal) return refusal
+  if (action !== 'ACTIVATE') return prepared
+  const stopped = facts && (await cardRefusal(work, scope, { facts, relink: true }, deps))
+  if (stopped) return stopped
+  return { ...prepared, made: await makeFor(work, sealRow(verdict, stored, prepared.card?.pan, deps.ring), deps) }
+}
+
 /** The rules' decision before other cards are searched: an answer about another card always counts as a guess. */
-function judge(work: Work<TokenUpdate>, stored: StoredToken, scope: Scope, { card, given }: Prepared, deps: Deps) {
+function judge(
+  work: Work<TokenUpdate>,
+  stored: StoredToken,
+  scope: Scope,
+  { card, given }: Prepared,
+  deps: Deps,
+): Judged | Refusal {
   const facts = card && factsOf(card, { scope, withAnalytics: true, field: CARD }, deps)
   if (isRefusal(facts)) return facts
   const at = { now: work.now, receiptId: work.receiptId, giver: giverAt(work.acceptedAt) }
@@ -105,10 +137,14 @@ async function decideUpdate(
   if (isRefusal(judged)) return noEffect(judged)
   const { facts, verdict, relink } = judged
   const { receiptId, client } = work
-  const guess = facts && guessOf(client.clientId, scope.tokenScope, facts)
-  const stopped =
-    (guess && (await guessRefusal(guess, CARD, deps))) ?? (facts && relink && (await takenRefusal(facts, deps)))
+  const stopped = facts && (await cardRefusal(work, scope, { facts, relink }, deps))
   if (stopped) return noEffect(stopped)
+  if (!isReached(work, prepared, relink)) throw new LostRace('the token got another card meanwhile')
+  const guess = facts && relink ? guessOf(client.clientId, scope.tokenScope, facts) : undefined
+  const misses = guess ? [{ ...guess, missesMax: deps.settings.guessesMax }] : []
+  const made = relink ? prepared.made : undefined
+  // The network's answer about a card says that the card has no token.
+  if (isRefusal(made)) return { answer: made, effect: { misses } }
   const row = sealRow(verdict, stored, prepared.card?.pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)
   const claim = await decideClaim(work, row, scope, deps)
@@ -117,7 +153,7 @@ async function decideUpdate(
   const answer: Success = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record: render(shown) }
   const versions = relink ? await versionsOf(deps.store, stored) : undefined
   const { effect, provisions } = relink
-    ? await replacing(work, row, scope, deps)
+    ? await replacing(work, row, { scope, made: made?.provisionId }, deps)
     : retiring(work, row, prepared.acted, shown)
   const decision: EffectDecision = {
     answer,
@@ -127,7 +163,9 @@ async function decideUpdate(
       ...(verdict.changed || verdict.marked
         ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, deps.ring, versions)] }
         : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }),
-      misses: guess && relink ? [{ ...guess, missesMax: deps.settings.guessesMax }] : [],
+      misses,
+      // Until another job linked the token to this card, a scheme token was made for it here, too.
+      leftovers: facts && work.request.scheme_token_action === 'ACTIVATE' ? [receiptId] : [],
     },
   }
   if (!provisions) return decision
@@ -144,12 +182,24 @@ interface SchemeEffect {
   provisions: string[] | undefined
 }
 
+/** Whether `reach` saw the token as it is: it has asked the network for what the request wants of the scheme token. */
+function isReached({ request }: Work<TokenUpdate>, { acted, made }: Prepared, relink: boolean): boolean {
+  const { scheme_token_action: action } = request
+  if (action === undefined) return true
+  return relink ? action !== 'ACTIVATE' || made !== undefined : acted !== undefined
+}
+
 /** Replaces the former card's scheme token by one for the new card. */
-async function replacing(work: Work<TokenUpdate>, token: StoredToken, scope: Scope, deps: Deps): Promise<SchemeEffect> {
+async function replacing(
+  work: Work<TokenUpdate>,
+  token: StoredToken,
+  { scope, made }: Pick<Relinked, 'scope' | 'made'>,
+  deps: Deps,
+): Promise<SchemeEffect> {
   if (!isSupported(scope)) return { effect: {}, provisions: undefined }
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const action = work.request.scheme_token_action
-  const replacements = await findReplacements(deps.store, [{ token, scope, action }], job, deps)
+  const replacements = await findReplacements(deps.store, [{ token, scope, action, made }], job, deps)
   return { effect: { replacements }, provisions: replacements.flatMap(provisionsOf) }
 }
 
@@ -164,8 +214,15 @@ function retiring(
   return { effect: { retirements: [tokenId] }, provisions: shown ? [shown.row.provisionId] : [] }
 }
 
-/** The refusal of a new PAN that already has another live token. */
-async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
+/** The refusal beyond the limit of guesses, or of a new PAN that already has another live token. */
+async function cardRefusal(
+  { client }: Work<TokenUpdate>,
+  { tokenScope }: Scope,
+  { facts, relink }: { facts: CardFacts; relink: boolean },
+  deps: Deps,
+): Promise<Refusal | undefined> {
+  const guessed = await guessRefusal(guessOf(client.clientId, tokenScope, facts), CARD, deps)
+  if (guessed || !relink) return guessed
   return (await findByCard(facts, deps)) ? refuse('pan_taken', CARD) : undefined
 }
 

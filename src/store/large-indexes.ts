@@ -7,6 +7,11 @@ const INDEXES = [
     name: 'token_due',
     on: 'tokenmill.token (token_expiry_date, token_id) where token_expiry_date is not null and expiry_is_done is null',
   },
+  // Provisionings that no token's row has taken over (UNTAKEN in src/store/provider/scheme-tokens.ts), oldest first.
+  {
+    name: 'scheme_token_untaken',
+    on: "tokenmill.scheme_token (created_at) where not current and taken_at is null and retired_at is null and state not in ('DELETED', 'VOID')",
+  },
   // The lists of the page Audit (src/store/console/audit/seen-rows.ts): each filter's rows, newest first.
   { name: 'audit_by_time', on: 'tokenmill.audit (at, audit_id)' },
   { name: 'audit_by_actor', on: 'tokenmill.audit (actor, at, audit_id)' },

@@ -71,6 +71,7 @@ export const MIGRATIONS = [
   '0077-destroyed-capture-keys',
   '0078-askers',
   '0079-process-load',
+  '0080-untaken-scheme-tokens',
   '0081-process-login',
 ] as const
 

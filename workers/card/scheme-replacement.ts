@@ -1,7 +1,7 @@
 // Decides what happens to a token's scheme token when the token is linked to another card. The former card's scheme
-// token is retired. The new card gets one if the former was in use or about to be, or if the request activates one; not
-// if the request deletes it, or no network is set up for the card. The line writes the decision; the provider is called
-// after the commit.
+// token is retired. The new card gets the one that the job has had made for it (provider/relink-actions.ts), or else a
+// fresh one if the former was in use or about to be; none if the request deletes it, or no network is set up for the
+// card. The line writes the decision; for a fresh one the provider is called after the commit.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -25,11 +25,13 @@ export interface Relinked {
   scope: Scope
   /** What the request wants of the scheme token. */
   action: SchemeAction | undefined
+  /** The provisioning that the job has had made for the new card. */
+  made?: string | undefined
 }
 
 type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 
-/** The refusal of an action that can't be done for the new card, whose scheme token is made after the commit. */
+/** The refusal of an action that can't be done for the new card, known before a network is called. */
 export function relinkRefusal(
   action: SchemeAction | undefined,
   row: TokenRow,
@@ -44,17 +46,17 @@ export function relinkRefusal(
 }
 
 /** The linked tokens whose scope supports scheme tokens and that aren't deleted. */
-export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token' | 'action'>[]): Promise<Relinked[]> {
+export async function relinkedOf(db: Db, linked: readonly Omit<Relinked, 'scope'>[]): Promise<Relinked[]> {
   // Read from the store: another process may have made a scheme token after the directory last read this scope, and it
   // would stay although its card is gone.
   const read = new Map<string, Promise<Scope | undefined>>()
   const relinked: Relinked[] = []
-  for (const { token, action } of linked) {
+  for (const { token, action, made } of linked) {
     if (token.status === 'DELETED') continue
     const reading = read.get(token.tokenScope) ?? scopes.find(db, token.tokenScope)
     read.set(token.tokenScope, reading)
     const scope = await reading
-    if (scope && isSupported(scope)) relinked.push({ token, scope, action })
+    if (scope && isSupported(scope)) relinked.push({ token, scope, action, made })
   }
   return relinked
 }
@@ -74,10 +76,11 @@ export async function findReplacements(
   const [rows, counts] = await Promise.all([storedSchemes.findCurrent(db, ids), storedSchemes.countOf(db, ids)])
   const current = new Map(rows.map(row => [row.tokenId, formerOf(row)]))
   return relinked.map(one => {
+    const { made } = one
     const { tokenId } = one.token
     const former = current.get(tokenId)
     const fresh = isWanted(one, former) ? freshOf(one, counts.get(tokenId) ?? 0, job, deps) : undefined
-    return { tokenId, former, fresh }
+    return { tokenId, former, fresh, made }
   })
 }
 
@@ -95,13 +98,9 @@ function isInUse(row: StoredScheme): boolean {
   return row.state === 'ACTIVE' || (row.state === 'PENDING' && (row.background || row.asked !== null))
 }
 
-/**
- * Whether the new card gets a scheme token. A scheme token of a new card can't begin suspended, so the action SUSPEND
- * counts as none.
- */
-function isWanted({ scope, action }: Relinked, former: FormerScheme | undefined): boolean {
-  if (action === 'DELETE' || !isSupported(scope)) return false
-  return action === 'ACTIVATE' || former?.isInUse === true
+/** Whether the new card gets a scheme token that the job hasn't had made. */
+function isWanted({ scope, action, made }: Relinked, former: FormerScheme | undefined): boolean {
+  return made === undefined && action !== 'DELETE' && isSupported(scope) && former?.isInUse === true
 }
 
 /** The new card's provisioning; undefined if it can't have one. `count`: how many provisionings the token has had. */

@@ -5,6 +5,7 @@ import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
+import { LostRace } from '../../src/store/pool.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
@@ -19,14 +20,21 @@ import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
-import { findReplacements, relinkedOf, relinkRefusal } from '../card/scheme-replacement.ts'
+import { findReplacements, type Relinked, relinkedOf, relinkRefusal } from '../card/scheme-replacement.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
-import { type ActedRecords, type ChunkContext, type ChunkRecord, type Decided, keeperOf } from './chunk.ts'
+import {
+  type ActedRecord,
+  type ActedRecords,
+  type ChunkContext,
+  type ChunkRecord,
+  type Decided,
+  keeperOf,
+} from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { type DryRunGuesses, isSpent, openDryRunGuesses } from './dry-run-guesses.ts'
 import { rejected } from './fold.ts'
@@ -108,24 +116,17 @@ export async function decideChanges(
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
   const { work } = context
-  const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
-  const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
+  const visible = await visibleTokens(prepared, context, deps)
   const claims = await claimsOf(prepared, visible, deps)
   const known = await references.findByOwners(deps.store, ownersOf([...claims.values()].map(claim => ({ claim }))))
   const guesses = work.request.dry_run ? openDryRunGuesses(deps) : undefined
-  const changes: Changes = { rows: new Map(bases), outcomes: [], linked: [], schemeActions: new Map() }
-  for (const change of prepared) {
-    const tokenId = visible.get(change.id)?.tokenId
-    const row = tokenId === undefined ? undefined : changes.rows.get(tokenId)
-    const scheme = acted.get(change.line)
-    const next = isRefusal(scheme) ? scheme : await apply(change, row, changes.rows, { context, deps, guesses })
-    if (isRefusal(next))
-      changes.outcomes.push({ ...rejected(change, next), token: undefined, claim: undefined, tokenId: undefined })
-    else record(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next, claims.get(change))
-  }
-  const { outcomes, rows, linked } = changes
+  const changes = await foldChanges(prepared, { context, deps, guesses, visible, acted, claims })
+  // Neither a dry run nor a probe asks networks.
+  if (changes.waiting.length > 0 && !guesses && !context.isProbe)
+    throw new LostRace('a token got another card meanwhile')
+  const { outcomes, rows, linked, bases } = changes
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
-  const effect = guesses ? guesses.effect() : await effectOf(changes, bases, work, deps)
+  const effect = guesses ? guesses.effect() : await effectOf(changes, prepared, work, deps)
   if (!guesses) countMisses(work.client.clientId, linked, deps)
   return {
     save: async db => {
@@ -139,6 +140,64 @@ export async function decideChanges(
       return outcomes.map(outcome => ({ ...outcome, token: undefined }))
     },
   }
+}
+
+/** The tokens that the records name, by the name that they use. */
+export function visibleTokens(
+  prepared: readonly PreparedChange[],
+  { work }: ChunkContext,
+  deps: Deps,
+): Promise<Map<string, StoredToken>> {
+  return tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
+}
+
+interface Folding {
+  context: ChunkContext
+  deps: Deps
+  /** The tokens as they are stored, by the name that records use. */
+  visible: ReadonlyMap<string, StoredToken>
+  /** What networks have answered so far. */
+  acted: ActedRecords
+  /** Undefined unless the chunk is a dry run. */
+  guesses?: DryRunGuesses | undefined
+  claims?: ReadonlyMap<PreparedChange, Claim>
+  /** Records of a token after the one that waits aren't decided before its answer is known. */
+  stops?: boolean
+}
+
+/** Decides the records in file order. */
+export async function foldChanges(prepared: readonly PreparedChange[], folding: Folding): Promise<Changes> {
+  const { visible, acted, claims, stops = false } = folding
+  const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
+  const changes: Changes = {
+    ...{ bases, rows: new Map(bases), outcomes: [], linked: [], schemes: new Map(), waiting: [] },
+  }
+  const stopped = new Set<string>()
+  for (const change of prepared) {
+    const base = visible.get(change.id)
+    if (base && stopped.has(base.tokenId)) continue
+    const row = base && changes.rows.get(base.tokenId)
+    const answer = acted.get(change.line)
+    const end = isRefusal(answer) ? answer : await apply(change, row, changes, folding)
+    if (isRefusal(end)) {
+      changes.outcomes.push({ ...rejected(change, end), token: undefined, claim: undefined, tokenId: undefined })
+      continue
+    }
+    const scheme = isRefusal(answer) ? undefined : answer
+    const waiting = base && scheme === undefined ? waitingOf(change, base, end.row) : undefined
+    if (waiting) changes.waiting.push(waiting)
+    if (waiting && stops) stopped.add(waiting.base.tokenId)
+    else record(changes, change, row, { ...end, scheme, claim: claims?.get(change) })
+  }
+  return changes
+}
+
+/** The network that a record waits for; undefined if it waits for none. `row`: the token as the record leaves it. */
+function waitingOf(change: PreparedChange, base: StoredToken, row: StoredToken): WaitingChange | undefined {
+  if (!('given' in change) || change.schemeAction === undefined) return undefined
+  const { line, schemeAction: action } = change
+  const isRelinked = !isSameCard(base.cards, row.cards)
+  return isRelinked && action === 'DELETE' ? undefined : { line, action, base, row, isRelinked }
 }
 
 /** The claims of the records on source references. */
@@ -156,15 +215,31 @@ async function claimsOf(
   return claims
 }
 
+/** A network's answer that is no refusal. */
+type Answered = Exclude<ActedRecord, Refusal>
+
+/** A record that asks a network which hasn't answered yet. */
+export interface WaitingChange {
+  line: number
+  action: SchemeAction
+  base: StoredToken
+  row: StoredToken
+  /** The token has another card than the stored one. */
+  isRelinked: boolean
+}
+
 /** What the records of a chunk, up to the current one, have changed. */
 interface Changes {
+  /** The tokens as they are stored, by id. */
+  bases: ReadonlyMap<string, StoredToken>
   /** The tokens as earlier records left them, by id. */
   rows: Map<string, StoredToken>
   outcomes: ClaimingOutcome[]
   /** Tokens that are now linked to another card. */
   linked: StoredToken[]
   /** What the records want of the scheme tokens of `linked`, by token id. */
-  schemeActions: Map<string, SchemeAction | undefined>
+  schemes: Map<string, Pick<Relinked, 'action' | 'made'>>
+  waiting: WaitingChange[]
 }
 
 interface Applied {
@@ -176,22 +251,31 @@ function record(
   changes: Changes,
   change: PreparedChange,
   before: StoredToken | undefined,
-  { outcome, row }: Applied,
-  claim: Claim | undefined,
+  { outcome, row, scheme, claim }: Applied & { scheme: Answered | undefined; claim: Claim | undefined },
 ) {
-  if (before && !isSameRow(before, row)) {
-    changes.linked.push(row)
-    if ('given' in change) changes.schemeActions.set(row.tokenId, change.schemeAction)
+  const isLinked = before !== undefined && !isSameRow(before, row)
+  if (isLinked) changes.linked.push(row)
+  if ('given' in change && (isLinked || change.schemeAction !== undefined)) {
+    // A card without an action keeps what an earlier record of the chunk wanted of the token.
+    const action = change.schemeAction ?? changes.schemes.get(row.tokenId)?.action
+    changes.schemes.set(row.tokenId, { action, made: typeof scheme === 'object' ? scheme.provisionId : undefined })
   }
   changes.rows.set(row.tokenId, row)
   const { line, reference } = change
-  const told = { line, reference, outcome, reason: undefined, field: undefined, token: row }
+  const told = {
+    line,
+    reference,
+    outcome: scheme === 'changed' ? ('UPDATED' as const) : outcome,
+    reason: undefined,
+    field: undefined,
+    token: row,
+  }
   changes.outcomes.push({ ...told, claim, tokenId: row.tokenId })
 }
 
 async function effectOf(
-  { rows, schemeActions }: Changes,
-  bases: ReadonlyMap<string, StoredToken>,
+  { rows, schemes, bases }: Changes,
+  prepared: readonly PreparedChange[],
   work: ChunkContext['work'],
   deps: Deps,
 ): Promise<Effect> {
@@ -199,25 +283,16 @@ async function effectOf(
     .filter(row => row !== bases.get(row.tokenId))
     .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
   const deleted = updates.filter(row => row.status === 'DELETED').map(row => row.tokenId)
-  const linked = [...schemeActions].flatMap(([tokenId, action]) => {
-    const token = rows.get(tokenId)
-    return token ? { token, action } : []
+  const linked = [...schemes].flatMap(([tokenId, scheme]) => {
+    const [token, base] = [rows.get(tokenId), bases.get(tokenId)]
+    return token && base && !isSameRow(base, token) ? { token, ...scheme } : []
   })
   const relinked = await relinkedOf(deps.store, linked)
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const replacements = await findReplacements(deps.store, relinked, job, deps)
-  return { updates, erasedImages: deleted, retirements: deleted, replacements }
-}
-
-/** The rules' refusal of an update without a card, found before a network is called; undefined if there is none. */
-export function judgeChange(
-  change: PreparedChange,
-  row: StoredToken,
-  { now, receiptId }: ChunkContext['work'],
-): Refusal | undefined {
-  if (!('given' in change)) return undefined
-  const verdict = update(row, change.given, { now, receiptId })
-  return isRefusal(verdict) ? verdict : onFileRefusal(change.onFile, row)
+  const isActivating = prepared.some(change => 'given' in change && change.schemeAction === 'ACTIVATE')
+  const leftovers = isActivating ? [work.receiptId] : []
+  return { updates, erasedImages: deleted, retirements: deleted, replacements, leftovers }
 }
 
 /** Whether the row still has its card. */
@@ -225,22 +300,15 @@ function isSameRow({ cards: one }: StoredToken, { cards: other }: StoredToken): 
   return one === other || isSameCard(one, other)
 }
 
-interface Applying {
-  context: ChunkContext
-  deps: Deps
-  /** Undefined unless the chunk is a dry run. */
-  guesses: DryRunGuesses | undefined
-}
-
 /** Decides one record, over the rows as earlier records left them. */
 async function apply(
   change: PreparedChange,
   row: StoredToken | undefined,
-  rows: ReadonlyMap<string, StoredToken>,
-  applying: Applying,
+  changes: Changes,
+  folding: Folding,
 ): Promise<Applied | Refusal> {
   if (!row) return refuse('token_not_found', 'body.id')
-  return 'action' in change ? applyAction(change, row, applying.context) : applyUpdate(change, row, rows, applying)
+  return 'action' in change ? applyAction(change, row, folding.context) : applyUpdate(change, row, changes, folding)
 }
 
 function applyAction(
@@ -259,8 +327,8 @@ function applyAction(
 async function applyUpdate(
   change: GivenChange & { line: number },
   row: StoredToken,
-  rows: ReadonlyMap<string, StoredToken>,
-  { context: { work, acceptedAt }, deps, guesses }: Applying,
+  { rows, bases }: Changes,
+  { context: { work, acceptedAt }, deps, guesses }: Folding,
 ): Promise<Applied | Refusal> {
   const { card, field, onFile, schemeAction } = change
   const scope = card && (await deps.directory.scope(row.tokenScope))
@@ -276,9 +344,10 @@ async function applyUpdate(
   if (telling) return telling
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
   if (guess && (await isSpent(guess, guesses))) return refuse('guesses', field)
+  const base = bases.get(row.tokenId)
+  const unfit = base && !isSameCard(base.cards, verdict.row.cards) && relinkRefusal(schemeAction, verdict.row, deps)
+  if (unfit) return unfit
   if (facts && !isSameCard(row.cards, facts.fingerprints.known)) {
-    const unfit = relinkRefusal(schemeAction, verdict.row, deps)
-    if (unfit) return unfit
     if (await isTaken(facts, row, rows, deps)) return refuse('pan_taken', field)
     if (guess) guesses?.miss(guess)
   }

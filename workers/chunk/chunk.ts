@@ -31,6 +31,7 @@ import type { Deps } from '../deps.ts'
 import { rolesHeld } from '../line/admit.ts'
 import type { AskedCard, RequestContent, Work } from '../line/work.ts'
 import type { NetworkResult } from '../provider/network-actions.ts'
+import type { MadeScheme } from '../provider/relink-actions.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
 
@@ -64,8 +65,11 @@ export interface Decided {
   save(db: Db): Promise<RecordOutcome[]>
 }
 
+/** How the network action of a record ended; for a token with another card, what was made for that card. */
+export type ActedRecord = NetworkResult | MadeScheme
+
 /** How the network actions of records ended, by line. */
-export type ActedRecords = ReadonlyMap<number, NetworkResult>
+export type ActedRecords = ReadonlyMap<number, ActedRecord>
 
 /** Decrypts the block. A refusal if it can't be decrypted, or has a form that this release doesn't know. */
 export async function openChunk(

@@ -1,7 +1,7 @@
 // The records of a chunk that change scheme tokens: `scheme-token` records, and updates with `scheme_token_action`. The
 // networks are called, in recorded steps per record, before the chunk is decided; an interrupted chunk continues where
 // it stopped.
-import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import { isRefusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { SchemeToken } from '../../src/job/scheme-token.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -11,11 +11,13 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, stepOf } from '../../src/token/scheme.ts'
 import { tokensFor } from '../card/find-token.ts'
 import type { Deps } from '../deps.ts'
+import type { ActingJob } from '../provider/action-rules.ts'
 import type { NetworkAction, NetworkResult } from '../provider/network-actions.ts'
 import { runNetworkActions } from '../provider/network-actions.ts'
+import { type RelinkAction, relinkAction, runRelinkActions } from '../provider/relink-actions.ts'
 import { FIELD, supportRefusal } from '../provider/scheme-action.ts'
-import { judgeChange, type PreparedChange } from './changes.ts'
-import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
+import { foldChanges, type PreparedChange, visibleTokens } from './changes.ts'
+import type { ActedRecord, ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { rejected } from './fold.ts'
 
 export interface PreparedScheme {
@@ -36,42 +38,65 @@ export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[
     .sort((a, b) => a.line - b.line)
 }
 
-/** Calls the networks. Throws `Postponed` if a network must be waited for. */
+/**
+ * Calls the networks. A record waits for the answers to earlier records of its token. Throws `Postponed` if a network must
+ * be waited for.
+ */
 export async function actForRecords(
   schemes: readonly PreparedScheme[],
   changes: readonly PreparedChange[],
-  { work }: ChunkContext,
+  context: ChunkContext,
   mayHaveReceipt: boolean,
   deps: Deps,
 ): Promise<ActedRecords> {
-  const asking = changes.filter(change => 'given' in change && change.schemeAction !== undefined)
-  const ids = [...schemes, ...asking].map(({ id }) => id)
-  if (ids.length === 0) return new Map()
-  const visible = await tokensFor(work.client, [...new Set(ids)], deps)
-  const acted = new Map<number, NetworkResult>()
+  const { receiptId, client } = context.work
+  const job = { receiptId, clientId: client.clientId, mayHaveReceipt }
+  const asked = { job, acted: new Map<number, ActedRecord>() }
+  if (schemes.length > 0) {
+    const visible = await tokensFor(client, [...new Set(schemes.map(({ id }) => id))], deps)
+    await ask(
+      schemes.map(({ line, id, action }) => ({ line, action, token: visible.get(id), isRelinked: false })),
+      asked,
+      deps,
+    )
+  }
+  if (!changes.some(change => 'given' in change && change.schemeAction !== undefined)) return asked.acted
+  const visible = await visibleTokens(changes, context, deps)
+  const folding = { context, deps, visible, acted: asked.acted, stops: true }
+  for (;;) {
+    const { waiting } = await foldChanges(changes, folding)
+    if (waiting.length === 0) return asked.acted
+    // A scheme token that exists belongs to the stored card, and a new one to the card that the record gives.
+    const wanted = waiting.map(({ base, row, ...one }) => ({ ...one, token: one.isRelinked ? row : base }))
+    await ask(wanted, asked, deps)
+  }
+}
+
+interface Wanted {
+  line: number
+  action: SchemeAction
+  token: StoredToken | undefined
+  /** The token is about to get the card of `token`. */
+  isRelinked: boolean
+}
+
+/** Asks networks, and adds how each request ended to `acted`. */
+async function ask(
+  wanted: readonly Wanted[],
+  { job, acted }: { job: ActingJob; acted: Map<number, ActedRecord> },
+  deps: Deps,
+): Promise<void> {
   const actions: NetworkAction[] = []
-  const actionFor = async (line: number, id: string, action: SchemeAction): Promise<NetworkAction | Refusal> => {
-    const token = visible.get(id)
+  const relinks: RelinkAction[] = []
+  for (const { line, action, token, isRelinked } of wanted) {
     const scope = token && (await deps.directory.scope(token.tokenScope))
-    if (!token || !scope) return refuse('token_not_found', 'body.id')
-    return supportRefusal(scope) ?? { line, token, scope, action, field: FIELD }
+    const refusal = token && scope ? supportRefusal(scope) : refuse('token_not_found', 'body.id')
+    if (refusal || !token || !scope) acted.set(line, refusal ?? refuse('token_not_found', 'body.id'))
+    else if (isRelinked) relinks.push(relinkAction(job.receiptId, token, { line, field: FIELD }))
+    else actions.push({ line, token, scope, action, field: FIELD })
   }
-  const take = (line: number, planned: NetworkAction | Refusal) => {
-    if (isRefusal(planned)) acted.set(line, planned)
-    else actions.push(planned)
-  }
-  for (const { line, id, action } of schemes) take(line, await actionFor(line, id, action))
-  for (const change of asking) {
-    if (!('given' in change) || change.schemeAction === undefined) continue
-    const planned = await actionFor(change.line, change.id, change.schemeAction)
-    // For a record that links another card, the scheme token is decided together with the card.
-    const refusal = isRefusal(planned) || change.card ? undefined : judgeChange(change, planned.token, work)
-    if (!change.card) take(change.line, refusal ?? planned)
-    else if (isRefusal(planned)) take(change.line, planned)
-  }
-  const job = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
   for (const [line, one] of await runNetworkActions(job, actions, 'bulk', deps)) acted.set(line, one)
-  return acted
+  for (const [line, one] of await runRelinkActions(job, relinks, 'bulk', deps)) acted.set(line, one)
 }
 
 export async function decideSchemes(

@@ -35,6 +35,8 @@ export interface Effect {
   retirements?: readonly string[]
   /** Tokens that are linked to another card now, and what happens to their scheme tokens. */
   replacements?: readonly Replacement[]
+  /** Receipts of jobs that may have had scheme tokens made for cards that their tokens don't get: those are retired. */
+  leftovers?: readonly string[]
   /** What refused jobs have left at providers. */
   compensations?: readonly Compensation[]
 }
@@ -65,6 +67,8 @@ export interface Replacement {
   former: FormerScheme | undefined
   /** The provisioning of the new card. */
   fresh: NewScheme | undefined
+  /** The provisioning that the job has had made for the new card; absent if it asked for none. */
+  made?: string | undefined
 }
 
 export interface FormerScheme {
@@ -102,6 +106,7 @@ export function mergeEffects(effects: readonly Effect[]): Required<Effect> {
     provisions: effects.flatMap(({ provisions = [] }) => provisions),
     retirements: effects.flatMap(({ retirements = [] }) => retirements),
     replacements: effects.flatMap(({ replacements = [] }) => replacements),
+    leftovers: effects.flatMap(({ leftovers = [] }) => leftovers),
     compensations: effects.flatMap(({ compensations = [] }) => compensations),
   }
 }

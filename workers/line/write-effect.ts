@@ -44,11 +44,15 @@ export async function writeEffects(db: Db, effects: readonly Effect[], deps: Rel
     // After the tokens, because a job that asks a network for a token holds the token's row while it records that.
     replaceSchemes(db, all.replacements),
     schemeTokens.retireOf(db, [...all.retirements, ...all.replacements.map(({ tokenId }) => tokenId)].sort(), now),
-    schemeTokens.displace(db, all.replacements.flatMap(({ fresh }) => fresh?.tokenId ?? []).sort()),
+    schemeTokens.displace(
+      db,
+      all.replacements.flatMap(({ tokenId, fresh, made }) => (fresh || made !== undefined ? tokenId : [])).sort(),
+    ),
     schemeTokens.insertAll(
       db,
       [...all.provisions, ...all.replacements.flatMap(({ fresh }) => fresh ?? [])].toSorted(byProvision),
     ),
+    takeOver(db, all, now),
   ])
   await compensate(db, all.compensations, now)
 }
@@ -65,6 +69,18 @@ async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<
     intents.abandonOf(db, takeUps.map(({ receiptId }) => receiptId).sort(), now),
   ])
   if (taken !== ids.length) throw new LostRace('a token of a third party was given up meanwhile')
+}
+
+/** Takes over what jobs had made for the cards that their tokens have now, and retires what else they had made. */
+async function takeOver(db: Db, { replacements, leftovers }: Required<Effect>, now: number): Promise<void> {
+  const ids = replacements.flatMap(({ made }) => made ?? []).sort()
+  const receiptIds = leftovers.toSorted()
+  const [taken] = await Promise.all([
+    schemeTokens.takeOver(db, ids, now),
+    schemeTokens.retireUntakenOf(db, receiptIds, now),
+    intents.abandonOf(db, receiptIds, now),
+  ])
+  if (taken !== ids.length) throw new LostRace('a scheme token was given up meanwhile')
 }
 
 /** Two statements change token rows. If both have rows to change, all rows are locked first, in one order. */

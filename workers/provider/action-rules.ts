@@ -24,6 +24,8 @@ export interface ProviderAction {
   line: number
   /** The field that a refusal names. */
   field: string
+  /** The id of its intent, if the line isn't what identifies the action. */
+  intentId?: string
 }
 
 export interface Subject {

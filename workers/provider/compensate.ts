@@ -43,7 +43,9 @@ async function compensate(intent: SchemeIntent, deps: Deps): Promise<number> {
   if (intent.action === 'PROVISION') {
     // Another job relies on the scheme token, or the loop would have provisioned it without this job.
     if (row.current && (row.lastIntent !== intent.intentId || row.background)) return 0
-    if (row.current && !(await schemeTokens.withdraw(store, row.provisionId, clock(), intent.intentId))) return 0
+    // What a job had made for a card that its token hasn't got is nobody else's.
+    const isStanding = row.current || row.retiredAt === null
+    if (isStanding && !(await schemeTokens.withdraw(store, row.provisionId, clock(), intent.intentId))) return 0
     return untilGone(row.provisionId, deps)
   }
   // A deletion isn't compensated.
@@ -56,7 +58,7 @@ async function compensate(intent: SchemeIntent, deps: Deps): Promise<number> {
  * relies on it.
  */
 async function withdrawUnused(db: Db, { provisionId, tokenId }: StoredScheme, { clock }: Deps): Promise<boolean> {
-  await storedSchemes.hold(db, provisionId)
+  await storedSchemes.holdAll(db, [provisionId])
   const [token] = await tokens.findByIds(db, [tokenId])
   if (token && token.status !== 'DELETED') return false
   await schemeTokens.withdraw(db, provisionId, clock())

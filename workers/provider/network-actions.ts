@@ -1,6 +1,6 @@
 // Provisions, suspends and resumes scheme tokens at card networks, and records their deletion. A token has one current
 // scheme token; the network is called only if the state of that row isn't what the action wants.
-import { type Refusal, refuse } from '../../src/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
@@ -37,6 +37,17 @@ interface Known {
 
 type Context = PlanContext<Known>
 
+/** How callers see a network's refusals. */
+export const NETWORK_REASONS: ActionRules<NetworkAction, Known, Granted>['reasons'] = {
+  card_ineligible: 'scheme_card_ineligible',
+  card_declined: 'scheme_card_declined',
+  token_unknown: 'scheme_token_unknown',
+  token_state: 'scheme_token_state',
+  request_invalid: 'scheme_request_invalid',
+  token_taken: 'scheme_request_invalid',
+  no_answer: 'scheme_no_answer',
+}
+
 const rules: ActionRules<NetworkAction, Known, Granted> = {
   subjectOf: ({ token }) => ({ tokenId: token.tokenId, key: token.tokenId, bin: token.bin ?? '' }),
   hold: holdRows,
@@ -44,15 +55,7 @@ const rules: ActionRules<NetworkAction, Known, Granted> = {
   answerOf: (_, __, intent) => (intent?.state === 'DONE' ? 'changed' : undefined),
   plan,
   resultOf: () => 'changed',
-  reasons: {
-    card_ineligible: 'scheme_card_ineligible',
-    card_declined: 'scheme_card_declined',
-    token_unknown: 'scheme_token_unknown',
-    token_state: 'scheme_token_state',
-    request_invalid: 'scheme_request_invalid',
-    token_taken: 'scheme_request_invalid',
-    no_answer: 'scheme_no_answer',
-  },
+  reasons: NETWORK_REASONS,
   limits: { busyMsMax: 5_000, interactiveJobsMax: Number.POSITIVE_INFINITY },
 }
 
@@ -103,8 +106,8 @@ function plan(action: NetworkAction, context: Context): Plan<Granted> {
       return call(step, row.provisionId)
     case 'PROVISION': {
       if (row?.state === 'PENDING' && row.retiredAt === null) return call(step, row.provisionId)
-      const newRow = newRowFor(action, context)
-      return 'refused' in newRow ? answered(newRow) : call(step, newRow.provisionId, newRow)
+      const newRow = newRowFor(action, context.known.counts.get(action.token.tokenId) ?? 0, context)
+      return isRefusal(newRow) ? answered(newRow) : call(step, newRow.provisionId, newRow)
     }
   }
 }
@@ -113,13 +116,18 @@ function done(action: SchemeCall | 'DELETE', row: StoredScheme): Plan<Granted> {
   return { plan: 'answered', result: 'changed', intent: { done: action, provisionId: row.provisionId } }
 }
 
-function newRowFor({ token, field }: NetworkAction, { known, job, deps }: Context): NewScheme | Refusal {
+/** The row of a new provisioning for the token's card. `count`: how many provisionings the token has had. */
+export function newRowFor(
+  { token, field }: Pick<NetworkAction, 'token' | 'field'>,
+  count: number,
+  { job, deps }: Pick<Context, 'job' | 'deps'>,
+): NewScheme | Refusal {
   const network = deps.providers?.schemes.network(token.brand ?? '')
   if (!network) return refuse('scheme_action_unavailable', field)
   if (token.sealed === null) return refuse('not_applicable', field)
   const card = storedCard(token, deps.ring)
   if (!card) return refuse('field_required', 'body.expiry_year')
-  const id = provisionId(job.receiptId, token.tokenId, known.counts.get(token.tokenId) ?? 0)
+  const id = provisionId(job.receiptId, token.tokenId, count)
   const about = { provisionId: id, clientId: job.clientId, provider: network.name, background: false }
   return pendingRow(token, card, about, deps)
 }

@@ -49,10 +49,10 @@ export async function recordIntents<Action extends ProviderAction, Known, Result
     throw new LostRace('the receipt was written meanwhile')
   const known = await rules.hold(db, actions)
   // Read after the rows were locked: an earlier attempt may still write its answer, to row and intent at once.
-  const ids = actions.map(({ line }) => schemeIntentId(job.receiptId, line))
-  const recorded = new Map((await intents.findByIds(db, ids)).map(intent => [intent.intentId, intent]))
+  const idOf = (action: Action) => action.intentId ?? schemeIntentId(job.receiptId, action.line)
+  const recorded = new Map((await intents.findByIds(db, actions.map(idOf))).map(intent => [intent.intentId, intent]))
   const planned = actions.map((action): PlannedAction<Action, Result> => {
-    const intentId = schemeIntentId(job.receiptId, action.line)
+    const intentId = idOf(action)
     const row = rules.rowOf(action, known)
     const context = { known, row, intentId, intent: recorded.get(intentId), job, deps }
     return { action, intentId, plan: planAction(action, context, rules) }
@@ -141,7 +141,7 @@ async function write<Action extends ProviderAction, Known, Result>(
 async function insertRows(db: Db, rows: readonly NewScheme[]): Promise<ReadonlySet<string>> {
   await schemeTokens.displace(
     db,
-    rows.filter(({ thirdParty }) => !thirdParty).map(({ tokenId }) => tokenId),
+    rows.filter(({ thirdParty, isUntaken }) => !thirdParty && !isUntaken).map(({ tokenId }) => tokenId),
   )
   if ((await schemeTokens.insertAll(db, rows)) === rows.length) return new Set()
   // The second of two transactions for the same card has waited for the first and inserted nothing.

@@ -45,6 +45,7 @@ const IN_SETS = {
   provisions: false,
   retirements: false,
   replacements: false,
+  leftovers: false,
   compensations: false,
 } as const satisfies Record<keyof Effect, boolean>
 

@@ -59,6 +59,14 @@ export function schemeIntentId(receipt: string, line: number): string {
   return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)
 }
 
+/**
+ * The id of one job's call to a network for the card that a token gets by the job. `card` tells cards of the same token
+ * apart.
+ */
+export function relinkIntentId(receipt: string, token: string, card: string): string {
+  return uuidV5(SCHEME_NAMESPACE, `relink\n${receipt}\n${token}\n${card}`)
+}
+
 /** The id of a provisioning at a provider; `ordinal` distinguishes provisionings with the same token and receipt. */
 export function provisionId(receipt: string, token: string, ordinal: number): string {
   return uuidV5(SCHEME_NAMESPACE, `provision\n${receipt}\n${token}\n${ordinal}`)

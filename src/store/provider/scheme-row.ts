@@ -65,6 +65,8 @@ export type NewScheme = Pick<
   | 'createdAt'
 > &
   Partial<Pick<StoredScheme, 'thirdParty'>> & {
+    /** The card isn't the token's yet: the row becomes the token's current one when the card does (`takeOver`). */
+    isUntaken?: boolean
     /** The card under its contract, where a third party makes a token for it. */
     link?: Fingerprints | undefined
   }
@@ -164,6 +166,10 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
   { name: 'card', type: 'bytea', text: row => binary(row.card), plain: false },
   { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
   { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
+  {
+    ...{ name: 'current', type: 'boolean', plain: true },
+    text: row => (row.thirdParty || row.isUntaken ? 'f' : 't'),
+  },
   // Written only for workers of release 0.3, which look cards up by it.
   { name: 'fingerprint', type: 'bytea', text: row => binary(row.link?.whole), plain: false },
   { name: 'cards', type: 'text', as: 'uuid[]', text: row => (row.link ? plains(row.link.kept) : null), plain: false },

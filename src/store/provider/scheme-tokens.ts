@@ -10,8 +10,9 @@ import type { Leased, LeasedUpdate, NewScheme, Row, StoredScheme } from './schem
 import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES, schemeOf } from './scheme-row.ts'
 
 /**
- * Inserts provisionings as PENDING and as the current ones of their tokens, whose earlier ones were displaced before. A
- * third party's provisioning is left out if its card has got one meanwhile. Returns how many were inserted.
+ * Inserts provisionings as PENDING and, unless they are untaken, as the current ones of their tokens, whose earlier ones
+ * were displaced before. A third party's provisioning is left out if its card has got one meanwhile. Returns how many
+ * were inserted.
  */
 export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<number> {
   const rows = schemes.some(({ link }) => link) ? await schemeCards.insertMissing(db, schemes) : schemes
@@ -19,8 +20,8 @@ export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<
   const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
   const { count } = await db.query({
     name: `scheme-insert-${shape}`,
-    text: `insert into tokenmill.scheme_token (${NEW_NAMES}, current, state, version, updated_at)
-select ${NEW_NAMES}, not third_party, 'PENDING', 1, created_at from ${source}`,
+    text: `insert into tokenmill.scheme_token (${NEW_NAMES}, state, version, updated_at)
+select ${NEW_NAMES}, 'PENDING', 1, created_at from ${source}`,
     values,
   })
   return count
@@ -42,7 +43,8 @@ const FORGOTTEN = `fingerprint = null, cards = null, card = case when third_part
   card_version = case when third_party then null else card_version end`
 
 /**
- * Retires all provisionings of these tokens that the provider may still have. A leased row is due when its lease ends.
+ * Retires all provisionings of these tokens that the provider may still have, except those that jobs had made for other
+ * cards: such a job takes or retires its own. A leased row is due when its lease ends.
  */
 export async function retireOf(db: Db, tokenIds: readonly string[], now: number): Promise<void> {
   if (tokenIds.length === 0) return
@@ -50,32 +52,35 @@ export async function retireOf(db: Db, tokenIds: readonly string[], now: number)
     name: 'scheme-retire',
     text: `update tokenmill.scheme_token set retired_at = $2, attempts = 0, version = version + 1, updated_at = $2, ${FORGOTTEN},
   due_at = case when lease is null then $2 else due_at end
-where token_id = any($1::uuid[]) and retired_at is null and state not in ('DELETED', 'VOID')`,
+where token_id = any($1::uuid[]) and (current or third_party) and retired_at is null and state not in ('DELETED', 'VOID')`,
     values: [plains(tokenIds), new Date(now)],
   })
 }
 
+// What a job had made, and no token's row has taken over. Not current: all of third parties, and what networks made for
+// cards that their tokens don't have yet.
+const UNTAKEN = `not current and taken_at is null and retired_at is null and state not in ('DELETED', 'VOID')`
 const UNTAKEN_GOES = `retired_at = $2, due_at = coalesce(due_at, $2), attempts = 0, version = version + 1,
   updated_at = $2, ${FORGOTTEN}`
 
-/** Retires the third party's tokens that this job asked for and that no token row has taken up. */
-export async function retireUntakenOf(db: Db, receiptId: string, now: number): Promise<void> {
+/** Retires what these jobs asked for and no token's row has taken over. */
+export async function retireUntakenOf(db: Db, receiptIds: readonly string[], now: number): Promise<void> {
+  if (receiptIds.length === 0) return
   await db.query({
-    name: 'third-party-retire-untaken-of',
-    text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
-where third_party and taken_at is null and retired_at is null and state in ('PENDING', 'ACTIVE')
-and provision_id in (select provision_id from tokenmill.scheme_intent where receipt_id = $1 and action = 'PROVISION')`,
-    values: [receiptId, new Date(now)],
+    name: 'scheme-retire-untaken-of',
+    text: `update tokenmill.scheme_token set ${UNTAKEN_GOES} where ${UNTAKEN} and provision_id in (
+  select provision_id from tokenmill.scheme_intent where receipt_id = any($1::uuid[]) and action = 'PROVISION')`,
+    values: [plains(receiptIds), new Date(now)],
   })
 }
 
-/** Retires third parties' tokens from before `before` that no token's row has taken over; returns how many. */
+/** Retires what was asked for before `before` and no token's row has taken over; returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
 where provision_id in (
   select provision_id from tokenmill.scheme_token
-  where third_party and taken_at is null and retired_at is null and state in ('PENDING', 'ACTIVE') and created_at < $1
+  where ${UNTAKEN} and created_at < $1
   order by created_at limit $3 for update skip locked
 )`,
     values: [new Date(before), new Date(now), limit],
@@ -129,6 +134,23 @@ export async function takeUp(db: Db, provisionIds: readonly string[], now: numbe
   where provision_id = any($1::uuid[]) and third_party and state = 'ACTIVE' and retired_at is null and taken_at is null
   order by provision_id for update
 ) update tokenmill.scheme_token as t set taken_at = $2 from held where t.provision_id = held.provision_id`,
+    values: [plains(provisionIds), new Date(now)],
+  })
+  return count
+}
+
+/**
+ * Makes provisionings of networks the current ones of their tokens, which have got the cards now, and whose earlier ones
+ * were displaced before. From now on they go with the card: the job's intent doesn't stand for them any more. Returns
+ * how many were still free.
+ */
+export async function takeOver(db: Db, provisionIds: readonly string[], now: number): Promise<number> {
+  if (provisionIds.length === 0) return 0
+  const { count } = await db.query({
+    name: 'scheme-take-over',
+    text: `update tokenmill.scheme_token set current = true, taken_at = $2, last_intent = null, version = version + 1, updated_at = $2
+where provision_id = any($1::uuid[]) and not third_party and not current and taken_at is null and retired_at is null
+and state not in ('PENDING', 'VOID')`,
     values: [plains(provisionIds), new Date(now)],
   })
   return count

@@ -79,15 +79,14 @@ export async function holdByCards(db: Db, fps: readonly string[]): Promise<Store
   return rows.map(schemeOf).filter(({ cards }) => cards.length > 0)
 }
 
-/** Reads and locks one provisioning; undefined if there is none. */
-export async function hold(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
+/** The provisionings with these ids, locked until the transaction ends; missing ones are left out. */
+export async function holdAll(db: Db, provisionIds: readonly string[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
-    name: 'third-party-hold',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = $1 for update`,
-    values: [provisionId],
+    name: 'scheme-hold',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = any($1::uuid[]) order by provision_id for update`,
+    values: [plains(provisionIds)],
   })
-  const row = rows[0]
-  return row && schemeOf(row)
+  return rows.map(schemeOf)
 }
 
 /** Provisionings for which the provider must still be called, longest unchanged first. */

@@ -53,7 +53,8 @@ function full(): Required<Effect> {
     takeUps: [{ receiptId, provisionIds: [randomUUID()] }],
     provisions: [scheme()],
     retirements: [randomUUID()],
-    replacements: [{ tokenId: randomUUID(), former: undefined, fresh: scheme() }],
+    replacements: [{ tokenId: randomUUID(), former: undefined, fresh: scheme(), made: randomUUID() }],
+    leftovers: [receiptId],
     compensations: [{ receiptId, owed: [], abandoned: [], withdrawn: [] }],
   }
 }
@@ -86,10 +87,13 @@ describe('an effect', () => {
       'scheme-retire',
       'scheme-displace',
       'scheme-insert',
+      'scheme-take-over',
+      'scheme-retire-untaken-of',
+      'scheme-abandon-of',
     ])
     await written
     // Compensations are read after all other statements were answered.
-    expect(sent.slice(17)).toEqual(['scheme-intents-by-receipt'])
+    expect(sent.slice(20)).toEqual(['scheme-intents-by-receipt'])
   })
 
   it('asks once for the owners, and the former owners, of all tokens that it deletes', async () => {
@@ -215,10 +219,7 @@ describe('effects of several decisions', () => {
       async () => {
         const [receiptId, theirs] = [randomUUID(), scheme({ thirdParty: true, link: cardOf().link })]
         await schemeTokens.insertAll(store, [theirs])
-        await store.query({
-          text: `update tokenmill.scheme_token set state = 'ACTIVE', reference = 'x', card = null, card_version = null where provision_id = $1`,
-          values: [theirs.provisionId],
-        })
+        await answered(theirs.provisionId)
         const effect = { takeUps: [{ receiptId, provisionIds: [theirs.provisionId] }] }
         const undone = new Error('rolled back')
         const isStill = store.transaction(async db => {
@@ -228,6 +229,21 @@ describe('effects of several decisions', () => {
         await expect(isStill).rejects.toBe(undone)
         await schemeTokens.retireOf(store, [theirs.tokenId], 1)
         return effect
+      },
+    ],
+    [
+      'the scheme token that was made for the new card was retired',
+      /given up/,
+      async () => {
+        const [former, made] = [scheme(), scheme({ isUntaken: true })]
+        const { tokenId } = former
+        await schemeTokens.insertAll(store, [former, { ...made, tokenId }])
+        await answered(made.provisionId)
+        const [read] = await storedSchemes.findCurrent(store, [tokenId])
+        if (!read) throw new Error('it is the current one')
+        await schemeTokens.withdrawAll(store, [made.provisionId], 1)
+        const replacement = { tokenId, former: formerOf(read), fresh: undefined, made: made.provisionId }
+        return { replacements: [replacement] }
       },
     ],
   ])('leave nothing where %s meanwhile', async (_, message, lost) => {
@@ -240,6 +256,53 @@ describe('effects of several decisions', () => {
     expect(await storedSchemes.findAll(store, [rest.provisionId])).toEqual([])
   })
 
+  it('make the scheme token that was made for the new card the current one, and leave none that nobody took', async () => {
+    const receiptId = randomUUID()
+    const former = scheme()
+    const { tokenId } = former
+    const [made, unused, foreign] = [0, 1, 2].map(() => scheme({ tokenId, isUntaken: true, background: false }))
+    if (!made || !unused || !foreign) throw new Error('there are three')
+    await schemeTokens.insertAll(store, [former, made, unused, foreign])
+    for (const { provisionId } of [made, unused, foreign]) await answered(provisionId)
+    const intentOf = ({ provisionId }: NewScheme, job: string) => ({
+      ...{ intentId: randomUUID(), receiptId: job, tokenId, provisionId, action: 'PROVISION' as const },
+    })
+    const named = [intentOf(made, receiptId), intentOf(unused, receiptId), intentOf(foreign, randomUUID())]
+    await intents.intendAll(store, named, 1)
+    const [read] = await storedSchemes.findCurrent(store, [tokenId])
+    if (!read) throw new Error('it is the current one')
+    expect(read.provisionId).toBe(former.provisionId)
+    const replacement = { tokenId, former: formerOf(read), fresh: undefined, made: made.provisionId }
+    await write([{ replacements: [replacement], leftovers: [receiptId] }])
+    const ends = async () =>
+      (
+        await storedSchemes.findAll(
+          store,
+          [former, made, unused, foreign].map(({ provisionId }) => provisionId),
+        )
+      )
+        .map(row => [row.provisionId, row.current, row.retiredAt !== null] as const)
+        .sort()
+    const rowsWith = (isForeignGone: boolean) =>
+      [
+        [former.provisionId, false, true],
+        [made.provisionId, true, false],
+        [unused.provisionId, false, true],
+        [foreign.provisionId, false, isForeignGone],
+      ].sort()
+    expect(await ends()).toEqual(rowsWith(false))
+    // What another job had made is that job's, until so much later that the job can't be worked any more.
+    expect(await schemeTokens.retireUntaken(store, 1, 2, 10)).toBe(1)
+    expect(await ends()).toEqual(rowsWith(true))
+  })
+
+  /** The provider has made the token of a provisioning. */
+  const answered = (provisionId: string) =>
+    store.query({
+      text: `update tokenmill.scheme_token set state = 'ACTIVE', reference = provision_id::text, card = null, card_version = null
+where provision_id = $1`,
+      values: [provisionId],
+    })
   const limited = { clientId: 'limited', tokenScope: SCOPE, digits: '4000000003' }
   const touchOf = ({ tokenId }: StoredToken) => ({ tokenId, receiptId: randomUUID() })
 

@@ -13,6 +13,8 @@ import { testPan } from '../../support/test-pan.ts'
 import { openOnFile } from '../on-file-bundle.ts'
 import { openWorld, type World } from './bundle.ts'
 
+const FIELD = 'body.scheme_token_action'
+
 describeStore('a scheme token', engine => {
   let installation: Installation
   let world: World
@@ -305,6 +307,41 @@ describeStore('a scheme token', engine => {
     })
     expect(world.network.calls).toHaveLength(calls)
   })
+
+  it.each(['single', 'chunk'] as const)(
+    'that its network declines beside another number changes nothing, as a %s',
+    async way => {
+      const { id, pan } = await make()
+      await act(id, 'ACTIVATE')
+      const shown = async () => (await world.ask('token-update', { id })).record
+      const before = await shown()
+      const other = nextPan()
+      const asked = { id, scheme_token_action: 'ACTIVATE' }
+      for (const refused of ['card_declined', 'card_ineligible', 'request_invalid'] as const) {
+        world.network.script.push({ refused })
+        if (way === 'single')
+          expect(await world.ask('token-update', { ...asked, ...(await world.cardOf(other)) })).toMatchObject({
+            code: 400,
+            error: { details: { [FIELD]: { code: `scheme_${refused}` } }, reversal_status: 'NONE' },
+          })
+        else {
+          const { records } = await chunkOf([
+            { ...asked, card: { cardNumber: other, expiryMonth: 12, expiryYear: 2031 } },
+          ])
+          expect(records).toMatchObject([{ outcome: 'REJECTED', reason: `scheme_${refused}` }])
+        }
+        await world.calm()
+        expect(await shown()).toEqual(before)
+        expect(world.network.live().map(token => token.pan)).toEqual([pan])
+      }
+      expect(world.network.calls).toEqual(['provision', 'provision', 'provision', 'provision'])
+      // The number is still free, and the network may think better of it.
+      const made = await world.ask('token-update', { ...asked, ...(await world.cardOf(other)) })
+      expect(made).toMatchObject({ code: 200, record: { scheme_token: { status: 'ACTIVE' } } })
+      await world.calm()
+      expect(world.network.live().map(token => token.pan)).toEqual([other])
+    },
+  )
 
   it('comes by itself with a token whose scope asks for it, and never fails the token', async () => {
     const scope = await scopeOf({ autoProvision: true })
