@@ -23,7 +23,7 @@ export interface Relinked {
   /** The token as it will be stored. */
   token: StoredToken
   scope: Scope
-  /** What the request wants of the scheme token. */
+  /** What the request wants of the scheme token, or an earlier one of the same chunk for another card. */
   action: SchemeAction | undefined
   /** The provisioning that the job has had made for the new card. */
   made?: string | undefined
@@ -100,7 +100,8 @@ function isInUse(row: StoredScheme): boolean {
 
 /** Whether the new card gets a scheme token that the job hasn't had made. */
 function isWanted({ scope, action, made }: Relinked, former: FormerScheme | undefined): boolean {
-  return made === undefined && action !== 'DELETE' && isSupported(scope) && former?.isInUse === true
+  if (made !== undefined || action === 'DELETE' || !isSupported(scope)) return false
+  return action === 'ACTIVATE' || former?.isInUse === true
 }
 
 /** The new card's provisioning; undefined if it can't have one. `count`: how many provisionings the token has had. */

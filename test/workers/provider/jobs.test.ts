@@ -1,7 +1,7 @@
 // CONTRACT 8 and INTERFACE 2.6, 2.7: what may be asked of a scheme token, what is shown of it, and that the network is
 // called only once for one request.
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
@@ -10,6 +10,7 @@ import { workDue } from '../../../workers/provider/reconcile/loop.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { volume } from '../../support/volume.ts'
 import { openOnFile } from '../on-file-bundle.ts'
 import { openWorld, type World } from './bundle.ts'
 
@@ -342,6 +343,130 @@ describeStore('a scheme token', engine => {
       expect(world.network.live().map(token => token.pan)).toEqual([other])
     },
   )
+
+  describe('asked for in a chunk beside another number', () => {
+    const cardOf = (cardNumber: string) => ({ card: { cardNumber, expiryMonth: 12, expiryYear: 2031 } })
+    const asked = (id: string, pan: string, action = 'ACTIVATE') => ({
+      id,
+      scheme_token_action: action,
+      ...cardOf(pan),
+    })
+    const endsOf = async (requests: readonly Record<string, unknown>[]) => {
+      const { records = [] } = await chunkOf(requests)
+      await world.calm()
+      return records.map(({ outcome, reason }) => reason ?? outcome)
+    }
+    const pansAt = () => world.network.live().map(token => token.pan)
+    const shown = async (id: string) => {
+      const { record } = await world.ask('token-update', { id })
+      return [record?.['last_four'] ?? record?.['masked_card_number'], record?.['scheme_token']] as const
+    }
+    const active = async () => {
+      const made = await make()
+      await act(made.id, 'ACTIVATE')
+      return made
+    }
+
+    it('refuses only the records whose cards the network declines', async () => {
+      const [one, two, three] = [await active(), await active(), await active()]
+      const [first, second, third] = [nextPan(), nextPan(), nextPan()]
+      const former = await shown(two.id)
+      world.network.otherwise = () => 'none'
+      const { provider } = world.network
+      const { provision } = provider
+      provider.provision = async (id, card, urgency) =>
+        card.pan.reveal() === second ? { answer: 'refused', reason: 'card_declined' } : provision(id, card, urgency)
+      world.revive()
+      const calls = [asked(one.id, first), asked(two.id, second), asked(three.id, third)]
+      expect(await endsOf(calls)).toEqual(['UPDATED', 'scheme_card_declined', 'UPDATED'])
+      expect(pansAt().toSorted()).toEqual([first, two.pan, third].toSorted())
+      expect(await shown(two.id)).toEqual(former)
+    })
+
+    it('follows the records of a token in the order of the file', async () => {
+      const { id, pan } = await active()
+      const [first, second] = [nextPan(), nextPan()]
+      expect(await endsOf([asked(id, first), asked(id, second)])).toEqual(['UPDATED', 'UPDATED'])
+      expect(pansAt()).toEqual([second])
+      // The first card is declined, so the second record is the one that links the token to it.
+      world.network.script.push({ refused: 'card_declined' })
+      const third = nextPan()
+      expect(await endsOf([asked(id, third), { id, card_holder_name: 'BEN' }, asked(id, third)])).toEqual([
+        ...['scheme_card_declined', 'UPDATED', 'scheme_card_declined'],
+      ])
+      expect(pansAt()).toEqual([second])
+      expect(await endsOf([asked(id, third), { id, scheme_token_action: 'ACTIVATE' }])).toEqual([
+        'UPDATED',
+        'UNCHANGED',
+      ])
+      expect(pansAt()).toEqual([third])
+      expect(await endsOf([asked(id, first), { id, scheme_token_action: 'DELETE' }])).toEqual(['UPDATED', 'UNCHANGED'])
+      expect(pansAt()).toEqual([])
+      expect(await endsOf([asked(id, second), { id, scheme_token_action: 'SUSPEND' }])).toEqual([
+        ...['UPDATED', 'scheme_token_absent'],
+      ])
+      expect(pansAt()).toEqual([second])
+      // A later card without an action is provided for as the earlier record of the chunk wanted it.
+      expect(await endsOf([asked(id, first, 'DELETE'), { id, ...cardOf(third) }])).toEqual(['UPDATED', 'UPDATED'])
+      expect(pansAt()).toEqual([])
+      expect(await endsOf([asked(id, second), { id, ...cardOf(pan) }])).toEqual(['UPDATED', 'UPDATED'])
+      expect(pansAt()).toEqual([pan])
+      // Back to the stored card: its scheme token stays.
+      const calls = world.network.calls.length
+      expect(await endsOf([{ id, ...cardOf(second) }, asked(id, pan)])).toEqual(['UPDATED', 'UPDATED'])
+      expect(pansAt()).toEqual([pan])
+      expect(world.network.calls).toHaveLength(calls)
+    })
+
+    it('is done for the number that a token has already', async () => {
+      const { id, pan } = await make()
+      const end = async (action: string) => [
+        ...(await endsOf([asked(id, pan, action)])),
+        world.network.live()[0]?.state,
+      ]
+      expect(await end('ACTIVATE')).toEqual(['UPDATED', 'ACTIVE'])
+      expect(await end('ACTIVATE')).toEqual(['UNCHANGED', 'ACTIVE'])
+      expect(await end('SUSPEND')).toEqual(['UPDATED', 'SUSPENDED'])
+      expect(await end('DELETE')).toEqual(['UPDATED', undefined])
+      world.network.script.push({ refused: 'card_declined' })
+      expect(await end('ACTIVATE')).toEqual(['scheme_card_declined', undefined])
+    })
+
+    it('asks for one card for one token, and leaves nothing of the other', async () => {
+      const [one, two] = [await active(), await active()]
+      const pan = nextPan()
+      expect(await endsOf([asked(one.id, pan), asked(two.id, pan)])).toEqual(['UPDATED', 'pan_taken'])
+      expect(pansAt().toSorted()).toEqual([pan, two.pan].toSorted())
+    })
+
+    it('leaves all or nothing, at whichever step its process dies', async () => {
+      let deaths = 0
+      for (let isDead = true; isDead; deaths += volume(5, 1)) {
+        const [one, two] = [await active(), await active()]
+        const [first, second] = [nextPan(), nextPan()]
+        const { provider } = world.network
+        const onFile = await openOnFile(installation, installation.scope, world)
+        const job = await onFile.chunkJob([asked(one.id, first), asked(two.id, second)], { recordKind: 'token-update' })
+        const { provision } = provider
+        provider.provision = async (id, card, urgency) =>
+          card.pan.reveal() === second ? { answer: 'refused', reason: 'card_declined' } : provision(id, card, urgency)
+        world.revive()
+        world.dieAt(deaths)
+        await world.attempt(job).catch(() => {})
+        isDead = world.isDead()
+        world.revive()
+        const { records = [] } = await world.run({ ...job, attempt: 2 })
+        provider.provision = provision
+        world.revive()
+        expect(records.map(({ outcome, reason }) => reason ?? outcome)).toEqual(['UPDATED', 'scheme_card_declined'])
+        await world.calm()
+        const mine = [one.pan, two.pan, first, second]
+        const live = world.network.live().filter(token => mine.includes(token.pan))
+        expect(live.map(token => token.pan).toSorted()).toEqual([first, two.pan].toSorted())
+      }
+      expect(deaths).toBeGreaterThan(20)
+    }, 120_000)
+  })
 
   it('comes by itself with a token whose scope asks for it, and never fails the token', async () => {
     const scope = await scopeOf({ autoProvision: true })

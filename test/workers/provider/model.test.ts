@@ -22,7 +22,8 @@ type Deed =
   | { do: 'create'; slot: number; auto: boolean }
   /** Creates a token of a third party; `again`: for the card of the last one. */
   | { do: 'foreign'; slot: number; again: boolean }
-  | { do: 'relink'; slot: number; action: 'ACTIVATE' | 'DELETE' | undefined }
+  /** `again`: to the card of the last one. */
+  | { do: 'relink'; slot: number; action: 'ACTIVATE' | 'DELETE' | undefined; again: boolean }
   | { do: 'patch'; slot: number; action: 'ACTIVATE' | 'SUSPEND' | 'DELETE' | undefined }
   | { do: 'lifecycle'; slot: number; action: 'SUSPEND' | 'ACTIVATE' | 'DELETE' }
   | { do: 'scheme'; slot: number; action: 'ACTIVATE' | 'SUSPEND' | 'DELETE' }
@@ -56,10 +57,10 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     }),
   },
   {
-    weight: 2,
+    weight: 4,
     arbitrary: fc.record({
-      ...{ do: fc.constant('relink' as const), slot },
-      action: fc.constantFrom(undefined, undefined, 'ACTIVATE' as const, 'DELETE' as const),
+      ...{ do: fc.constant('relink' as const), slot, again: fc.boolean() },
+      action: fc.constantFrom(undefined, 'ACTIVATE' as const, 'ACTIVATE' as const, 'DELETE' as const),
     }),
   },
   {
@@ -138,6 +139,7 @@ describeStore('store and network', engine => {
     const creates: { job: Job; slot: number }[] = []
     const pending = new Set<Job>()
     let foreign: Record<string, unknown> | undefined
+    let linked: Record<string, unknown> | undefined
 
     async function deliver(job: Job): Promise<void> {
       pending.add(job)
@@ -189,7 +191,10 @@ describeStore('store and network', engine => {
       if (what.do === 'scheme') return send('scheme-token', { id, action })
       if (what.do === 'lifecycle') return send('token-lifecycle', { id, action })
       if (what.do === 'patch') return send('token-update', { id, card_holder_name: `N${jobs.length % 10}`, ...asked })
-      if (what.do === 'relink') return send('token-update', { id, ...(await nextCard(world)), ...asked })
+      if (what.do === 'relink') {
+        linked = (what.again ? linked : undefined) ?? (await nextCard(world))
+        return send('token-update', { id, ...linked, ...asked })
+      }
       const references = world.network.live().map(token => token.reference)
       for (const reference of references.slice(what.slot, what.slot + 1)) {
         world.network.befall(reference, what.what)

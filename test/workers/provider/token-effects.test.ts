@@ -1,15 +1,19 @@
 // Notifications, differences between store and network, and reversals of operations with an effect at the network.
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { provisionId } from '../../../src/job/envelope/ids.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
+import * as guesses from '../../../src/store/token/guesses.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
+import { parseReuseToken } from '../../../src/token/token.ts'
 import { workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
 import { reconcileNow } from '../../../workers/provider/token-effects.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { volume } from '../../support/volume.ts'
 import { latestAudits } from './audits.ts'
 import { type Job, openWorld, type World } from './bundle.ts'
 
@@ -263,6 +267,255 @@ describeStore('a scheme token', engine => {
     expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
     expect(world.network.tokens.size).toBe(1)
     expect(world.network.live()).toEqual([])
+  })
+
+  describe('asked for beside another number', () => {
+    const nextPan = () => {
+      cards += 1
+      return testPan(cards)
+    }
+    const tokenOf = async (id: string) => {
+      const [row] = await tokens.findByIds(installation.vault.store, [parseReuseToken(id) ?? ''])
+      return row
+    }
+    /** A token with an active scheme token. */
+    async function begin() {
+      const pan = nextPan()
+      const made = await world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(pan)) })
+      const id = String(made.record?.['reuse_token'])
+      await world.ask('scheme-token', { id, action: 'ACTIVATE' })
+      return { id, pan }
+    }
+    const patchOf = async (id: string, pan: string) =>
+      world.job('token-update', { id, scheme_token_action: 'ACTIVATE', ...(await world.cardOf(pan)) })
+    /** The token has this card, and it alone has a scheme token: the one that the token shows. Nothing is left to do. */
+    async function expectCard(id: string, pan: string) {
+      const { store } = installation.vault
+      await world.calm()
+      const row = await tokenOf(id)
+      expect(row?.lastFour).toBe(pan.slice(-4))
+      const { rows } = await store.query<Record<string, unknown>>({
+        text: `select reference, current, due_at, lease, asked, retired_at from tokenmill.scheme_token
+where token_id = $1 and state not in ('DELETED', 'VOID')`,
+        values: [row?.tokenId],
+      })
+      const live = world.network.live().filter(token => pans.get(id)?.has(token.pan))
+      expect(live.map(token => token.pan)).toEqual([pan])
+      expect(rows).toEqual([
+        { reference: live[0]?.reference, current: true, due_at: null, lease: null, asked: null, retired_at: null },
+      ])
+      expect((await store.query({ text: OWED })).rows).toEqual([])
+      expect(await shown(id)).toMatchObject({ status: 'ACTIVE' })
+    }
+    const OWED = `select receipt_id from tokenmill.scheme_intent where reversal = 'REQUIRED' or state = 'INTENDED'`
+    /** The cards that the tokens of a test could have, by token. */
+    const pans = new Map<string, Set<string>>()
+    async function beginAnew() {
+      const made = await begin()
+      const other = nextPan()
+      pans.set(made.id, new Set([made.pan, other]))
+      return { ...made, other }
+    }
+
+    it('is the new card’s from the commit on, and the former card’s until then', async () => {
+      const { id, pan, other } = await beginAnew()
+      const former = await shown(id)
+      world.network.onCall = async (name, moment) => {
+        if (name !== 'provision' || moment !== 'after') return
+        world.network.onCall = () => {}
+        expect(await shown(id)).toEqual(former)
+        expect((await tokenOf(id))?.lastFour).toBe(pan.slice(-4))
+      }
+      const calls = world.network.calls.length
+      const result = await world.run(await patchOf(id, other))
+      expect(result).toMatchObject({ code: 200, record: { scheme_token: { status: 'ACTIVE' } } })
+      expect(result.record?.['scheme_token']).not.toEqual(former)
+      expect(world.network.calls.slice(calls)).toEqual(['provision', 'delete'])
+      await expectCard(id, other)
+      expect(eventsOf()).toEqual([])
+    })
+
+    it.each(['lost-before', 'lost-after'] as const)('is made once where the network’s answer is %s', async mishap => {
+      const { id, other } = await beginAnew()
+      const made = world.network.tokens.size
+      world.network.script.push(mishap)
+      expect(await world.run(await patchOf(id, other))).toMatchObject({ code: 200 })
+      expect(world.network.tokens.size - made).toBe(1)
+      await expectCard(id, other)
+    })
+
+    it('of a network whose answer stays lost is a 500 that changes nothing, and is undone there', async () => {
+      const { id, pan, other } = await beginAnew()
+      world.network.script.push('lost-after')
+      world.network.otherwise = () => 'again'
+      const job = await patchOf(id, other)
+      expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'REQUIRED' } })
+      expect(world.network.live()).toHaveLength(2)
+      world.network.otherwise = () => 'none'
+      await expectCard(id, pan)
+      expect(world.resultOf(job.receiptId)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+    })
+
+    it('of a network that stays away is a 500 that leaves nothing behind, and its jti is free', async () => {
+      const { id, pan, other } = await beginAnew()
+      world.network.otherwise = () => 'again'
+      const job = await patchOf(id, other)
+      expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'NONE' } })
+      world.network.otherwise = () => 'none'
+      await expectCard(id, pan)
+      expect(await world.run(job)).toMatchObject({ code: 200 })
+      await expectCard(id, other)
+    })
+
+    it('is not the card’s of another request under the same jti, whose process died', async () => {
+      const { id, other } = await beginAnew()
+      const job = await patchOf(id, other)
+      world.network.onCall = (name, moment) => {
+        if (name === 'provision' && moment === 'after') world.dieAt(2)
+      }
+      await world.attempt(job).catch(() => {})
+      expect(world.isDead()).toBe(true)
+      world.network.onCall = () => {}
+      world.revive()
+      const third = nextPan()
+      pans.get(id)?.add(third)
+      const { jti } = job
+      const request = { id, scheme_token_action: 'ACTIVATE', ...(await world.cardOf(third)) }
+      expect(await world.ask('token-update', request, { jti })).toMatchObject({ code: 200 })
+      await expectCard(id, third)
+    })
+
+    it('is deleted there where another token has got the card meanwhile', async () => {
+      const { id, pan, other } = await beginAnew()
+      world.network.onCall = async (name, moment) => {
+        if (name !== 'provision' || moment !== 'after') return
+        world.network.onCall = () => {}
+        await world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(other)) })
+      }
+      const job = await patchOf(id, other)
+      expect(await world.run(job)).toMatchObject({
+        ...{ code: 400, error: { details: { 'body.encrypted_card': { code: 'pan_taken' } } } },
+      })
+      expect(world.resultOf(job.receiptId)?.error?.reversal_status).toBe('REQUIRED')
+      await expectCard(id, pan)
+      expect(world.resultOf(job.receiptId)).toMatchObject({ code: 400, error: { reversal_status: 'COMPLETED' } })
+      // A card that has a token is known before the network is asked.
+      const calls = world.network.calls.length
+      expect(await world.run(await patchOf(id, other))).toMatchObject({ code: 400, error: { reversal_status: 'NONE' } })
+      expect(world.network.calls).toHaveLength(calls)
+    })
+
+    it('is deleted there where its token is deleted meanwhile', async () => {
+      const { id, other } = await beginAnew()
+      world.network.onCall = async (name, moment) => {
+        if (name !== 'provision' || moment !== 'after') return
+        world.network.onCall = () => {}
+        await world.ask('token-lifecycle', { id, action: 'DELETE' })
+      }
+      const job = await patchOf(id, other)
+      expect(await world.run(job)).toMatchObject({ code: 404, error: { reversal_status: 'REQUIRED' } })
+      await world.calm()
+      expect(world.network.live()).toEqual([])
+      expect(world.resultOf(job.receiptId)).toMatchObject({ code: 404, error: { reversal_status: 'COMPLETED' } })
+    })
+
+    it('counts a card that the network declines as a guess, as a card that gets the token', async () => {
+      const { id, other } = await beginAnew()
+      const { bin } = (await tokenOf(id)) ?? {}
+      const { clientId } = installation.credentials.signingKey
+      const guess = { clientId, tokenScope: installation.scope, digits: `${bin}${other.slice(-4)}` }
+      const misses = async () => (await guesses.countAll(installation.vault.store, [guess]))[0] ?? 0
+      const former = await misses()
+      world.network.script.push({ refused: 'card_declined' })
+      const job = await patchOf(id, other)
+      expect(await world.run(job)).toMatchObject({ code: 400, error: { reversal_status: 'NONE' } })
+      await world.run(job)
+      expect((await misses()) - former).toBe(1)
+    })
+
+    it('changed by its issuer before the commit is told to nobody, and shown as it is then', async () => {
+      const { id, other } = await beginAnew()
+      const job = await patchOf(id, other)
+      world.network.onCall = (name, moment) => {
+        if (name === 'provision' && moment === 'after') world.dieAt(2)
+      }
+      await world.attempt(job).catch(() => {})
+      expect(world.isDead()).toBe(true)
+      world.network.onCall = () => {}
+      world.revive()
+      await world.calm()
+      const [made] = world.network.live().filter(token => token.pan === other)
+      world.network.befall(made?.reference ?? '', 'suspend')
+      await notice(made?.reference ?? '')
+      await workNotices(world.deps)
+      await sweep(world.deps, 0)
+      await world.calm()
+      expect(eventsOf()).toEqual([])
+      expect(await world.run(job)).toMatchObject({ code: 200, record: { scheme_token: { status: 'SUSPENDED' } } })
+    })
+
+    it('by two at once belongs to the card that the token has in the end, and the others are deleted', async () => {
+      for (let round = 0; round < 3; round += 1) {
+        const { id, other } = await beginAnew()
+        const third = round === 0 ? other : nextPan()
+        pans.get(id)?.add(third)
+        const beside = await openWorld(installation, { beside: world })
+        const jobs = [await patchOf(id, other), await patchOf(id, third)]
+        const results = await Promise.all(jobs.map((job, n) => (n === 0 ? world : beside).run(job)))
+        expect(results.map(({ code }) => code)).toEqual([200, 200])
+        const last = await tokenOf(id)
+        expect([other.slice(-4), third.slice(-4)]).toContain(last?.lastFour)
+        await expectCard(id, last?.lastFour === other.slice(-4) ? other : third)
+      }
+    })
+
+    it('goes with the card where a reversal takes that back, and stays where somebody has built on it', async () => {
+      const { id, pan, other } = await beginAnew()
+      const first = await patchOf(id, other)
+      await world.run(first)
+      await reverse(first)
+      expect(world.resultOf(first.receiptId)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+      await expectCard(id, pan)
+      await reverse(first)
+      await expectCard(id, pan)
+      const second = await patchOf(id, other)
+      await world.run(second)
+      expect(await world.ask('token-update', { id, card_holder_name: 'BEN' })).toMatchObject({ code: 200 })
+      await reverse(second)
+      await expectCard(id, other)
+    })
+
+    it.each([
+      ['repeated', 0],
+      ['reversed', volume(2, 0)],
+      ['declined', volume(4, 0)],
+    ] as const)(
+      'and then %s leaves all or nothing, at whichever step its process dies',
+      async (end, first) => {
+        let deaths: number = first
+        for (let isDead = true; isDead; deaths += volume(5, 1)) {
+          const { id, pan, other } = await beginAnew()
+          const job = await patchOf(id, other)
+          if (end === 'declined') world.network.script.push({ refused: 'card_declined' })
+          world.dieAt(deaths)
+          await world.attempt(job).catch(() => {})
+          isDead = world.isDead()
+          world.network.script.length = 0
+          world.revive()
+          if (end === 'reversed') await reverse(job)
+          // The provider's answer may have come before the death, or it was lost with the process.
+          const result = await world.run({ ...job, attempt: 2 })
+          const isDone = result.code === 200
+          if (end === 'repeated') expect(result).toMatchObject({ code: 200 })
+          if (end === 'reversed') expect(result).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+          if (end === 'declined' && !isDone)
+            expect(result).toMatchObject({ code: 400, error: { reversal_status: 'NONE' } })
+          await expectCard(id, isDone ? other : pan)
+        }
+        expect(deaths).toBeGreaterThan(20)
+      },
+      120_000,
+    )
   })
 
   it.each(['reversed', 'expired'] as const)(
