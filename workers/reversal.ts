@@ -11,6 +11,8 @@ import * as operations from '../src/store/job/operations.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as intents from '../src/store/provider/scheme-intents.ts'
+import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../src/store/provider/stored-schemes.ts'
 import * as references from '../src/store/reference/source-references.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { takeBack } from '../src/token/on-file.ts'
@@ -230,6 +232,8 @@ async function restoring(
   if (restored.status === 'DELETED') return { updates, retirements: [restored.tokenId] }
   const scope = isSameCard(row.cards, restored.cards) ? undefined : await scopes.find(db, restored.tokenScope)
   if (!scope) return { updates }
+  // The former card had no scheme token, and gets none.
+  await schemeTokens.withdrawAll(db, await storedSchemes.findFirst(db, restored.tokenId), deps.clock())
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const relinked = [{ token: restored, scope, action: undefined }]
   return { updates, replacements: await findReplacements(db, relinked, job, deps) }

@@ -68,7 +68,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     if (refusal) return refusal
     const judged = judge(work, stored, scope, prepared, deps)
     if (isRefusal(judged)) return judged
-    if (judged.relink) return reachRelink(work, stored, scope, { prepared, judged }, deps)
+    if (judged.relink) return reachRelink(work, stored, { prepared, judged }, deps)
     const acted =
       action === 'DELETE' ? await deletionOf(stored.tokenId, deps) : await actFor(work, stored, scope, action, deps)
     return isRefusal(acted) ? acted : { ...prepared, acted }
@@ -94,7 +94,6 @@ interface Judged {
 async function reachRelink(
   work: Work<TokenUpdate>,
   stored: StoredToken,
-  scope: Scope,
   { prepared, judged: { facts, verdict } }: { prepared: Prepared; judged: Judged },
   deps: Deps,
 ): Promise<Prepared | Refusal> {
@@ -102,7 +101,7 @@ async function reachRelink(
   const refusal = relinkRefusal(action, verdict.row, deps)
   if (refusal) return refusal
   if (action !== 'ACTIVATE') return prepared
-  const stopped = facts && (await cardRefusal(work, scope, { facts, relink: true }, deps))
+  const stopped = facts && (await cardRefusal(work, stored, { facts, relink: true }, deps))
   if (stopped) return stopped
   return { ...prepared, made: await makeFor(work, sealRow(verdict, stored, prepared.card?.pan, deps.ring), deps) }
 }
@@ -137,7 +136,7 @@ async function decideUpdate(
   if (isRefusal(judged)) return noEffect(judged)
   const { facts, verdict, relink } = judged
   const { receiptId, client } = work
-  const stopped = facts && (await cardRefusal(work, scope, { facts, relink }, deps))
+  const stopped = facts && (await cardRefusal(work, stored, { facts, relink }, deps))
   if (stopped) return noEffect(stopped)
   if (!isReached(work, prepared, relink)) throw new LostRace('the token got another card meanwhile')
   const guess = facts && relink ? guessOf(client.clientId, scope.tokenScope, facts) : undefined
@@ -217,13 +216,15 @@ function retiring(
 /** The refusal beyond the limit of guesses, or of a new PAN that already has another live token. */
 async function cardRefusal(
   { client }: Work<TokenUpdate>,
-  { tokenScope }: Scope,
+  { tokenId, tokenScope }: StoredToken,
   { facts, relink }: { facts: CardFacts; relink: boolean },
   deps: Deps,
 ): Promise<Refusal | undefined> {
   const guessed = await guessRefusal(guessOf(client.clientId, tokenScope, facts), CARD, deps)
   if (guessed || !relink) return guessed
-  return (await findByCard(facts, deps)) ? refuse('pan_taken', CARD) : undefined
+  const holder = await findByCard(facts, deps)
+  if (holder?.tokenId === tokenId) throw new LostRace('the token has got this card meanwhile')
+  return holder ? refuse('pan_taken', CARD) : undefined
 }
 
 /** The fields that a PATCH has beside the card. */

@@ -53,6 +53,20 @@ export async function findByReferences(
   return rows.map(schemeOf)
 }
 
+/**
+ * The id of the token's current provisioning, if a job made it with the card and retired none with the former card; else
+ * none.
+ */
+export async function findFirst(db: Db, tokenId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'scheme-find-first',
+    text: `select provision_id as id from tokenmill.scheme_token as t where token_id = $1 and current and taken_at is not null
+and not exists (select from tokenmill.scheme_token as former where former.token_id = $1 and former.retired_at = t.taken_at)`,
+    values: [tokenId],
+  })
+  return rows.map(({ id }) => id)
+}
+
 /** How many provisionings each of these tokens has had. */
 export async function countOf(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ token_id: string; rows: number }>({

@@ -469,6 +469,34 @@ where token_id = $1 and state not in ('DELETED', 'VOID')`,
       }
     })
 
+    it.each(['before', 'after'] as const)(
+      'for a card that the token gets by another request %s the network was asked is the one of that request',
+      async moment => {
+        const { id, other } = await beginAnew()
+        const beside = await openWorld(installation, { beside: world })
+        const [first, second] = [await patchOf(id, other), await patchOf(id, other)]
+        let calls = 0
+        const overtake = async () => {
+          calls += 1
+          if (calls === 1) expect(await beside.run(first)).toMatchObject({ code: 200 })
+        }
+        const { lookUps } = world.deps
+        const { tokensOfCard } = lookUps
+        if (moment === 'before')
+          lookUps.tokensOfCard = async fps => {
+            await overtake()
+            return tokensOfCard(fps)
+          }
+        else world.network.onCall = (name, when) => (name === 'provision' && when === 'after' ? overtake() : undefined)
+        expect(await world.run(second)).toMatchObject({ code: 200, record: { scheme_token: { status: 'ACTIVE' } } })
+        expect(calls).toBeGreaterThan(0)
+        await expectCard(id, other)
+        // Two were told that it stands: the reversal of one takes it from nobody.
+        await reverse(second)
+        await expectCard(id, other)
+      },
+    )
+
     it('goes with the card where a reversal takes that back, and stays where somebody has built on it', async () => {
       const { id, pan, other } = await beginAnew()
       const first = await patchOf(id, other)
@@ -478,6 +506,16 @@ where token_id = $1 and state not in ('DELETED', 'VOID')`,
       await expectCard(id, pan)
       await reverse(first)
       await expectCard(id, pan)
+      // A former card without a scheme token gets none.
+      const bare = await make()
+      const asked = await patchOf(bare, nextPan())
+      const made = world.network.tokens.size
+      expect(await world.run(asked)).toMatchObject({ code: 200 })
+      await reverse(asked)
+      expect(world.resultOf(asked.receiptId)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+      expect(world.network.tokens.size).toBe(made + 1)
+      expect(world.network.live().map(token => token.pan)).toEqual([pan])
+      expect(await shown(bare)).toBeUndefined()
       const second = await patchOf(id, other)
       await world.run(second)
       expect(await world.ask('token-update', { id, card_holder_name: 'BEN' })).toMatchObject({ code: 200 })
