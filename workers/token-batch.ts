@@ -45,6 +45,7 @@ import { sourceTimeRefusal } from './chunk/source-times.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
 import type { ChunkAnswer, Decision, Handler, Selection, Work } from './line/work.ts'
+import { endLeftovers } from './line/write-effect.ts'
 
 interface Prepared {
   context: ChunkContext
@@ -143,9 +144,8 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
         const { outcomes, created } = await made.save(db)
         const saved = [...outcomes]
         for (const decided of [changed, asked, released]) saved.push(...(await decided.save(db)))
-        // Third parties' tokens are retired for records that made no token.
-        if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
-          await schemeTokens.retireUntakenOf(db, [work.receiptId], deps.clock())
+        // Third parties' tokens for records that made no token, and scheme tokens for cards that no token has got.
+        if (deps.providers && mayLeave(work) && context.batch) await endLeftovers(db, [work.receiptId], deps.clock())
         const records = [...known, ...saved].sort((a, b) => a.line - b.line)
         if (context.batch && !context.isProbe) await holdBatch(db, context.batch, work.request.chunk)
         return {
@@ -164,6 +164,11 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   async abandon(work, { providers, store, clock }) {
     if (providers) await schemeTokens.retireUntakenOf(store, [work.receiptId], clock())
   },
+}
+
+/** Whether records of this kind may have had something made at a provider that no token's row takes over. */
+function mayLeave({ request: { record_kind: kind } }: Work<TokenBatch>): boolean {
+  return kind === 'token-create' || kind === 'token-update'
 }
 
 /** Not all records are worked. */

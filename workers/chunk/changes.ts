@@ -126,7 +126,7 @@ export async function decideChanges(
     throw new LostRace('a token got another card meanwhile')
   const { outcomes, rows, linked, bases } = changes
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
-  const effect = guesses ? guesses.effect() : await effectOf(changes, prepared, work, deps)
+  const effect = guesses ? guesses.effect() : await effectOf(changes, work, deps)
   if (!guesses) countMisses(work.client.clientId, linked, deps)
   return {
     save: async db => {
@@ -273,12 +273,7 @@ function record(
   changes.outcomes.push({ ...told, claim, tokenId: row.tokenId })
 }
 
-async function effectOf(
-  { rows, schemes, bases }: Changes,
-  prepared: readonly PreparedChange[],
-  work: ChunkContext['work'],
-  deps: Deps,
-): Promise<Effect> {
+async function effectOf({ rows, schemes, bases }: Changes, work: ChunkContext['work'], deps: Deps): Promise<Effect> {
   const updates = [...rows.values()]
     .filter(row => row !== bases.get(row.tokenId))
     .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
@@ -290,9 +285,7 @@ async function effectOf(
   const relinked = await relinkedOf(deps.store, linked)
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const replacements = await findReplacements(deps.store, relinked, job, deps)
-  const isActivating = prepared.some(change => 'given' in change && change.schemeAction === 'ACTIVATE')
-  const leftovers = isActivating ? [work.receiptId] : []
-  return { updates, erasedImages: deleted, retirements: deleted, replacements, leftovers }
+  return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
 /** Whether the row still has its card. */

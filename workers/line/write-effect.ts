@@ -52,7 +52,8 @@ export async function writeEffects(db: Db, effects: readonly Effect[], deps: Rel
       db,
       [...all.provisions, ...all.replacements.flatMap(({ fresh }) => fresh ?? [])].toSorted(byProvision),
     ),
-    takeOver(db, all, now),
+    takeOver(db, all.replacements, now),
+    endLeftovers(db, all.leftovers, now),
   ])
   await compensate(db, all.compensations, now)
 }
@@ -71,16 +72,17 @@ async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<
   if (taken !== ids.length) throw new LostRace('a token of a third party was given up meanwhile')
 }
 
-/** Takes over what jobs had made for the cards that their tokens have now, and retires what else they had made. */
-async function takeOver(db: Db, { replacements, leftovers }: Required<Effect>, now: number): Promise<void> {
+/** Takes over what jobs had made for the cards that their tokens have now. */
+async function takeOver(db: Db, replacements: readonly Replacement[], now: number): Promise<void> {
   const ids = replacements.flatMap(({ made }) => made ?? []).sort()
-  const receiptIds = leftovers.toSorted()
-  const [taken] = await Promise.all([
-    schemeTokens.takeOver(db, ids, now),
-    schemeTokens.retireUntakenOf(db, receiptIds, now),
-    intents.abandonOf(db, receiptIds, now),
-  ])
+  const taken = await schemeTokens.takeOver(db, ids, now)
   if (taken !== ids.length) throw new LostRace('a scheme token was given up meanwhile')
+}
+
+/** Retires what jobs that end had made at providers and no token's row has taken over. */
+export async function endLeftovers(db: Db, receiptIds: readonly string[], now: number): Promise<void> {
+  const sorted = receiptIds.toSorted()
+  await Promise.all([schemeTokens.retireUntakenOf(db, sorted, now), intents.abandonOf(db, sorted, now)])
 }
 
 /** Two statements change token rows. If both have rows to change, all rows are locked first, in one order. */

@@ -1,7 +1,7 @@
 // Runs what jobs ask of providers, in rounds: intents are recorded and rows leased in a transaction, the providers are
 // called outside every transaction, and the answers are written under the lease. After a crash the next attempt of the
-// job continues from the recorded intents. The rules of networks and of third parties are in network-actions.ts and
-// third-party-actions.ts.
+// job continues from the recorded intents. The rules of networks are in network-actions.ts and relink-actions.ts, those of
+// third parties in third-party-actions.ts.
 
 import { Fault, type Refusal, refuse } from '../../src/errors.ts'
 import { interleave } from '../../src/scheme/interleave.ts'

@@ -79,5 +79,5 @@ export const FIELD_NOTES: Notes = {
   expiry_month: 'Month in which the card expires, 1 to 12.',
   expiry_year: 'Year in which the card expires, four digits.',
   scheme_token_action:
-    '`ACTIVATE` creates the scheme token, or resumes a suspended one. `SUSPEND` suspends it, `DELETE` deletes it. Needs the role SCHEME_TOKEN, and a token scope with scheme token support.',
+    '`ACTIVATE` creates the scheme token, or resumes a suspended one. `SUSPEND` suspends it, `DELETE` deletes it. Beside a new number `ACTIVATE` creates that of the new card: if the network declines, nothing is changed. Needs the role SCHEME_TOKEN, and a token scope with scheme token support.',
 }

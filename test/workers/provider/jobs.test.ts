@@ -3,6 +3,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
+import { cancelBatch } from '../../../src/acts/batch.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
 import { encryptCard } from '../../../src/vault/encrypt.ts'
@@ -430,6 +432,25 @@ describeStore('a scheme token', engine => {
       expect(await end('DELETE')).toEqual(['UPDATED', undefined])
       world.network.script.push({ refused: 'card_declined' })
       expect(await end('ACTIVATE')).toEqual(['scheme_card_declined', undefined])
+    })
+
+    it('leaves nothing of a batch that is cancelled before its commit', async () => {
+      const { id, pan } = await active()
+      const { store } = installation.vault
+      const { clientId } = installation.credentials.signingKey
+      const batchId = `cancelled-${randomUUID()}`
+      const onFile = await openOnFile(installation, installation.scope, world)
+      const job = await onFile.chunkJob([asked(id, nextPan())], { recordKind: 'token-update', batchId })
+      world.network.onCall = async (name, moment) => {
+        if (name !== 'provision' || moment !== 'after') return
+        world.network.onCall = () => {}
+        const batch = await batches.find(store, clientId, batchId)
+        if (!batch) throw new Error('the chunk has begun its batch')
+        await cancelBatch(store, batch, { actor: { kind: 'machine', id: 'tester@here' }, reason: 'a test' })
+      }
+      expect((await world.run(job)).records).toMatchObject([{ outcome: 'CANCELLED' }])
+      await world.calm()
+      expect(pansAt()).toEqual([pan])
     })
 
     it('asks for one card for one token, and leaves nothing of the other', async () => {
