@@ -4,6 +4,7 @@ import { openLog } from '../../src/log.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, openStore, type Statement, type Store } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as released from '../../src/store/reference/released-references.ts'
 import { findByToken, pagesOf } from '../../src/store/reference/shown-references.ts'
@@ -91,6 +92,11 @@ describe('on an empty, never analysed table, the generic plan', () => {
       /Conflict Arbiter Indexes: sequence_mark_pkey/,
     ],
     ['finds scheme tokens', (db: Db) => storedSchemes.findAll(db, [id]), /(using|on) scheme_token_pkey/],
+    [
+      'finds provisionings that nobody took',
+      (db: Db) => schemeTokens.retireUntaken(db, 1, 2, 10),
+      /Index Scan using scheme_token_untaken/,
+    ],
     ['finds intents by receipts', (db: Db) => intents.findByReceipts(db, [id]), /Index Cond: \(receipt_id = ANY/],
     [
       'touches tokens by id',

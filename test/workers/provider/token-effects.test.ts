@@ -288,6 +288,16 @@ describeStore('a scheme token', engine => {
     }
     const patchOf = async (id: string, pan: string) =>
       world.job('token-update', { id, scheme_token_action: 'ACTIVATE', ...(await world.cardOf(pan)) })
+    /** The process dies when the network has made the scheme token. Another one is started. */
+    async function dieAfterProvisioning(job: Job) {
+      world.network.onCall = (name, moment) => {
+        if (name === 'provision' && moment === 'after') world.dieAt(2)
+      }
+      await world.attempt(job).catch(() => {})
+      expect(world.isDead()).toBe(true)
+      world.network.onCall = () => {}
+      world.revive()
+    }
     /** The token has this card, and it alone has a scheme token: the one that the token shows. Nothing is left to do. */
     async function expectCard(id: string, pan: string) {
       const { store } = installation.vault
@@ -370,13 +380,7 @@ where token_id = $1 and state not in ('DELETED', 'VOID')`,
     it('is not the card’s of another request under the same jti, whose process died', async () => {
       const { id, other } = await beginAnew()
       const job = await patchOf(id, other)
-      world.network.onCall = (name, moment) => {
-        if (name === 'provision' && moment === 'after') world.dieAt(2)
-      }
-      await world.attempt(job).catch(() => {})
-      expect(world.isDead()).toBe(true)
-      world.network.onCall = () => {}
-      world.revive()
+      await dieAfterProvisioning(job)
       const third = nextPan()
       pans.get(id)?.add(third)
       const { jti } = job
@@ -436,13 +440,7 @@ where token_id = $1 and state not in ('DELETED', 'VOID')`,
     it('changed by its issuer before the commit is told to nobody, and shown as it is then', async () => {
       const { id, other } = await beginAnew()
       const job = await patchOf(id, other)
-      world.network.onCall = (name, moment) => {
-        if (name === 'provision' && moment === 'after') world.dieAt(2)
-      }
-      await world.attempt(job).catch(() => {})
-      expect(world.isDead()).toBe(true)
-      world.network.onCall = () => {}
-      world.revive()
+      await dieAfterProvisioning(job)
       await world.calm()
       const [made] = world.network.live().filter(token => token.pan === other)
       world.network.befall(made?.reference ?? '', 'suspend')
