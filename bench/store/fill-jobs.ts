@@ -97,14 +97,14 @@ async function fillBatches(
 ): Promise<void> {
   await run(
     `insert into tokenmill.batch (client_id, batch_id, entity_id, record_kind, chunk_records, layout, accepted_at, created_at, active_at,
-  summed_at, extent_chunks, extent_rows, source_name, source_sha256, chunks_done, rows_done, counts, reasons, revision, cancelled_at, state, finished_at,
+  summed_at, extent_chunks, extent_rows, source_name, source_sha256, chunks_done, rows_done, counts, reasons, revision, cancelled_at, finished_at,
   paused_at, limit_chunks)
 select ($1::text[])[1 + n % $2::int], 'm-' || md5(n::text), ($3::uuid[])[1 + n % $2::int], 'token-create', 500, '{}', at, at,
   case when open and n % 398 = 0 then now() else at + interval '1 hour' end, at,
   case when n % 1592 = 0 then null else $4::int end, case when n % 1592 = 0 then null else $4::int * 500 end, 'cards-' || n || '.csv',
   md5(n::text) || md5((n + 1)::text), case when open then 1 else $4::int end, case when open then 500 else $4::int * 500 end,
   '{"CREATED":9990,"REJECTED":10}', '{"REJECTED":{"pan_luhn":8,"expiry_month":2}}', case when open or cancelled then 0 else 1 end,
-  case when cancelled then at end, case when cancelled then 'CANCELLED' else 'RUNNING' end,
+  case when cancelled then at end,
   case when not open and not cancelled then at + interval '1 hour' end, case when open and n % 995 = 0 then at end,
   case when open and n % 1393 = 0 then 1 end
 from (select n, n % 199 = 0 as open, n % 199 <> 0 and n % 20 = 7 as cancelled, ${AGE} as at from generate_series(1, $5::int) as n) as made`,

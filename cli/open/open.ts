@@ -167,7 +167,7 @@ export function openVault(session: Session, connectionsMax?: number): Promise<Op
 async function unlock(session: Session, connectionsMax: number | undefined): Promise<OpenedVault> {
   const opened = await openCommandStore(session, connectionsMax)
   const keys = await awaitKeys(session, opened)
-  return { ...opened, ...keys, halves: openPrivateHalves(keys.ring, keys.keks) }
+  return { ...opened, ...keys, halves: openPrivateHalves(keys.ring) }
 }
 
 const KEK_RETRY_MS = 5_000

@@ -32,7 +32,6 @@ export function key(family: Command, terminal: Terminal): void {
     .option('--to <id>', 'for kek: the next key, by its id or by the URI with which TOKENMILL_KEK names it')
     .option('--now', 'for signing: sign with the announced key at once, not 7 days after it was announced')
     .option('--yes', 'with --now: do not ask, though some readers of results may not know the key')
-    .option('--all-upgraded', 'for fingerprint: no worker of release 0.3 runs any more, and none will')
     .option('--cancel', 'for signing: take the announcement back; the key never signs')
     .action(async (name, options) => (await import('../commands/key/rotate.ts')).rotate(terminal, name, options))
   const forget = addFamily(family, 'forget', 'forgets a key that is needed no more')
@@ -54,7 +53,6 @@ export function key(family: Command, terminal: Terminal): void {
     .option('--out <file>', 'a new file for the list of the rows that it exposed (mode 0600)')
     .option('--key-version <version>', 'a former version, instead of the one in use', readVersion)
     .option('--values-change', 'for analytics: the values of cards may change')
-    .option('--all-upgraded', 'for fingerprint: no worker of release 0.3 runs any more, and none will')
     .option('--yes', 'do not ask')
     .action(async (purpose, options) =>
       (await import('../commands/key/compromise/compromise.ts')).compromise(terminal, purpose, options),

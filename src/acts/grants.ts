@@ -148,20 +148,6 @@ export function isInviteLive(ring: Pick<Ring, 'grantMacBy'>, invite: invites.Inv
   return invite.usedAt === null && now < invite.expiresAt && isGranted(ring, inviteText(invite), invite)
 }
 
-/** Codes the signing keys of a database whose other rows have codes already, once. Returns how many there were. */
-export async function grantSigningKeys(db: Db, ring: Ring): Promise<number> {
-  const rows = (await signingKeys.findPublic(db)).map(ofSigningKey)
-  for (const row of rows) await seal(db, ring, row)
-  return rows.length
-}
-
-/** Codes every row that isn't revoked, once: when the key is made that codes them. Returns how many rows there were. */
-export async function grantAll(db: Db, ring: Ring): Promise<number> {
-  const rows = (await all(db)).filter(row => !row.isRevoked)
-  for (const row of rows) await seal(db, ring, row)
-  return rows.length
-}
-
 /** The rows that aren't revoked and whose code is wrong or missing, as `kind id`. */
 export async function listUngranted(db: Db, ring: Ring): Promise<string[]> {
   return (await all(db)).filter(row => !row.isRevoked && !isRight(ring, row)).map(nameOf)

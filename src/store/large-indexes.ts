@@ -22,17 +22,13 @@ const INDEXES = [
   { name: 'audit_of_entity', on: 'tokenmill.audit (entity_id, at, audit_id) where entity_id is not null' },
 ] as const
 
-/**
- * Builds what is missing, and removes what only releases before this one use. `builds` is called with the name of each
- * index before it is built.
- */
+/** Builds what is missing. `builds` is called with the name of each index before it is built. */
 export async function ensureAll(pool: pg.Pool, builds: (name: string) => void): Promise<void> {
   const client = await pool.connect()
   try {
     // To build an index, PostgreSQL reads the whole table, and waits for every transaction that is open.
     await client.query('set statement_timeout = 0')
     for (const index of INDEXES) await ensure(client, index, builds)
-    await removeFormer(client)
   } finally {
     // Closes the connection, whose time limit was changed.
     client.release(true)
@@ -53,13 +49,4 @@ async function ensure(
   // A build that failed leaves an index that is written and never read.
   if (rows[0]) await client.query(`drop index concurrently tokenmill.${name}`)
   await client.query(`create index concurrently ${name} on ${on}`)
-}
-
-/**
- * Drops the index by which the scheduler of release 0.3 finds tokens, once no process of that release may run
- * (`beside_older` is false).
- */
-async function removeFormer(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ beside: boolean }>(`select beside_older as beside from tokenmill.card_phase`)
-  if (!rows[0]?.beside) await client.query('drop index concurrently if exists tokenmill.token_expires')
 }

@@ -1,5 +1,4 @@
 // The store's statements and transactions on PostgreSQL, and its errors as Faults. connection.ts opens the connections.
-import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
@@ -256,8 +255,6 @@ const AWAY = new Set([
 
 /** Constraints that two transactions can violate together, because neither sees the other's rows. */
 const RACES = new Set([
-  'one_live_token_per_card',
-  'one_provisioning_per_card',
   'one_current_scheme_token_per_token',
   'network_reference_stands_once',
   'one_token_per_source_reference',
@@ -285,9 +282,4 @@ export function toStoreFault(error: unknown): unknown {
   if (code === '57014') return new Fault('deadline', error)
   if (code.startsWith('22') || code.startsWith('23')) return new Fault('data', error)
   return error
-}
-
-/** The text of a migration file. */
-export function readSql(name: string): string {
-  return readFileSync(new URL(`./migrations/${name}`, import.meta.url), 'utf8')
 }

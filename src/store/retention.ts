@@ -60,9 +60,6 @@ interface Swept {
 /** Runs everything in this file once. `receiptDays`: at least 8. */
 export async function sweep(store: Store, receiptDays: number, now: number): Promise<Swept> {
   await ensurePartitions(store, now)
-  // An upgrade that was broken off leaves receipts without keys. A week that is dropped takes its keys along, so all
-  // must be there.
-  await receiptKeys.fill(store)
   const partitions: string[] = []
   for (const partition of await findEnded(store, now)) {
     const days = await daysToKeep(store, partition, receiptDays)

@@ -1,5 +1,8 @@
 // Upgrades the database schema: numbered, named migrations, forward only. It makes tables and roles; the command
 // `schema upgrade` writes their first rows (keys, clients). Only this file loads kysely.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type pg from 'pg'
@@ -8,16 +11,9 @@ import * as clusterRecord from './connection/cluster-record.ts'
 import { openPool } from './connection/connection.ts'
 import { readServerStateIfAllowed } from './connection/server-state.ts'
 import * as largeIndexes from './large-indexes.ts'
-import { readSql } from './pool.ts'
 import { hasRoles, makeRoles } from './roles.ts'
-import { MIGRATIONS, PARTITION_LOCK, partitionStatements } from './schema.ts'
+import { MIGRATION_FILES, MIGRATIONS, PARTITION_LOCK, partitionStatements, schemaState } from './schema.ts'
 import * as workerRights from './worker-rights.ts'
-
-/**
- * Migrations that make roles. They fail if another database of the server makes the roles at once, so `makeRoles` runs
- * before them.
- */
-const MAKE_ROLES = ['0002-roles', '0004-gateway', '0047-worker-role', '0066-console']
 
 /** A step that takes long on a large store. */
 export interface UpgradeStep {
@@ -30,14 +26,14 @@ type Begins = (step: UpgradeStep) => void
 const migrationOf = (name: string, begins: Begins): Migration => ({
   up: async db => {
     begins({ kind: 'migration', name })
-    await sql.raw(readSql(`${name}.sql`)).execute(db)
+    for (const text of readMigration(name)) await sql.raw(text).execute(db)
   },
 })
 
 /**
  * Runs the missing migrations in one transaction; concurrent runs wait for each other. Then builds the indexes that
- * can't be built in one. Returns the names of the migrations that ran. `begins` is called with each step before it
- * begins.
+ * can't be built in one. Returns the names of the migrations that ran: none where a later release has upgraded the schema.
+ * `begins` is called with each step before it begins.
  */
 export async function upgradeSchema(url: string, begins: Begins = () => undefined): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
@@ -56,6 +52,8 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
       throw new ConfigError(
         `DATABASE_URL: this database stores texts in ${has}, which lacks letters that names have; make one with createdb --encoding=UTF8 --template=template0`,
       )
+    const state = await schemaState(pool)
+    if (state === 'newer') return []
     const migrator = new Migrator({
       db,
       migrationTableSchema: 'tokenmill',
@@ -63,8 +61,7 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
         getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name, begins)])),
       },
     })
-    const missing = (await migrator.getMigrations()).filter(({ executedAt }) => !executedAt)
-    if (missing.some(({ name }) => MAKE_ROLES.includes(name)) || !(await hasRoles(pool))) await makeRoles(pool)
+    if (state === 'absent' || !(await hasRoles(pool))) await makeRoles(pool)
     const { error, results } = await migrator.migrateToLatest()
     if (error) throw error
     await ensurePartitions(db)
@@ -76,6 +73,15 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
   } finally {
     await db.destroy()
   }
+}
+
+/** The texts of a migration's files, in the order in which they run. */
+function readMigration(name: string): string[] {
+  const folder = join(fileURLToPath(new URL('./migrations', import.meta.url)), name)
+  const names = new Set(readdirSync(folder))
+  return MIGRATION_FILES.map(file => `${file}.sql`)
+    .filter(file => names.has(file))
+    .map(file => readFileSync(join(folder, file), 'utf8'))
 }
 
 /**

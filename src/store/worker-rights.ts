@@ -18,10 +18,10 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   before_image: ALL,
   bin_range: 'select',
   challenge: '',
-  // Retention destroys private halves, and those of earlier releases are sealed anew.
+  // Retention destroys private halves.
   // Workers also turn them, and say when they were used; a public half is never changed.
   capture_key:
-    'select, insert, update (state, wrapped_private, kek_id, private_version, retired_at, destroyed_at, mac, mac_version, statement, stated_by, stated_until, last_used_at, last_used_by, told_at)',
+    'select, insert, update (state, wrapped_private, private_version, retired_at, destroyed_at, mac, mac_version, statement, stated_by, stated_until, last_used_at, last_used_by, told_at)',
   capture_turning: 'select',
   card: 'select, insert, delete',
   // An operator changes the phase.
@@ -72,8 +72,6 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   pending_act: '',
   process: ALL,
   receipt: 'select, insert, update',
-  // The scheduler continues a filling that an upgrade broke off.
-  receipt_fill: 'select, update (is_filled, week, filled_to, answered_to)',
   receipt_key: ALL,
   released_reference: ALL,
   reply_queue: ALL,
@@ -84,6 +82,8 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   // People pause and resume it in the console.
   schedule: 'select, update (paused_at, resumed_at)',
   schedule_run: ALL,
+  // Compared at every start.
+  schema_range: 'select',
   scheme_intent: ALL,
   scheme_notice: ALL,
   scheme_rate: ALL,
@@ -95,7 +95,7 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   session: '',
   sequence_mark: 'select, insert, update',
   // Workers begin to sign with an announced key; an operator announces it.
-  signing_key: 'select, update (state, wrapped_private, kek_id, private_version, active_at, retired_at)',
+  signing_key: 'select, update (state, wrapped_private, private_version, active_at, retired_at)',
   shared_key: 'select, insert',
   signing_key_reader: 'select, insert, update',
   source_reference: ALL,

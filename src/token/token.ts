@@ -69,8 +69,6 @@ export interface Fingerprints {
   known: readonly string[]
   /** The turn of the key in which they were made (`CardPhase`): in another turn they may not be written. */
   turn: number
-  /** The whole keyed hash, for workers of release 0.3; null where none may run. */
-  whole: Buffer | null
 }
 
 /** Whether these are fingerprints of one card. */

@@ -1,10 +1,7 @@
 // API keys of HTTP clients: stored as a keyed hash, compared in constant time. The key of the hash is a data key of the
-// vault; a process without the key-encryption key (KEK) gets it by ring/shared-keys.ts, or in a file of its own.
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { ConfigError } from '../config.ts'
-import { Secret } from '../secret.ts'
-import { Jwk } from './client-key.ts'
+// vault; a process without the key-encryption key (KEK) gets it by ring/shared-keys.ts.
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { Secret } from '../secret.ts'
 import type { Hashed } from './ring/held-keys.ts'
 import { withReload } from './ring/reload.ts'
 
@@ -38,43 +35,4 @@ export async function apiKeyMatches(
   )
   const equal = timingSafeEqual(hash, stored?.hash.length === KEY_BYTES ? stored.hash : NO_HASH)
   return equal && stored !== null
-}
-
-/** The key and its version on the key ring. */
-export interface ApiKeyKey {
-  key: KeyObject
-  version: number
-}
-
-/** The content of the key file: a JWK, which is a secret. */
-export function apiKeyFileText({ key, version }: ApiKeyKey): Secret {
-  const jwk = { ...key.export({ format: 'jwk' }), kid: String(version), use: 'tokenmill-api-key' }
-  return new Secret(`${JSON.stringify(jwk, null, 2)}\n`)
-}
-
-/** Reads the key file. Throws `ConfigError` if it is missing or holds no such key. */
-export async function readApiKeyFile(path: string): Promise<ApiKeyKey> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const what =
-      error.code === 'ENOENT' ? 'does not exist; `tokenmill schema upgrade` makes it' : `can't be read (${error.code})`
-    throw new ConfigError(`${path} ${what}`)
-  })
-  const read = keyOf(text)
-  if (!read) throw new ConfigError(`${path} is not the key of API keys`)
-  return read
-}
-
-function keyOf(text: string): ApiKeyKey | undefined {
-  try {
-    const { kty, k, kid } = Jwk.parse(JSON.parse(text))
-    const raw = kty === 'oct' && typeof k === 'string' ? Buffer.from(k, 'base64url') : undefined
-    // A file of an earlier release names no version.
-    const version = kid === undefined ? 1 : Number(kid)
-    if (raw?.length !== KEY_BYTES || !Number.isSafeInteger(version)) return undefined
-    const key = createSecretKey(raw)
-    raw.fill(0)
-    return { key, version }
-  } catch {
-    return undefined
-  }
 }

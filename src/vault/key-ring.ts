@@ -21,7 +21,6 @@ export const PURPOSES = [
   'digest',
   'api-key',
   'intake',
-  'scratch',
   'before-image',
   'three-ds',
   'network-token',
@@ -54,8 +53,7 @@ export interface KeyRing extends HashRing, CardPrints {
   /** Seals a PAN. `nonce`: 12 random bytes that were never used before; without it they are drawn here. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
   /**
-   * Fingerprints and seals many cards of a scope; undefined while cards are written or found under several versions, or
-   * release 0.3 may run.
+   * Fingerprints and seals many cards of a scope; undefined while cards are written or found under several versions.
    */
   newCards(tokenScope: string): NewCards | undefined
   /**

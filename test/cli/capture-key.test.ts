@@ -109,7 +109,7 @@ it('does not add to a line that ended, and never gives its alias again', async (
   expect(await run('show', 'rsa')).toMatchObject({ status: 1, stderr: expect.stringContaining('retired') })
 })
 
-const COLUMNS = 'entity_id, type, public_key, state, created_at, wrapped_private, kek_id, private_version'
+const COLUMNS = 'entity_id, type, public_key, state, created_at, wrapped_private, private_version'
 /** Inserts a key as the database's owner could, as the second key of its line. */
 const copyAs2 = (alias: string) =>
   `insert into tokenmill.capture_key (alias, number, ${COLUMNS})

@@ -34,8 +34,8 @@ async function decrypt(encrypted: string, alias: string): Promise<Record<string,
   const keys = await bench.rows<WrappedKey>(
     'select purpose, version, kek_id as "kekId", wrapped, state from tokenmill.data_key',
   )
-  const halves = openPrivateHalves(await openKeyRing(keks, keys), keks)
-  const half = { wrappedPrivate: row.private, kekId: null, privateVersion: row.version }
+  const halves = openPrivateHalves(await openKeyRing(keks, keys))
+  const half = { wrappedPrivate: row.private, privateVersion: row.version }
   const key = await openCaptureKey({ alias, type: row.type, ...half }, halves)
   const opened = await openCard(encrypted, key)
   if (!(opened instanceof Secret)) throw new Error(opened.reason)

@@ -55,7 +55,7 @@ describe('schema upgrade of an empty database', () => {
     const [one, two] = both.map(said => said.json<{ migrations: string[]; installation_id: string; files: string[] }>())
     expect(one?.installation_id).toBe(two?.installation_id)
     expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(MIGRATIONS)
-    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(8)
+    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(6)
     const [made] = await bench.rows<Snapshot & { [key: string]: unknown }>(SNAPSHOT)
     expect(made?.installation).toHaveLength(1)
     expect(made?.data_keys).toHaveLength(PURPOSES.length)
@@ -66,19 +66,17 @@ describe('schema upgrade of an empty database', () => {
 
   it('run again changes nothing', async () => {
     const before = await bench.rows(SNAPSHOT)
-    const { status, stdout, stderr } = await bench.cli(['schema', 'upgrade'])
-    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'up to date\n', stderr: '' })
+    // A slow machine is told what is being done.
+    expect(await bench.cli(['schema', 'upgrade'])).toMatchObject({ status: 0, stdout: 'up to date\n' })
     expect(await bench.rows(SNAPSHOT)).toEqual(before)
   })
 
   it('writes the key of each system client to a file that only its owner reads', async () => {
     const dir = join(bench.dataDir, 'system')
     expect((await readdir(dir)).sort()).toEqual([
-      'api-key.jwk',
       'console.jwk',
       'gateway-keys.jwk',
       'gateway.jwk',
-      'network-token.jwk',
       'scheduler.jwk',
       'worker.jwk',
     ])
@@ -188,35 +186,12 @@ describe('a schema upgrade that takes long', () => {
     await holder.query('create schema tokenmill')
     await holder.query('begin; create table tokenmill.token ()')
     const { first, lines, ended, migrations } = begin()
-    expect(await first()).toBe('Running migration 0001-vault. A run that is stopped here changes nothing.')
+    expect(await first()).toBe('Running migration 0001-baseline. A run that is stopped here changes nothing.')
     await holder.query('rollback')
     expect(await ended).toBe(0)
     // On a busy machine later steps may be printed, too.
     expect(new Set(lines()).size).toBe(lines().length)
     expect(migrations()).toEqual(MIGRATIONS)
-  })
-
-  it('says how many rows of how many it has filled', async () => {
-    await begin().ended
-    // Tokens of release 0.3, which knew no directory of cards. Each page of 5,000 takes long.
-    await holder.query(`alter table tokenmill.token disable trigger user;
-insert into tokenmill.token (token_id, token_scope, status, token_type, fingerprint, created_at, updated_at, version)
-select gen_random_uuid(), gen_random_uuid(), 'ACTIVE', 'REUSE', sha256(n::text::bytea), now(), now(), 1
-from generate_series(1, 12000) as n;
-alter table tokenmill.token enable trigger user;
-update tokenmill.card_phase set is_filled = false, filled_to = '${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}';
-create function tokenmill.dawdle() returns trigger language plpgsql as 'begin perform pg_sleep(2); return null; end';
-create trigger dawdle before insert on tokenmill.card for each statement execute function tokenmill.dawdle()`)
-    await holder.query('analyze tokenmill.token')
-    const { lines, ended, migrations } = begin()
-    expect(await ended).toBe(0)
-    for (const line of lines())
-      expect(line).toMatch(
-        /^Filling the directory of cards: (0|5,000|10,000|12,000) of about 12,000 tokens, [\d,]+\/s\. It may be stopped and run again\.$/,
-      )
-    expect(lines()).not.toHaveLength(0)
-    expect(migrations()).toEqual([])
-    expect(await bench.rows('select count(*)::int as cards from tokenmill.card')).toEqual([{ cards: 12_000 }])
   })
 })
 
@@ -234,7 +209,7 @@ describe('roles of the database', () => {
   it('the reader never selects sealed cards, fingerprints, wrapped keys or hashes of API keys', async () => {
     for (const text of [
       'select sealed from tokenmill.token',
-      'select fingerprint from tokenmill.token',
+      'select cards from tokenmill.token',
       'select * from tokenmill.token',
       'select wrapped from tokenmill.data_key',
       'select wrapped_private from tokenmill.capture_key',

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { MIGRATIONS as LISTED } from '../../src/store/schema.ts'
+import { MIGRATIONS as LISTED, MIGRATION_FILES } from '../../src/store/schema.ts'
 import { expectNone, isWithin, product, root, withoutComments } from './tree.ts'
 
 const MIGRATIONS = join(root, 'src/store/migrations')
@@ -22,8 +22,8 @@ const COMPOSED_WRITE =
 
 /** Every table that the migrations make and leave. */
 function tables(): Set<string> {
-  const text = readdirSync(MIGRATIONS)
-    .sort()
+  const text = readdirSync(MIGRATIONS, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.sql'))
     .map(name => readFileSync(join(MIGRATIONS, name), 'utf8'))
     .join('\n')
   return new Set(
@@ -78,10 +78,13 @@ describe('SQL', () => {
 
 describe('a migration', () => {
   it('is in the list of those that are run, in the order of its number', () => {
-    expect(LISTED).toEqual(
-      readdirSync(MIGRATIONS)
-        .map(name => name.replace(/\.sql$/, ''))
-        .sort(),
-    )
+    expect(LISTED).toEqual(readdirSync(MIGRATIONS).sort())
+  })
+
+  it('is made of files in the order in which all of them are run', () => {
+    for (const name of LISTED)
+      expect(MIGRATION_FILES).toEqual(
+        expect.arrayContaining(readdirSync(join(MIGRATIONS, name)).map(file => file.replace(/\.sql$/, ''))),
+      )
   })
 })

@@ -8,7 +8,7 @@ import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const SECRETS = [
   'token.sealed',
-  'token.fingerprint',
+  'token.cards',
   'token.seal_version',
   'data_key.wrapped',
   'signing_key.wrapped_private',
@@ -78,7 +78,7 @@ describe('a role of the database', () => {
       expect(await as('tokenmill_reader', `select ${column} from tokenmill.${table}`)).toBe('42501')
     }
     expect(await as('tokenmill_reader', 'select t::text from tokenmill.token as t')).toBe('42501')
-    expect(await as('tokenmill_reader', 'select count(*) from tokenmill.token where fingerprint is not null')).toBe(
+    expect(await as('tokenmill_reader', 'select count(*) from tokenmill.token where cards is not null')).toBe(
       '42501',
     )
     expect(await as('tokenmill_reader', 'delete from tokenmill.token')).toBe('42501')

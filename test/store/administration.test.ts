@@ -182,7 +182,7 @@ from (values ('old', 30), ('new', 1), ('without', 30)) as v(run, hours), generat
   })
 
   it('destroys private halves 8 days after retirement, not before, and tells of it', async () => {
-    const half = { wrappedPrivate: Buffer.from('sealed'), kekId: null, privateVersion: 1 }
+    const half = { wrappedPrivate: Buffer.from('sealed'), privateVersion: 1 }
     const key = { entityId: USER, type: 'pgp', publicKey: 'armor', ...half } as const
     for (const alias of ['active', 'retired']) await captureKeys.insert(store, { ...key, alias })
     expect(await captureKeys.insert(store, { ...key, alias: 'active' })).toBe(false)

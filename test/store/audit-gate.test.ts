@@ -27,7 +27,6 @@ const REFUSED = [
     'manifest.key.destroy',
     'manifest.key.hand-out',
     'manifest.key.make',
-    'private-half.reseal',
     'role-key.add',
     'role-key.forget',
     'references.compare',
@@ -50,7 +49,6 @@ const NEVER = [
   ],
   ...[
     'bin-table.import',
-    'cards.leave-older',
     'confirmation.ask',
     'confirmation.confirm',
     'confirmation.use',
@@ -62,7 +60,7 @@ const NEVER = [
     'events.add',
     'events.enable',
   ],
-  ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry', 'grants.begin'],
+  ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry'],
   // Restoring a key isn't refused: the place of the audit may be lost, too.
   ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
   ...['invite.revoke', 'person.change', 'person.enrol', 'person.invite', 'person.link', 'person.local'],

@@ -38,12 +38,12 @@ values ($1, gen_random_uuid(), 'ACTIVE', 'REUSE', $2, now(), now(), 1)`,
     const { rows } = await client.query<{ turn: string }>('select turn from tokenmill.card_phase')
     const turn = Number(rows[0]?.turn)
     const losing = (at: number) => {
-      const link = { kept: [former], versions: [1], known: [former], turn: at, whole: null }
+      const link = { kept: [former], versions: [1], known: [former], turn: at }
       const row = { tokenId, version: 1, storedCards: [former, next], cards: [former], link }
       return store.transaction(db => renewCards(db, [row]))
     }
     const keeping = (at: number) => {
-      const link = { kept: [former], versions: [1], known: [former], turn: at, whole: null }
+      const link = { kept: [former], versions: [1], known: [former], turn: at }
       const cards = [former, next]
       return store.transaction(db => renewCards(db, [{ tokenId, version: 1, storedCards: cards, cards, link }]))
     }

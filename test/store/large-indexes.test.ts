@@ -53,17 +53,6 @@ where indrelid = 'tokenmill.token'::regclass`,
     expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
   })
 
-  it('stands beside the one of release 0.3 as long as workers of that release may run', async () => {
-    await client.query(`create index token_expires on tokenmill.token (token_expiry_date, token_id)
-  where token_expiry_date is not null and status = 'ACTIVE'`)
-    await client.query('update tokenmill.card_phase set beside_older = true')
-    await upgradeSchema(database.url)
-    expect(await indexes()).toEqual({ token_pkey: true, token_due: true, token_expires: true })
-    await client.query('update tokenmill.card_phase set beside_older = false')
-    await upgradeSchema(database.url)
-    expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
-  })
-
   it('is built while transactions write tokens, and while another upgrade waits for its turn', async () => {
     await client.query('drop index tokenmill.token_due')
     const writer = new Client({ connectionString: database.url })

@@ -8,13 +8,11 @@ import * as outbox from '../../src/store/job/outbox.ts'
 import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
-import { LostRace, openStore, readSql, type Store } from '../../src/store/pool.ts'
+import { LostRace, openStore, type Store } from '../../src/store/pool.ts'
 import * as retention from '../../src/store/retention.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const DAY_MS = 86_400_000
-const LOWEST = '00000000-0000-0000-0000-000000000000'
-
 let database: FreshDatabase
 let store: Store
 let client: Client
@@ -64,18 +62,6 @@ const answer = (id: string) =>
     { lock: id },
   )
 
-/** The statements by which workers of release 0.3 write a receipt and an answer without one. */
-const FORMER_RECEIPT = `with given as (
-  select $1::uuid as receipt_id, (select coalesce(max(o.revision), 0) + 1 from tokenmill.outbox as o where o.receipt_id = $1) as next
-), written as (
-  insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, status, code,
-    attempt, accepted_at, completed_at)
-  select $2::date, next, receipt_id, 'c', 'c', 'token-create', 'j', '\\x01', '\\x01', 'SUCCEEDED', 200, 1, now(), now() from given
-  where not exists (select from tokenmill.receipt as r where r.receipt_id = given.receipt_id)
-  returning receipt_id, revision
-)
-insert into tokenmill.outbox (day, client_id, receipt_id, revision) select $2::date, 'c', receipt_id, revision from written
-returning revision`
 const dayAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
 
 async function makeWeek(days: number): Promise<void> {
@@ -86,21 +72,13 @@ from unnest(array['receipt', 'outbox']) as week`,
   )
 }
 
-async function formerReceipt(id: string, day = dayAgo(0)): Promise<number | undefined> {
-  await client.query('begin')
+/** Writes a receipt of a day, without its key. */
+async function writeReceipt(id: string, day: string): Promise<void> {
   await client.query(
-    `select pg_advisory_xact_lock((('x' || left(replace($1, '-', ''), 16))::bit(64)::bigint >> 1) & x'7fffffffffffffff'::bigint)`,
-    [id],
-  )
-  const { rows } = await client.query<{ revision: number }>(FORMER_RECEIPT, [id, day])
-  await client.query('commit')
-  return rows[0]?.revision
-}
-async function formerAnswer(id: string): Promise<void> {
-  await client.query(
-    `insert into tokenmill.outbox (day, client_id, result_id, receipt_id, revision, body)
-select current_date, 'c', gen_random_uuid(), $1, (select coalesce(max(revision), 0) + 1 from tokenmill.outbox where receipt_id = $1), '{}'`,
-    [id],
+    `insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, status, code,
+  attempt, accepted_at, completed_at)
+values ($2, 1, $1, 'c', 'c', 'token-create', 'j', '\\x01', '\\x01', 'SUCCEEDED', 200, 1, now(), now())`,
+    [id, day],
   )
 }
 
@@ -180,7 +158,7 @@ describe('retention', () => {
   async function oldReceipt(days: number): Promise<string> {
     const id = randomUUID()
     await makeWeek(days)
-    await formerReceipt(id, dayAgo(days))
+    await writeReceipt(id, dayAgo(days))
     await client.query('insert into tokenmill.receipt_key (receipt_id, day, revision) values ($1, $2, 1)', [
       id,
       dayAgo(days),
@@ -265,152 +243,4 @@ it('an old answer that becomes a receipt meanwhile keeps its key', async () => {
   await client.query('commit')
   await erased
   expect(await keyOf(id)).toMatchObject({ day: dayAgo(0) })
-})
-
-describe('on a store of release 0.3', () => {
-  const [weeks, old, answered, both] = [[1, 20, 40, 41, 60], [] as string[], randomUUID(), randomUUID()]
-  beforeEach(async () => {
-    await client.query(`drop table tokenmill.receipt_key, tokenmill.receipt_fill;
-drop function tokenmill.follow_receipt, tokenmill.follow_answer, tokenmill.follow_receipts_no_more,
-  tokenmill.refuse_receipt_without_key`)
-    await client.query(`insert into tokenmill.installation (installation_id, kek_id) values (gen_random_uuid(), 'k')`)
-    old.length = 0
-    for (const days of weeks) {
-      await makeWeek(days)
-      for (let n = 0; n < 4; n += 1) {
-        const id = randomUUID()
-        await formerReceipt(id, dayAgo(days))
-        old.push(id)
-      }
-    }
-    await formerAnswer(answered)
-    await formerAnswer(answered)
-    await formerAnswer(both)
-    await formerReceipt(both)
-    await client.query('begin')
-    await client.query(readSql('0062-receipt-keys.sql'))
-    await client.query('commit')
-  })
-
-  const state = async () =>
-    (await rowsOf<{ is_filled: boolean }>('select is_filled from tokenmill.receipt_fill'))[0]?.is_filled
-  /** A store whose transactions fail after so many. */
-  function dying(transactions: number): Store {
-    let left = transactions
-    return {
-      ...store,
-      transaction: (work, options) => {
-        left -= 1
-        return left < 0 ? Promise.reject(new Error('a crash')) : store.transaction(work, options)
-      },
-    }
-  }
-
-  /** Checks what must hold before, during and after the fill. */
-  async function expectLaws(): Promise<void> {
-    expect((await receipts.findAll(store, old)).map(({ receiptId }) => receiptId).sort()).toEqual([...old].sort())
-    for (const id of [...old, both]) {
-      expect((await receipts.find(store, id))?.receiptId).toBe(id)
-      await expect(claim(id)).rejects.toBeInstanceOf(LostRace)
-      await expect(
-        store.transaction(db => receipts.insertCancelled(db, receiptOf(id)), { lock: id }),
-      ).rejects.toBeInstanceOf(LostRace)
-      expect(await answer(id)).toBe(0)
-    }
-    expect(await receipts.find(store, both)).toMatchObject({ revision: 2 })
-    // Workers of both releases: each finds the receipts of the other, and of two that write the same one only one does.
-    const [ours, theirs, raced, told, mixed] = Array.from({ length: 5 }, () => randomUUID()) as [string, ...string[]]
-    await claim(ours)
-    expect(await formerReceipt(ours)).toBeUndefined()
-    expect(await formerReceipt(theirs ?? '')).toBe(1)
-    expect(await receipts.find(store, theirs ?? '')).toMatchObject({ revision: 1, day: dayAgo(0) })
-    await expect(claim(theirs ?? '')).rejects.toBeInstanceOf(LostRace)
-    const [mine, other] = await Promise.all([
-      claim(raced ?? '').then(
-        () => 1,
-        () => 0,
-      ),
-      formerReceipt(raced ?? '').then(revision => (revision === undefined ? 0 : 1)),
-    ])
-    expect(mine + other).toBe(1)
-    expect(await rowsOf('select from tokenmill.receipt where receipt_id = $1', [raced])).toHaveLength(1)
-    await formerAnswer(told ?? '')
-    expect(await answer(told ?? '')).toBe(2)
-    expect(await formerReceipt(told ?? '')).toBe(3)
-    expect(await receipts.find(store, told ?? '')).toMatchObject({ revision: 3 })
-    await formerAnswer(mixed ?? '')
-    expect(await claim(mixed ?? '')).toMatchObject([{ revision: 2 }])
-  }
-
-  it('every receipt is found and claimed once before the fill, in its midst, after a crash, and after it', async () => {
-    expect(await state()).toBe(false)
-    await expectLaws()
-    for (const pages of [1, 3, 6, 9]) {
-      await expect(receiptKeys.fill(dying(pages), { page: 2 })).rejects.toThrow('a crash')
-      expect(await state()).toBe(false)
-      await expectLaws()
-    }
-    await Promise.all([receiptKeys.fill(store, { page: 3 }), receiptKeys.fill(store, { page: 2 }), expectLaws()])
-    expect(await state()).toBe(true)
-    await expectLaws()
-    const lost = await rowsOf(`select from tokenmill.receipt as r where not exists (
-  select from tokenmill.receipt_key as k where k.receipt_id = r.receipt_id and k.day = r.day)`)
-    expect(lost).toEqual([])
-    expect(await answer(answered)).toBe(3)
-  })
-
-  it('an answer of that release counts before the fill, whoever answers next', async () => {
-    expect(await answer(answered)).toBe(3)
-    await formerAnswer(answered)
-    expect(await claim(answered)).toMatchObject([{ revision: 5 }])
-    await receiptKeys.fill(store)
-    expect(await receipts.find(store, answered)).toMatchObject({ revision: 5 })
-  })
-
-  it('a receipt that was answered anew before its page is found after the fill', async () => {
-    const [id = ''] = old
-    await formerAnswer(id)
-    expect(await keyOf(id)).toMatchObject({ day: null })
-    await receiptKeys.fill(store)
-    expect((await receipts.find(store, id))?.receiptId).toBe(id)
-    await expect(claim(id)).rejects.toBeInstanceOf(LostRace)
-  })
-
-  it('a job that was answered by that release gets a receipt of the next revision before the fill', async () => {
-    expect(await claim(answered)).toMatchObject([{ revision: 3 }])
-  })
-
-  it('the scheduler goes on with a fill that was broken off, before it drops a week', async () => {
-    await expect(receiptKeys.fill(dying(2), { page: 2 })).rejects.toThrow('a crash')
-    await retention.sweep(store, 30, Date.now())
-    expect(await state()).toBe(true)
-    const left = await receipts.findAll(store, old)
-    expect(left).toHaveLength(8)
-    expect(await rowsOf('select from tokenmill.receipt_key where day is not null')).toHaveLength(9)
-    for (const { receiptId } of left) await expect(claim(receiptId)).rejects.toBeInstanceOf(LostRace)
-  })
-
-  it('its writes are followed until an operator ends that time, and at least until the keys are filled', async () => {
-    const triggers = async () =>
-      (
-        await rowsOf<{ name: string }>(`select tgname as name from pg_trigger where not tgisinternal and tgparentid = 0
-and tgrelid in ('tokenmill.receipt'::regclass, 'tokenmill.outbox'::regclass) order by 1`)
-      ).map(({ name }) => name)
-    const both = ['answer_is_counted', 'receipt_has_its_key']
-    expect(await triggers()).toEqual(both)
-    await store.transaction(receiptKeys.leaveOlder)
-    expect(await triggers()).toEqual(both)
-    await receiptKeys.fill(store)
-    expect(await triggers()).toEqual(both)
-    await store.transaction(receiptKeys.leaveOlder)
-    expect(await triggers()).toEqual(['receipt_needs_its_key'])
-    await store.transaction(receiptKeys.leaveOlder)
-    expect(await triggers()).toEqual(['receipt_needs_its_key'])
-    const id = randomUUID()
-    expect(await claim(id)).toMatchObject([{ revision: 1 }])
-    await expect(formerReceipt(randomUUID())).rejects.toThrow('its writer is of release 0.3')
-    await client.query('rollback')
-    for (const id of old) expect(await keyOf(id)).toMatchObject({ revision: 1 })
-    expect(await keyOf(LOWEST)).toBeUndefined()
-  })
 })

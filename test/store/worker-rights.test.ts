@@ -131,7 +131,6 @@ values ('a', 'b', 'c', 9, decode(repeat('00', 32), 'hex'), decode(repeat('00', 3
       'delete from tokenmill.data_key',
       'delete from tokenmill.kek',
       'update tokenmill.confirmation set confirmed_at = now()',
-      'select tokenmill.forget_whole_fingerprints()',
       'create table tokenmill.mine (a int)',
       'create function tokenmill.f() returns int language sql as $$ select 1 $$',
       `set role ${new URL(database.url).username}`,

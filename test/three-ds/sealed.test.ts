@@ -80,19 +80,9 @@ where a.state = 'Y' and b.state = 'A'`,
     await expect(bundle.ports.authentications.find(rows[0]?.id ?? '')).rejects.toMatchObject({ code: 'defect' })
   })
 
-  it('keeps nothing by which a card without a token could be known again', async () => {
-    const { rows } = await bundle.store.query({
-      text: `select count(*) filter (where token_id is null)::int as without_token, count(fingerprint)::int as fingerprints
-from tokenmill.authentication`,
-    })
-    expect(rows).toEqual([{ without_token: expect.any(Number), fingerprints: 0 }])
-    expect(rows[0]).not.toMatchObject({ without_token: 0 })
-  })
-
   it('shows the reader role what is in clear and nothing sealed', async () => {
     for (const [table, column] of [
       ['authentication', 'sealed'],
-      ['authentication', 'fingerprint'],
       ['authentication', 'request_digest'],
       ['threeds_contract', 'key_sealed'],
       ['threeds_contract', 'former_key_sealed'],

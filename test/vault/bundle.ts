@@ -46,8 +46,7 @@ export async function openKek(): Promise<KeyProvider> {
 
 /** Opens private halves with a new key ring. */
 export async function openHalves(kek: KeyProvider): Promise<PrivateHalves> {
-  const keks = keksOf(kek)
-  return openPrivateHalves(await openKeyRing(keks, await makeDataKeys(kek, PURPOSES)), keks)
+  return openPrivateHalves(await openKeyRing(keksOf(kek), await makeDataKeys(kek, PURPOSES)))
 }
 
 export async function pairOf(record: CaptureKeyRecord, halves: PrivateHalves): Promise<Pair> {

@@ -2,7 +2,7 @@
 import type { Db } from '../../src/store/pool.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import * as cards from '../../src/store/token/cards.ts'
-import { cardsOf, type StoredToken } from '../../src/store/token/token-row.ts'
+import type { StoredToken } from '../../src/store/token/token-row.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
 
 /**
@@ -15,16 +15,10 @@ export function beforeImageOf(
   ring: KeyRing,
   cardVersions?: readonly number[],
 ): beforeImages.BeforeImage {
-  const { link: _, storedCards = row.cards, fingerprint = null, ...kept } = row
+  const { link: _, storedCards = row.cards, ...kept } = row
   // The job may also have given the row other fingerprints of the card that it has. The reversal knows the card by either.
   const cards = cardVersions ? storedCards : [...new Set([...row.cards, ...storedCards])]
-  const json = JSON.stringify({
-    ...kept,
-    cards,
-    cardVersions,
-    fingerprint: encode(fingerprint),
-    sealed: encode(row.sealed),
-  })
+  const json = JSON.stringify({ ...kept, cards, cardVersions, sealed: encode(row.sealed) })
   const sealed = ring.sealBeforeImage(Buffer.from(json), row.tokenId)
   return { receiptId, tokenId: row.tokenId, ...sealed, sealVersion: row.sealVersion }
 }
@@ -53,24 +47,11 @@ export async function findBefore(db: Db, receiptId: string, ring: KeyRing): Prom
   const image = await beforeImages.find(db, receiptId)
   if (!image) return undefined
   const json = ring.openBeforeImage(image.sealed, image.keyVersion, image.tokenId)
-  const { cardVersions, ...row } = JSON.parse(json.toString('utf8')) as Omit<StoredToken, 'cards'> & {
-    cards?: string[]
+  const { cardVersions, ...row } = JSON.parse(json.toString('utf8')) as Omit<StoredToken, 'sealed'> & {
     cardVersions?: number[]
-    fingerprint: string | null
     sealed: string | null
   }
-  const fingerprint = decode(row.fingerprint)
-  // A copy by a release that didn't know third parties belongs to one of the vault's own tokens; one that didn't keep
-  // givers knew none; one that didn't list fingerprints knew the first version alone.
-  const before = {
-    ...row,
-    thirdParty: row.thirdParty ?? null,
-    givenAt: row.givenAt ?? null,
-    fingerprint,
-    cards: cardsOf({ cards: row.cards ?? null, fingerprint }),
-    sealed: decode(row.sealed),
-  }
-  return { row: sealedAnew(before, ring), cardVersions: row.cards ? cardVersions : [1] }
+  return { row: sealedAnew({ ...row, sealed: decode(row.sealed) }, ring), cardVersions }
 }
 
 /**

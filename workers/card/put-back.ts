@@ -15,8 +15,7 @@ export function putBack(
   cardVersions: readonly number[] | undefined,
   ring: KeyRing,
 ): StoredToken | undefined {
-  const { storedCards, fingerprint } = row
-  const base = { ...next, storedCards, fingerprint, link: undefined }
+  const base = { ...next, storedCards: row.storedCards, link: undefined }
   if (next.status === 'DELETED') return { ...base, cards: [], sealVersion: null }
   const getsNumber = row.sealed === null && next.sealed !== null
   if (!getsNumber && isSameCard(row.cards, next.cards)) return { ...base, cards: row.cards }
@@ -25,14 +24,14 @@ export function putBack(
 }
 
 function linkOf(
-  { sealed, sealVersion, tokenId, tokenScope, cards, fingerprint = null }: StoredToken,
+  { sealed, sealVersion, tokenId, tokenScope, cards }: StoredToken,
   cardVersions: readonly number[] | undefined,
   ring: KeyRing,
 ): Fingerprints | undefined {
   if (sealed !== null && sealVersion !== null)
     return ring.fingerprints(ring.open(sealed, sealVersion, tokenId, tokenScope), tokenScope)
-  const { turn, writes, besideOlder } = ring.cardPhase()
+  const { turn, writes } = ring.cardPhase()
   if (cardVersions?.length !== writes.length || !writes.every(version => cardVersions.includes(version)))
     return undefined
-  return { kept: cards, versions: cardVersions, known: cards, turn, whole: besideOlder ? fingerprint : null }
+  return { kept: cards, versions: cardVersions, known: cards, turn }
 }

@@ -76,7 +76,7 @@ async function pinnedPrints(
 }
 
 function scratchOf(token: StoredToken): dryRuns.ScratchRow {
-  const { cards: _, storedCards: __, link: ___, fingerprint: ____, sealed: _____, ...row } = token
+  const { cards: _, storedCards: __, link: ___, sealed: ____, ...row } = token
   return row
 }
 

@@ -151,7 +151,7 @@ function asObject(
   const pan = pans.reveal()[place] ?? ''
   const line = lines[place] ?? 0
   const kept = uuidTexts(pick(prints, [place]))
-  const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn, whole: null }
+  const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn }
   const dates = { expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }
   const name = names[place] ?? null
   return {

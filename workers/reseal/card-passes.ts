@@ -143,12 +143,11 @@ function linkOf(
   { turn, writes }: cardPhases.CardPhase,
   ring: LiveRing,
 ): Fingerprints {
-  const whole = null
   if (sealed !== null && sealVersion !== null) {
     const number = ring.open(sealed, sealVersion, tokenId, tokenScope)
     const kept = writes.map(version => ring.fingerprintBy(number, tokenScope, version))
-    return { kept, versions: writes, known: kept, turn, whole }
+    return { kept, versions: writes, known: kept, turn }
   }
   const kept = cards.filter((_, index) => writes.includes(versions[index] ?? 0))
-  return { kept, versions: kept.map(fp => versions[cards.indexOf(fp)] ?? 0), known: kept, turn, whole }
+  return { kept, versions: kept.map(fp => versions[cards.indexOf(fp)] ?? 0), known: kept, turn }
 }

@@ -52,9 +52,8 @@ function sealWebhookSecret(row: SealedRow, { ring }: VaultKeys): Sealed {
   return ring.sealWebhookSecret(ring.openWebhookSecret(row.sealed, versionOf(row), row.key), row.key)
 }
 
-async function sealHalf({ sealed, version, facts }: SealedRow, name: string, { halves }: VaultKeys): Promise<Sealed> {
-  const stored = { wrappedPrivate: sealed, kekId: facts['kek_id'] ?? null, privateVersion: version }
-  const opened = await halves.open(stored, name)
+async function sealHalf(row: SealedRow, name: string, { halves }: VaultKeys): Promise<Sealed> {
+  const opened = await halves.open({ wrappedPrivate: row.sealed, privateVersion: versionOf(row) }, name)
   const { wrappedPrivate, privateVersion } = await halves.seal(opened, name).catch((error: unknown) => {
     throw isKeyless(error) ? new NotReady('a key is not here', { cause: error }) : error
   })

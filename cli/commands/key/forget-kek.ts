@@ -1,6 +1,7 @@
 // `tokenmill key forget kek`: removes a former key-encryption key from the installation. It doesn't destroy the
 // key itself, which its keeper has in a file, a token or KMS.
-import { countWrapped, type ForgetRefusal, forgetKek as forget, neededUntil } from '../../../src/acts/key/keks.ts'
+import { type ForgetRefusal, forgetKek as forget, neededUntil } from '../../../src/acts/key/keks.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as keks from '../../../src/store/access/keks.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
@@ -39,7 +40,7 @@ async function whyNot(
     case 'current':
       return 'is the current key; turn to another one first with `tokenmill key rotate kek --to ID`'
     case 'wraps':
-      return `still wraps ${await countWrapped(store, kekId)} keys; finish the rotation with \`tokenmill key rotate kek --to ID\``
+      return `still wraps ${await dataKeys.countUnder(store, kekId)} keys; finish the rotation with \`tokenmill key rotate kek --to ID\``
     case 'unconfirmed':
       return 'was not forgotten: no second operator has confirmed it'
     case 'unknown':

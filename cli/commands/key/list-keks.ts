@@ -1,7 +1,8 @@
 // `tokenmill key list kek`: the key-encryption keys (KEKs) of the installation, what each wraps, until when backups need
 // it, and who has it.
-import { countWrapped, neededUntil } from '../../../src/acts/key/keks.ts'
+import { neededUntil } from '../../../src/acts/key/keks.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as keks from '../../../src/store/access/keks.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import type { JsonOption } from '../../command.ts'
@@ -18,7 +19,7 @@ export function listKeks(terminal: Terminal, options: JsonOption): Promise<void>
         state: kek.state,
         created_at: moment(kek.createdAt),
         retired_at: kek.retiredAt === null ? null : moment(kek.retiredAt),
-        keys_wrapped: await countWrapped(store, kek.kekId),
+        keys_wrapped: await dataKeys.countUnder(store, kek.kekId),
         backups_need_it_until: kek.retiredAt === null ? null : moment(neededUntil(kek, session.config.backupDays)),
         on_this_host: host.all().some(({ id }) => id === kek.kekId),
         processes_with_it: live.filter(({ keys }) => keys.includes(kek.kekId)).length,

@@ -17,9 +17,8 @@ const PAGE = 500
 
 /** Opens all keys and counts them. Throws `Fault('key_unavailable')` if one doesn't open. */
 export async function openAlone(store: Store, kek: KeyProvider): Promise<{ dataKeys: number; privateHalves: number }> {
-  const alone = keksOf(kek)
   const stored = await dataKeys.findAll(store)
-  const halves = openPrivateHalves(await openKeyRing(alone, stored), alone)
+  const halves = openPrivateHalves(await openKeyRing(keksOf(kek), stored))
   const open = async (half: StoredPrivateHalf, name: string) => {
     const raw = await halves.open(half, name)
     raw.fill(0)

@@ -6,7 +6,6 @@ import {
   beginBoth,
   beginNew,
   beginSingle,
-  leaveOlder,
   type PhaseBegun,
   type PhaseRefusal,
 } from '../../../src/acts/key/card-phase.ts'
@@ -25,15 +24,12 @@ import { namesOf, refuseDropped, refuseOlder, stopAfterRace } from './turn-data-
 const PURPOSE = 'fingerprint'
 const ASK_MS = 500
 
-type Options = JsonOption & OperatorOptions & { allUpgraded?: boolean | undefined }
-
-export function rotateFingerprint(terminal: Terminal, options: Options): Promise<void> {
+export function rotateFingerprint(terminal: Terminal, options: JsonOption & OperatorOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store, keks, ring } = await openVault(session)
     const by = await byOf({ action: ROTATE, subject: PURPOSE }, options, store, ring)
     const begun = await cardPhases.find(store)
-    if (begun.phase === 'SINGLE')
-      await begin(terminal, { store, kek: keks.current, by, isUpgraded: options.allUpgraded === true })
+    if (begun.phase === 'SINGLE') await begin(terminal, { store, kek: keks.current, by })
     else say(terminal, `The phase is ${begun.phase}; going on with it.`)
     await follow(terminal, store, by, 'SINGLE')
     const { looks } = await cardPhases.find(store)
@@ -55,18 +51,12 @@ interface Beginning {
   store: Store
   kek: KeyProvider
   by: By
-  /** The operator says that no worker of release 0.3 runs, and none will. */
-  isUpgraded: boolean
 }
 
 /** Makes the next version, waits until every process holds it, and begins to write it. */
-export async function begin(terminal: Terminal, { store, kek, by, isUpgraded }: Beginning): Promise<void> {
+export async function begin(terminal: Terminal, { store, kek, by }: Beginning): Promise<void> {
   await refuseOlder(store, PURPOSE)
   const waits = waitsOn(terminal)
-  if ((await cardPhases.find(store)).besideOlder) {
-    if (!isUpgraded) throw new Stop(MAY_BE_OLDER)
-    if ('refused' in (await leaveOlder(store, by, waits))) throw new Stop(IS_OLDER)
-  }
   const { version, isNew } = await beginRotation({ store, kek }, PURPOSE, by).catch(stopAfterRace)
   say(terminal, `${PURPOSE}/${version} ${isNew ? 'is made' : 'was made before; going on with it'}.`)
   for (let told = ''; ; await pause(ASK_MS)) {
@@ -102,17 +92,11 @@ function isBegun(terminal: Terminal, result: { done: PhaseBegun } | { refused: P
     return true
   }
   if (result.refused === 'raced') throw new Stop('another run of this command has changed the phase; run this again.')
-  if (result.refused === 'older') throw new Stop(IS_OLDER)
   return false
 }
 
-const MAY_BE_OLDER =
-  'Workers of release 0.3 may still run; this command does not see them. Stop them all; then run this again with --all-upgraded, which says that none runs any more and none will.'
 const IS_EXPOSED =
   'The former version is marked as compromised, and what it exposed is not listed yet: run `tokenmill key compromise fingerprint`, which goes on with this.'
-const IS_OLDER =
-  'A process that does not have the fingerprint key in use is connected; `tokenmill status` names it. Upgrade or stop it, and run this again.'
-
 /** Names the sessions that hold the tables which the command needs for a moment, once for each set of sessions. */
 export function waitsOn(terminal: Terminal): (holders: readonly string[]) => void {
   let told = ''

@@ -1,7 +1,7 @@
 // `tokenmill key rotate kek`: makes another key-encryption key (KEK) the current one while every role works on. If it
 // is killed and run again, it continues where it was. It makes and destroys no KEK.
 import { setTimeout as pause } from 'node:timers/promises'
-import { announceKek, resealHalves, type Turned, turnKek } from '../../../src/acts/key/keks.ts'
+import { announceKek, type Turned, turnKek } from '../../../src/acts/key/keks.ts'
 import { type Config, ConfigError } from '../../../src/config.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as keks from '../../../src/store/access/keks.ts'
@@ -72,9 +72,7 @@ async function turn(
   to: KeyProvider,
   options: Options,
 ): Promise<Turned | undefined> {
-  const { store, halves, ring } = vault
-  // Refuses before it asks a second operator: an older process would make the rotation impossible.
-  await lacking(store, to.id)
+  const { store, ring } = vault
   const by = (action: string) => byOf({ action, subject: to.id }, options, store, ring)
   const deed = { action: 'kek.rotate', subject: to.id }
   const second = secondOperatorOf(vault, deed, await by(deed.action))
@@ -89,7 +87,6 @@ async function turn(
   const rotation = { store, keks: vault.keks, to }
   for (;;) {
     await untilProved(terminal, store, to.id)
-    await resealHalves(rotation, halves, await by('private-half.reseal'))
     const isReady = async (db: Db) => (await lacking(db, to.id)).length === 0
     const { use: useConfirmation } = second
     const ended = await turnKek(rotation, { isReady, useConfirmation }, await by(deed.action)).catch(
@@ -138,14 +135,7 @@ async function untilProved(terminal: Terminal, store: Store, kekId: string): Pro
   }
 }
 
-/** The live processes that open the vault and lack the key. Throws `Stop` if one of them is of an older release. */
+/** The live processes that open the vault and lack the key. */
 async function lacking(db: Db, kekId: string): Promise<processes.ProcessRow[]> {
-  const live = await processes.listVault(db, BEAT.deadMs)
-  // Every process of this release names its data keys.
-  const older = live.filter(({ keys }) => keys.length === 0)
-  if (older.length > 0) {
-    const list = older.map(({ host, role, version }) => `${host} ${role} (${version})`).join(', ')
-    throw new Stop(`Processes of an older release know only one key-encryption key; upgrade them first: ${list}.`)
-  }
-  return live.filter(({ keys }) => !keys.includes(kekId))
+  return (await processes.listVault(db, BEAT.deadMs)).filter(({ keys }) => !keys.includes(kekId))
 }

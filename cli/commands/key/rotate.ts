@@ -8,22 +8,19 @@ import { rotateFingerprint } from './rotate-fingerprint.ts'
 import { rotateKek } from './rotate-kek.ts'
 import { rotateSigning } from './rotate-signing.ts'
 
-type Options = JsonOption &
-  OperatorOptions & { to?: string; now?: boolean; yes?: boolean; cancel?: boolean; allUpgraded?: boolean }
+type Options = JsonOption & OperatorOptions & { to?: string; now?: boolean; yes?: boolean; cancel?: boolean }
 
 export function rotate(terminal: Terminal, name: string, given: Options): Promise<void> {
-  const { to, now, yes, cancel, allUpgraded, ...options } = given
+  const { to, now, yes, cancel, ...options } = given
   if (name !== 'signing' && (now || yes || cancel))
     throw new Stop('--now, --yes and --cancel belong to `key rotate signing`.', EXIT.usage)
   if (cancel && (now || yes)) throw new Stop('--cancel stands alone.', EXIT.usage)
-  if (name !== 'fingerprint' && allUpgraded)
-    throw new Stop('--all-upgraded belongs to `key rotate fingerprint`.', EXIT.usage)
   if (name === 'kek') {
     if (to === undefined) throw new Stop('--to is missing: name the next key-encryption key.', EXIT.usage)
     return rotateKek(terminal, { ...options, to })
   }
   if (to !== undefined) throw new Stop('--to belongs to `key rotate kek`.', EXIT.usage)
-  if (name === 'fingerprint') return rotateFingerprint(terminal, { ...options, allUpgraded })
+  if (name === 'fingerprint') return rotateFingerprint(terminal, options)
   if (name === 'signing') return rotateSigning(terminal, { ...options, now, yes, cancel })
   return rotateDataKey(terminal, name, options)
 }

@@ -47,7 +47,7 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
     const known = await installation.get(db)
     const keks = await findKeks(session.config, database.embedded, known).catch(throwAway)
     const ring = await openKeyRing(keks, await dataKeys.findAll(db))
-    await openInstallationKey(db, openPrivateHalves(ring, keks))
+    await openInstallationKey(db, openPrivateHalves(ring))
     const troubles = keks.failures().map(({ uri, error }) => `${shownUri(uri)}: ${reasonOf(error)}`)
     return { kekId: keks.current.id, troubles, ring }
   }

@@ -15,7 +15,6 @@ export const ABOUT: Record<Purpose, string> = {
   digest: 'knows a job that is sent again',
   'api-key': 'hashes API keys',
   intake: 'knows a batch that is sent again',
-  scratch: 'nothing; releases before 0.4 need it',
   'before-image': 'encrypts copies of rows, kept for a day',
   'three-ds': 'encrypts keys of 3-D Secure contracts',
   'network-token': 'encrypts numbers of network tokens',

@@ -33,7 +33,7 @@ const REPLACE = 'look for a backup that holds it: a new key would not fit what t
 export async function drill(db: Db, keks: OpenableKeks): Promise<Drill> {
   const stored = await dataKeys.findAll(db)
   const { ring, opened, failed, missing } = await openDrillRing(keks, stored)
-  const halves = openPrivateHalves(ring, keks)
+  const halves = openPrivateHalves(ring)
   const capture = await captureKeys.listPrivate(db)
   const signing = await signingKeys.findAll(db)
   const opens = async (half: StoredPrivateHalf, name: string) => {
@@ -55,7 +55,7 @@ export async function drill(db: Db, keks: OpenableKeks): Promise<Drill> {
     sampled.push(...(await openSample(db, ring, name, versionsOf(sampledPlace(name).purpose))))
   // A destroyed key keeps the name of the key-encryption key that wrapped it, which may be gone.
   const wrapped = stored.filter(key => key.wrapped !== null)
-  const needed = [...wrapped, ...capture, ...signing].flatMap(({ kekId }) => kekId ?? [])
+  const needed = wrapped.map(({ kekId }) => kekId)
   const keyName = ({ purpose, version, kekId }: (typeof failed)[number]) => `${purpose}/${version} (${kekId})`
   const checks: Check[] = [
     { name: 'key-encryption keys', ...judgeKeks(needed, keks) },

@@ -4,7 +4,6 @@
 import { BEAT } from '../../store/access/beat.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as processes from '../../store/access/processes.ts'
-import * as receiptKeys from '../../store/job/receipt-keys.ts'
 import { type Db, LostRace, type Store } from '../../store/pool.ts'
 import * as schemeCards from '../../store/provider/scheme-cards.ts'
 import * as reseals from '../../store/reseal/reseals.ts'
@@ -16,7 +15,6 @@ import { type ActResult, type By, perform } from '../act.ts'
 import { ROTATE } from './key-rotation.ts'
 
 const PURPOSE = 'fingerprint'
-export const LEAVE_OLDER = 'cards.leave-older'
 export const RETIRE = 'data-key.retire'
 
 export interface PhaseBegun {
@@ -26,7 +24,7 @@ export interface PhaseBegun {
 }
 
 /** `raced`: another run has changed the phase. `unproved`: the workers aren't done. `lacking`: a process lacks the key. */
-export type PhaseRefusal = 'raced' | 'unproved' | 'lacking' | 'older'
+export type PhaseRefusal = 'raced' | 'unproved' | 'lacking'
 
 type Waits = cardPhases.AloneOptions['waits']
 
@@ -37,10 +35,9 @@ export function beginBoth(
   by: By,
   waits?: Waits,
 ): Promise<ActResult<PhaseBegun, PhaseRefusal>> {
-  return change({ store, by, waits }, async (db, { phase, writes, looks, besideOlder }) => {
+  return change({ store, by, waits }, async (db, { phase, writes, looks }) => {
     const [former] = writes
     if (phase !== 'SINGLE' || former === undefined || looks.includes(version)) return 'raced'
-    if (besideOlder) return 'older'
     if (!(await isPending(db, version))) return 'raced'
     if (await isLacking(db, version)) return 'lacking'
     await cardPhases.write(db, {
@@ -87,23 +84,6 @@ export async function beginSingle(store: Store, by: By, waits?: Waits): Promise<
     if (!(await isProved(db, version))) return 'unproved'
     await cardPhases.write(db, { phase: 'SINGLE', writes: [version], looks: rest(looks, empty) })
     return { phase: 'SINGLE', version }
-  })
-}
-
-/**
- * Ends the time beside workers of release 0.3, when an operator says that none runs: no process can see them. `older`: a live
- * process doesn't say that it has the key.
- */
-export async function leaveOlder(store: Store, by: By, waits?: Waits): Promise<ActResult<{ done: true }, 'older'>> {
-  const alone = cardPhases.storeAlone(store, { waits, withTokens: true })
-  return perform(alone, { action: LEAVE_OLDER, subject: PURPOSE }, by, async db => {
-    const { besideOlder, writes } = await cardPhases.find(db)
-    if (await isLacking(db, writes[0] ?? 0)) return { refused: 'older' }
-    if (besideOlder) {
-      await cardPhases.leaveOlder(db)
-      await receiptKeys.leaveOlder(db)
-    }
-    return { done: { done: true }, detail: {} }
   })
 }
 

@@ -1,21 +1,17 @@
 // What an operator does to key-encryption keys (KEKs): announces one, makes it the current one, forgets one. No KEK and
 // no place of one is written to the store: only its id, its probe, and what it has wrapped.
 import { ConfigError } from '../../config.ts'
-import * as captureKeys from '../../store/access/capture-keys.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as keks from '../../store/access/keks.ts'
-import * as signingKeys from '../../store/access/signing-keys.ts'
 import * as installation from '../../store/installation.ts'
 import { type Db, LostRace, type Store } from '../../store/pool.ts'
 import { readClock } from '../../store/server.ts'
 import type { Keks, KeyProvider } from '../../vault/kek/provider.ts'
 import { rewrap } from '../../vault/kek/rewrap.ts'
-import { captureHalfName, type PrivateHalves, signingHalfName } from '../../vault/private-half.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 import type { UseConfirmation } from '../confirmation.ts'
 
 const DAY_MS = 86_400_000
-const HALVES = 200
 
 /** Stores id and probe of a key that is to become the current one, so that processes prove that they have it. */
 export function announceKek(
@@ -34,58 +30,6 @@ export interface Rotation {
   /** The keys of this host: those that wrap something now, and `to`. */
   keks: Pick<Keks, 'find'>
   to: KeyProvider
-}
-
-/**
- * Seals the private halves that a KEK wraps (releases before 0.4 wrapped them) under the data key `private-half`, some
- * hundreds in each transaction. Returns how many.
- */
-export async function resealHalves({ store, to }: Rotation, halves: PrivateHalves, by: By): Promise<number> {
-  let total = 0
-  for (let after: string | null = null; ; ) {
-    const found: Awaited<ReturnType<typeof captureKeys.listHalves>> = await captureKeys.listHalves(store, {
-      after,
-      limit: HALVES,
-      isKekBound: true,
-    })
-    const sealed = await Promise.all(
-      found.map(async ({ keyId, alias, type, ...half }) => {
-        const name = captureHalfName(type, alias)
-        return { keyId, ...(await halves.seal(await halves.open(half, name), name)) }
-      }),
-    )
-    const updates = sealed.map(half => (db: Db) => captureKeys.reseal(db, half))
-    total += await saveHalves(store, to, by, updates)
-    const last = found.at(-1)
-    if (!last || found.length < HALVES) break
-    after = last.keyId
-  }
-  const signing = await Promise.all(
-    (await signingKeys.listHalves(store))
-      .filter(({ kekId }) => kekId !== null)
-      .map(async ({ kid, ...half }) => {
-        const name = signingHalfName(kid)
-        return { kid, ...(await halves.seal(await halves.open(half, name), name)) }
-      }),
-  )
-  const updates = signing.map(half => (db: Db) => signingKeys.reseal(db, half))
-  return total + (await saveHalves(store, to, by, updates))
-}
-
-/** Runs the updates in one act. If none changes a row, another run was faster, or the keys were destroyed. */
-async function saveHalves(
-  store: Store,
-  { id }: KeyProvider,
-  by: By,
-  updates: readonly ((db: Db) => Promise<boolean>)[],
-): Promise<number> {
-  // Nothing is to be done, so nothing is refused.
-  if (updates.length === 0) return 0
-  const ended = await perform(store, { action: 'private-half.reseal', subject: id }, by, async db => {
-    const halves = (await Promise.all(updates.map(update => update(db)))).filter(Boolean).length
-    return halves === 0 ? { refused: 'none' as const } : { done: halves, detail: { halves } }
-  })
-  return 'done' in ended ? ended.done : 0
 }
 
 export type TurnRefusal = 'current' | 'not_ready' | 'forgotten' | 'unconfirmed'
@@ -124,7 +68,7 @@ export async function turnKek(
     // Without its row nothing would keep the former key from being forgotten while backups need it.
     if (!(await keks.retire(db, former))) throw new ConfigError(installation.INCOMPLETE)
     const isKnown = await keks.activate(db, to.id)
-    if (!isKnown || (await countOthers(db, to.id)) > 0) throw new LostRace('keys were added')
+    if (!isKnown || (await dataKeys.countUnderOther(db, to.id)) > 0) throw new LostRace('keys were added')
     const detail = { former, data_keys: anew.length, ...confirmed.detail }
     return { done: { former, dataKeys: anew.length }, detail }
   })
@@ -139,27 +83,6 @@ async function wrapAnew(
 ): Promise<WrappedNow & { from: string }> {
   return { ...key, kekId: to.id, wrapped: await rewrap(host, key, to), from: key.kekId }
 }
-
-async function countOthers(db: Db, kekId: string): Promise<number> {
-  const counts = [
-    dataKeys.countUnderOther(db, kekId),
-    captureKeys.countUnderKek(db, null),
-    signingKeys.countUnderKek(db, null),
-  ]
-  return sum(await Promise.all(counts))
-}
-
-/** How many keys and private halves that aren't destroyed the key-encryption key wraps. */
-export async function countWrapped(db: Db, kekId: string): Promise<number> {
-  const counts = [
-    dataKeys.countUnder(db, kekId),
-    captureKeys.countUnderKek(db, kekId),
-    signingKeys.countUnderKek(db, kekId),
-  ]
-  return sum(await Promise.all(counts))
-}
-
-const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 
 export type ForgetRefusal = 'current' | 'wraps' | 'unknown' | 'backups' | 'unconfirmed'
 
@@ -180,7 +103,7 @@ export function forgetKek(
 ): Promise<ActResult<keks.KekInfo, ForgetRefusal>> {
   return perform(store, { action: 'kek.forget', subject: kekId }, by, async db => {
     if ((await installation.lockKek(db)) === kekId) return { refused: 'current' }
-    if ((await countWrapped(db, kekId)) > 0) return { refused: 'wraps' }
+    if ((await dataKeys.countUnder(db, kekId)) > 0) return { refused: 'wraps' }
     const kek = await keks.lock(db, kekId)
     if (!kek) return { refused: 'unknown' }
     if (!areBackupsGone && (await readClock(db)) < neededUntil(kek, backupDays)) return { refused: 'backups' }

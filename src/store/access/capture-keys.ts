@@ -41,8 +41,7 @@ export interface CaptureKeyInfo {
 interface PrivateHalf {
   /** Null once the private half is destroyed. */
   wrappedPrivate: Buffer | null
-  /** The key that encrypts the private half: a key-encryption key, or a version of `private-half`. */
-  kekId: string | null
+  /** The version of the data key `private-half` that sealed it. */
   privateVersion: number | null
 }
 
@@ -57,7 +56,7 @@ const INFO = `key_id as "keyId", alias, number, entity_id as "entityId", type, p
 created_at as "createdAt", retired_at as "retiredAt", destroyed_at as "destroyedAt", mac, mac_version as "macVersion",
 statement, stated_by as "statedBy", stated_until as "statedUntil",
 last_used_at as "lastUsedAt", last_used_by as "lastUsedBy"`
-const HALF = `wrapped_private as "wrappedPrivate", kek_id as "kekId", private_version as "privateVersion"`
+const HALF = `wrapped_private as "wrappedPrivate", private_version as "privateVersion"`
 
 /** The keys of a line with their private halves, newest first. The reader role may not select them. */
 export async function findLine(db: Db, alias: string): Promise<CaptureKeyRecord[]> {
@@ -125,7 +124,6 @@ export type NewCaptureKey = Pick<CaptureKeyInfo, 'alias' | 'entityId' | 'type' |
   /** Default: 1, the first of its line. */
   number?: number
   wrappedPrivate: Buffer
-  kekId: string | null
   privateVersion: number | null
 }
 
@@ -134,12 +132,12 @@ export async function insert(db: Db, { number = 1, ...key }: NewCaptureKey): Pro
   // The time of the statement: the transaction may have waited since it began.
   const { count } = await db.query({
     text: `insert into tokenmill.capture_key
-(alias, number, entity_id, type, public_key, wrapped_private, kek_id, private_version, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+(alias, number, entity_id, type, public_key, wrapped_private, private_version, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
 on conflict (alias, number) do nothing`,
     values: [
       ...[key.alias, number, key.entityId, key.type, key.publicKey],
-      ...[key.wrappedPrivate, key.kekId, key.privateVersion],
+      ...[key.wrappedPrivate, key.privateVersion],
     ],
   })
   return count === 1
@@ -213,7 +211,7 @@ export async function destroyRetired(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `with destroyed as (
   update tokenmill.capture_key set state = 'DESTROYED', destroyed_at = now(),
-    wrapped_private = null, kek_id = null, private_version = null, mac = null, mac_version = null
+    wrapped_private = null, private_version = null, mac = null, mac_version = null
   where state = 'RETIRED' and retired_at < $1 returning alias, number
 )
 ${audits.RECORD} select 'retention', 'capture-key.destroy', alias || '/' || number from destroyed`,
@@ -257,43 +255,21 @@ export async function noteTold(db: Db, keyId: string, { at, after }: { at: numbe
   return count === 1
 }
 
-type CaptureHalf = Pick<CaptureKeyRecord, 'keyId' | 'alias' | 'type' | 'kekId' | 'privateVersion'> & {
+type CaptureHalf = Pick<CaptureKeyRecord, 'keyId' | 'alias' | 'type'> & {
   wrappedPrivate: Buffer
+  privateVersion: number
 }
 
-/** Private halves, by id and after `after`. `isKekBound`: only those that a key-encryption key wraps. */
+/** Private halves, by id and after `after`. */
 export async function listHalves(
   db: Db,
-  { after, limit, isKekBound = false }: { after: string | null; limit: number; isKekBound?: boolean },
+  { after, limit }: { after: string | null; limit: number },
 ): Promise<CaptureHalf[]> {
   const { rows } = await db.query<CaptureHalf>({
     text: `select key_id as "keyId", alias, type, ${HALF} from tokenmill.capture_key
-where wrapped_private is not null and ($1::uuid is null or key_id > $1) and (not $3 or kek_id is not null)
+where wrapped_private is not null and ($1::uuid is null or key_id > $1)
 order by key_id limit $2`,
-    values: [after, limit, isKekBound],
+    values: [after, limit],
   })
   return rows
-}
-
-/** Replaces what a key-encryption key has wrapped. False if none wraps it any more. */
-export async function reseal(
-  db: Db,
-  { keyId, wrappedPrivate, privateVersion }: { keyId: string; wrappedPrivate: Buffer; privateVersion: number | null },
-): Promise<boolean> {
-  const { count } = await db.query({
-    text: `update tokenmill.capture_key set wrapped_private = $2, kek_id = null, private_version = $3
-where key_id = $1 and kek_id is not null and wrapped_private is not null`,
-    values: [keyId, wrappedPrivate, privateVersion],
-  })
-  return count === 1
-}
-
-/** How many private halves a key-encryption key wraps: `kekId`, or any. */
-export async function countUnderKek(db: Db, kekId: string | null): Promise<number> {
-  const { rows } = await db.query<{ count: number }>({
-    text: `select count(*) as count from tokenmill.capture_key
-where wrapped_private is not null and kek_id is not null and ($1::text is null or kek_id = $1)`,
-    values: [kekId],
-  })
-  return rows[0]?.count ?? 0
 }

@@ -22,9 +22,8 @@ export interface PublicSigningKey {
 
 interface PrivateHalf {
   wrappedPrivate: Buffer
-  /** The key that encrypts the private half: a key-encryption key, or a version of the data key `private-half`. */
-  kekId: string | null
-  privateVersion: number | null
+  /** The version of the data key `private-half` that sealed it. */
+  privateVersion: number
 }
 
 export type SigningKeyRecord = PublicSigningKey & PrivateHalf
@@ -46,12 +45,11 @@ interface PublicRow {
 interface LiveRow extends PublicRow {
   /** Null if the key is retired. */
   wrapped_private: Buffer | null
-  kek_id: string | null
   private_version: number | null
 }
 
 const COLUMNS = 'kid, alg, public_jwk, state, statement, active_at, retired_at, mac, mac_version'
-const LIVE_COLUMNS = `${COLUMNS}, wrapped_private, kek_id, private_version`
+const LIVE_COLUMNS = `${COLUMNS}, wrapped_private, private_version`
 
 function publicOf(row: PublicRow): PublicSigningKey {
   return {
@@ -124,73 +122,51 @@ where state <> 'RETIRED' or active_at > now() - make_interval(secs => $1 / 1000.
 }
 
 function recordOf(row: LiveRow | undefined): SigningKeyRecord | undefined {
-  if (!row?.wrapped_private) return undefined
-  const { wrapped_private: wrappedPrivate, kek_id: kekId, private_version: privateVersion } = row
-  return { ...publicOf(row), wrappedPrivate, kekId, privateVersion }
+  const { wrapped_private: wrappedPrivate = null, private_version: privateVersion = null } = row ?? {}
+  return row && wrappedPrivate && privateVersion !== null
+    ? { ...publicOf(row), wrappedPrivate, privateVersion }
+    : undefined
 }
 
 /** Inserts the installation's first key, which signs at once. */
 export async function insertFirst(db: Db, key: NewSigningKey): Promise<void> {
   await db.query({
     text: `insert into tokenmill.signing_key
-(kid, alg, public_jwk, wrapped_private, kek_id, private_version, state, active_at)
-values ($1, $2, $3::jsonb, $4, $5, $6, 'ACTIVE', now())`,
-    values: [key.kid, key.alg, JSON.stringify(key.publicJwk), key.wrappedPrivate, key.kekId, key.privateVersion],
+(kid, alg, public_jwk, wrapped_private, private_version, state, active_at)
+values ($1, $2, $3::jsonb, $4, $5, 'ACTIVE', now())`,
+    values: [key.kid, key.alg, JSON.stringify(key.publicJwk), key.wrappedPrivate, key.privateVersion],
   })
 }
 
-type SigningHalf = Pick<SigningKeyRecord, 'kid' | 'wrappedPrivate' | 'kekId' | 'privateVersion'>
+type SigningHalf = Pick<SigningKeyRecord, 'kid' | 'wrappedPrivate' | 'privateVersion'>
 
 /** All private halves; a retired key has none. */
 export async function listHalves(db: Db): Promise<SigningHalf[]> {
   const { rows } = await db.query<SigningHalf>({
-    text: `select kid, kek_id as "kekId", private_version as "privateVersion", wrapped_private as "wrappedPrivate"
+    text: `select kid, private_version as "privateVersion", wrapped_private as "wrappedPrivate"
 from tokenmill.signing_key where wrapped_private is not null order by kid`,
   })
   return rows
-}
-
-/** Replaces what a key-encryption key has wrapped. False if none wraps it any more. */
-export async function reseal(
-  db: Db,
-  { kid, wrappedPrivate, privateVersion }: Pick<SigningKeyRecord, 'kid' | 'wrappedPrivate' | 'privateVersion'>,
-): Promise<boolean> {
-  const { count } = await db.query({
-    text: `update tokenmill.signing_key set wrapped_private = $2, kek_id = null, private_version = $3
-where kid = $1 and kek_id is not null`,
-    values: [kid, wrappedPrivate, privateVersion],
-  })
-  return count === 1
 }
 
 /** Inserts an announced key. False if a key is announced already. `activeAt`: ms since the epoch. */
 export async function announce(db: Db, key: NewSigningKey & { statement: string; activeAt: number }): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.signing_key
-(kid, alg, public_jwk, wrapped_private, kek_id, private_version, state, statement, active_at)
-values ($1, $2, $3::jsonb, $4, $5, $6, 'ANNOUNCED', $7, to_timestamp($8 / 1000.0))
+(kid, alg, public_jwk, wrapped_private, private_version, state, statement, active_at)
+values ($1, $2, $3::jsonb, $4, $5, 'ANNOUNCED', $6, to_timestamp($7 / 1000.0))
 on conflict (state) where state = 'ANNOUNCED' do nothing`,
     values: [
       key.kid,
       key.alg,
       JSON.stringify(key.publicJwk),
       key.wrappedPrivate,
-      key.kekId,
       key.privateVersion,
       key.statement,
       key.activeAt,
     ],
   })
   return count === 1
-}
-
-/** How many private halves a key-encryption key wraps: `kekId`, or any. */
-export async function countUnderKek(db: Db, kekId: string | null): Promise<number> {
-  const { rows } = await db.query<{ count: number }>({
-    text: `select count(*) as count from tokenmill.signing_key where kek_id is not null and ($1::text is null or kek_id = $1)`,
-    values: [kekId],
-  })
-  return rows[0]?.count ?? 0
 }
 
 /** Locks the announced key. `kid`: only this key; `isDue`: only if its time has come by the store's clock. */
@@ -207,7 +183,7 @@ where state = 'ANNOUNCED' and kid = $1 and (not $2 or active_at <= now()) for up
 export async function retireActive(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<{ kid: string }>({
     text: `update tokenmill.signing_key
-set state = 'RETIRED', retired_at = now(), wrapped_private = null, kek_id = null, private_version = null
+set state = 'RETIRED', retired_at = now(), wrapped_private = null, private_version = null
 where state = 'ACTIVE' returning kid`,
   })
   return rows[0]?.kid

@@ -120,8 +120,7 @@ export function lock(db: Db, batchNo: number): Promise<Batch> {
 
 /** Cancels the batch; the caller has locked the row. Chunks that haven't begun will be answered as cancelled. */
 export function cancel(db: Db, batchNo: number): Promise<Batch> {
-  // `state` is written for workers of release 0.4, which read it.
-  return change(db, batchNo, `state = 'CANCELLED', cancelled_at = now()`)
+  return change(db, batchNo, 'cancelled_at = now()')
 }
 
 /** Pauses the batch; the caller has locked the row. Workers put its chunks back on the queue until it is resumed. */

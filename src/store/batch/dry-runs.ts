@@ -14,7 +14,7 @@ on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows r
 }
 
 /** A token's row without its number and fingerprints. */
-export type ScratchRow = Omit<StoredToken, 'cards' | 'storedCards' | 'link' | 'fingerprint' | 'sealed'>
+export type ScratchRow = Omit<StoredToken, 'cards' | 'storedCards' | 'link' | 'sealed'>
 
 /** The literal of a bytea array with these fingerprints. */
 function bytesOf(fps: readonly string[]): string {

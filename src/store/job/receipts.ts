@@ -28,8 +28,6 @@ const FIND_ONE = `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1
 // grows.
 const FIND = `select ${COLUMNS} from unnest($1::uuid[], $2::date[]) as wanted(id, on_day)
 cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id and day = wanted.on_day limit 1) as found`
-const FIND_IN_ALL_WEEKS = `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
-cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id limit 1) as found`
 
 /**
  * The receipts of these ids; missing ones are left out. One statement is enough if no id has a key; a second one reads
@@ -37,15 +35,8 @@ cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = 
  */
 export async function findAll(db: Db, receiptIds: readonly string[]): Promise<StoredReceipt[]> {
   if (receiptIds.length === 0) return []
-  const { days, unknown } = await receiptKeys.findDays(db, receiptIds)
-  const found = days.length === 0 ? [] : await readAll(db, days)
-  if (unknown.length === 0) return found
-  const { rows } = await db.query<Row>({
-    name: 'receipts-find-in-all-weeks',
-    text: FIND_IN_ALL_WEEKS,
-    values: [plains(unknown)],
-  })
-  return [...found, ...rows.map(receiptOf)]
+  const days = await receiptKeys.findDays(db, receiptIds)
+  return days.length === 0 ? [] : await readAll(db, days)
 }
 
 export async function find(db: Db, receiptId: string): Promise<StoredReceipt | undefined> {

@@ -4,7 +4,6 @@ import type { Fingerprints } from '../../token/token.ts'
 import { plains } from '../columns.ts'
 import { type Db, limitStatements } from '../pool.ts'
 import { assertTurn } from '../token/card-phases.ts'
-import type { Filled } from '../token/cards.ts'
 
 export interface ProvisioningCard {
   provisionId: string
@@ -58,28 +57,6 @@ async function remove(db: Db, cards: readonly Pick<Card, 'fp'>[]): Promise<void>
     text: 'delete from tokenmill.scheme_card where fp = any($1::uuid[])',
     values: [plains(cards.map(({ fp }) => fp))],
   })
-}
-
-const FILL_ROWS = 5_000
-
-/**
- * Writes the cards of provisionings that a release before the directory made, and that may still become tokens, a page after the
- * provisioning `after`. Returns undefined if there was none. The rows are held, so that no worker of that
- * release changes one meanwhile.
- */
-export async function fill(db: Db, after: string): Promise<Filled | undefined> {
-  const { rows } = await db.query<Filled>({
-    text: `with page as (
-  select provision_id, fingerprint from tokenmill.scheme_token where provision_id > $1 order by provision_id
-  limit ${FILL_ROWS} for share
-), put as (
-  insert into tokenmill.scheme_card (fp, version, provision_id)
-  select tokenmill.short_fingerprint(fingerprint), 1, provision_id from page where fingerprint is not null
-  order by fingerprint on conflict (fp) do nothing
-) select provision_id as last, (select count(*) from page) as rows from page order by provision_id desc limit 1`,
-    values: [after],
-  })
-  return rows[0]
 }
 
 /** Removes the rows of a version that isn't looked for any more, in a transaction, whose limits it changes. */

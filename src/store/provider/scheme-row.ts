@@ -3,7 +3,6 @@
 import type { SchemeCall, SchemeRow } from '../../token/scheme.ts'
 import type { Fingerprints } from '../../token/token.ts'
 import { type Column, plains, texts } from '../columns.ts'
-import { cardsOf } from '../token/token-row.ts'
 
 /** A provisioning as the store holds it. */
 export interface StoredScheme extends SchemeRow {
@@ -106,7 +105,6 @@ export interface Row {
   attempts: number
   checked_at: number | null
   third_party: boolean
-  fingerprint: Buffer | null
   cards: string[] | null
   version: number
   created_at: number
@@ -115,7 +113,7 @@ export interface Row {
 
 export const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, current, background, state, reference, suspended_by,
 sealed, seal_version, last_four, expiry_month, expiry_year, par, card, card_version, refusal, retired_at, asked, last_intent,
-lease, due_at, attempts, checked_at, third_party, fingerprint, cards, version, created_at, updated_at`
+lease, due_at, attempts, checked_at, third_party, cards, version, created_at, updated_at`
 
 export function schemeOf(row: Row): StoredScheme {
   return {
@@ -146,7 +144,7 @@ export function schemeOf(row: Row): StoredScheme {
     attempts: row.attempts,
     checkedAt: row.checked_at,
     thirdParty: row.third_party,
-    cards: cardsOf(row),
+    cards: row.cards ?? [],
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -170,8 +168,6 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
     ...{ name: 'current', type: 'boolean', plain: true },
     text: row => (row.thirdParty || row.isUntaken ? 'f' : 't'),
   },
-  // Written only for workers of release 0.3, which look cards up by it.
-  { name: 'fingerprint', type: 'bytea', text: row => binary(row.link?.whole), plain: false },
   { name: 'cards', type: 'text', as: 'uuid[]', text: row => (row.link ? plains(row.link.kept) : null), plain: false },
   { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },
   { name: 'created_at', type: 'timestamptz', text: row => moment(row.createdAt), plain: false },

@@ -39,7 +39,7 @@ and (retired_at is not null or state in ('DELETED', 'VOID'))`,
 }
 
 // A third party is asked by our id alone, so the card of a retired provisioning isn't kept.
-const FORGOTTEN = `fingerprint = null, cards = null, card = case when third_party then null else card end,
+const FORGOTTEN = `cards = null, card = case when third_party then null else card end,
   card_version = case when third_party then null else card_version end`
 
 /**
@@ -289,7 +289,7 @@ export async function writeLeased(
     card = case when ${IS_TO_GO} then null else $13::bytea end, card_version = case when ${IS_TO_GO} then null else $14::smallint end, refusal = $15, asked = $16,
     due_at = case when t.retired_at is null or ${IS_OVER} then $17::timestamptz else coalesce($17::timestamptz, $3::timestamptz) end,
     attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3,
-    fingerprint = case when ${IS_OVER} then null else t.fingerprint end, cards = case when ${IS_OVER} then null else t.cards end
+    cards = case when ${IS_OVER} then null else t.cards end
   where t.provision_id = $1 and t.lease = $2 and not exists (
     select from tokenmill.scheme_token as other
     where other.provider = t.provider and other.reference = $5 and other.provision_id <> $1

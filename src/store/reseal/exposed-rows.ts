@@ -45,12 +45,6 @@ const token = (column: string) => ({
   where: `${column} is not null and $1::int is not null`,
 })
 
-/** The whole fingerprints of release 0.3, which had one version of the key. */
-const whole = (table: string, key: string) => ({
-  ...{ column: `${table}.fingerprint`, table, key, keyType: 'uuid' as const },
-  where: 'fingerprint is not null and $1 = 1',
-})
-
 /** Columns that are neither sealed nor in `HASHED_COLUMNS`. If a value names no version, it may be of any version. */
 const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
   analytics: [token('analytics_token')],
@@ -65,13 +59,6 @@ const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
         order: by('fp'),
       },
       where: 'version = $1',
-    },
-    whole('token', 'token_id'),
-    whole('scheme_token', 'provision_id'),
-    // Fingerprints of releases before this one, which named no version.
-    {
-      ...{ column: 'authentication.fingerprint', table: 'authentication', key: 'authentication_id' },
-      ...{ keyType: 'uuid' as const, where: 'fingerprint is not null and $1::int is not null' },
     },
   ],
   audit: [

@@ -84,7 +84,6 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
   // Nothing compares an analytics token with a stored one.
   analytics: [],
   // Nothing is hashed with it.
-  scratch: [],
 }
 
 /** Undefined if the purpose hashes nothing that names its key's version. */

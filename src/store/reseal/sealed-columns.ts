@@ -31,8 +31,6 @@ export interface SealedColumn extends SealedPlace {
 const COUNTS_UP = 'version = t.version + 1'
 /** The holder of a row's lease writes back what it read, and renews the lease: a lease that ended a minute ago has no holder. */
 const NOT_LEASED = `(h.lease is null or h.due_at < now() - interval '1 minute')`
-/** A private half that the data key has sealed needs no key-encryption key any more. */
-const BY_DATA_KEY = 'kek_id = null'
 
 /** The columns in the order in which a pass reads them. */
 export const SEALED_COLUMNS = {
@@ -86,11 +84,11 @@ export const SEALED_COLUMNS = {
   },
   'capture_key.wrapped_private': {
     ...{ table: 'capture_key', key: 'key_id', keyType: 'uuid', sealed: 'wrapped_private', version: 'private_version' },
-    ...{ purpose: 'private-half', facts: ['alias', 'type', 'kek_id'], also: BY_DATA_KEY },
+    ...{ purpose: 'private-half', facts: ['alias', 'type'] },
   },
   'signing_key.wrapped_private': {
     ...{ table: 'signing_key', key: 'kid', keyType: 'text', sealed: 'wrapped_private', version: 'private_version' },
-    ...{ purpose: 'private-half', facts: ['kek_id'], also: BY_DATA_KEY },
+    ...{ purpose: 'private-half', facts: [] },
   },
   'role_key.sealed': {
     ...{ table: 'role_key', key: 'kid', keyType: 'text', sealed: 'sealed', version: 'key_version' },

@@ -1,8 +1,7 @@
 // Under which versions of the fingerprint key cards are written and found: one row, which every transaction that writes
 // cards reads. The lock of that read lasts until the end of the transaction, so a phase never changes under a writer,
 // and no clock and no acknowledgement is needed. Only this file writes the row.
-import { ConfigError } from '../../config.ts'
-import { plains, texts } from '../columns.ts'
+import { plains } from '../columns.ts'
 import { type Db, LostRace, limitStatements, type Store } from '../pool.ts'
 
 /**
@@ -19,8 +18,6 @@ export interface CardPhase {
   writes: readonly number[]
   /** All versions under which a card may be found; `writes` come first. */
   looks: readonly number[]
-  /** Workers of release 0.3 may still run: they look for whole fingerprints. */
-  besideOlder: boolean
 }
 
 /** The phase has changed since the cards were hashed. The caller reads its keys again and hashes the cards again. */
@@ -32,28 +29,13 @@ export class CardPhaseChanged extends LostRace {
   }
 }
 
-interface Row {
-  turn: number
-  phase: PhaseName
-  writes: number[]
-  looks: number[]
-  beside_older: boolean
-  is_filled: boolean
-}
+const FIND = `select turn, phase, writes, looks from tokenmill.card_phase`
 
-const FIND = `select turn, phase, writes, looks, beside_older, is_filled from tokenmill.card_phase`
-
-/** Throws `ConfigError` while the table of cards isn't filled yet. */
 export async function find(db: Db): Promise<CardPhase> {
-  const { rows } = await db.query<Row>({ name: 'card-phase', text: FIND })
+  const { rows } = await db.query<CardPhase>({ name: 'card-phase', text: FIND })
   const [row] = rows
   if (!row) throw new Error('broken law: there is a card phase')
-  if (!row.is_filled)
-    throw new ConfigError(
-      'DATABASE_URL: `tokenmill schema upgrade` has not written all cards yet; run it again, it goes on where it was',
-    )
-  const { turn, phase, writes, looks, beside_older: besideOlder } = row
-  return { turn, phase, writes, looks, besideOlder }
+  return row
 }
 
 /** Throws `CardPhaseChanged` unless the row's turn is this one. The turn then stays until the end of the transaction. */
@@ -75,9 +57,7 @@ const PAUSE_MS = { first: 50, max: 5_000 }
 const TELL_MS = 3_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
-const PHASE_ALONE = ['tokenmill.card_phase']
-/** Locked in the order in which writers lock these tables. */
-const CARDS_ALONE = ['tokenmill.token', 'tokenmill.scheme_token', ...PHASE_ALONE]
+const TABLE = 'tokenmill.card_phase'
 
 export interface AloneOptions {
   /**
@@ -85,8 +65,6 @@ export interface AloneOptions {
    * (pg_dump)`.
    */
   waits?: ((holders: readonly string[]) => void) | undefined
-  /** Also locks the tables of tokens, as `leaveOlder` needs. */
-  withTokens?: boolean
 }
 
 /** A store whose transactions run while no other transaction writes cards. Each transaction is tried until it gets its locks. */
@@ -94,39 +72,34 @@ export function storeAlone(store: Store, options: AloneOptions = {}): Store {
   return { ...store, transaction: work => runAlone(store, work, options) }
 }
 
-async function runAlone<T>(
-  store: Store,
-  work: (db: Db) => Promise<T>,
-  { waits, withTokens = false }: AloneOptions,
-): Promise<T> {
-  const tables = withTokens ? CARDS_ALONE : PHASE_ALONE
+async function runAlone<T>(store: Store, work: (db: Db) => Promise<T>, { waits }: AloneOptions): Promise<T> {
   const tellsFrom = Date.now() + TELL_MS
   for (let pauseMs = PAUSE_MS.first; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.max)) {
     try {
       return await store.transaction(async db => {
         await db.query({ text: `set local lock_timeout = ${LOCK_MS}` })
-        for (const table of tables) await db.query({ text: `lock table ${table} in access exclusive mode` })
+        await db.query({ text: `lock table ${TABLE} in access exclusive mode` })
         return work(db)
       })
     } catch (error) {
       if (!(error instanceof LostRace) || error.message !== LOCK_NOT_AVAILABLE) throw error
-      if (waits && Date.now() >= tellsFrom) waits(await findHolders(store, tables))
+      if (waits && Date.now() >= tellsFrom) waits(await findHolders(store))
       await new Promise(resolve => setTimeout(resolve, pauseMs))
     }
   }
 }
 
 /**
- * Up to five sessions that hold these tables, the longest transaction first. Only a superuser sees the names of all
+ * Up to five sessions that hold the table, the longest transaction first. Only a superuser sees the names of all
  * sessions.
  */
-async function findHolders(db: Db, tables: readonly string[]): Promise<string[]> {
+async function findHolders(db: Db): Promise<string[]> {
   const { rows } = await db.query<{ pid: number; name: string | null }>({
     text: `select a.pid, nullif(a.application_name, '') as name from pg_stat_activity as a
 where a.datname = current_database() and a.pid <> pg_backend_pid() and exists (
-  select from pg_locks as l where l.pid = a.pid and l.granted and l.relation = any($1::text[]::regclass[]::oid[])
+  select from pg_locks as l where l.pid = a.pid and l.granted and l.relation = $1::regclass
 ) order by a.xact_start limit 5`,
-    values: [texts(tables)],
+    values: [TABLE],
   })
   return rows.map(({ pid, name }) => (name === null ? `pid ${pid}` : `pid ${pid} (${name})`))
 }
@@ -144,17 +117,6 @@ export async function write(
 }
 
 /**
- * Ends the time beside release 0.3, in a transaction of `storeAlone` with `withTokens`. From then on no worker of 0.3 may run:
- * it would look for whole fingerprints, which nobody writes any more, and the database refuses what it writes about cards.
- */
-export async function leaveOlder(db: Db): Promise<void> {
-  await db.query({ text: 'update tokenmill.card_phase set turn = turn + 1, beside_older = false' })
-  await db.query({ text: 'select tokenmill.forget_whole_fingerprints()' })
-  // Only the sweep of release 0.3 used this index, and each change of a status would have to write it.
-  await db.query({ text: 'drop index if exists tokenmill.token_expires' })
-}
-
-/**
  * How many cards are under this version, without those of provisionings whose token has the card, too. It reads whole tables,
  * and changes the limits of the transaction in which it is called.
  */
@@ -168,20 +130,4 @@ export async function countUnder(db: Db, version: number): Promise<number> {
     values: [version],
   })
   return rows[0]?.rows ?? 0
-}
-
-/** The place that the first filling of the directory has reached; undefined once it is done. */
-export async function findFilling(db: Db): Promise<string | undefined> {
-  const { rows } = await db.query<{ filled_to: string; is_filled: boolean }>({
-    text: 'select filled_to, is_filled from tokenmill.card_phase',
-  })
-  return rows[0]?.is_filled === false ? rows[0].filled_to : undefined
-}
-
-/** Notes how far the filling is. `to`: the last token that is filled; undefined: the filling is done. */
-export async function noteFilled(db: Db, to: string | undefined): Promise<void> {
-  await db.query({
-    text: 'update tokenmill.card_phase set filled_to = coalesce($1::uuid, filled_to), is_filled = $1::uuid is null',
-    values: [to ?? null],
-  })
 }

@@ -1,6 +1,5 @@
 // Finds tokens whose cards aren't under the versions that are written now, page by page. cards.ts and tokens.ts write them.
 import type { Db } from '../pool.ts'
-import { cardsOf } from './token-row.ts'
 
 /** The most rows of one set. */
 export const SET_ROWS = 500
@@ -35,13 +34,12 @@ interface Row {
   sealed: Buffer | null
   seal_version: number | null
   cards: string[] | null
-  fingerprint: Buffer | null
   versions: (number | null)[]
   version: number
   place: number
 }
 
-const READ = 'token_id, token_scope, status, sealed, seal_version, cards, fingerprint, version'
+const READ = 'token_id, token_scope, status, sealed, seal_version, cards, version'
 
 // A row without a number is due only if it loses one fingerprint and keeps another.
 const DUE = `status <> 'DELETED' and sorted <> $2::smallint[] and (sealed is not null or sorted @> $2::smallint[])`
@@ -56,14 +54,14 @@ export async function findSet(
 ): Promise<DueSet> {
   const { rows } = await db.query<Row>({
     name: 'cards-due',
-    text: `select token_id, token_scope, sealed, seal_version, cards, fingerprint, versions, version, place from (
-  select t.token_id, t.token_scope, t.status, t.sealed, t.seal_version, t.cards, t.fingerprint, t.version,
+    text: `select token_id, token_scope, sealed, seal_version, cards, versions, version, place from (
+  select t.token_id, t.token_scope, t.status, t.sealed, t.seal_version, t.cards, t.version,
     known.versions, known.sorted, row_number() over (order by t.token_id) as place
   from (select ${READ} from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}) as t
   cross join lateral (
     select coalesce(array_agg(c.version order by p.place), '{}') as versions,
       coalesce(array_agg(c.version order by c.version) filter (where c.version is not null), '{}') as sorted
-    from unnest(coalesce(t.cards, array[tokenmill.short_fingerprint(t.fingerprint)])) with ordinality as p(fp, place)
+    from unnest(t.cards) with ordinality as p(fp, place)
     left join lateral (select version from tokenmill.card where fp = p.fp limit 1) as c on true
   ) as known
 ) as page where ${DUE} order by token_id limit ${SET_ROWS}`,
@@ -95,7 +93,7 @@ function dueOf(row: Row): DueToken {
     tokenScope: row.token_scope,
     sealed: row.sealed,
     sealVersion: row.seal_version,
-    cards: cardsOf(row),
+    cards: row.cards ?? [],
     versions: row.versions,
     version: row.version,
   }

@@ -123,11 +123,6 @@ where (select turn from tokenmill.card_phase) = $4 on conflict (fp) do nothing`,
 }
 const NO_BYTES = Buffer.alloc(0)
 
-/** Removes the cards of tokens that were not inserted after all. */
-export function removeOf(db: Db, rows: readonly CardsOfRow[]): Promise<void> {
-  return remove(db, changesOf(rows).gained)
-}
-
 async function remove(db: Db, cards: readonly Pick<Card, 'fp' | 'tokenId'>[]): Promise<void> {
   if (cards.length === 0) return
   const sorted = cards.toSorted(byFingerprint)
@@ -164,32 +159,6 @@ cross join lateral (select fp, version from tokenmill.card where fp = wanted.fp 
     values: [plains(fps)],
   })
   return new Map(rows.map(row => [row.fp, row.version]))
-}
-
-const FILL_ROWS = 5_000
-
-/** A page of a filling: its last row, and how many it has. */
-export interface Filled {
-  last: string
-  rows: number
-}
-
-/**
- * Writes the cards of the next tokens after this one for which release 0.3 wrote no row in the directory. Returns undefined
- * if there was none. It locks the tokens, so that no worker of 0.3 changes one meanwhile.
- */
-export async function fill(db: Db, after: string): Promise<Filled | undefined> {
-  const { rows } = await db.query<Filled>({
-    text: `with page as (
-  select token_id, fingerprint from tokenmill.token where token_id > $1 order by token_id limit ${FILL_ROWS} for share
-), put as (
-  insert into tokenmill.card (fp, version, token_id)
-  select tokenmill.short_fingerprint(fingerprint), 1, token_id from page where fingerprint is not null order by fingerprint
-  on conflict (fp) do nothing
-) select token_id as last, (select count(*) from page) as rows from page order by token_id desc limit 1`,
-    values: [after],
-  })
-  return rows[0]
 }
 
 interface Forgotten {

@@ -1,7 +1,7 @@
 // New tokens of a chunk in columns: values at the same place in each column belong to the same token. They are vault
 // tokens of type REUSE for cards that have no token yet, and one receipt makes all of them. This file sends no statement.
-import { byteas, integers, smallints, texts, uuids, uuidTexts } from '../binary.ts'
-import { type CardsOfRow, COLUMNS, NAMES } from './token-row.ts'
+import { byteas, integers, smallints, texts, uuids } from '../binary.ts'
+import { COLUMNS, NAMES } from './token-row.ts'
 
 /** UUIDs and fingerprints: 16 bytes each, one after the other. */
 export interface NewTokens {
@@ -84,14 +84,4 @@ export function valuesOf(tokens: NewTokens): (Buffer | string)[] {
     ...INPUTS.map(([, { value }]) => value(tokens)),
     ...[tokenScope, new Date(now).toISOString(), receiptId, String(batchNo)],
   ]
-}
-
-/** Which cards the new tokens gain, and in which turn these were hashed. */
-export function cardRowsOf({ ids, cards, shared }: Pick<NewTokens, 'ids' | 'cards' | 'shared'>): CardsOfRow[] {
-  const { cardVersion, turn } = shared
-  const fingerprints = uuidTexts(cards)
-  return uuidTexts(ids).map((tokenId, index) => {
-    const kept = fingerprints.slice(index, index + 1)
-    return { tokenId, cards: kept, link: { kept, versions: [cardVersion], known: kept, turn, whole: null } }
-  })
 }

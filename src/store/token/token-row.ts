@@ -8,8 +8,6 @@ export interface StoredToken extends TokenRow {
   sealVersion: number | null
   /** The fingerprints that the stored row had when it was read, even if `cards` has changed since; none for a new token. */
   storedCards?: readonly string[] | undefined
-  /** The card's whole fingerprint, for which workers of release 0.3 look; null after the time beside release 0.3. */
-  fingerprint?: Buffer | null | undefined
 }
 
 /** The members of a token's row that decide which fingerprints it gains and loses. */
@@ -21,7 +19,7 @@ export interface Row {
   status: TokenRow['status']
   suspended_reason: TokenRow['suspendedReason']
   token_type: TokenRow['tokenType']
-  fingerprint: Buffer | null
+  /** Null of a deleted token. */
   cards: string[] | null
   sealed: Buffer | null
   seal_version: number | null
@@ -74,7 +72,6 @@ export const COLUMNS: readonly Column<StoredToken>[] = [
   column('status', 'text', t => t.status),
   column('suspended_reason', 'text', t => t.suspendedReason),
   column('token_type', 'text', t => t.tokenType),
-  column('fingerprint', 'bytea', t => binary(wholeOf(t)), false),
   { ...column('cards', 'text', t => plains(t.cards), false), as: 'uuid[]' },
   column('sealed', 'bytea', t => binary(t.sealed), false),
   column('seal_version', 'smallint', t => t.sealVersion),
@@ -106,23 +103,6 @@ export const COLUMNS: readonly Column<StoredToken>[] = [
 ]
 export const NAMES = COLUMNS.map(({ name }) => name).join(', ')
 
-/** The whole fingerprint, for workers of release 0.3. */
-function wholeOf({ status, link, fingerprint }: StoredToken): Buffer | null {
-  if (status === 'DELETED') return null
-  return link ? link.whole : (fingerprint ?? null)
-}
-
-/** The first 16 bytes of a whole fingerprint. */
-function shortOf(whole: Buffer): string {
-  const hex = whole.toString('hex', 0, 16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-}
-
-/** A row that only release 0.3 has written has no list of cards, but a whole fingerprint. */
-export function cardsOf({ cards, fingerprint }: Pick<Row, 'cards' | 'fingerprint'>): readonly string[] {
-  return cards ?? (fingerprint === null ? [] : [shortOf(fingerprint)])
-}
-
 /** The third party's name for a token, from the columns of its row. */
 export function thirdPartyOf(row: Pick<Row, 'third_party_type' | 'third_party_token'>): ThirdPartyName | null {
   const { third_party_type: type, third_party_token: token } = row
@@ -130,14 +110,13 @@ export function thirdPartyOf(row: Pick<Row, 'third_party_type' | 'third_party_to
 }
 
 export function tokenOf(row: Row): StoredToken {
-  const cards = cardsOf(row)
+  const cards = row.cards ?? []
   return {
     tokenId: row.token_id,
     tokenScope: row.token_scope,
     status: row.status,
     suspendedReason: row.suspended_reason,
     tokenType: row.token_type,
-    fingerprint: row.fingerprint,
     cards,
     storedCards: cards,
     sealed: row.sealed,

@@ -4,8 +4,8 @@ import { uuids } from '../binary.ts'
 import { listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import * as cards from './cards.ts'
-import { cardRowsOf, type NewTokens, SOURCE, valuesOf } from './new-tokens.ts'
-import { type CardsOfRow, COLUMNS, cardsOf, NAMES, type Row, type StoredToken, tokenOf } from './token-row.ts'
+import { type NewTokens, SOURCE, valuesOf } from './new-tokens.ts'
+import { type CardsOfRow, COLUMNS, NAMES, type Row, type StoredToken, tokenOf } from './token-row.ts'
 
 export { type StoredToken, thirdPartyOf } from './token-row.ts'
 
@@ -61,13 +61,13 @@ export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
 ): Promise<Map<string, Pick<StoredToken, 'status' | 'cards'>>> {
-  const { rows } = await db.query<Pick<Row, 'token_id' | 'status' | 'fingerprint' | 'cards'>>({
+  const { rows } = await db.query<Pick<Row, 'token_id' | 'status' | 'cards'>>({
     name: 'tokens-hold',
-    text: `select token_id, status, fingerprint, cards from tokenmill.token where token_id = any($1::uuid[])
+    text: `select token_id, status, cards from tokenmill.token where token_id = any($1::uuid[])
 order by token_id for no key update`,
     values: [plains(tokenIds)],
   })
-  return new Map(rows.map(row => [row.token_id, { status: row.status, cards: cardsOf(row) }]))
+  return new Map(rows.map(row => [row.token_id, { status: row.status, cards: row.cards ?? [] }]))
 }
 
 /** The versions of those of these tokens that no other transaction is changing: their rows stay locked, as by `holdAll`. */
@@ -94,47 +94,23 @@ export async function insertMissing(
 ): Promise<ReadonlySet<string>> {
   if (tokens.length === 0 && !columns) return NOBODY
   const sorted = tokens.toSorted((a, b) => ((a.cards[0] ?? '') < (b.cards[0] ?? '') ? -1 : 1))
-  const [ofRows, ofColumns, losers] = await Promise.all([
+  const [, , losers] = await Promise.all([
     insertRows(db, sorted),
-    columns ? insertColumns(db, columns) : 0,
+    columns && insertColumns(db, columns),
     cards.insertMissing(db, sorted, columns),
   ])
-  const sent = tokens.length + (columns?.lines.length ?? 0)
-  if (ofRows + ofColumns === sent) {
-    await removeNew(db, [...losers].sort())
-    return losers
-  }
-  // This happens only beside workers of release 0.3, so a search is cheaper than returning the ids of every chunk.
-  const rows: CardsOfRow[] = columns ? [...sorted, ...cardRowsOf(columns)] : sorted
-  const ids = rows.map(({ tokenId }) => tokenId)
-  const inserted = await findIds(db, ids)
-  const lost = new Set(ids.filter(id => losers.has(id) || !inserted.has(id)))
-  await Promise.all([
-    removeNew(db, [...lost].filter(id => inserted.has(id)).sort()),
-    cards.removeOf(
-      db,
-      rows.filter(({ tokenId }) => lost.has(tokenId) && !losers.has(tokenId)),
-    ),
-  ])
-  return lost
+  await removeNew(db, [...losers].sort())
+  return losers
 }
 
-async function insertRows(db: Db, tokens: readonly StoredToken[]): Promise<number> {
-  if (tokens.length === 0) return 0
+async function insertRows(db: Db, tokens: readonly StoredToken[]): Promise<void> {
+  if (tokens.length === 0) return
   const { shape, source, values } = rowSet(COLUMNS, tokens)
-  // Beside workers of release 0.3 a whole fingerprint is unique, too. Tokens in columns have none.
-  const text = `${insertText(source)} on conflict do nothing`
-  const { count } = await db.query({ name: `tokens-insert-${shape}`, text, values })
-  return count
+  await db.query({ name: `tokens-insert-${shape}`, text: insertText(source), values })
 }
 
-async function insertColumns(db: Db, columns: NewTokens): Promise<number> {
-  const { count } = await db.query({
-    name: 'tokens-insert-columns',
-    text: insertText(SOURCE),
-    values: valuesOf(columns),
-  })
-  return count
+async function insertColumns(db: Db, columns: NewTokens): Promise<void> {
+  await db.query({ name: 'tokens-insert-columns', text: insertText(SOURCE), values: valuesOf(columns) })
 }
 
 const insertText = (source: string) => `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source}`
@@ -154,16 +130,6 @@ async function removeNew(db: Db, tokenIds: readonly string[]): Promise<void> {
 export async function insertAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   const lost = await insertMissing(db, tokens)
   if (lost.size > 0) throw new LostRace('a card got its token meanwhile')
-}
-
-async function findIds(db: Db, tokenIds: readonly string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ token_id: string }>({
-    name: 'token-ids',
-    text: `select found.token_id from unnest($1::uuid[]) as wanted(id)
-cross join lateral (select token_id from tokenmill.token where token_id = wanted.id limit 1) as found`,
-    values: [plains(tokenIds)],
-  })
-  return new Set(rows.map(row => row.token_id))
 }
 
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'token_id' && name !== 'token_scope' && name !== 'created_at')
@@ -232,7 +198,7 @@ export async function renewCards(db: Db, rows: readonly RenewedCards[]): Promise
   const sorted = rows.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   const { rows: written } = await db.query<{ token_id: string }>({
     name: 'tokens-renew-cards',
-    text: `update tokenmill.token as t set cards = v.cards::uuid[], fingerprint = null, version = t.version + 1
+    text: `update tokenmill.token as t set cards = v.cards::uuid[], version = t.version + 1
 from unnest($1::uuid[], $2::integer[], $3::text[]) as v(id, version, cards)
 where t.token_id = v.id and t.version = v.version returning t.token_id`,
     values: [
@@ -255,9 +221,7 @@ export async function forgetCards(db: Db, forgotten: readonly { fp: string; toke
   const sorted = forgotten.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   await db.query({
     name: 'tokens-forget-cards',
-    text: `update tokenmill.token as t set fingerprint = null, version = t.version + 1,
-  cards = array_remove(case when t.cards is null and t.fingerprint is not null
-    then array[tokenmill.short_fingerprint(t.fingerprint)] else t.cards end, v.fp)
+    text: `update tokenmill.token as t set version = t.version + 1, cards = array_remove(t.cards, v.fp)
 from unnest($1::uuid[], $2::uuid[]) as v(id, fp) where t.token_id = v.id`,
     values: [plains(sorted.map(({ tokenId }) => tokenId)), plains(sorted.map(({ fp }) => fp))],
   })

@@ -14,8 +14,6 @@ export interface CardPhase {
   writes: readonly number[]
   /** `writes` come first. */
   looks: readonly number[]
-  /** Whether whole fingerprints are needed, too. */
-  besideOlder: boolean
 }
 
 export interface CardPrints {
@@ -57,18 +55,16 @@ export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined
     const phase = phaseNow()
     if (phase) return phase
     const { version } = held.current('fingerprint')
-    return { turn: 1, writes: [version], looks: [version], besideOlder: false }
+    return { turn: 1, writes: [version], looks: [version] }
   }
   return {
     fingerprint: (pan, tokenScope) => digestOf(macOf(held.current('fingerprint').key, pan.reveal(), tokenScope)),
     fingerprints: (pan, tokenScope) => {
-      const { turn, writes, looks, besideOlder } = cardPhase()
+      const { turn, writes, looks } = cardPhase()
       const text = pan.reveal()
       const known = looks.map(version => printBy(text, tokenScope, version))
       const kept = writes.length === looks.length ? known : known.slice(0, writes.length)
-      // Workers of release 0.3 look for whole fingerprints under version 1.
-      const whole = besideOlder ? digestOf(macOf(held.find('fingerprint', 1), text, tokenScope)) : null
-      return { kept, versions: writes, known, turn, whole }
+      return { kept, versions: writes, known, turn }
     },
     fingerprintBy: (pan, tokenScope, keyVersion) => printBy(pan.reveal(), tokenScope, keyVersion),
     cardPhase,

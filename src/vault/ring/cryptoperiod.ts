@@ -20,7 +20,6 @@ export const CRYPTOPERIOD_DAYS: Record<Purpose, number> = {
   digest: 2 * YEAR_DAYS,
   'api-key': 2 * YEAR_DAYS,
   intake: 2 * YEAR_DAYS,
-  scratch: 2 * YEAR_DAYS,
   owner: 2 * YEAR_DAYS,
   audit: 2 * YEAR_DAYS,
   grant: 2 * YEAR_DAYS,

@@ -28,13 +28,12 @@ type Held = Pick<HeldKeys<'fingerprint' | 'seal'>, 'find' | 'forSeal'>
 const PAN_BYTES_MAX = 19
 
 /**
- * Undefined while cards are written or found under several versions, or release 0.3 may run (`CardPhase`): then use
- * `fingerprints` of the ring.
+ * Undefined while cards are written or found under several versions (`CardPhase`): then use `fingerprints` of the ring.
  */
 export function openNewCards(held: Held, phase: CardPhase, tokenScope: string): NewCards | undefined {
-  const { turn, writes, looks, besideOlder } = phase
+  const { turn, writes, looks } = phase
   const [version] = writes
-  if (version === undefined || looks.length > 1 || besideOlder) return undefined
+  if (version === undefined || looks.length > 1) return undefined
   const key = held.find('fingerprint', version)
   // Filled and read within each call. That is safe because no call awaits in between.
   const scopeAndPan = Buffer.alloc(UUID_BYTES + PAN_BYTES_MAX)

@@ -1,25 +1,17 @@
 // The data keys of a role without the key-encryption key, read again while the process works. A version is encrypted to the
-// role's key file. Hosts of release 0.3 don't have that file: they know the versions in their older files, and no later ones.
-import { createSecretKey, type KeyObject } from 'node:crypto'
+// role's key file.
+import type { KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { type ApiKeyKey, hashApiKey } from '../api-key.ts'
-import { type NetworkTokenKey, openNetworkToken } from '../network-token.ts'
+import { hashApiKey } from '../api-key.ts'
+import { openNetworkToken } from '../network-token.ts'
 import { type CurrentKey, type Hashed, holdKeys, type KeyRow } from './held-keys.ts'
-import { firstIntakeKey, openSharedKey, type RoleKeyFile, SHARED_PURPOSES, type SharedPurpose } from './shared-keys.ts'
+import { openSharedKey, type RoleKeyFile, SHARED_PURPOSES } from './shared-keys.ts'
 
 /** A stored version of a shared data key. */
 export interface SharedRow extends KeyRow {
   /** The data key, encrypted to the key in this role's file; null if it isn't encrypted to that key yet. */
   jwe: string | null
-}
-
-/** What the hosts' files hold. */
-export interface RoleFiles {
-  /** Undefined on a host that doesn't have the file yet. */
-  roleKey: RoleKeyFile | undefined
-  apiKey: ApiKeyKey | undefined
-  networkToken: NetworkTokenKey | undefined
 }
 
 export interface RoleRing {
@@ -47,12 +39,12 @@ interface RoleRingOptions {
 /** Throws `Fault('key_unavailable')` if a version in use can't be opened. */
 export async function openRoleRing(
   load: () => Promise<SharedRow[]>,
-  files: RoleFiles,
+  roleKey: RoleKeyFile,
   { onLeftOut, ...options }: RoleRingOptions,
 ): Promise<RoleRing> {
   const told = new Set<string>()
   const isOpenable = (row: SharedRow) => {
-    if (row.state !== 'DECRYPT_ONLY' || (row.jwe !== null && files.roleKey) || ofFiles(row, files)) return true
+    if (row.state !== 'DECRYPT_ONLY' || row.jwe !== null) return true
     const name = `${row.purpose}/${row.version}`
     if (!told.has(name)) onLeftOut(name)
     told.add(name)
@@ -60,7 +52,7 @@ export async function openRoleRing(
   }
   const source = {
     load: async () => (await load()).filter(isOpenable),
-    open: (row: SharedRow) => open(row, files),
+    open: (row: SharedRow) => open(row, roleKey),
     isFollowed: true,
   }
   const held = await holdKeys(source, SHARED_PURPOSES, options)
@@ -79,22 +71,8 @@ export async function openRoleRing(
   }
 }
 
-async function open(row: SharedRow, files: RoleFiles): Promise<KeyObject> {
+async function open(row: SharedRow, roleKey: RoleKeyFile): Promise<KeyObject> {
   const purpose = SHARED_PURPOSES.find(known => known === row.purpose)
-  if (!purpose) throw new Fault('key_unavailable')
-  if (row.jwe !== null && files.roleKey) return openSharedKey(row.jwe, { purpose, version: row.version }, files.roleKey)
-  const key = ofFiles(row, files)
-  if (!key) throw new Fault('key_unavailable')
-  return key
-}
-
-/** The key from the files of earlier releases. */
-function ofFiles({ purpose, version }: SharedRow, { apiKey, networkToken }: RoleFiles): KeyObject | undefined {
-  const found: Record<SharedPurpose, () => KeyObject | undefined> = {
-    'api-key': () => (apiKey?.version === version ? apiKey.key : undefined),
-    'network-token': () => (networkToken?.version === version ? networkToken.key : undefined),
-    intake: () => (version === 1 && apiKey?.version === 1 ? createSecretKey(firstIntakeKey(apiKey.key)) : undefined),
-  }
-  const known = SHARED_PURPOSES.find(name => name === purpose)
-  return known && found[known]()
+  if (!purpose || row.jwe === null) throw new Fault('key_unavailable')
+  return openSharedKey(row.jwe, { purpose, version: row.version }, roleKey)
 }

@@ -7,7 +7,6 @@ import {
   createPublicKey,
   createSecretKey,
   generateKeyPairSync,
-  hkdfSync,
   type JsonWebKey,
   type KeyObject,
   randomBytes,
@@ -129,14 +128,6 @@ export async function openSharedKey(jwe: string, name: SharedName, file: RoleKey
   const key = createSecretKey(raw)
   raw.fill(0)
   return key
-}
-
-/**
- * The first version of the data key `intake`, from the first one of `api-key`: gateways of earlier releases hash the bodies
- * of batches with it.
- */
-export function firstIntakeKey(apiKeyKey: KeyObject): Buffer {
-  return Buffer.from(hkdfSync('sha256', apiKeyKey, '', 'tokenmill batch body', KEY_BYTES))
 }
 
 function macOf({ kid, secret }: Pick<RoleKey, 'kid' | 'secret'>, { purpose, version }: SharedName, k: string): Buffer {

@@ -27,6 +27,4 @@ export const TURNING: Record<Purpose, Turning> = {
   owner: {},
   grant: {},
   analytics: { changesValues: true },
-  // Nothing uses it: dry runs keep cards by their fingerprints. It stays because workers of release 0.3 don't start without it.
-  scratch: {},
 }

@@ -2,7 +2,7 @@
 // JWKS of the workers, and not in the verification of the audit.
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { grantSigningKeys, listUngranted } from '../../../src/acts/grants.ts'
+import { listUngranted } from '../../../src/acts/grants.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -100,14 +100,6 @@ from tokenmill.signing_key where state = 'ACTIVE'`,
       'update tokenmill.signing_key as s set public_jwk = k.public_jwk from public.kept as k where s.kid = k.kid',
     )
     await ask('drop table public.kept')
-    expect(await ungranted()).toEqual([])
-  })
-
-  it('gets its code from the upgrade, if its database had codes for other rows only', async () => {
-    const { store, ring } = installation.vault
-    await ask('update tokenmill.signing_key set mac = null, mac_version = null')
-    expect(await ungranted()).toEqual(own.map(kid => `signing-key ${kid}`))
-    expect(await grantSigningKeys(store, ring)).toBe(1)
     expect(await ungranted()).toEqual([])
   })
 })

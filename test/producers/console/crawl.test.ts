@@ -1,7 +1,7 @@
 // A person of one entity asks every route of the console for what belongs to others: nothing of it is ever shown, and what isn't the
 // person's answers exactly as what doesn't exist. And no GET changes anything, whoever asks.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { grantAll } from '../../../src/acts/grants.ts'
+import { grantAll } from '../../support/grant-all.ts'
 import { KIND } from '../../workers/act/failed-copies.ts'
 import type { Answer, Person } from './bundle.ts'
 import { fillWorld } from './looks/world.ts'

@@ -8,7 +8,7 @@ import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { apiKeyPath } from '../../../cli/open/gateway/gateway-keys.ts'
+import { gatewayKeysPath } from '../../../cli/open/gateway/gateway-keys.ts'
 import { readConfig } from '../../../src/config.ts'
 import { openStore } from '../../../src/store/pool.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -124,7 +124,7 @@ describe('a gateway process', () => {
   })
 
   it('says in one line what is wrong, and exits 78', async () => {
-    const noPem = apiKeyPath(installation.dataDir)
+    const noPem = gatewayKeysPath(installation.dataDir)
     const children = [
       [
         { TOKENMILL_TLS_CERT: noPem, TOKENMILL_TLS_KEY: noPem },
@@ -228,7 +228,7 @@ describe('a gateway process', () => {
       openStore(database.url, { log: installation.session.log, connectionsMax: 1, role: 'tokenmill_gateway' })
     it.each([
       'sealed from tokenmill.token',
-      'fingerprint from tokenmill.token',
+      'cards from tokenmill.token',
       '* from tokenmill.token',
       'wrapped from tokenmill.data_key',
       'wrapped_private from tokenmill.capture_key',
@@ -267,8 +267,7 @@ describe('a gateway process', () => {
     })
   })
 
-  it('finds its key of API keys in a file that only its owner may read', async () => {
-    expect((await stat(apiKeyPath(installation.dataDir))).mode & 0o777).toBe(0o600)
-    expect(JSON.parse(await readFile(apiKeyPath(installation.dataDir), 'utf8'))).toMatchObject({ kty: 'oct' })
+  it('finds its keys in a file that only its owner may read', async () => {
+    expect((await stat(gatewayKeysPath(installation.dataDir))).mode & 0o777).toBe(0o600)
   })
 })

@@ -2,11 +2,11 @@
 // form, with its headers, by the console's own list of routes and for everything that the store and the queues hold.
 import { openSession } from '../../../cli/open/open.ts'
 import { serveConsole } from '../../../cli/process/console.ts'
-import { grantAll } from '../../../src/acts/grants.ts'
 import { KINDS } from '../../../src/job/catalogue.ts'
 import { failedList } from '../../../src/queue/failed.ts'
 import { type Answer, addPerson, callOf } from '../../producers/console/bundle.ts'
 import { callsOf, ENDING, everyRoute, type Names, openAsk, withoutRow } from '../../producers/console/routes/calls.ts'
+import { grantAll } from '../../support/grant-all.ts'
 import type { Installation } from '../../support/installation.ts'
 import type { Place } from '../canary.ts'
 

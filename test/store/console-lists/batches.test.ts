@@ -30,11 +30,11 @@ describe('the list of batches', () => {
     // One in 50 is open, in each of the states; each third of the entities' batches is of none.
     await store.query({
       text: `insert into tokenmill.batch (client_id, batch_id, entity_id, record_kind, chunk_records, layout, accepted_at, created_at,
-  extent_chunks, limit_chunks, chunks_done, paused_at, cancelled_at, state, finished_at, revision, active_at)
+  extent_chunks, limit_chunks, chunks_done, paused_at, cancelled_at, finished_at, revision, active_at)
 select ($1::text[])[1 + n % 4], 'batch-' || n, case when n % 3 = 0 then null else ($2::uuid[])[1 + n % 5 % 3] end, 'token-create', 10, '{}',
   at, at, case when n % 50 = 0 and n % 250 = 0 then null else 4 end, case when n % 350 = 0 then 2 end,
   case when n % 50 <> 0 and n % 7 <> 0 then 4 else 2 end, case when n % 150 = 0 then at end,
-  case when n % 50 <> 0 and n % 7 = 0 then at end, case when n % 50 <> 0 and n % 7 = 0 then 'CANCELLED' else 'RUNNING' end,
+  case when n % 50 <> 0 and n % 7 = 0 then at end,
   case when n % 50 <> 0 and n % 7 <> 0 then at end, case when n % 50 <> 0 and n % 7 <> 0 then 1 else 0 end,
   case when n % 200 = 0 then $3::timestamptz when n % 100 = 0 then at - interval '20 days' else $3::timestamptz - interval '1 hour' end
 from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from generate_series(1, $4::int) as n) as made`,

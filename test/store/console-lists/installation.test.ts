@@ -40,8 +40,8 @@ select gen_random_uuid(), gen_random_uuid(), now() - make_interval(mins => n / 3
   )
   scope = made[MANY / 2]?.id ?? ''
   const keys = await ask(
-    `insert into tokenmill.capture_key (alias, entity_id, type, public_key, wrapped_private, kek_id, created_at)
-select 'a' || n, $1, 'jwe-ec', '', 'x', 'kek', now() - make_interval(mins => n / 3) from generate_series(1, $2::int) as n returning key_id as id`,
+    `insert into tokenmill.capture_key (alias, entity_id, type, public_key, wrapped_private, private_version, created_at)
+select 'a' || n, $1, 'jwe-ec', '', 'x', 1, now() - make_interval(mins => n / 3) from generate_series(1, $2::int) as n returning key_id as id`,
     [OURS, MANY],
   )
   key = keys[MANY / 2]?.id ?? ''

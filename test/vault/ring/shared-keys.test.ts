@@ -5,9 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { Secret } from '../../../src/secret.ts'
 import { hashApiKey } from '../../../src/vault/api-key.ts'
-import { openRoleRing, type RoleFiles, type SharedRow } from '../../../src/vault/ring/role-ring.ts'
+import { openRoleRing, type SharedRow } from '../../../src/vault/ring/role-ring.ts'
 import {
-  firstIntakeKey,
   makeRoleKeyText,
   openSharedKey,
   type RoleKey,
@@ -63,24 +62,11 @@ describe('a shared key', () => {
 })
 
 describe('the ring of a gateway', () => {
-  const files = (more: Partial<RoleFiles>): RoleFiles => {
-    return { roleKey: undefined, apiKey: undefined, networkToken: undefined, ...more }
-  }
   const row = (purpose: string, version: number, state: SharedRow['state'], jwe: string | null = null): SharedRow => {
     return { purpose, version, state, jwe }
   }
-  const FIRST = ['api-key', 'intake', 'network-token'].map(purpose => row(purpose, 1, 'ACTIVE'))
   const user = 'e5a5b1d6-0000-4000-8000-000000000000'
   const secret = new Secret('an API key')
-
-  it('has the first versions from the files of earlier releases', async () => {
-    const [apiKey, networkToken] = [makeKey(), makeKey()].map(key => ({ key, version: 1 }))
-    if (!apiKey || !networkToken) throw new Error('two keys')
-    const ring = await openRoleRing(async () => FIRST, files({ apiKey, networkToken }), { onLeftOut: () => {} })
-    expect(ring.names().sort()).toEqual(['api-key/1', 'intake/1', 'network-token/1'])
-    expect(ring.apiKeyHash(user, secret)).toEqual({ hash: hashApiKey(apiKey.key, user, secret), keyVersion: 1 })
-    expect(ring.intakeKey().key.export()).toEqual(firstIntakeKey(apiKey.key))
-  })
 
   it('follows the versions that are encrypted to its file, keeps the former ones, and fails none that it has', async () => {
     const roleKey = await makeFile()
@@ -94,7 +80,7 @@ describe('the ring of a gateway', () => {
       row('intake', 1, 'ACTIVE', await shared('intake', 1)),
       row('network-token', 1, 'ACTIVE', await shared('network-token', 1)),
     ]
-    const ring = await openRoleRing(async () => rows, files({ roleKey }), { onLeftOut: () => {} })
+    const ring = await openRoleRing(async () => rows, roleKey, { onLeftOut: () => {} })
     expect(() => ring.apiKeyHashBy(user, secret, 2)).toThrow(UNAVAILABLE)
     rows = [...rows, row('api-key', 2, 'PENDING', await shared('api-key', 2, second))]
     await ring.refresh()
@@ -109,17 +95,19 @@ describe('the ring of a gateway', () => {
   })
 
   it('leaves a former version out that it can not open, and says so once; without one in use it does not begin', async () => {
-    const apiKey = { key: makeKey(), version: 2 }
-    const networkToken = { key: makeKey(), version: 1 }
+    const roleKey = await makeFile()
+    const to = await vaultsSideOf(roleKey)
+    const active = async (purpose: 'api-key' | 'network-token', version: number) =>
+      row(purpose, version, 'ACTIVE', await shareKey(makeKey(), { purpose, version }, to))
     const rows = [
       row('api-key', 1, 'DECRYPT_ONLY'),
-      row('api-key', 2, 'ACTIVE'),
-      row('network-token', 1, 'ACTIVE'),
+      await active('api-key', 2),
+      await active('network-token', 1),
       row('intake', 1, 'ACTIVE'),
     ]
     const left: string[] = []
     const options = { onLeftOut: (name: string) => left.push(name) }
-    await expect(openRoleRing(async () => rows, files({ apiKey, networkToken }), options)).rejects.toThrow(UNAVAILABLE)
+    await expect(openRoleRing(async () => rows, roleKey, options)).rejects.toThrow(UNAVAILABLE)
     expect(left).toEqual(['api-key/1'])
   })
 })

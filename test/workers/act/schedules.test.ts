@@ -2,12 +2,12 @@
 // schedule is as the person saw it.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { grantAll } from '../../../src/acts/grants.ts'
 import type { Act } from '../../../src/job/system/act.ts'
 import { seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../../src/store/report/schedules.ts'
 import { describeStore } from '../../support/engines.ts'
+import { grantAll } from '../../support/grant-all.ts'
 import { ENTITY, type Installation } from '../../support/installation.ts'
 import { openAuthenticator } from '../../vault/passkey/authenticator.ts'
 import { type ActBench, type Member, openActBench, openActInstallation, SITE, type Unproved } from './bench.ts'

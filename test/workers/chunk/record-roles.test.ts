@@ -2,12 +2,12 @@
 // whole, in every form and also as a dry run, a repeat or a retry, and nothing of it is stored.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { grantAll } from '../../../src/acts/grants.ts'
 import type { RecordKind, Role } from '../../../src/job/catalogue.ts'
 import { rolesOf } from '../../../src/job/envelope/roles.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import { describeStore } from '../../support/engines.ts'
+import { grantAll } from '../../support/grant-all.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'

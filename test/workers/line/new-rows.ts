@@ -15,7 +15,7 @@ export const SCOPE = randomUUID()
 
 export function cardOf(): Pick<StoredToken, 'cards' | 'link'> {
   const kept = [randomUUID()]
-  return { cards: kept, link: { kept, versions: [1], known: kept, turn: 1, whole: null } }
+  return { cards: kept, link: { kept, versions: [1], known: kept, turn: 1 } }
 }
 
 export function token(over: Partial<StoredToken> = {}): StoredToken {

@@ -8,7 +8,6 @@ import { beginReseal } from '../../../src/acts/key/reseal.ts'
 import { Fault } from '../../../src/errors.ts'
 import { openLog } from '../../../src/log.ts'
 import { Secret } from '../../../src/secret.ts'
-import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
@@ -17,8 +16,6 @@ import { SEALED_COLUMNS, SEALED_NAMES, SEALING_PURPOSES } from '../../../src/sto
 import * as authentications from '../../../src/store/three-ds/authentications.ts'
 import * as contracts from '../../../src/store/three-ds/three-ds-contracts.ts'
 import * as totalKeys from '../../../src/store/total/total-keys.ts'
-import { openCaptureKey } from '../../../src/vault/capture.ts'
-import { captureHalfName } from '../../../src/vault/private-half.ts'
 import { makeJwtKey } from '../../../src/vault/three-ds-jwt.ts'
 import { makeWebhookSecret } from '../../../src/vault/webhook-secret.ts'
 import { openSealedCard, pendingRow } from '../../../workers/provider/pending-card.ts'
@@ -51,11 +48,10 @@ describeStore('sealing anew', engine => {
   const record = makeRecord({ contractId: contract.contractId, state: 'C', secrets: new Secret({ cavv: 'AAAA' }) })
   const totalKey = new Secret(randomBytes(32))
   const provisionId = randomUUID()
-  const wrappedAlias = 'wrapped-by-the-kek'
 
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    const { store, ring, keks, halves } = installation.vault
+    const { store, ring } = installation.vault
     const { clientId } = installation.credentials.signingKey
     await ring.reserve(...SEALING_PURPOSES)
     await insertTokens(store, ring, installation.scope, 1)
@@ -88,14 +84,6 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
         number.keyVersion,
       ],
     })
-    // The private half is stored as releases before 0.4 did.
-    const alias = installation.credentials.captureKeys.jwe?.alias ?? ''
-    const key = await captureKeys.find(store, alias)
-    if (!key?.wrappedPrivate) throw new Error('there is no capture key')
-    const raw = await halves.open({ ...key, wrappedPrivate: key.wrappedPrivate }, captureHalfName(key.type, alias))
-    const wrappedPrivate = await keks.current.wrap(raw, captureHalfName(key.type, wrappedAlias))
-    const half = { wrappedPrivate, kekId: keks.current.id, privateVersion: null }
-    await captureKeys.insert(store, { ...key, alias: wrappedAlias, ...half })
     for (const purpose of SEALING_PURPOSES) turned = await turnKey(installation.vault, purpose)
     for (const purpose of SEALING_PURPOSES) await beginReseal(store, purpose, BY)
     const deps = { ...installation.vault, ...turned, clock: Date.now, log: openLog('silent') }
@@ -140,14 +128,6 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
     expect(signing.kid).toBe((await signingKeys.findPublic(store))[0]?.kid)
   })
 
-  it('opens a private half that a key-encryption key wrapped, and seals it under the data key', async () => {
-    const key = await captureKeys.find(installation.vault.store, wrappedAlias)
-    if (!key?.wrappedPrivate) throw new Error('there is no capture key')
-    expect(key).toMatchObject({ kekId: null, privateVersion: 2 })
-    const opened = await openCaptureKey({ ...key, wrappedPrivate: key.wrappedPrivate }, turned.halves)
-    expect(opened.alias).toBe(wrappedAlias)
-  })
-
   it('names no private half as one that does not open where the store or a token is away', async () => {
     const { vault } = installation
     const name = 'signing_key.wrapped_private'
@@ -157,7 +137,7 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
       key: half.kid,
       sealed: half.wrappedPrivate,
       version: half.privateVersion,
-      facts: { kek_id: half.kekId },
+      facts: {},
     }
     const found = { rows: [row], version: turned.version }
     for (const code of ['store_away', 'store_busy', 'kek_away'] as const) {

@@ -22,5 +22,5 @@ export async function turnKey(
   if (former !== undefined) await dataKeys.retire(store, purpose, former)
   await dataKeys.insert(store, key)
   const ring = await openKeyRing(keks, await dataKeys.findAll(store))
-  return { ring, halves: openPrivateHalves(ring, keks), version }
+  return { ring, halves: openPrivateHalves(ring), version }
 }

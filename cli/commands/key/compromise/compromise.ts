@@ -39,7 +39,6 @@ type Options = JsonOption &
     out?: string
     keyVersion?: number
     valuesChange?: boolean
-    allUpgraded?: boolean
     yes?: boolean
   }
 
@@ -55,8 +54,6 @@ export const COMPROMISE_TIMES = {
 export function compromise(terminal: Terminal, word: string, options: Options): Promise<void> {
   const purpose = readPurpose(word)
   const turning = TURNING[purpose]
-  if (options.allUpgraded && !turning.inPhases)
-    throw new Stop('--all-upgraded belongs to `key compromise fingerprint`.', EXIT.usage)
   if (turning.changesValues && !options.valuesChange)
     throw new Stop(
       `A new key ${purpose} changes values that others keep, for the same card. Say that it is meant with --values-change.`,
@@ -100,7 +97,7 @@ async function answer(
     begun.done.isListed = true
   }
   if (TURNING[purpose].inPhases) {
-    await replaceInPhases(terminal, vault, version, { options, by, list })
+    await replaceInPhases(terminal, vault, version, { by, list })
   } else {
     if (isInUse) await turnDataKey(terminal, vault, purpose, await by(ROTATE))
     await list()

@@ -14,7 +14,6 @@ import { begin, follow } from '../rotate-fingerprint.ts'
 const PURPOSE = 'fingerprint'
 
 interface Replacing {
-  options: { allUpgraded?: boolean }
   by: (action: string) => Promise<By>
   /** Lists what the version exposed, once. */
   list: () => Promise<void>
@@ -28,7 +27,7 @@ export async function replaceInPhases(
   terminal: Terminal,
   { store, keks }: Pick<OpenedVault, 'store' | 'keks'>,
   version: number,
-  { options, by, list }: Replacing,
+  { by, list }: Replacing,
 ): Promise<void> {
   for (;;) {
     const { phase, writes } = await cardPhases.find(store)
@@ -38,11 +37,7 @@ export async function replaceInPhases(
       await letRemove(store, by)
       if (phase === 'SINGLE') return
     }
-    if (phase === 'SINGLE')
-      await begin(terminal, {
-        ...{ store, kek: keks.current, by: await by(ROTATE) },
-        isUpgraded: options.allUpgraded === true,
-      })
+    if (phase === 'SINGLE') await begin(terminal, { store, kek: keks.current, by: await by(ROTATE) })
     else await follow(terminal, store, await by(ROTATE), phase === 'BOTH' ? 'NEW' : 'SINGLE')
   }
 }

@@ -77,7 +77,7 @@ values ('c' || repeat('0', 24) || '1', 'shop-of-a-long-name-in-the-north', gen_r
     [[OURS, THEIRS]],
   )
   await rows(
-    `insert into tokenmill.capture_key (alias, entity_id, type, public_key, wrapped_private, kek_id) values ('capture-2026', $1, 'jwe-ec', '', 'x', 'kek')`,
+    `insert into tokenmill.capture_key (alias, entity_id, type, public_key, wrapped_private, private_version) values ('capture-2026', $1, 'jwe-ec', '', 'x', 1)`,
     [OURS],
   )
   await rows(`update tokenmill.data_key set activated_at = now() - interval '340 days' where purpose = 'seal'`)
