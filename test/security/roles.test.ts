@@ -78,9 +78,7 @@ describe('a role of the database', () => {
       expect(await as('tokenmill_reader', `select ${column} from tokenmill.${table}`)).toBe('42501')
     }
     expect(await as('tokenmill_reader', 'select t::text from tokenmill.token as t')).toBe('42501')
-    expect(await as('tokenmill_reader', 'select count(*) from tokenmill.token where cards is not null')).toBe(
-      '42501',
-    )
+    expect(await as('tokenmill_reader', 'select count(*) from tokenmill.token where cards is not null')).toBe('42501')
     expect(await as('tokenmill_reader', 'delete from tokenmill.token')).toBe('42501')
     expect(await as('tokenmill_reader', 'truncate tokenmill.token')).toBe('42501')
     expect(await as('tokenmill_reader', 'create table tokenmill.mine (x int)')).toBe('42501')
