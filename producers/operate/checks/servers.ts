@@ -67,7 +67,7 @@ export async function askQueues({ queues, redis }: Pick<ServerSources, 'queues' 
 
 export async function askSchema({ store }: ServerSources): Promise<Verdict> {
   await assertSchema(await store())
-  return well(`${MIGRATIONS.length} migrations, the last ${MIGRATIONS.at(-1)}, as this release needs them`)
+  return well(`has migration ${MIGRATIONS.at(-1)}, the last that this release needs`)
 }
 
 export async function askVaultKeys({ openKeys, store, now }: ServerSources & { now: number }): Promise<Verdict> {
