@@ -61,7 +61,7 @@ and has_table_privilege('tokenmill_console', oid, 'DELETE, TRUNCATE') order by 1
       'person',
     ]
     const others = ['person_credential', 'person_identity', 'process', 'receipt', 'signing_key']
-    const now = ['watch_check', 'watch_minute', 'watch_queue', 'work_minute']
+    const now = ['schema_range', 'watch_check', 'watch_minute', 'watch_queue', 'work_minute']
     const ofReports = ['report', 'schedule', 'schedule_run']
     const ofOneJob = ['operation', 'outbox', 'receipt_key', 'scheme_intent', 'scope', 'token']
     const keys = ['capture_key', 'client_key', 'data_key', 'kek', 'reseal', 'role_key', 'scheme_rate', 'shared_key']
