@@ -2,7 +2,7 @@
 // owners; both sides' totals, decisions, and a real OpenPGP signature of the counterparty.
 import { createHash, createHmac } from 'node:crypto'
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { decrypt, readMessage, readPrivateKey } from 'openpgp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { encryptOpenpgp, makePgpKeyPair } from '../../../producers/rows/openpgp/decrypt.ts'
@@ -186,6 +186,13 @@ describeStore('a sign-off pack', engine => {
       const { code, json } = await verify('plain.pack.json')
       expect(code).toBe(0)
       expect(json).toMatchObject({ checks: { signature: 'holds', results_counts: 'holds', pdf_signature: 'holds' } })
+      // Whoever has the client's public key alone can verify it.
+      const { signing_key_file: file } = JSON.parse(await readFile(installation.clientFile, 'utf8'))
+      const { d: _, ...publicJwk } = JSON.parse(await readFile(resolve(dirname(installation.clientFile), file), 'utf8'))
+      await writeFile(path('public.jwk'), JSON.stringify(publicJwk))
+      expect(await tokenmill(['manifest', 'verify', 'plain.pack.json', '--key', 'public.jwk'])).toMatchObject({
+        code: 0,
+      })
       const changed = async (name: string, change: (text: string) => string) => {
         await copyFile(path(name), path('kept'))
         await writeFile(path(name), change(await readFile(path(name), 'latin1')), 'latin1')
