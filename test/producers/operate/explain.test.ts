@@ -188,7 +188,7 @@ describeEngines('explain', engine => {
     const next = `tokenmill batch show ${batchId}`
     expect(await ask(batchId)).toMatchObject({ as: 'batch', batches: [{ batch: batchId, next }], jobs: [] })
     await store.query({
-      text: `update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`,
+      text: `update tokenmill.batch set cancelled_at = now() where batch_id = $1`,
       values: [batchId],
     })
     expect(await ask(batchId)).toMatchObject({ batches: [{ state: 'CANCELLED' }] })

@@ -33,7 +33,7 @@ describeStore('the wait for a total', engine => {
     batchId = randomUUID()
     await world.chunk([record(1), record(2), record(3)], { batchId, references: ['r-1', 'r-2', 'r-3'] })
     await installation.vault.store.query({
-      text: `update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`,
+      text: `update tokenmill.batch set cancelled_at = now() where batch_id = $1`,
       values: [batchId],
     })
   })

@@ -20,7 +20,6 @@ const NOT_RESEALED: Record<string, string> = {
   'audit.mac': KEYED_HASH,
   'audit_chain.cut_hash': CHAIN,
   'audit_chain.hash': CHAIN,
-  'authentication.fingerprint': KEYED_HASH,
   'authentication.request_digest': KEYED_HASH,
   'before_image.sealed': 'lives for 24 hours; its key is destroyed only after that (BEFORE_IMAGE)',
   'capture_key.mac': CODE,
@@ -54,12 +53,10 @@ const NOT_RESEALED: Record<string, string> = {
   'released_reference.owner_hash': KEYED_HASH,
   'report.request_key': 'a plain hash of the parameters',
   'report.sha256': 'the plain hash of a file',
-  'scheme_token.fingerprint': KEYED_HASH,
   'scope.mac': CODE,
   'session.session_hash': SESSION,
   'signing_key.mac': CODE,
   'scratch.fingerprint': KEYED_HASH,
-  'token.fingerprint': KEYED_HASH,
 }
 
 let database: FreshDatabase

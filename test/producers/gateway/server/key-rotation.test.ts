@@ -8,7 +8,6 @@ import { SHARED_PURPOSES } from '../../../../src/vault/ring/shared-keys.ts'
 import { cli } from '../../../cli/command-bench.ts'
 import { describeOnRedis } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
-import { startCommand } from '../../../support/process.ts'
 import { testPan } from '../../../support/test-pan.ts'
 import { until } from '../../../support/until.ts'
 import { turnKey } from '../../../workers/reseal/turn-key.ts'
@@ -36,19 +35,13 @@ describeOnRedis('a gateway', engine => {
     })
   const rows = async (text: string) => (await installation.vault.store.query({ text })).rows
 
-  it('without the file of its keys works, and is named by the command, which waits for it', async () => {
+  it('without the file of its keys does not begin, and says how to get it', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'tokenmill-gateway-'))
     await cp(join(installation.dataDir, 'system'), join(dataDir, 'system'), { recursive: true })
     await rm(join(dataDir, 'system', 'gateway-keys.jwk'))
-    const old = await openGatewayFor(installation, { TOKENMILL_DATA_DIR: dataDir })
-    expect((await old.call('GET', NOBODY)).status).toBe(404)
-    const command = startCommand(['key', 'rotate', 'intake'], { env: installation.env as Record<string, string> })
-    await command.line(/Waiting for 1 process to load it: \S+ \(gateway\)\. A gateway .*gateway-keys\.jwk/, {
-      stream: 'stderr',
-    })
-    // The next rotation continues this one.
-    await command.kill9()
-    await old.close()
+    await expect(openGatewayFor(installation, { TOKENMILL_DATA_DIR: dataDir })).rejects.toThrow(
+      /gateway-keys\.jwk does not exist; `tokenmill schema upgrade` makes it/,
+    )
     await rm(dataDir, { recursive: true })
   })
 
