@@ -12,7 +12,7 @@ describe('a transaction', () => {
     database = await freshDatabase()
     store = openStore(database.url, { log: openLog('silent'), connectionsMax: 1 })
     // A constraint that two transactions at the same time may violate; a violation counts as a lost race.
-    await store.query({ text: 'create table public.card (a int constraint one_live_token_per_card unique)' })
+    await store.query({ text: 'create table public.card (a int constraint one_current_scheme_token_per_token unique)' })
     await store.query({ text: 'insert into public.card values (1)' })
   })
   afterAll(async () => {

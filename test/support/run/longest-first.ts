@@ -44,7 +44,6 @@ export const LONGEST: readonly string[] = [
   'test/producers/gateway/server/key-rotation.test.ts',
   'test/producers/gateway/server/authenticate.test.ts',
   'test/producers/gateway/load.test.ts',
-  'test/cli/upgrade-from-0-3.test.ts',
   'test/chaos/out-of-order.test.ts',
   'test/examples/checkout.test.ts',
   'test/workers/set/beside-submit.test.ts',
