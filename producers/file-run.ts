@@ -31,8 +31,6 @@ export interface FileRunDeps {
   checkKey?: KeyCheck | undefined
   /** Reads the features of the workers, for a caller that has access to the store. */
   features?: ReadFeatures | undefined
-  /** How long `migrate` waits, in ms, until every live worker understands what its chunks need; then the run ends. */
-  featureWaitMs?: number | undefined
 }
 
 /**

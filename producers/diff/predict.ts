@@ -6,7 +6,6 @@ import { connect } from '../client.ts'
 import { discardAnswers, type FileRunDeps } from '../file-run.ts'
 import { batchIdOf, replyToOf } from '../migrate/batch-identity.ts'
 import { measureExtent } from '../migrate/extent.ts'
-import { openOnFileGate } from '../migrate/on-file-gate.ts'
 import type { MigrateOptions } from '../migrate/options.ts'
 import { type Sending, sendChunks } from '../migrate/send.ts'
 import { openProgress } from '../progress.ts'
@@ -37,7 +36,6 @@ export async function predict(
   const batchId = batchIdOf(options, file.digests)
   const replyTo = replyToOf(batchId)
   const { queues, credentials, log, clock, checkKey, stream, resendMs } = deps
-  const gate = openOnFileGate(options, deps)
   await discardAnswers(deps, replyTo)
   const client = await connect({
     ...{ queues, credentials, replyTo, log, clock, checkKey, tell: tellTo(stream) },
@@ -49,7 +47,6 @@ export async function predict(
     const input = await openSource(source, file.digests)
     const { chunk: chunkRecords = CHUNK.recordsDefault } = options
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), chunkRecords))
-    await gate.pass()
     const extent = await measureExtent(source, rowOptions, file, chunkRecords)
     const run = { batchId, chunkRecords, startedAt: clock(), extent, limit: undefined }
     const plan = {
@@ -58,12 +55,11 @@ export async function predict(
       inputSha256: file.digests.sha256,
     }
     const onProgress = () => progress.update(output.counts)
-    const sent = await sendChunks(chunks.all, { options, plan, client, deps, output, gate, onProgress })
+    const sent = await sendChunks(chunks.all, { options, plan, client, deps, output, onProgress })
     if (sent.broken) throw sent.broken
     return sent.complete
   } finally {
     progress.stop()
-    await gate.close()
     await client.close()
     await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
   }
@@ -80,7 +76,6 @@ function openSight(see: See): Sending<SeenChunk>['output'] {
   let nextChunk = 0
   return {
     counts,
-    isOfOlderRelease: false,
     rowsBefore: 0,
     get nextChunk() {
       return nextChunk

@@ -10,10 +10,6 @@ import { ownerCounts } from './owners.ts'
 const hex = z.string().regex(/^[0-9a-f]{64}$/)
 const count = z.int().min(0)
 
-function withSkipped(counts: unknown): unknown {
-  return typeof counts === 'object' && counts !== null ? { SKIPPED: 0, ...counts } : counts
-}
-
 export const DigestOfFile = z.strictObject({ sha256: hex, bytes: count })
 /** A file of rows beside the results; `name` is relative to the file that names it. */
 const FileBeside = DigestOfFile.extend({
@@ -21,8 +17,7 @@ const FileBeside = DigestOfFile.extend({
   /** The digest of the file's shape, if the shape may change between two runs. */
   shape_sha256: hex.optional(),
 })
-/** Version 1 of the file has no SKIPPED. */
-export const OutcomeCounts = z.preprocess(withSkipped, z.record(z.enum(FILE_OUTCOMES), count))
+export const OutcomeCounts = z.record(z.enum(FILE_OUTCOMES), count)
 
 /** Outcome → reason → number of rows. */
 export const OutcomeReasons = z.partialRecord(z.enum(FILE_OUTCOMES), z.record(z.string(), count))
@@ -31,7 +26,7 @@ export const OutcomeReasons = z.partialRecord(z.enum(FILE_OUTCOMES), z.record(z.
 export const RepairCounts = z.record(z.string(), count)
 
 export const Checkpoint = z.strictObject({
-  v: z.union([z.literal(1), z.literal(2)]),
+  v: z.literal(1),
   batch_id: z.string().min(1).max(64),
   /** Undefined for standard input, whose digest is known only at its end. */
   input: DigestOfFile.optional(),
@@ -43,10 +38,8 @@ export const Checkpoint = z.strictObject({
   rejects: FileBeside.optional(),
   return: FileBeside.optional(),
   counts: OutcomeCounts,
-  /** Undefined if an older release, which didn't count reasons, began the results file. */
-  reasons: OutcomeReasons.optional(),
-  /** Undefined in version 1 of the file. */
-  repairs: RepairCounts.optional(),
+  reasons: OutcomeReasons,
+  repairs: RepairCounts,
   ...ownerCounts,
   started_at: z.iso.datetime(),
 })

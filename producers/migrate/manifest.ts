@@ -29,7 +29,7 @@ export const NamedFile = DigestOfFile.extend({ name: z.string() })
 export const MigrationName = z.string().regex(MIGRATION_NAME)
 
 export const Manifest = z.strictObject({
-  v: z.union([z.literal(1), z.literal(2)]),
+  v: z.literal(1),
   batch_id: z.string(),
   /** The migration that the batch is a part of. */
   migration: MigrationName.optional(),
@@ -43,10 +43,9 @@ export const Manifest = z.strictObject({
   options: z.record(z.string(), z.json()),
   rows: z.int().min(0),
   counts: OutcomeCounts,
-  /** Undefined in a manifest of an older release. */
-  reasons: OutcomeReasons.optional(),
-  /** How many rows were repaired in which way; absent in version 1. */
-  repairs: RepairCounts.optional(),
+  reasons: OutcomeReasons,
+  /** How many rows were repaired in which way. */
+  repairs: RepairCounts,
   ...ownerCounts,
   ...provenance,
   started_at: z.iso.datetime(),

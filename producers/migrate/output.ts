@@ -52,8 +52,6 @@ export interface Output {
   nextChunk: number
   /** How many rows were written in earlier runs. */
   rowsBefore: number
-  /** An older release wrote the first of the results. */
-  isOfOlderRelease: boolean
   /** What will be written of a chunk. `rows`: the ends of its rows. */
   endOf(chunk: Pick<RowChunk, 'number' | 'rows'>, rows: readonly FileRow[]): EndedChunk
   /** Writes the next chunk in order. */
@@ -103,7 +101,6 @@ export async function openOutput(
   const repairs: Record<string, number> = { ...before?.repairs }
   const owners = ownersSoFar(before)
   let nextChunk = before?.next_chunk ?? 0
-  const isOfOlderRelease = before !== undefined && before.reasons === undefined
   let savedAt = 0
 
   /**
@@ -116,7 +113,7 @@ export async function openOutput(
   async function saveCheckpoint(): Promise<void> {
     const { files, nextChunk, counts, reasons, repairs, owners } = beforeLast ?? standing()
     await writeCheckpoint(paths.results, {
-      v: 2,
+      v: 1,
       batch_id: plan.batchId,
       ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
       options: { ...layoutOf(options), ...formOption(plan.form), chunk_records: plan.chunkRecords },
@@ -125,8 +122,7 @@ export async function openOutput(
       rejects: entryOf(files, 'rejects', paths.results),
       return: entryOf(files, 'return', paths.results),
       counts,
-      // Reasons would cover only part of the rows. The next run must also see that an older release began this file.
-      ...(isOfOlderRelease ? {} : { reasons }),
+      reasons,
       repairs,
       ...(options.profile?.on_file ? owners : {}),
       started_at: new Date(plan.startedAt).toISOString(),
@@ -174,7 +170,6 @@ export async function openOutput(
     repairs,
     owners,
     rowsBefore: sumOfFile(counts),
-    isOfOlderRelease,
     get nextChunk() {
       return nextChunk
     },

@@ -1,5 +1,5 @@
 // What a manifest says of how its run was started: by whom, by which command, and by which OpenPGP keys the input was
-// opened. Manifests of older releases have none of it.
+// opened.
 import { z } from 'zod'
 import { maskDigits } from '../../src/job/envelope/names.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
@@ -10,11 +10,11 @@ const Fingerprint = z.string().regex(/^([0-9A-F]{40}|[0-9A-F]{64})$/)
 
 /** Members of a manifest. */
 export const provenance = {
-  /** The words behind `tokenmill`, as they were given; of a continued run, those of the last command. */
+  /** The words behind `tokenmill`, as they were given; of a continued run, those of the last command. Absent if no command began it. */
   command: z.array(z.string()).optional(),
-  operator: z.strictObject({ client_id: z.string(), os_user: z.string().optional() }).optional(),
+  operator: z.strictObject({ client_id: z.string(), os_user: z.string().optional() }),
   /** Null: the input wasn't encrypted. */
-  pgp_keys: z.strictObject({ decryption: Fingerprint, verification: Fingerprint.optional() }).nullable().optional(),
+  pgp_keys: z.strictObject({ decryption: Fingerprint, verification: Fingerprint.optional() }).nullable(),
 }
 
 export interface StartedBy {

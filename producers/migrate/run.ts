@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { CHUNK } from '../../src/job/choices.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { tellTo } from '../answer-deadline.ts'
 import type { RecordForm } from '../client/in-form.ts'
@@ -31,11 +30,9 @@ import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { openAwaited } from './chunk/awaited.ts'
 import { formOption, mayHaveColumns, recordFormOf } from './chunk/record-form.ts'
-import { mayHaveEarlierSize, OtherChunkSize } from './chunk/size.ts'
 import { openWaitingFile } from './chunk/waiting-file.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { compare, type Difference, type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
-import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
 import type { MigrateOptions } from './options.ts'
 import { type CountedRow, type OutputDigests, openOutput } from './output.ts'
 import type { OwnerCounts } from './owners.ts'
@@ -103,25 +100,8 @@ interface LockedRun {
 }
 
 async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary> {
-  const { options, batchId, validated, began } = locked
+  const { options, source, rowOptions, validated, batchId, expected, began } = locked
   const run = await openRun(options, batchId, validated, began)
-  if (!mayHaveEarlierSize(options, run)) return runOnce(locked, run, deps)
-  return runOnce(locked, { ...run, mayHaveEarlierSize: true }, deps).catch(error => {
-    if (!(error instanceof OtherChunkSize)) throw error
-    const chunkRecords = CHUNK.recordsEarlier
-    deps.stream.write(
-      `tokenmill: this batch was begun before; trying chunks of ${chunkRecords} rows, as of earlier releases\n`,
-    )
-    return runOnce(locked, { ...run, checkpoint: undefined, chunkRecords }, deps)
-  })
-}
-
-async function runOnce(
-  { options, source, rowOptions, validated, batchId, expected, began }: LockedRun,
-  run: Run & { mayHaveEarlierSize?: boolean },
-  deps: FileRunDeps,
-): Promise<Summary> {
-  const gate = openOnFileGate(options, deps)
   await discardAnswers(deps, replyToOf(batchId))
   const client = await connect({
     queues: deps.queues,
@@ -154,13 +134,11 @@ async function runOnce(
       )
     // The digest of standard input is known only at its end.
     const inputSha256 = validated?.digests.sha256 ?? createHash('sha256').update(batchId).digest('hex')
-    await gate.pass()
     const sent = await sendAll(chunks.all, {
       options,
       run: { ...run, extent, limit, inputSha256, form },
       client,
       deps,
-      gate,
       validated,
     })
     const summary = {
@@ -183,7 +161,6 @@ async function runOnce(
     await finish(options, { ...run, form }, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
-    await gate.close()
     await client.close()
     if (run.done()) await deps.queues.obliterate(resultsQueue(client.clientId, replyToOf(batchId))).catch(() => {})
   }
@@ -192,7 +169,6 @@ async function runOnce(
 interface SendingAll {
   options: MigrateOptions
   run: Run & {
-    mayHaveEarlierSize?: boolean
     extent: Extent | undefined
     limit: number | undefined
     inputSha256: string
@@ -200,11 +176,10 @@ interface SendingAll {
   }
   client: Client
   deps: FileRunDeps
-  gate: OnFileGate
   validated: ValidatedFile | undefined
 }
 
-async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, gate, validated }: SendingAll) {
+async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, validated }: SendingAll) {
   const output = await openOutput(options, run, validated, { clock: deps.clock, tell: tellTo(deps.stream) })
   const done = sumOfFile(output.counts)
   const { stream, clock } = deps
@@ -226,7 +201,7 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
       earlyWord.see(output.counts, output.reasons)
       seriesWord.see(rows, output.counts)
     }
-    const sending = { options, plan: run, client, deps, output, waiting, gate, onProgress, onAwaited }
+    const sending = { options, plan: run, client, deps, output, waiting, onProgress, onAwaited }
     const { complete, rows, stopped, broken } = await sendChunks(chunks, sending)
     const digests = await output.close()
     const { counts, reasons, repairs, owners } = output
@@ -260,7 +235,7 @@ async function finish(
     return path === undefined || digest === undefined ? undefined : { ...digest, name: nameFrom(paths.manifest, path) }
   }
   const manifest: Manifest = {
-    v: 2,
+    v: 1,
     batch_id: batchId,
     ...(options.migration === undefined ? {} : { migration: options.migration }),
     dry_run: options.dryRun,

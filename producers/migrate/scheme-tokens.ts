@@ -62,7 +62,7 @@ function lineOf({ line, reuse_token: id }: RecordResult): string {
  * Sends a chunk of one rejected row in place of a chunk that asks for no scheme tokens: a batch finishes only when all
  * its chunks are answered, and a chunk needs a record. If the chunk was sent before, it stays as it was.
  */
-export async function passOver(line: number, part: SchemePart, client: Client): Promise<void> {
+async function passOver(line: number, part: SchemePart, client: Client): Promise<void> {
   const placeholder = JSON.stringify({ line, rejected: { reason: 'token_not_found' satisfies Reason } })
   const told = await ask([placeholder], 1, part, client)
   if (told.status === 'SUCCEEDED' || isTaken(told)) return

@@ -17,15 +17,13 @@ import type { FileRow } from '../rows/outcome/result-row.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
 import { chunkIn } from './chunk/record-form.ts'
-import { isOfOtherSize, OtherChunkSize } from './chunk/size.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
-import { type OnFileGate, olderWorkerError } from './on-file-gate.ts'
 import { isOrdered, type MigrateOptions, policyOf } from './options.ts'
 import type { ChunkEnd, CountedRow, Output } from './output.ts'
 import { hopelessReason } from './refused-chunk.ts'
-import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
+import { type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
 
 interface RunIdentity {
   batchId: string
@@ -38,15 +36,13 @@ interface RunIdentity {
   /** Decides between data of the same source time. */
   inputSha256: string
   form: RecordForm
-  /** If the first chunk is refused as another one, `OtherChunkSize` is thrown. */
-  mayHaveEarlierSize?: boolean
 }
 
 /** How long an answer is awaited: longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 
 /** What a run writes. `E`: what it writes of a chunk. */
-interface Sink<E> extends Pick<Output, 'counts' | 'nextChunk' | 'rowsBefore' | 'isOfOlderRelease' | 'discard'> {
+interface Sink<E> extends Pick<Output, 'counts' | 'nextChunk' | 'rowsBefore' | 'discard'> {
   endOf(chunk: RowChunk, rows: FileRow[]): E
   write(end: E): Promise<void>
 }
@@ -59,7 +55,6 @@ export interface Sending<E extends ChunkEnd> {
   output: Sink<E>
   /** Where what will be written waits for an older chunk; without it no more chunks are sent meanwhile. */
   waiting?: WaitingEnds<E>
-  gate: OnFileGate
   /** Takes the rows that were written last. */
   onProgress: (rows: readonly CountedRow[]) => void
   /** Takes the oldest unanswered chunk while later ones wait for it; undefined once none do. */
@@ -79,7 +74,7 @@ interface Sum {
 
 export async function sendChunks<E extends ChunkEnd>(
   chunks: AsyncIterable<RowChunk>,
-  { options, plan, client, deps, output, waiting, gate, onProgress, onAwaited = () => {} }: Sending<E>,
+  { options, plan, client, deps, output, waiting, onProgress, onAwaited = () => {} }: Sending<E>,
 ): Promise<Sum> {
   const inFlight = isOrdered(options) ? 1 : options.inFlight
   const unwritten = waiting ? undefined : inFlight
@@ -93,17 +88,11 @@ export async function sendChunks<E extends ChunkEnd>(
     limits: () => limitsNow(),
     waiting,
     async endOf(chunk, result) {
-      if (result && plan.mayHaveEarlierSize && chunk.number === 0 && isOfOtherSize(result)) {
-        await output.discard()
-        throw new OtherChunkSize()
-      }
       const hopeless = result && chunk.number === 0 ? hopelessReason(result) : undefined
       if (hopeless) {
         await output.discard()
         throw hopeless
       }
-      const refused = result && olderWorkerError(result, { ...plan, number: chunk.number, dryRun: options.dryRun })
-      if (refused) throw refused
       return output.endOf(chunk, rowsOf(chunk, result, plan))
     },
     async write(end) {
@@ -114,14 +103,6 @@ export async function sendChunks<E extends ChunkEnd>(
       if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
     },
   })
-  /**
-   * An older release sent no chunk of scheme tokens for a chunk without tokens. Such chunks are sent now, because
-   * otherwise the batch of scheme tokens never finishes.
-   */
-  const passOverDone = async (chunk: RowChunk) => {
-    const passed = output.isOfOlderRelease ? passedOver(chunk, sending) : undefined
-    if (passed) await answerDeadline.watch(passed)
-  }
   const sendWatched = (chunk: RowChunk): Promise<Result | undefined> => {
     const answer = send(chunk, sending)
     return answer ? answerDeadline.watch(answer) : Promise.resolve(undefined)
@@ -131,12 +112,11 @@ export async function sendChunks<E extends ChunkEnd>(
     return rowsOf(chunk, await sendWatched(chunk), plan)
   }
   /**
-   * While the form or the chunk size of the batch isn't known, one chunk is in flight: its answer shows them. Until the
-   * first chunk is written, few are: its answer may show that all rows will be refused.
+   * While the form of the batch isn't known, one chunk is in flight: its answer shows it. Until the first chunk is written, few are: its answer may show that all rows will be refused.
    */
   const limitsNow = (): Limits => {
     const isFirst = output.nextChunk === skipped
-    if (!plan.form.isSettled || (plan.mayHaveEarlierSize && isFirst)) return { unanswered: 1, unwritten: 1 }
+    if (!plan.form.isSettled) return { unanswered: 1, unwritten: 1 }
     return isFirst ? { unanswered: inFlightFirst, unwritten: inFlightFirst } : { unanswered: inFlight, unwritten }
   }
   const sendNext = async (chunk: RowChunk) => {
@@ -158,15 +138,13 @@ export async function sendChunks<E extends ChunkEnd>(
   try {
     for await (const chunk of input.chunks) {
       stopped ??= limitBefore(chunk, plan)
-      if (!stopped && chunk.position >= skipped) await gate.pass()
       if (deps.stop.aborted || stopped) {
         complete = false
         break
       }
       rows += chunk.rows.length
       openEnded.take(chunk)
-      if (chunk.position < skipped) await passOverDone(chunk)
-      else await sendNext(chunk)
+      if (chunk.position >= skipped) await sendNext(chunk)
     }
     await window.drain()
     if (input.broken()) stopped = 'input'
@@ -187,7 +165,7 @@ export async function sendChunks<E extends ChunkEnd>(
 }
 
 /** What a run needs to send its chunks. `tell` writes each line only once. */
-type ChunkSending = Omit<Sending<ChunkEnd>, 'output' | 'waiting' | 'gate' | 'onProgress' | 'onAwaited'> &
+type ChunkSending = Omit<Sending<ChunkEnd>, 'output' | 'waiting' | 'onProgress' | 'onAwaited'> &
   Pick<SchemePart, 'tell'>
 
 function once(tell: (line: string) => void): (line: string) => void {
@@ -202,18 +180,6 @@ function send(chunk: RowChunk, sending: ChunkSending): Promise<Result> | undefin
   const { number } = chunk
   if (number === undefined) return undefined
   return sendInForm(sending.plan.form, form => sendOnce(chunk, number, form, sending))
-}
-
-/**
- * Sends the placeholder for an empty chunk of scheme tokens; undefined if the chunk itself isn't sent, or no scheme
- * tokens are requested.
- */
-function passedOver(chunk: RowChunk, sending: ChunkSending): Promise<void> | undefined {
-  const { number, rows } = chunk
-  const first = rows.find(({ skipped }) => skipped === undefined)
-  if (!sending.options.schemeTokens || number === undefined || !first) return undefined
-  const part = schemePartOf({ number, isLast: isLastSent(number, chunk, sending) }, sending)
-  return passOver(first.line, part, sending.client)
 }
 
 /** Whether this is the last chunk that is sent. Without the extent that isn't certain: only skipped rows may follow. */

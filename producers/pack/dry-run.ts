@@ -31,7 +31,6 @@ export function isOfSameFile(run: Manifest, dryRun: Manifest): boolean {
 export function compareDryRun(run: Manifest, dryRun: Manifest, file: NamedFile): DryRun {
   const groups = COUNTED.flatMap(of => {
     const [before, found] = [dryRun[of], run[of]]
-    // A manifest of an older release may lack these counts.
     if (before === undefined || found === undefined) return []
     return differencesOf(flat(before), flat(found)).map(difference => ({ of, ...difference }))
   })

@@ -27,7 +27,7 @@ export type Maker = z.infer<typeof Maker>
 export const PackedBatch = z.strictObject({
   file: NamedFile.describe('The manifest; its name is relative to the pack.'),
   signer: Signer.describe('The key that signed the manifest.'),
-  manifest: Manifest.describe('The content of the manifest. An optional member that is absent was not recorded.'),
+  manifest: Manifest.describe('The content of the manifest.'),
   dry_run: DryRun.optional().describe('The comparison with the dry run over the same file, if one was found.'),
 })
 export type PackedBatch = z.infer<typeof PackedBatch>
@@ -42,7 +42,7 @@ export const Pack = z.strictObject({
   rows: z.int().min(0).describe('The rows of all batches.'),
   counts: OutcomeCounts.describe('Rows by outcome.'),
   cells: z.array(Cell).describe('Rows by brand, expiry year, outcome and reason, counted from the results.'),
-  repairs: RepairCounts.optional().describe('Rows by repair; absent if a manifest doesn’t say it.'),
+  repairs: RepairCounts.describe('Rows by repair.'),
   references: ownerCounts.references.describe('Owners by what became of them.'),
   on_file: ownerCounts.on_file.describe('Rows with network transaction ids, and with transaction link ids.'),
   exceptions: Exceptions.describe('Rows that brought no token, and rows that the total leaves out.'),

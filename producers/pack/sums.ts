@@ -11,15 +11,12 @@ export function sumsOf(batches: readonly PackedBatch[]): Sums {
   const manifests = batches.map(({ manifest }) => manifest)
   const counts = noFileCounts()
   for (const manifest of manifests) for (const name of FILE_OUTCOMES) counts[name] += manifest.counts[name]
-  const kept = (name: 'repairs' | 'references' | 'on_file') =>
-    manifests.flatMap((one): Counts[] => (one[name] ? [one[name]] : []))
-  const [repairs, references, onFile] = [kept('repairs'), kept('references'), kept('on_file')]
+  const kept = (name: 'references' | 'on_file') => manifests.flatMap((one): Counts[] => (one[name] ? [one[name]] : []))
+  const [references, onFile] = [kept('references'), kept('on_file')]
   return {
     rows: sum(manifests.map(({ rows }) => rows)),
     counts,
-    // Repairs are summed only if every batch has them: a reader would take the sum over some batches for the sum over
-    // all.
-    ...(repairs.length === manifests.length && { repairs: added(repairs) }),
+    repairs: added(manifests.map(({ repairs }) => repairs)),
     ...(references.length > 0 && { references: added(references) }),
     ...(onFile.length > 0 && { on_file: added(onFile) }),
   }

@@ -1,7 +1,6 @@
 // The counts of a pack: cards by brand, expiry year, outcome and reason; owners; repairs.
 import type { Pack } from '../pack.ts'
 import type { PaperSheet } from './sheet.ts'
-import { NOT_RECORDED } from './words.ts'
 
 export function drawCards(page: PaperSheet, { cells }: Pack): void {
   page.title('Cards by brand, expiry year, outcome and reason')
@@ -37,10 +36,9 @@ export function drawOwners(page: PaperSheet, { references, on_file: onFile, repa
   ]
   const owners = Object.entries(references ?? {}).map(([name, n]) => [`owner ${name}`, n] as const)
   const traits = Object.entries(onFile ?? {}).map(([name, n]) => [TRAITS[name] ?? name, n] as const)
-  const repaired = Object.entries(repairs ?? {}).map(([name, n]) => [`repaired: ${name}`, n] as const)
+  const repaired = Object.entries(repairs).map(([name, n]) => [`repaired: ${name}`, n] as const)
   const all = [...owners, ...traits, ...repaired]
   if (all.length > 0) page.table(columns, all)
   if (owners.length === 0) page.say('Owners: none, or the profile names none.')
-  if (!repairs) page.say(`Repairs: ${NOT_RECORDED}.`)
-  else if (repaired.length === 0) page.say('Repairs: none.')
+  if (repaired.length === 0) page.say('Repairs: none.')
 }

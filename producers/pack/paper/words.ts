@@ -2,15 +2,13 @@
 import type { Manifest } from '../../migrate/manifest.ts'
 import type { PackedBatch } from '../pack.ts'
 
-export const NOT_RECORDED = 'not recorded'
-
 /** `2030-01-31 12:00:00` */
 export const time = (iso: string): string => iso.slice(0, 19).replace('T', ' ')
 
 const LONG = 1_500
 
 export function commandOf({ command }: Manifest): string {
-  if (!command) return NOT_RECORDED
+  if (!command) return 'none: a program began the run'
   const text = ['tokenmill', ...command.map(quoted)].join(' ')
   return text.length > LONG ? `${text.slice(0, LONG)}…` : text
 }
@@ -20,7 +18,6 @@ function quoted(word: string): string {
 }
 
 export function operatorOf({ operator }: Manifest): string {
-  if (!operator) return NOT_RECORDED
   const { client_id: client, os_user: user } = operator
   return user === undefined ? `client ${client}` : `client ${client}, user ${user}`
 }
@@ -32,7 +29,6 @@ export function profileOf({ options }: Manifest): string {
 }
 
 export function pgpKeysOf({ pgp_keys: keys }: Manifest): string {
-  if (keys === undefined) return NOT_RECORDED
   if (keys === null) return 'none: the input was not encrypted'
   const { decryption, verification } = keys
   const signed = verification === undefined ? 'no signature was asked for' : `signed by ${verification}`

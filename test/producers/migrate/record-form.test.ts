@@ -190,47 +190,6 @@ describeStore('the form of a batch', engine => {
     }
   })
 
-  it('is found out with the chunk size of earlier releases, if nobody says how large chunks are', async () => {
-    const file = await sample(1_200)
-    const begun = await run(file, NOBODY, { chunk: 500 })
-    await rm(`${file}.results.csv`)
-    await rm(`${file}.manifest.json`)
-    const lost = await run(file, ALL, { chunk: undefined })
-    // The first chunk in columns and in rows (it is listed once for both sizes), then the other two.
-    expect(lost.forms).toEqual(['columns', 'rows', 'rows', 'rows'])
-    expect(lost.summary.counts).toEqual(begun.summary.counts)
-    const { options } = JSON.parse(await readFile(lost.summary.manifest, 'utf8'))
-    expect(options).toMatchObject({ chunk_records: 500 })
-    // Where the form is fixed, too, one chunk is in flight until it is answered: a late refusal of another one would be taken
-    // for the answer of a smaller chunk of the same number.
-    const timed = await timedSample()
-    const sourceTime = { column: 'given' }
-    await run(timed, EVERY, { chunk: 500, sourceTime, onConflict: 'newest' })
-    await rm(`${timed}.results.csv`)
-    await rm(`${timed}.manifest.json`)
-    const ended = await run(timed, EVERY, { chunk: undefined, sourceTime, onConflict: 'newest' })
-    expect(ended.summary).toMatchObject({ complete: true, rows: 3_000 })
-    // The first chunk in the larger size, and six.
-    expect(blocks.size).toBe(7)
-    // A size that somebody says is used, and the refusal names it.
-    await rm(`${file}.results.csv`)
-    await rm(`${file}.manifest.json`)
-    await expect(run(file, ALL, { chunk: 600 })).rejects.toThrow(/Chunk 0 was refused/)
-  })
-
-  it('is found out with the chunk size of earlier releases after a stop before the first answer, too', async () => {
-    const file = await sample(1_200)
-    const begun = await run(file, NOBODY, { chunk: 500 })
-    await rm(`${file}.results.csv`)
-    await rm(`${file}.manifest.json`)
-    const stop = new AbortController()
-    stop.abort()
-    await run(file, ALL, { chunk: undefined }, stop)
-    expect((await readCheckpoint(`${file}.results.csv`))?.options['chunk_records']).toBe(1_000)
-    const ended = await run(file, ALL, { chunk: undefined })
-    expect(ended.summary).toMatchObject({ complete: true, rows: 1_200, counts: begun.summary.counts })
-  })
-
   it('refuses another file under a batch id in either form', async () => {
     const batchId = 'taken'
     // Of one chunk: another might be sent before the refusal of the first stops the run.
@@ -239,14 +198,6 @@ describeStore('the form of a batch', engine => {
     await expect(run(next, NOBODY, { batchId })).rejects.toThrow(/Chunk 0 was refused/)
     expect(forms).toEqual(['rows', 'columns'])
   })
-
-  /** Cards with the time at which they were given. */
-  async function timedSample(): Promise<string> {
-    const file = await sample(3_000)
-    const [header = '', ...lines] = (await readFile(file, 'utf8')).trimEnd().split('\n')
-    await writeFile(file, [`${header},given`, ...lines.map(line => `${line},2026-01-02T03:04:05Z`)].join('\n'))
-    return file
-  }
 
   async function sample(rows: number): Promise<string> {
     files += 1

@@ -27,7 +27,7 @@ const BEGAN = '2026-01-01T00:00:00.000Z'
 const DAY_MS = 86_400_000
 const at = (days = 6) => ({ paths: paths(), now: Date.parse(BEGAN) + days * DAY_MS })
 const checkpoint = (more: Partial<Checkpoint> = {}): Checkpoint => ({
-  ...{ v: 2, batch_id: 'b-1', options: {}, next_chunk: 3, results: digestOf('results\n1\n') },
+  ...{ v: 1, reasons: {}, repairs: {}, batch_id: 'b-1', options: {}, next_chunk: 3, results: digestOf('results\n1\n') },
   counts: { ...noFileCounts(), CREATED: 3 },
   started_at: BEGAN,
   ...more,

@@ -23,7 +23,8 @@ export const aPack = {
     {
       ...{ file, signer },
       manifest: {
-        ...{ v: 2 as const, batch_id: 'b', dry_run: false, input: file, results: file, options: {}, rows, counts },
+        ...{ reasons: {}, repairs: {}, operator: { client_id: 'c' }, pgp_keys: null },
+        ...{ v: 1 as const, batch_id: 'b', dry_run: false, input: file, results: file, options: {}, rows, counts },
         ...{ started_at: '2030-01-01T00:00:00.000Z', ended_at: '2030-01-01T01:00:00.000Z' },
       },
     },
@@ -42,6 +43,7 @@ export const aPack = {
     ],
     ...{ unused_decisions: { count: 0, lines: [] }, listed_open: [], listed_decided: [] },
   },
+  repairs: {},
   leave_out: file,
   total: { vault },
 } satisfies Pack

@@ -13,7 +13,8 @@ const rows = counts.CREATED + counts.REJECTED
 const batchOf = (batch_id: string): Pack['batches'][number] => ({
   ...{ file, signer },
   manifest: {
-    ...{ v: 2, batch_id, dry_run: false, input: file, results: file, options: {}, rows, counts },
+    ...{ reasons: {}, repairs: {}, operator: { client_id: 'c' }, pgp_keys: null },
+    ...{ v: 1, batch_id, dry_run: false, input: file, results: file, options: {}, rows, counts },
     command: ['migrate', 'x'.repeat(3_000)],
     started_at: '2030-01-01T00:00:00.000Z',
     ended_at: '2030-01-01T01:00:00.000Z',
@@ -36,6 +37,7 @@ const PACK: Pack = {
   cells: Array.from({ length: 150 }, (_, index) => ({
     ...{ brand: 'VISA', expiry_year: `${2000 + index}`, outcome: 'CREATED' as const, reason: null, rows: 98_765_432 },
   })),
+  repairs: {},
   leave_out: file,
   exceptions: {
     ...{ rows: 1_050, decided: 50, open: 1_000, by_decision: [{ decision: 'drop', rows: 50 }] },

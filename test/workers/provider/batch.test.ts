@@ -189,26 +189,4 @@ describeStore('a batch of scheme tokens', engine => {
     await until(async () => (await find())?.finishedAt != null, { what: 'the batch of the scheme tokens to end' })
     expect(await find()).toMatchObject({ chunksDone: 2, rowsDone: 3 })
   })
-
-  it('ends where an older release, which left out chunks without tokens, began the file', async () => {
-    const { installation } = networked
-    const file = join(installation.dataDir, 'begun.csv')
-    const pans = [numberedPan(2_101), numberedPan(2_102), '5100000000000009', '5100000000000009', numberedPan(2_103)]
-    await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
-    const begun = await run(file, { limit: 4, schemeTokens: false, batchId: 'begun' })
-    expect(begun).toMatchObject({ complete: false, stopped: 'limit' })
-    // The checkpoint is as that release wrote it: without a chunk of scheme tokens and without reasons.
-    const path = `${begun.results}.checkpoint.json`
-    const { reasons: _, ...checkpoint } = JSON.parse(await readFile(path, 'utf8'))
-    checkpoint.options.scheme_tokens = true
-    await writeFile(path, JSON.stringify(checkpoint))
-    // After another stop the checkpoint still shows which release began the file.
-    expect(await run(file, { limit: 4, batchId: 'begun' })).toMatchObject({ complete: false, stopped: 'limit' })
-    expect(JSON.parse(await readFile(path, 'utf8'))).not.toHaveProperty('reasons')
-    expect(await run(file, { batchId: 'begun' })).toMatchObject({ complete: true, rows: 5 })
-    const { clientId } = installation.credentials.signingKey
-    const find = () => batches.find(installation.vault.store, clientId, 'begun-s1')
-    await until(async () => (await find())?.finishedAt != null, { what: 'the batch to end' })
-    expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3 })
-  })
 })
