@@ -200,12 +200,12 @@ describe.skipIf(!findRedis())('opening Redis', () => {
 
 describe.skipIf(!findRedis())('a Redis that loads its data', () => {
   it('says so to one who asks whether it can be used', async () => {
-    // It answers once in 1,024 commands that it reads.
+    // It answers once in 1,024 commands that it reads, and reads for 16 s: a busy machine may connect late.
     const server = await startRedis({ args: ['--key-load-delay', '500', '--aof-use-rdb-preamble', 'no'] })
     const queues = await open(server.url, '{loads}').opening
     try {
       const admin = new Redis(server.url)
-      await Promise.all(Array.from({ length: 8_192 }, (_, n) => admin.set(`k${n}`, 'x')))
+      await Promise.all(Array.from({ length: 32_768 }, (_, n) => admin.set(`k${n}`, 'x')))
       admin.disconnect()
       const restarted = server.restart()
       const codes = new Set<string | undefined>()
