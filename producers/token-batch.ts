@@ -2,9 +2,9 @@
 // client and jti. The caller cuts the records into chunks.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
-import type { BlockForm } from '../src/job/block/record-columns.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
+import type { BlockForm } from '../src/job/record-columns.ts'
 import { CHUNK, type Policy } from '../src/job/token-batch.ts'
 import { blockDigest, sealBlock } from '../src/vault/block.ts'
 import type { PublicCaptureKey } from '../src/vault/encrypt.ts'

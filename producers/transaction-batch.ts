@@ -1,10 +1,10 @@
 // Cuts ledger lines into chunks and makes the ask of one `transaction-batch` job of each. Nothing in a ledger line is
 // secret, so there is no block: the lines are in the signed envelope itself. The worker checks the content of lines.
 import { assert, type Refusal } from '../src/errors.ts'
-import type { BlockForm } from '../src/job/block/record-columns.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import type { TransactionLine } from '../src/job/ledger/columns.ts'
 import type { Gathered } from '../src/job/ledger/gather.ts'
+import type { BlockForm } from '../src/job/record-columns.ts'
 import { LEDGER_CHUNK } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 

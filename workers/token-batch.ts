@@ -3,7 +3,7 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { CreatedRecords } from '../src/job/answer/created-columns.ts'
 import { textsOf } from '../src/job/answer/created-records.ts'
-import type { BlockForm } from '../src/job/block/record-columns.ts'
+import type { BlockForm } from '../src/job/record-columns.ts'
 import {
   count,
   countReasons,

@@ -22,7 +22,7 @@ import { makeDataKeys, openLiveRing, PURPOSES, type Purpose } from '../../src/va
 import { openPrivateHalves } from '../../src/vault/private-half.ts'
 import { type Lasting, openLasting } from '../lasting.ts'
 import { actor } from '../terminal.ts'
-import { ensureGatewayKeys } from './gateway/gateway-keys.ts'
+import { ensureGatewayKeys } from './gateway-keys.ts'
 import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
 import { ringSource } from './key-ring.ts'

@@ -1,8 +1,9 @@
 // The form in which the chunks of a batch are sent: in columns where every live worker reads them, else in rows. All
 // chunks of a batch have the form of its first one, because the same rows in another form are another chunk. If a run
 // doesn't know the form of its batch, its first chunk finds the form out.
-import type { BlockForm } from '../../src/job/block/record-columns.ts'
+
 import type { Feature } from '../../src/job/envelope/features.ts'
+import type { BlockForm } from '../../src/job/record-columns.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import { listedFeatures } from '../live-features.ts'

@@ -7,7 +7,7 @@ import {
   openPartitions,
   PARTITIONS,
   type SpillOptions,
-} from '../rows/spill/partitions.ts'
+} from '../rows/partitions.ts'
 import type { RowChanges } from './changes.ts'
 
 const ROW_BYTES = 4

@@ -12,7 +12,7 @@ import {
   PARTITIONS,
   type Partitions,
   type SpillOptions,
-} from '../rows/spill/partitions.ts'
+} from '../rows/partitions.ts'
 import type { Account } from './owners-of-file.ts'
 
 export interface RemovedOwners {

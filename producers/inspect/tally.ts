@@ -1,5 +1,5 @@
 // Counts exactly how many different texts were added, by their keyed digests.
-import { digestIn, keyedDigest, openPartitions, PARTITIONS, type SpillOptions } from '../rows/spill/partitions.ts'
+import { digestIn, keyedDigest, openPartitions, PARTITIONS, type SpillOptions } from '../rows/partitions.ts'
 
 export interface TallyEnd {
   /** How many texts were added. */

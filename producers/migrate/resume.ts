@@ -1,8 +1,8 @@
 // Decides which run a command is: a new one, the continuation of one, or the replay of a complete one. It reads the
 // files of earlier runs and removes those of the last dry run or replay. It sends nothing.
 import { access, rm } from 'node:fs/promises'
-import type { BlockForm } from '../../src/job/block/record-columns.ts'
 import { CHUNK } from '../../src/job/choices.ts'
+import type { BlockForm } from '../../src/job/record-columns.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'

@@ -1,6 +1,6 @@
 // Cuts rows into chunks. The same rows and size always give the same chunks, so that a chunk's number means the same
 // rows in every run.
-import { rowUnits } from '../../src/job/block/record-columns.ts'
+import { rowUnits } from '../../src/job/record-columns.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { jsonOf } from './column-record.ts'
 import { refusePanLookalikes } from './pan-lookalikes.ts'

@@ -1,6 +1,6 @@
 // Reads a row as a record that can stand in columns: a card in clear and its reference, and nothing else. An invalid
 // row isn't read here: record.ts makes its record and gives the reason.
-import { type ColumnRecord, rowOf } from '../../src/job/block/record-columns.ts'
+import { type ColumnRecord, rowOf } from '../../src/job/record-columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import { cell, type Layout } from './layout.ts'
 

@@ -2,8 +2,8 @@
 // is built for every row of a file: to build an object and stringify it would cost twice as much). Only errors in
 // reading the file are found here; the worker checks the card.
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import type { ColumnRecord } from '../../src/job/block/record-columns.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
+import type { ColumnRecord } from '../../src/job/record-columns.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { digitsOf, PAN_LENGTH, panFault, passesLuhn, withoutPadding } from '../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'

@@ -1,12 +1,12 @@
 // `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
-import type { BlockForm } from './block/record-columns.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS, type RecordKind, type Role } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, sourceTime, text, tokenId, uuid } from './envelope/text.ts'
 import type { MemberRole, Sent } from './kind-entry.ts'
 import { OnFileRecord } from './on-file.ts'
+import type { BlockForm } from './record-columns.ts'
 import { ReferenceRecord } from './reference.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'

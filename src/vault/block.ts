@@ -2,7 +2,7 @@
 // can't be used for another job. The records aren't parsed here.
 import { hash } from 'node:crypto'
 import { assert, type Refusal, refuse } from '../errors.ts'
-import type { BlockForm } from '../job/block/record-columns.ts'
+import type { BlockForm } from '../job/record-columns.ts'
 import type { CaptureKey } from './capture.ts'
 import type { PublicCaptureKey } from './encrypt.ts'
 import { jweHeaderOf, openJwe, sealJwe } from './jwe.ts'

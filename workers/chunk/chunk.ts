@@ -2,7 +2,7 @@
 // to a token is decided elsewhere.
 import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import { type BlockForm, spreadColumns } from '../../src/job/block/record-columns.ts'
+import { type BlockForm, spreadColumns } from '../../src/job/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { canonical, chunkText } from '../../src/job/envelope/digest.ts'

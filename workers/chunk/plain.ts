@@ -4,7 +4,7 @@
 // cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
 // left to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
-import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/block/record-columns.ts'
+import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import { ALIAS } from '../../src/job/choices.ts'
 import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../src/job/envelope/text.ts'

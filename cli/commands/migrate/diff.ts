@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type DiffSummary, diff } from '../../../producers/diff/diff.ts'
 import type { RejectedMax } from '../../../producers/migrate/options.ts'
-import { refuseSameContent } from '../../../producers/migrate/parts/parts.ts'
+import { refuseSameContent } from '../../../producers/migrate/parts.ts'
 import { shortfallOf } from '../../../producers/rows/only/list.ts'
 import { withAccess } from '../../../src/acts/access.ts'
 import { lowerPriority } from '../../../src/low-priority.ts'

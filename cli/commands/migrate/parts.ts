@@ -3,12 +3,7 @@
 import { pathsOf } from '../../../producers/migrate/batch-identity.ts'
 import { compare, type Manifest, readManifest } from '../../../producers/migrate/manifest.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
-import {
-  finishedPart,
-  optionsOfPart,
-  refuseForParts,
-  refuseSameContent,
-} from '../../../producers/migrate/parts/parts.ts'
+import { finishedPart, optionsOfPart, refuseForParts, refuseSameContent } from '../../../producers/migrate/parts.ts'
 import { noteListed } from '../../../producers/migrate/reading.ts'
 import { migrate, type Summary } from '../../../producers/migrate/run.ts'
 import { type Listing, listingOf, type OnlyList, shortfallOf } from '../../../producers/rows/only/list.ts'

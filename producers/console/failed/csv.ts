@@ -2,7 +2,7 @@
 // `failed list --json`. Pages of the console look between two pages of a file.
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
-import { sendCsv } from '../csv/export.ts'
+import { sendCsv } from '../csv.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { sessionOf } from '../server/guard.ts'
 import { refuse } from '../server/page.ts'

@@ -1,7 +1,7 @@
 // The form of a migration's batch (../../client/in-form.ts). The checkpoint or the manifest of an earlier run says which form
 // that is. Where neither is there, the first chunk finds out.
 
-import { type BlockForm, columnLines } from '../../../src/job/block/record-columns.ts'
+import { type BlockForm, columnLines } from '../../../src/job/record-columns.ts'
 import { formByFeature, type RecordForm } from '../../client/in-form.ts'
 import type { FileRunDeps } from '../../file-run.ts'
 import type { RowChunk } from '../../rows/chunks.ts'

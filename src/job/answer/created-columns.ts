@@ -4,8 +4,8 @@
 // of the same records.
 import { z } from 'zod'
 import { formatReuseTokens } from '../../token/token.ts'
-import { inOrder } from '../block/record-columns.ts'
 import type { RecordResult } from '../outcome.ts'
+import { inOrder } from '../record-columns.ts'
 
 /** The outcome of each of these records is `CREATED`, and its code 200. */
 export const CreatedColumns = z.object({

@@ -4,7 +4,7 @@
 // of its text. The command always makes the same text of the same lines (gather.ts). Another sender may put any line into
 // `transactions`, but must do so in the same way when it repeats the chunk. Workers check the lines; this file refuses
 // only a value that hasn't this form.
-import { inOrder } from '../block/record-columns.ts'
+import { inOrder } from '../record-columns.ts'
 import { TRANSACTION_FIELDS, type TransactionField } from './transaction.ts'
 
 /** A transaction and its line number in the source. The transaction isn't checked yet. */

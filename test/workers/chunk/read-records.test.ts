@@ -1,6 +1,6 @@
 // Reading a chunk's block: what is wrong with one record refuses that record alone.
 import { describe, expect, it } from 'vitest'
-import { type BlockForm, columnLines } from '../../../src/job/block/record-columns.ts'
+import { type BlockForm, columnLines } from '../../../src/job/record-columns.ts'
 import { CHUNK, type TokenBatch } from '../../../src/job/token-batch.ts'
 import { readRecords } from '../../../workers/chunk/chunk.ts'
 import { testPan } from '../../support/test-pan.ts'

@@ -10,7 +10,7 @@ import {
   rowOf,
   rowUnits,
   spreadColumns,
-} from '../../../src/job/block/record-columns.ts'
+} from '../../src/job/record-columns.ts'
 
 const text = fc.string({ unit: fc.constantFrom('a', 'B', ' ', '1', 'é', 'ß', '日', "'", '\u007f'), maxLength: 12 })
 const column: fc.Arbitrary<ColumnRecord> = fc.record({
@@ -32,7 +32,7 @@ const GOLDEN = [
 
 describe('a chunk in columns', () => {
   it('has the text that docs/schema shows, byte for byte', () => {
-    const schema = readFileSync(new URL('../../../docs/schema/record-columns.json', import.meta.url), 'utf8')
+    const schema = readFileSync(new URL('../../docs/schema/record-columns.json', import.meta.url), 'utf8')
     const { examples } = JSON.parse(schema) as { examples: unknown[] }
     const lines = columnLines(GOLDEN)
     expect(lines).toEqual([

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { DIGEST_BYTES, keyedDigest, openPartitions, PARTITIONS } from '../../../../producers/rows/spill/partitions.ts'
+import { DIGEST_BYTES, keyedDigest, openPartitions, PARTITIONS } from '../../../producers/rows/partitions.ts'
 
 it('digests by HMAC-SHA-256, whatever the text and its length', () => {
   const key = Buffer.from('c0ffee'.repeat(10), 'hex')

@@ -2,11 +2,11 @@
 import { access, appendFile, copyFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { writeSample } from '../../../../producers/migrate/sample.ts'
-import { runCommand } from '../../../support/command.ts'
-import { describeStore } from '../../../support/engines.ts'
-import { type Installation, openInstallation } from '../../../support/installation.ts'
-import { testPan } from '../../../support/test-pan.ts'
+import { writeSample } from '../../../producers/migrate/sample.ts'
+import { runCommand } from '../../support/command.ts'
+import { describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
 
 describeStore('a migration of several files', engine => {
   let installation: Installation

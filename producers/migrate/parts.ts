@@ -1,11 +1,11 @@
 // The files of one migration (`--migration`): each is a batch of its own, and the same command continues where the last
 // run stopped. It reads files and sends nothing.
 import { access, stat } from 'node:fs/promises'
-import { codeOf, FileError } from '../../rows/file-error.ts'
-import { batchIdOf, type Paths, pathsOf } from '../batch-identity.ts'
-import { readCheckpoint } from '../checkpoint.ts'
-import { checkDigest, digestFile, type Manifest, nameFrom, readManifest } from '../manifest.ts'
-import type { MigrateOptions } from '../options.ts'
+import { codeOf, FileError } from '../rows/file-error.ts'
+import { batchIdOf, type Paths, pathsOf } from './batch-identity.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import { checkDigest, digestFile, type Manifest, nameFrom, readManifest } from './manifest.ts'
+import type { MigrateOptions } from './options.ts'
 
 /** Stands for the path of the part in the name of a file. */
 const PART = '{}'

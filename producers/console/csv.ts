@@ -4,12 +4,12 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { cellOf } from '../../../src/csv-text.ts'
-import type { ExportParameters } from '../../../src/job/system/taken-lists.ts'
-import { describeError } from '../../../src/log.ts'
-import * as sessions from '../../../src/store/console/sessions.ts'
-import type { ConsoleDeps } from '../deps.ts'
-import { refusedPage, sendPage } from '../server/page.ts'
+import { cellOf } from '../../src/csv-text.ts'
+import type { ExportParameters } from '../../src/job/system/taken-lists.ts'
+import { describeError } from '../../src/log.ts'
+import * as sessions from '../../src/store/console/sessions.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { refusedPage, sendPage } from './server/page.ts'
 
 /** How many rows a file has at most, without its head. */
 export const CSV_ROWS_MAX = 100_000
