@@ -3,7 +3,6 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { CreatedRecords } from '../src/job/answer/created-columns.ts'
 import { textsOf } from '../src/job/answer/created-records.ts'
-import type { BlockForm } from '../src/job/record-columns.ts'
 import {
   count,
   countReasons,
@@ -15,6 +14,7 @@ import {
   unpack,
 } from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/envelope/digest.ts'
+import type { BlockForm } from '../src/job/record-columns.ts'
 import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/access/audits.ts'
 import * as dryRuns from '../src/store/batch/dry-runs.ts'

@@ -96,9 +96,31 @@ async function fillBatches(
   { batches, chunks }: { batches: number; chunks: number },
 ): Promise<void> {
   await run(
-    `insert into tokenmill.batch (client_id, batch_id, entity_id, record_kind, chunk_records, layout, accepted_at, created_at, active_at,
-  summed_at, extent_chunks, extent_rows, source_name, source_sha256, chunks_done, rows_done, counts, reasons, revision, cancelled_at, finished_at,
-  paused_at, limit_chunks)
+    `insert into tokenmill.batch (
+  client_id,
+  batch_id,
+  entity_id,
+  record_kind,
+  chunk_records,
+  layout,
+  accepted_at,
+  created_at,
+  active_at,
+  summed_at,
+  extent_chunks,
+  extent_rows,
+  source_name,
+  source_sha256,
+  chunks_done,
+  rows_done,
+  counts,
+  reasons,
+  revision,
+  cancelled_at,
+  finished_at,
+  paused_at,
+  limit_chunks
+)
 select ($1::text[])[1 + n % $2::int], 'm-' || md5(n::text), ($3::uuid[])[1 + n % $2::int], 'token-create', 500, '{}', at, at,
   case when open and n % 398 = 0 then now() else at + interval '1 hour' end, at,
   case when n % 1592 = 0 then null else $4::int end, case when n % 1592 = 0 then null else $4::int * 500 end, 'cards-' || n || '.csv',

@@ -127,7 +127,9 @@ export function judgeConnections(running: readonly processes.PlannedRow[], limit
   const { ofServer, ofDatabase = ofServer } = limits
   const admits = ofDatabase < ofServer ? `this database admits ${ofDatabase}` : `the server admits ${ofServer}`
   const short = findShortage(counted, limits, SPARE_CONNECTIONS)
-  const says = `the pools of ${count(running.length, 'process', 'processes')} open at most ${count(counted.connections, 'connection')}${named}, ${short?.admits ?? admits}`
+  const pools = `the pools of ${count(running.length, 'process', 'processes')}`
+  const most = `${count(counted.connections, 'connection')}${named}`
+  const says = `${pools} open at most ${most}, ${short?.admits ?? admits}`
   return short ? warning(says, short.next) : well(says)
 }
 

@@ -150,7 +150,7 @@ export function isInviteLive(ring: Pick<Ring, 'grantMacBy'>, invite: invites.Inv
 
 /** The rows that aren't revoked and whose code is wrong or missing, as `kind id`. */
 export async function listUngranted(db: Db, ring: Ring): Promise<string[]> {
-  return (await all(db)).filter(row => !row.isRevoked && !isRight(ring, row)).map(nameOf)
+  return (await listGrants(db)).filter(row => !row.isRevoked && !isRight(ring, row)).map(nameOf)
 }
 
 export interface Regranted {
@@ -166,7 +166,7 @@ export interface Regranted {
  */
 export async function regrantAll(db: Db, ring: Ring): Promise<Regranted> {
   const { keyVersion: current } = ring.grantMac('')
-  const rows = (await all(db)).filter(row => !row.isRevoked && row.macVersion !== current)
+  const rows = (await listGrants(db)).filter(row => !row.isRevoked && row.macVersion !== current)
   const ungranted: string[] = []
   let done = 0
   for (const row of rows) {
@@ -188,7 +188,8 @@ function isRight(ring: Ring, row: Grant): boolean {
 
 const nameOf = ({ kind, id }: Grant) => `${kind} ${id}`
 
-async function all(db: Db): Promise<Grant[]> {
+/** Every row that grants rights, revoked ones too. */
+export async function listGrants(db: Db): Promise<Grant[]> {
   const known = await clients.list(db)
   const keys = await clients.listKeys(db)
   return [

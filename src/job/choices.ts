@@ -28,12 +28,12 @@ export type OnOrphan = (typeof ON_ORPHAN)[number]
 export const MIGRATION_NAME = /^[A-Za-z0-9._-]{1,64}$/
 
 /**
- * Bounds of a chunk of records: how many records, how many bytes. `recordsEarlier`: how many records a chunk has in a batch
- * over HTTP, and had in earlier releases.
+ * Bounds of a chunk of records: how many records, how many bytes. `recordsOverHttp`: how many records a chunk has in a batch
+ * over HTTP.
  */
 export const CHUNK = {
   recordsDefault: 1000,
-  recordsEarlier: 500,
+  recordsOverHttp: 500,
   recordsMax: 1000,
   bytesMax: 3 * 1024 * 1024,
   lineBytesMax: 65_536,

@@ -10,7 +10,11 @@ const INDEXES = [
   // Provisionings that no token's row has taken over (UNTAKEN in src/store/provider/scheme-tokens.ts), oldest first.
   {
     name: 'scheme_token_untaken',
-    on: "tokenmill.scheme_token (created_at) where not current and taken_at is null and retired_at is null and state not in ('DELETED', 'VOID')",
+    on: `tokenmill.scheme_token (created_at)
+  where not current
+    and taken_at is null
+    and retired_at is null
+    and state not in ('DELETED', 'VOID')`,
   },
   // The lists of the page Audit (src/store/console/audit/seen-rows.ts): each filter's rows, newest first.
   { name: 'audit_by_time', on: 'tokenmill.audit (at, audit_id)' },

@@ -96,7 +96,7 @@ export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], ver
 }
 
 /** Wraps these 32 bytes as a data key, and erases them. */
-export async function wrapDataKey(
+async function wrapDataKey(
   kek: KeyProvider,
   { purpose, version }: Pick<WrappedKey, 'purpose' | 'version'>,
   raw: Buffer,
@@ -137,17 +137,6 @@ export async function openLiveRing(
 /** A ring of these keys, which doesn't follow the store. Its seals aren't counted. Throws as `openLiveRing` does. */
 export function openKeyRing(keks: Pick<Keks, 'find'>, keys: readonly WrappedKey[]): Promise<LiveRing> {
   return openLiveRing(keks, { load: async () => keys })
-}
-
-/** The active key of one purpose, for a process without the key-encryption key. Throws as `openKeyRing` does. */
-export async function openKey(
-  keks: Pick<Keks, 'find'>,
-  keys: readonly WrappedKey[],
-  purpose: Purpose,
-): Promise<KeyObject> {
-  const [active] = keys.filter(key => key.purpose === purpose && key.state === 'ACTIVE')
-  if (!active) throw new Fault('key_unavailable')
-  return unwrapKey(keks, active)
 }
 
 /** The purpose for which a data key is wrapped: a key-encryption key unwraps it for that purpose only. */

@@ -2,7 +2,6 @@
 // to a token is decided elsewhere.
 import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import { type BlockForm, spreadColumns } from '../../src/job/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { canonical, chunkText } from '../../src/job/envelope/digest.ts'
@@ -10,6 +9,7 @@ import { mayNeedMore, recordsRefusal } from '../../src/job/envelope/roles.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
+import { type BlockForm, spreadColumns } from '../../src/job/record-columns.ts'
 import type { ReferenceRecord } from '../../src/job/reference.ts'
 import { parse } from '../../src/job/refusal.ts'
 import {

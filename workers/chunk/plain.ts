@@ -4,11 +4,11 @@
 // cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
 // left to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
-import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/record-columns.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import { ALIAS } from '../../src/job/choices.ts'
 import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../src/job/envelope/text.ts'
 import { claimOf, isUsualOnFile, OnFileRecord, someText } from '../../src/job/on-file.ts'
+import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/record-columns.ts'
 import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { BinTable } from '../../src/token/bin.ts'

@@ -63,7 +63,7 @@ async function sealHalf(row: SealedRow, name: string, { halves }: VaultKeys): Pr
 const isKeyless = (error: unknown) => error instanceof Fault && error.code === 'key_unavailable'
 
 function versionOf({ version }: SealedRow): number {
-  assert(version !== null, 'only a private half may name no version')
+  assert(version !== null, 'sealed bytes name the version of their key')
   return version
 }
 

@@ -97,6 +97,7 @@ function isBegun(terminal: Terminal, result: { done: PhaseBegun } | { refused: P
 
 const IS_EXPOSED =
   'The former version is marked as compromised, and what it exposed is not listed yet: run `tokenmill key compromise fingerprint`, which goes on with this.'
+
 /** Names the sessions that hold the tables which the command needs for a moment, once for each set of sessions. */
 export function waitsOn(terminal: Terminal): (holders: readonly string[]) => void {
   let told = ''

@@ -68,7 +68,7 @@ export function layoutOf({ recordKind, tokenScope, policy }: BatchRequest): Reco
   return batchLayout({
     record_kind: recordKind,
     token_scope: tokenScope,
-    chunk_records: CHUNK.recordsEarlier,
+    chunk_records: CHUNK.recordsOverHttp,
     policy,
   })
 }

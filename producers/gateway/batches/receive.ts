@@ -89,7 +89,7 @@ export async function receive(
       // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
-          ...{ clientId, batchId, entityId, recordKind, tokenScope, chunkRecords: CHUNK.recordsEarlier, layout },
+          ...{ clientId, batchId, entityId, recordKind, tokenScope, chunkRecords: CHUNK.recordsOverHttp, layout },
           acceptedAt,
           extent: { ...read, rows: read.records, name: null, sha256: null },
         })
@@ -164,7 +164,7 @@ async function storeChunks(
   const read = { records: 0, chunks: 0 }
   try {
     const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
-    for await (const chunk of cutRows(rows, CHUNK.recordsEarlier, { stored: true })) {
+    for await (const chunk of cutRows(rows, CHUNK.recordsOverHttp, { stored: true })) {
       const refusal = mustJudge ? rowsRefusal(caller, batch.recordKind, chunk.rows) : undefined
       if (refusal) return refusal
       await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
@@ -187,7 +187,7 @@ async function sealChunk(
   const { batchId, recordKind, tokenScope, policy, dryRun } = batch
   const plan = {
     ...{ batchId, recordKind, tokenScope, policy, dryRun, captureKey },
-    ...{ acceptedAt: acceptedAt / 1000, chunkRecords: CHUNK.recordsEarlier },
+    ...{ acceptedAt: acceptedAt / 1000, chunkRecords: CHUNK.recordsOverHttp },
   }
   assert(number !== undefined, 'a row of a body is sent, whatever it is')
   const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })

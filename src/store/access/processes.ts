@@ -36,8 +36,8 @@ export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'work
   silentMs: number
 }
 
-/** What a process may open. `login`: its database user; null: an earlier release, which tells none. */
-export type PlannedRow = Pick<ProcessRow, 'role' | 'host' | 'connections'> & { login: string | null }
+/** What a process may open. `login`: its database user. */
+export type PlannedRow = Pick<ProcessRow, 'role' | 'host' | 'connections'> & { login: string }
 
 type Named = Pick<ProcessRow, 'host' | 'role' | 'silentMs'>
 

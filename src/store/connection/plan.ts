@@ -91,9 +91,9 @@ export function countPlanned(rows: readonly PlannedRow[]): Counted {
   const byRole = new Map<string, number>()
   const byUser = new Map<string, number>()
   const supervised = new Set<string>()
-  const add = (role: string, login: string | null, connections: number) => {
+  const add = (role: string, login: string, connections: number) => {
     byRole.set(role, (byRole.get(role) ?? 0) + connections)
-    if (login !== null) byUser.set(login, (byUser.get(login) ?? 0) + connections)
+    byUser.set(login, (byUser.get(login) ?? 0) + connections)
   }
   for (const { role, host, login, connections } of rows) {
     add(role, login, connections)

@@ -165,8 +165,10 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
   { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
   { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
   {
-    ...{ name: 'current', type: 'boolean', plain: true },
+    name: 'current',
+    type: 'boolean',
     text: row => (row.thirdParty || row.isUntaken ? 'f' : 't'),
+    plain: true,
   },
   { name: 'cards', type: 'text', as: 'uuid[]', text: row => (row.link ? plains(row.link.kept) : null), plain: false },
   { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },

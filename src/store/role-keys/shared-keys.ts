@@ -17,7 +17,7 @@ export interface SharedVersion {
  * The undestroyed versions of these purposes. `kid`: the role's key; null for a host without one, which gets no
  * encrypted keys.
  */
-export async function findAll(db: Db, purposes: readonly string[], kid: string | null): Promise<SharedVersion[]> {
+export async function findAll(db: Db, purposes: readonly string[], kid: string): Promise<SharedVersion[]> {
   const { rows } = await db.query<SharedVersion>({
     name: 'shared-keys',
     text: `select k.purpose, k.version, k.state, s.jwe from tokenmill.data_key as k

@@ -104,8 +104,11 @@ it('a bulk worker that works more jobs of a kind at once plans for more; no plan
   )
 })
 
-const row = (role: PlannedRow['role'], connections: number, login: string | null = 'u', host = 'a'): PlannedRow => ({
-  ...{ role, connections, login, host },
+const row = (role: PlannedRow['role'], connections: number, login = 'u', host = 'a'): PlannedRow => ({
+  role,
+  connections,
+  login,
+  host,
 })
 
 it('the supervisor of each host with workers is counted, and users apart', () => {
@@ -114,11 +117,11 @@ it('the supervisor of each host with workers is counted, and users apart', () =>
     row('interactive', 20),
     row('bulk', 6, 'v', 'b'),
     row('gateway', 12, 'g', 'c'),
-    row('console', 8, null, 'c'),
+    row('console', 8, 'k', 'c'),
   ])
   const supervisor = planConnections('workers', { engine: 'redis' })
   expect(counted.connections).toBe(52 + 2 * supervisor)
-  expect(Object.fromEntries(counted.byUser)).toEqual({ u: 26 + supervisor, v: 6 + supervisor, g: 12 })
+  expect(Object.fromEntries(counted.byUser)).toEqual({ u: 26 + supervisor, v: 6 + supervisor, g: 12, k: 8 })
 })
 
 const LIMITS = { most: 100, ofServer: 97, ofDatabase: undefined, ofUsers: new Map<string, number>() }

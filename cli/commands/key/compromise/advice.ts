@@ -30,5 +30,5 @@ export const ADVICE: Record<Purpose, string> = {
   analytics:
     'Whoever has the key and an analytics token can find the card number by trying them all. New values are given from now on; a stored value changes when its card is next presented. Tell everybody who keeps values that they change.',
   fingerprint:
-    'Whoever also has fingerprints can find the card numbers by trying them all. No fingerprint under the exposed version is left of a token that keeps its number. Of the others they stay until their cards are presented, or until `tokenmill key retire fingerprint VERSION --forget`; those of authentications of 3-D Secure stay with them. Values of dry runs are erased after 24 hours. Keep backups from the thief, and restrict logins.',
+    'Whoever also has fingerprints can find the card numbers by trying them all. No fingerprint under the exposed version is left of a token that keeps its number. Of the others they stay until their cards are presented, or until `tokenmill key retire fingerprint VERSION --forget`. Values of dry runs are erased after 24 hours. Keep backups from the thief, and restrict logins.',
 }

@@ -686,7 +686,7 @@ create table tokenmill.process (
   -- How many processes want each core of a worker's host, as its last heartbeat says: an overloaded host is why a batch stands still.
   load real,
   -- Its database user, which may have a limit of connections.
-  login name default session_user,
+  login name not null default session_user,
   constraint only_workers_take_kinds check (role in ('interactive', 'bulk') or (kinds = '{}' and features = '{}')),
   constraint process_role_is_known
     check (role in ('interactive', 'bulk', 'scheduler', 'gateway', 'three-ds', 'console')),
