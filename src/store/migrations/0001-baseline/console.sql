@@ -313,6 +313,8 @@ grant select (audit_id, at, actor, action, subject, detail, host, outcome, seq, 
 
 grant select on tokenmill.kysely_migration to tokenmill_console;
 
+grant select on tokenmill.schema_range to tokenmill_console;
+
 grant select (installation_id, kek_id, created_at) on tokenmill.installation to tokenmill_console;
 
 grant select (kid, alg, public_jwk, state, statement, active_at, retired_at, mac, mac_version) on

@@ -22,7 +22,7 @@ create table tokenmill.schema_range (
   constraint there_is_one_schema_range check (one)
 );
 insert into tokenmill.schema_range (readable_from) values (1);
-grant select on tokenmill.schema_range to tokenmill_reader, tokenmill_console;
+grant select on tokenmill.schema_range to tokenmill_reader;
 
 create table tokenmill.installation (
   singleton boolean primary key default true,
