@@ -16,7 +16,6 @@ import { openSemaphore } from './client/semaphore.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
 import { openTrustedKeys } from './client/trusted-keys.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
-import type { ReadFeatures } from './live-features.ts'
 import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
 import { type Acknowledged, type Delivery, type Inbox, NOTHING_ACKNOWLEDGED, once, openInbox } from './results.ts'
 
@@ -61,11 +60,6 @@ export interface ConnectOptions {
   clock?: Clock
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
-  /**
-   * Reads the features of the workers, for the forms of results. For a caller that knows more than the list that workers
-   * publish.
-   */
-  features?: ReadFeatures | undefined
   /** How often the key is checked while a job is unanswered, in ms (5,000). */
   keyCheckMs?: number | undefined
   /**
@@ -134,7 +128,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending(
-    { queues, credentials, trusted, replyTo, resultSets, clock, log, features: options.features },
+    { queues, credentials, trusted, replyTo, resultSets, clock, log },
     { resendMs, unansweredMax },
   )
   const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options

@@ -1,7 +1,15 @@
 // Signs an ask with its client's key. The result is the job as it is put on the queue. Sending is done elsewhere.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
-import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope/envelope.ts'
+import {
+  Claims,
+  ENVELOPE,
+  type JobData,
+  lifetimeOf,
+  type Optional,
+  type SigningKey,
+  sign,
+} from '../src/job/envelope/envelope.ts'
 import { jobId } from '../src/job/envelope/ids.ts'
 import { type NameRule, panNameRefusal } from '../src/job/envelope/names.ts'
 import { clearNumbersOf, nameRefusal } from '../src/job/pan-in-names.ts'
@@ -33,13 +41,12 @@ export interface EnvelopeOptions {
   /** The job must start within this many ms from now. Default: 24 h; 1 h with an encrypted card. */
   expiresInMs?: number | undefined
   replyTo?: string | undefined
-  /** Set it only while every live worker knows the claim (live-features.ts): an older worker would refuse the job. */
   traceparent?: string | undefined
-  /** The announced key that the reader of the results knows; set it likewise. */
+  /** The announced key that the reader of the results knows. */
   knowsKey?: string | undefined
-  /** Every reader of the results queue reads result sets; set it likewise. */
+  /** Every reader of the results queue reads result sets. */
   resultSets?: boolean | undefined
-  /** Every reader of the results queue reads records in columns; set it likewise. */
+  /** Every reader of the results queue reads records in columns. */
   resultColumns?: boolean | undefined
 }
 
@@ -61,7 +68,7 @@ export async function signAsk(
   now: number,
 ): Promise<Signed | Refusal> {
   const { onBehalfOf } = identity
-  const { jti, reference, sequence, expiresInMs, replyTo, traceparent, knowsKey } = options
+  const { jti, reference, sequence, expiresInMs, replyTo } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   // Clients send whole seconds. System clients send fractions, because their time-outs are short.
   const whole = onBehalfOf === undefined
@@ -85,9 +92,7 @@ export async function signAsk(
       reference,
       sequence,
       reply_to: replyTo,
-      traceparent,
-      knows_key: knowsKey,
-      ...formClaims(options),
+      optional: optionalOf(options),
     }),
     'body',
   )
@@ -105,9 +110,15 @@ export async function signAsk(
   return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, issuedAt: iat * 1000, expiresAt: exp }
 }
 
-/** The claims about the forms of results that the reader reads. */
-function formClaims({ resultSets, resultColumns }: EnvelopeOptions): Pick<Claims, 'result_sets' | 'result_columns'> {
-  return { result_sets: resultSets ? true : undefined, result_columns: resultColumns ? true : undefined }
+/** Undefined if there is nothing to say. */
+function optionalOf({ traceparent, knowsKey, resultSets, resultColumns }: EnvelopeOptions): Optional | undefined {
+  const optional: Optional = defined({
+    traceparent,
+    knows_key: knowsKey,
+    result_sets: resultSets ? true : undefined,
+    result_columns: resultColumns ? true : undefined,
+  })
+  return Object.keys(optional).length > 0 ? optional : undefined
 }
 
 /** Whether the ask holds card data, which has a shorter lifetime. */

@@ -11,7 +11,6 @@ import type { Queues } from '../src/queue/engine.ts'
 import { holdsPossiblePan } from '../src/token/possible-pan.ts'
 import { untilSent } from './client/bulk.ts'
 import type { Credentials } from './client-file.ts'
-import type { ReadFeatures } from './live-features.ts'
 import type { KeyCheck } from './live-key.ts'
 import { FileError } from './rows/file-error.ts'
 
@@ -29,8 +28,6 @@ export interface FileRunDeps {
   giveUpAfterMs?: number | undefined
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
-  /** Reads the features of the workers, for a caller that has access to the store. */
-  features?: ReadFeatures | undefined
 }
 
 /**

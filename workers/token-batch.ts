@@ -153,7 +153,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
           batchNo: context.batch?.batchNo ?? null,
           chunk: work.request.chunk,
           reasons: countReasons(records),
-          ...toldOf(records, created, work.claims.result_columns === true),
+          ...toldOf(records, created, work.claims.optional?.result_columns === true),
           dryRun: work.request.dry_run === true,
         }
       },

@@ -1,21 +1,16 @@
 // Case (l): as many PUTs of a card as 50 connections send one after the other, through gateway, queue, worker and store.
-import { setTimeout as pause } from 'node:timers/promises'
-import { STORED_SETTLE_MS } from '../../producers/live-features.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { openSender } from '../put.ts'
 import { watchProcessor } from './processor.ts'
 import type { SingleRun } from './run.ts'
 
 const CONNECTIONS = 50
-/** By then the gateway knows what all workers understand. */
-const WARM_MS = STORED_SETTLE_MS + 10_000
 
 /** In the processor time, `bench` is the sender of the requests. */
 export async function runPuts(installation: Installation, rows: number): Promise<SingleRun> {
   const { body, put } = await openSender(installation)
   const bodies: string[] = []
   for (let index = 0; index < rows; index += 1) bodies.push(await body(index))
-  await pause(WARM_MS)
   const processor = await watchProcessor(installation)
   const began = performance.now()
   let failed = 0

@@ -2,14 +2,12 @@
 // the engine and local workers. With REDIS_URL, but without TOKENMILL_EMBEDDED, this file opens no store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
-import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { PortInUse } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
-import * as processes from '../../src/store/access/processes.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
 import type { startLocalWorkers as StartLocalWorkers } from '../process/local-workers.ts'
 import { say } from '../terminal.ts'
@@ -22,8 +20,6 @@ export interface Producing {
   credentials: Credentials
   /** Asks the store whether the client's key is live; undefined if there is no store here. */
   checkKey?: KeyCheck
-  /** Asks the store for the features of live workers; undefined if there is no store here. */
-  features?: ReadFeatures
 }
 
 /** The option of commands that send much and wait for answers. */
@@ -91,8 +87,7 @@ export async function openProducer(
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) shown.workers = await startWorkers(session, roles)
   const queues = await openQueues(session, database, poolsOf(session, 'command').queues)
-  const features = storedFeatures(queues, ms => processes.listWorkers(store, ms))
-  return { credentials, queues, checkKey, features }
+  return { credentials, queues, checkKey }
 }
 
 /** Loaded only here, as are the metrics: most commands use neither, and loading takes as long as many cards. */

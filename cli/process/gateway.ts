@@ -1,7 +1,7 @@
 // Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
 // producers/gateway has the interface itself.
 import type { Notifications } from '../../producers/gateway/deps.ts'
-import { type FeatureTimes, type Gateway, openGateway } from '../../producers/gateway/main.ts'
+import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
@@ -18,8 +18,8 @@ import { openTracing } from '../open/tracing.ts'
 const STATEMENT_MS_MAX = 30_000
 const ISSUER_CONNECTIONS = 2
 
-/** Serves until the session ends. `featureTimes`: as in `openGateway`. */
-export async function serveGateway(session: Session, featureTimes: FeatureTimes = {}): Promise<Gateway> {
+/** Serves until the session ends. */
+export async function serveGateway(session: Session): Promise<Gateway> {
   const { config, log, lifetime } = session
   const notifications = notificationsOf(config.schemeFile)
   const keyless = await openKeyless(session, {
@@ -37,7 +37,7 @@ export async function serveGateway(session: Session, featureTimes: FeatureTimes 
   const reportFiles = findReportFiles(session)
   const tracer = await openTracing(session, registry, { role: 'gateway' })
   const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, ring, tls }
-  return openGateway({ ...opened, notifications, tracer, featureTimes })
+  return openGateway({ ...opened, notifications, tracer })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

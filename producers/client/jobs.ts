@@ -1,7 +1,6 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
-import { refusesForms } from '../../src/job/answer/result-set.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
@@ -28,10 +27,6 @@ export interface Job {
   priority?: number | undefined
   /** Signs the same request again, for a new time; undefined if only the caller may decide to do so. */
   sign?: () => Promise<Signed | Refusal>
-  /** Signs the same request again, for the same time, without the claims about forms of results. */
-  signPlain?: () => Promise<Signed | Refusal>
-  /** A worker of an older release refused such a claim, so the job must be sent without them. */
-  isPlain?: boolean
   /** Settles when the queue has the job, or doesn't take it. */
   put?: Promise<unknown>
   /** All envelopes in which the job was sent, by digest: an answer to one of them is its answer. */
@@ -42,8 +37,8 @@ export interface Job {
 
 /**
  * Whose a result is. `claimed`: a job of this client's, waiting or answered lately. `again`: it is only about an
- * envelope of such a job, not the job's answer: the answer to an envelope that this job wasn't sent in, `envelope_expired` of
- * an older one, or the refusal of such a claim by a worker of an older release. No caller needs it. If the job still waits, it is sent again.
+ * envelope of such a job, not the job's answer: the answer to an envelope that this job wasn't sent in, or
+ * `envelope_expired` of an older one. No caller needs it. If the job still waits, it is sent again.
  * `unclaimed`: no job here has its receipt.
  */
 export type Claim = 'claimed' | 'again' | 'unclaimed'
@@ -109,8 +104,6 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   const results = new Map<string, Result>()
   // Receipts whose result was found: repeats of these results belong to this client.
   const answered = new Set<string>()
-  // Receipts of jobs that were sent again without these claims: a further refusal of one is a late copy.
-  const plain = new Set<string>()
 
   function entryOf(receiptId: string): Entry {
     const entry = open.get(receiptId) ?? { dueAt: 0, repeats: 0, waiters: new Set<Waiter>(), transient: true }
@@ -124,10 +117,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
   /** Whether the result is only about an envelope. If the job still waits for its answer, it becomes due soon. */
   function goesAgain(result: Result, entry: Entry | undefined): boolean {
-    if (!entry?.job || !(mustGoAgain(result, entry.job) || !isAnswerTo(result, entry.job)))
-      return refusesForms(result) && plain.has(result.receipt_id)
-    if (entry.job.isPlain) plain.add(result.receipt_id)
-    trim(plain, ANSWERED_MAX)
+    if (!entry?.job || (isAnswerTo(result, entry.job) && !isOfOlderEnvelope(result, entry.job))) return false
     entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
     entry.repeats = REPEATS - 1
     return true
@@ -245,15 +235,6 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
 function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, { signed }: Job): boolean {
   const isExpired = Object.values(error?.details ?? {}).some(({ code }) => code === 'envelope_expired')
   return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
-}
-
-/** Whether the result is about the envelope and not about the job, which is then sent again. */
-function mustGoAgain(result: Result, job: Job): boolean {
-  if (refusesForms(result) && job.signPlain) {
-    job.isPlain = true
-    return true
-  }
-  return isOfOlderEnvelope(result, job)
 }
 
 /** Whether the result answers an envelope of the job. Under its jti another one may have been answered. */

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, type FaultCode, isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
-import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
+import { Optional, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
@@ -14,8 +14,7 @@ import { openPut } from '../../src/queue/put-jobs.ts'
 import { every } from '../../src/recurring.ts'
 import type { Ask } from '../ask.ts'
 import type { Credentials } from '../client-file.ts'
-import { type EnvelopeOptions, holdsCard, type Signed, signAsk } from '../envelope.ts'
-import { type LiveFeatures, listedFeatures, type ReadFeatures, watchFeatures } from '../live-features.ts'
+import { holdsCard, type Signed, signAsk } from '../envelope.ts'
 import { askOf, digestOf } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
 import { type Claim, type Handle, type Job, openJobs } from './jobs.ts'
@@ -35,9 +34,8 @@ export interface SubmitOptions {
   /** The encrypted records of a `token-batch` (token-batch.ts). */
   block?: string | undefined
   /**
-   * The caller's `traceparent` (W3C Trace Context, version 00), whose trace the job joins. It is left out while any
-   * worker is of a release that doesn't know it. It is always left out if the workers' list of features can't be read:
-   * on the PostgreSQL engine, and if this user lacks the right. The installation decides whether the trace is recorded.
+   * The caller's `traceparent` (W3C Trace Context, version 00), whose trace the job joins. The installation decides
+   * whether the trace is recorded.
    */
   traceparent?: string | undefined
   /**
@@ -58,8 +56,6 @@ export interface SendingDeps {
   resultSets: boolean
   clock: Clock
   log: Logger
-  /** Reads the features of the workers, for claims about forms of results; default: from the list that workers sign. */
-  features?: ReadFeatures | undefined
 }
 
 export interface Sending {
@@ -95,19 +91,6 @@ const RESEND_AT_ONCE = 100
 /** An envelope with more characters, or one with a block, goes to the queue by a call of its own. */
 const TOGETHER_CHARS_MAX = 64 * 1024
 
-/** The forms of results that this process reads, as far as every live worker knows them. */
-function formsRead(
-  { resultColumns = false }: SubmitOptions,
-  features: LiveFeatures | undefined,
-  replyTo: string | undefined,
-): Pick<EnvelopeOptions, 'resultSets' | 'resultColumns'> {
-  const hasColumns = resultColumns && replyTo !== undefined
-  return {
-    resultSets: features?.has('result_sets'),
-    resultColumns: hasColumns && features?.has('result_columns'),
-  }
-}
-
 const envelopeOf = ({ data }: Signed) => envelopeDigest(data.jws).toString('base64url')
 
 /** The ask as it was signed: the caller may have changed its objects since. */
@@ -127,19 +110,6 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
-  let watching: LiveFeatures | undefined
-  let watchingForms: LiveFeatures | undefined
-  /** Begins to watch the workers' features when the first job needs them. */
-  function watch(): LiveFeatures {
-    watching ??= watchFeatures(listedFeatures(queues, trusted, clock), { log })
-    return watching
-  }
-  /** The same, for claims about forms of results: a job whose claims are refused is sent again without them. */
-  function watchForms(): LiveFeatures | undefined {
-    if (!resultSets) return undefined
-    watchingForms ??= deps.features && watchFeatures(deps.features, { log })
-    return watchingForms ?? watch()
-  }
 
   /** Checks and signs the job, and waits until one more job may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
@@ -150,30 +120,20 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const { reference, sequence, expiresInMs, priority } = given
     if (!isPriority(priority)) throw new RefusedError(refuse('field_range', 'body.priority'), clock())
     // A malformed header is no reason to refuse the job, so it is dropped.
-    const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
-    const isPlain = traceparent === undefined && trusted.announced(clock()) === undefined
-    const features = isPlain ? undefined : watch()
-    // A job that needs the features only for forms of results doesn't wait until they are known: it is sent without these
-    // claims.
-    const forms = watchForms()
-    await features?.ready
-    // Decided again for each envelope, because workers of an older release may have started.
-    const optional = (inForms: boolean) => ({
-      traceparent: features?.has('traceparent') ? traceparent : undefined,
-      knowsKey: features?.has('knows_key') ? trusted.announced(clock()) : undefined,
-      ...(inForms ? formsRead(given, forms, replyTo) : {}),
-    })
-    const signAt = (now: number, inForms: boolean) =>
-      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional(inForms) }, now)
-    const signed = await signAt(clock(), resultSets)
+    const { data: traceparent } = Optional.shape.traceparent.safeParse(given.traceparent)
+    const forms = { resultSets, resultColumns: resultSets && replyTo !== undefined && given.resultColumns }
+    const signAt = (now: number) => {
+      const optional = { traceparent, knowsKey: trusted.announced(clock()), ...forms }
+      return signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, ...optional }, now)
+    }
+    const signed = await signAt(clock())
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const envelope = envelopeOf(signed)
     const handle = { jti, receiptId: receiptId(clientId, jti), ...(holdsCard(ask) ? { envelope } : {}) }
     const job: Job = { handle, kind: ask.kind, signed, priority, envelopes: new Set([envelope]) }
-    if (resultSets) job.signPlain = () => signAt(job.signed.issuedAt, false)
     // Only a job without a lifetime set by the caller, and without a card, may be signed again for a new time. The
     // caller's lifetime must not grow, and the time of the first envelope decides whether a card is fresh.
-    if (expiresInMs === undefined && !holdsCard(ask)) job.sign = () => signAt(clock(), resultSets && !job.isPlain)
+    if (expiresInMs === undefined && !holdsCard(ask)) job.sign = () => signAt(clock())
     await unansweredLimit.acquire()
     return job
   }
@@ -238,8 +198,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   }
   /** Undefined: the job goes again as it was signed. */
   async function signAgain(job: Job): Promise<Signed | Refusal | undefined> {
-    if (job.sign && job.signed.expiresAt - clock() < resendMs) return job.sign()
-    return job.isPlain ? job.signPlain?.() : undefined
+    return job.sign && job.signed.expiresAt - clock() < resendMs ? job.sign() : undefined
   }
   const stopResending = every(Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS), resend, { log })
 
@@ -278,7 +237,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       closed = true
       unansweredLimit.close()
       jobs.close()
-      await Promise.all([stopResending(), watching?.close(), watchingForms?.close()])
+      await stopResending()
     },
   }
 }

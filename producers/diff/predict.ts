@@ -51,7 +51,7 @@ export async function predict(
     const run = { batchId, chunkRecords, startedAt: clock(), extent, limit: undefined }
     const plan = {
       ...run,
-      form: { now: 'rows' as const, isSettled: true, isFixed: true as const },
+      form: { now: 'rows' as const, isFixed: true as const },
       inputSha256: file.digests.sha256,
     }
     const onProgress = () => progress.update(output.counts)

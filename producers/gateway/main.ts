@@ -11,20 +11,12 @@ import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
-import * as processes from '../../src/store/access/processes.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
-import {
-  type LiveFeatures,
-  STORED_SETTLE_MS,
-  storedFeatures,
-  type WatchOptions,
-  watchFeatures,
-} from '../live-features.ts'
 import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
@@ -68,11 +60,7 @@ export interface Opened {
   notifications: Notifications | undefined
   tls: Tls | undefined
   tracer: Tracer | undefined
-  /** Set by tests that wait until workers' features count. */
-  featureTimes?: FeatureTimes
 }
-
-export type FeatureTimes = Pick<WatchOptions, 'everyMs' | 'settleMs'>
 
 export interface Gateway {
   port: number
@@ -110,9 +98,8 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   }
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const metrics = openGatewayMetrics(registry)
-  const features = watchWorkers(opened)
   const shared = { queues, store, signingKey, trusted, settings, clock, metrics, log }
-  const requestReply = comparingClock(openRequestReply({ ...shared, features }), compare)
+  const requestReply = comparingClock(openRequestReply(shared), compare)
   lifetime.onClose('request and reply', requestReply.close)
   await requestReply.ready
   const health = openHealth(registry, {
@@ -151,12 +138,4 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })
   return { port, opsPort: ops.port, deps }
-}
-
-/** Watches which features every live worker understands. */
-function watchWorkers({ queues, store, lifetime, log, featureTimes }: Opened): LiveFeatures {
-  const read = storedFeatures(queues, ms => processes.listWorkers(store, ms))
-  const features = watchFeatures(read, { log, settleMs: STORED_SETTLE_MS, ...featureTimes })
-  lifetime.onClose('what workers understand', features.close)
-  return features
 }

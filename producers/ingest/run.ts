@@ -8,7 +8,6 @@ import { addReason, type ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
-import { formByFeature } from '../client/in-form.ts'
 import { type Client, connect } from '../client.ts'
 import { checkBatchId, discardAnswers, type FileRunDeps, nameOfSource } from '../file-run.ts'
 import { type Awaited, openProgress, watchAwaited } from '../progress.ts'
@@ -79,8 +78,7 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
     awaited = watchAwaited({ queues, client, clock })
     const input = await openSource(source, digests)
     const chunks = cutRows(input.bytes, rowOptions, options.chunk)
-    const form = await formByFeature('ledger_columns', deps)
-    const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked), form }
+    const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked) }
     const sent = await sendChunks(chunks, plan, client, deps, async end => {
       for (const [outcome, n] of Object.entries(end.counts)) counts[outcome as keyof Counts] += n
       for (const { outcome, reason } of end.refused) addReason(reasons, outcome, reason, 1)

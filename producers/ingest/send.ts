@@ -28,14 +28,14 @@ const NO_RESULT: Promise<Result | undefined> = Promise.resolve(undefined)
 
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
-  { batchId, inFlight, extent, form }: LedgerPlan & { inFlight: number; form: RecordForm },
+  { batchId, inFlight, extent }: LedgerPlan & { inFlight: number },
   client: Client,
   deps: FileRunDeps,
   onChunkEnd: (end: ChunkEnd) => Promise<void>,
 ): Promise<{ complete: boolean; rows: number }> {
+  const form: RecordForm = { now: 'columns' }
   const window = openWindow<SentChunk, Result | undefined, ChunkEnd>({
-    // The first chunk goes alone, because its answer shows the form of the batch.
-    limits: () => (form.isSettled ? { unanswered: inFlight } : { unanswered: 1, unwritten: 1 }),
+    limits: () => ({ unanswered: inFlight }),
     endOf: ({ rows: sent }, result) => endOf(sent, result),
     write: onChunkEnd,
     waiting: openWaitingEnds(),

@@ -4,14 +4,12 @@
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { addReason } from '../../src/job/chunk-outcomes.ts'
-import type { RecordForm } from '../client/in-form.ts'
 import type { RowChunk } from '../rows/chunks.ts'
 import { type FileCounts, type FileReasons, noFileCounts, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type OutputName, type Paths, type Variant } from './batch-identity.ts'
 import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import { formOption } from './chunk/record-form.ts'
 import type { MigrateOptions } from './options.ts'
 import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
 import { outputForms, textsOf } from './output-files.ts'
@@ -72,7 +70,6 @@ interface OutputRun {
   chunkRecords: number
   startedAt: number
   checkpoint: Checkpoint | undefined
-  form: RecordForm
 }
 
 export interface OutputDeps {
@@ -116,7 +113,7 @@ export async function openOutput(
       v: 1,
       batch_id: plan.batchId,
       ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
-      options: { ...layoutOf(options), ...formOption(plan.form), chunk_records: plan.chunkRecords },
+      options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
       next_chunk: nextChunk,
       results: digestsOf(files).results,
       rejects: entryOf(files, 'rejects', paths.results),

@@ -2,12 +2,10 @@
 // files of earlier runs and removes those of the last dry run or replay. It sends nothing.
 import { access, rm } from 'node:fs/promises'
 import { CHUNK } from '../../src/job/choices.ts'
-import type { BlockForm } from '../../src/job/record-columns.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
-import { toldForm } from './chunk/record-form.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 
@@ -19,8 +17,6 @@ export interface Run {
   /** When the batch was first run, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
-  /** The form of the batch's records, if the checkpoint or manifest of an earlier run names it. */
-  told: BlockForm | undefined
   done(): boolean
   finish(): void
 }
@@ -38,7 +34,7 @@ export async function openRun(
   }
   const state = { batchId, done: () => done, finish }
   const { chunk = CHUNK.recordsDefault } = options
-  const fresh = { ...state, chunkRecords: chunk, startedAt: began, checkpoint: undefined, told: undefined }
+  const fresh = { ...state, chunkRecords: chunk, startedAt: began, checkpoint: undefined }
   if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(options, 'dry-run') }
   const paths = pathsOf(options, 'run')
   const checkpoint = await readCheckpoint(paths.results)
@@ -50,7 +46,7 @@ export async function openRun(
       paths.results,
     )
     const layout = JSON.stringify(layoutOf(options))
-    const { chunk_records: chunkRecords, record_form: _, ...before } = checkpoint.options
+    const { chunk_records: chunkRecords, ...before } = checkpoint.options
     if (JSON.stringify(before) !== layout) {
       throw new FileError(
         'usage',
@@ -65,7 +61,6 @@ export async function openRun(
       chunkRecords: Number(chunkRecords),
       startedAt: Date.parse(checkpoint.started_at),
       checkpoint,
-      told: toldForm(checkpoint.options),
     }
   }
   const finished = await finishedRun(paths.manifest, batchId)
@@ -77,7 +72,6 @@ export async function openRun(
     ...fresh,
     chunkRecords: Number(finished.options['chunk_records'] ?? chunk),
     startedAt: Date.parse(finished.started_at),
-    told: toldForm(finished.options),
     variant: 'replay',
     paths: await cleared(options, 'replay'),
   }

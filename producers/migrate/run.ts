@@ -29,7 +29,7 @@ import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from '.
 import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { openAwaited } from './chunk/awaited.ts'
-import { formOption, mayHaveColumns, recordFormOf } from './chunk/record-form.ts'
+import { mayHaveColumns, recordFormOf } from './chunk/record-form.ts'
 import { openWaitingFile } from './chunk/waiting-file.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { compare, type Difference, type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
@@ -110,12 +110,11 @@ async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary>
     log: deps.log,
     clock: deps.clock,
     checkKey: deps.checkKey,
-    features: deps.features,
     tell: tellTo(deps.stream),
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })
   try {
-    const form = await recordFormOf(options, run, deps)
+    const form = recordFormOf(options)
     const input = await openSource(source, validated?.digests)
     // The first chunk is read before anything is written, so that a wrong header leaves no trace of a run.
     const chunks = await begun(
@@ -158,7 +157,7 @@ async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary>
     }
     if (!sent.complete) return { ...summary, complete: false }
     if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
-    await finish(options, { ...run, form }, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
+    await finish(options, run, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
     await client.close()
@@ -215,7 +214,7 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
 
 async function finish(
   options: MigrateOptions,
-  run: Run & { form: RecordForm },
+  run: Run,
   sent: {
     rows: number
     counts: FileCounts
@@ -245,7 +244,6 @@ async function finish(
     return: named('return'),
     options: {
       ...layoutOf(options),
-      ...formOption(run.form),
       chunk_records: run.chunkRecords,
       in_flight: options.inFlight,
     },

@@ -112,11 +112,10 @@ export async function sendChunks<E extends ChunkEnd>(
     return rowsOf(chunk, await sendWatched(chunk), plan)
   }
   /**
-   * While the form of the batch isn't known, one chunk is in flight: its answer shows it. Until the first chunk is written, few are: its answer may show that all rows will be refused.
+   * Until the first chunk is written, few are in flight: its answer may show that all rows will be refused.
    */
   const limitsNow = (): Limits => {
     const isFirst = output.nextChunk === skipped
-    if (!plan.form.isSettled) return { unanswered: 1, unwritten: 1 }
     return isFirst ? { unanswered: inFlightFirst, unwritten: inFlightFirst } : { unanswered: inFlight, unwritten }
   }
   const sendNext = async (chunk: RowChunk) => {

@@ -3,14 +3,9 @@
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { makeScope } from '../../cli/commands/scope.ts'
-import { openTrustedKeys } from '../../producers/client/trusted-keys.ts'
-import { listedFeatures, storedFeatures } from '../../producers/live-features.ts'
-import { systemClock } from '../../src/clock.ts'
-import * as processes from '../../src/store/access/processes.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type OwnPostgres, startPostgres } from '../support/own-postgres.ts'
 import { findRedis, type RedisServer, startRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
 
 /** An installation as a command and a test use it. */
 export interface Place {
@@ -60,25 +55,6 @@ export function describeChaos(name: string, engine: Chaos['engine'], laws: (chao
     })
     laws(chaos)
   })
-}
-
-/**
- * Waits until senders hear that all workers read columns. Processes that were killed are forgotten here; a sender counts them
- * for a minute, and sends rows meanwhile.
- */
-export async function untilColumnsAreRead({ engine, installation, ask }: Chaos): Promise<void> {
-  const { queues, credentials, session, vault } = installation
-  // As the command reads them, which has the store where the queues are in it.
-  const read =
-    engine === 'postgres'
-      ? storedFeatures(queues, ms => processes.listWorkers(vault.store, ms))
-      : listedFeatures(queues, openTrustedKeys(credentials, session.log), systemClock)
-  const isRead = async () => {
-    await ask(`delete from tokenmill.process where seen_at < now() - interval '8 seconds'`)
-    const words: readonly string[] = await read().catch(() => [])
-    return words.includes('columns')
-  }
-  await until(isRead, { what: 'workers that all read columns' })
 }
 
 export async function newScope({ installation }: Chaos): Promise<string> {

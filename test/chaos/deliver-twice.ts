@@ -2,11 +2,9 @@
 // attacker could cause.
 import { PassThrough } from 'node:stream'
 import { expect } from 'vitest'
-import { storedFeatures } from '../../producers/live-features.ts'
 import { migrate } from '../../producers/migrate/run.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import * as processes from '../../src/store/access/processes.ts'
 import type { Chaos } from './bundle.ts'
 import { type CardFile, CHUNK } from './migration.ts'
 
@@ -24,7 +22,7 @@ export async function deliverTwice(
       for (const one of doubled++ % 2 === 0 ? [job, copy] : [copy, job]) await installation.queues.add(queue, one)
     },
   }
-  const { credentials, session, vault } = installation
+  const { credentials, session } = installation
   const decided = {
     recordKind: 'token-create',
     onConflict: 'update',
@@ -36,7 +34,6 @@ export async function deliverTwice(
     {
       queues,
       credentials,
-      features: storedFeatures(queues, ms => processes.listWorkers(vault.store, ms)),
       log: session.log,
       clock: systemClock,
       stream: new PassThrough() as unknown as NodeJS.WriteStream,

@@ -1,12 +1,11 @@
 // A migration with queues on PostgreSQL, disturbed while it runs.
-import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { type Chaos, childrenRunning, describeChaos, kill9, newScope, untilColumnsAreRead } from './bundle.ts'
+import { beforeAll, expect, it } from 'vitest'
+import { type Chaos, childrenRunning, describeChaos, kill9, newScope } from './bundle.ts'
 import { deliverTwice } from './deliver-twice.ts'
 import { disturb, expectExactlyOnce, newFile } from './migration.ts'
 
 describeChaos('every effect of a migration happens once', 'postgres', chaos => {
   beforeAll(() => chaos.installation.startWorkers({ roles: ['bulk'], processes: 2 }))
-  beforeEach(() => untilColumnsAreRead(chaos))
   const file = async ({ installation }: Chaos) => newFile(installation.dataDir, await newScope(chaos))
 
   it('though every worker process was killed, and the run goes on by itself', async () => {

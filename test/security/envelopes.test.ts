@@ -9,7 +9,7 @@ import type { Client } from '../../producers/client.ts'
 import type { Credentials } from '../../producers/client-file.ts'
 import { KINDS, ROLES } from '../../src/job/catalogue.ts'
 import { ENVELOPE } from '../../src/job/envelope/envelope.ts'
-import { jobId } from '../../src/job/envelope/ids.ts'
+import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import { blockDigest, sealBlock } from '../../src/vault/block.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
@@ -354,6 +354,35 @@ describeEngines('an envelope', engine => {
     await until(async () => !(await installation.queues.has('token-lifecycle', id)), { what: 'the id to be free' })
     await send(installation.queues, own, { claims: { jti } })
     expect(await desk.answer(jti, { after: 1 })).toMatchObject({ code: 404 })
+  })
+
+  it('may say in `optional` what its worker does not know, and nowhere else', async () => {
+    const hasReceipt = async (jti: string) => {
+      const text = 'select 1 from tokenmill.receipt where receipt_id = $1'
+      const { count } = await installation.vault.store.query({
+        text,
+        values: [receiptId(own.signingKey.clientId, jti)],
+      })
+      return count === 1
+    }
+    const unknown = { of_a_release_to_come: { deep: [1] } }
+    const ignored = await send(installation.queues, own, { claims: { optional: { ...unknown, result_sets: true } } })
+    expect(await desk.answer(ignored)).toMatchObject({ code: 404, jti: ignored })
+    expect(await hasReceipt(ignored)).toBe(true)
+    const ways: [Json, string, string][] = [
+      [unknown, 'of_a_release_to_come', 'field_unknown'],
+      [{ traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }, 'traceparent', 'field_unknown'],
+      [{ optional: [] }, 'optional', 'field_type'],
+      [{ optional: { result_sets: 'yes' } }, 'optional.result_sets', 'field_value'],
+      [{ optional: { traceparent: '00-1' } }, 'optional.traceparent', 'field_format'],
+    ]
+    for (const [claims, field, code] of ways) {
+      const jti = await send(installation.queues, own, { claims })
+      const { error, ...answer } = await desk.answer(jti)
+      expect(answer).toMatchObject({ code: 400, status: 'FAILED' })
+      expect(error?.details).toMatchObject({ [`body.${field}`]: { code } })
+      expect(await hasReceipt(jti)).toBe(false)
+    }
   })
 
   it('that asks for more than its client was granted is answered, and nothing is done', async () => {

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { tokenBatch } from '../../producers/token-batch.ts'
-import * as processes from '../../src/store/access/processes.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import { batchContext } from '../../src/trace/context.ts'
 import { CARD as CARD_PATH, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
@@ -16,8 +15,6 @@ import { openReceiver, type ReceivedSpan, type Receiver } from './receiver.ts'
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardHolderName: 'Canary Holder' }
 const OTHER = '5555555555554444'
 const REFERENCE = 'canary-reference'
-/** Shorter than in production, where a gateway waits 15 s; that it waits, test/producers/live-features.test.ts shows. */
-const FEATURE_TIMES = { everyMs: 250, settleMs: 1_000 }
 
 describeOnRedis('traces', engine => {
   let receiver: Receiver
@@ -31,7 +28,7 @@ describeOnRedis('traces', engine => {
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     })
     await installation.startWorkers()
-    caller = await openGatewayFor(installation, {}, FEATURE_TIMES)
+    caller = await openGatewayFor(installation)
   })
   afterAll(async () => {
     await caller?.close()
@@ -54,25 +51,7 @@ describeOnRedis('traces', engine => {
     return names
   }
 
-  /** Makes a PUT in a new trace. Returns the spans of the PUT and of the job. */
-  async function putTraced(headers: Record<string, string> = {}) {
-    const before = new Set(receiver.spans)
-    expect((await caller.put(CARD, {}, { headers })).status).toBe(200)
-    const fresh = (name: string) => receiver.span(name, span => span.name === name && !before.has(span))
-    return { request: await fresh('PUT /oidc/api/v2/card'), job: await fresh('job') }
-  }
-  /** A gateway uses a feature of workers only after they have named it for a while. */
-  const untilJoined = () =>
-    until(
-      async () => {
-        const { request, job } = await putTraced()
-        return job.traceId === request.traceId
-      },
-      { what: 'an envelope with the claim' },
-    )
-
   it('show a PUT as one, from the request over the queue to the answer, in the trace of its caller', async () => {
-    await untilJoined()
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
     // The caller's flag says that the trace isn't recorded, but the gateway decides that itself.
     const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-00` }
@@ -169,21 +148,6 @@ describeOnRedis('traces', engine => {
     const make = await named(job.traceId, 'make report')
     expect(await chain(make)).toEqual(['make report', 'reach', 'job'])
     expect(make.attributes).toMatchObject({ 'report.type': 'MERCHANT_SETTLEMENT_REPORT' })
-  })
-
-  it('begin anew at the worker while one worker is of a release that does not know the claim, and nothing is lost', async () => {
-    const { store } = installation.vault
-    const older = { processId: randomUUID(), host: 'a', version: '0.3.0', connections: 1 }
-    await processes.see(store, { ...older, role: 'interactive', kinds: ['token-create'], features: [], keys: [] })
-    await until(
-      async () => {
-        const { request, job } = await putTraced()
-        return job.traceId !== request.traceId && job.parentId === ''
-      },
-      { what: 'an envelope without the claim' },
-    )
-    await processes.leave(store, older.processId)
-    await untilJoined()
   })
 
   it('are begun by no stranger, whose requests would use up those of a second', async () => {

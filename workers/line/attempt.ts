@@ -42,7 +42,7 @@ export async function attempt(
   const claims = parse(Claims, authentic.payload, 'body')
   if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job), claims, deps)
   const work = workOf(authentic, claims.value, now, job)
-  const { knows_key: knownKey, reply_to: replyTo = null } = claims.value
+  const { optional: { knows_key: knownKey } = {}, reply_to: replyTo = null } = claims.value
   if (knownKey !== undefined) deps.keyReaders.note(knownKey, { clientId: work.client.clientId, replyTo })
   const begun = { job, authentic, claims: claims.value, work, selection }
   const gathering = work.isBackground ? { ...deps, ...deps.background } : deps

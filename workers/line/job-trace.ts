@@ -63,7 +63,7 @@ export async function traced(
  */
 function begin({ claims, client, receiptId, attempt, acceptedAt, now }: Work<unknown>, deps: Deps): Span | undefined {
   if (!deps.tracer) return undefined
-  const { kind, request, iss, jti, traceparent } = claims
+  const { kind, request, iss, jti, optional: { traceparent } = {} } = claims
   const batch = batchOf(claims)
   const link = batch && batchContext(client.clientId, batch.id)
   return deps.tracer.start('job', {

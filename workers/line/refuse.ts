@@ -29,10 +29,10 @@ async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: Deps):
   if (await answerOwed(work, refusal, deps)) return
   const tellable = await withoutOwnCard(work, deps)
   if (!(await hasReplyQueue(work, deps))) {
-    // The answer goes to the client's common queue. `result_sets` was said of the reply queue only, so it is dropped,
-    // too.
+    // The answer goes to the client's common queue. `optional` tells of the reader of the reply queue only, so it is
+    // dropped, too.
     delete tellable.claims.reply_to
-    delete tellable.claims.result_sets
+    delete tellable.claims.optional
   }
   await answerWithoutReceipt(tellable, { fields: fieldsOf(refusal) }, deps)
 }

@@ -215,7 +215,7 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: De
 }
 
 function addressOf({ addressee, claims }: Work<unknown>): Pick<Message, 'clientId' | 'replyTo' | 'inSets'> {
-  return { clientId: addressee, replyTo: claims.reply_to ?? null, inSets: claims.result_sets }
+  return { clientId: addressee, replyTo: claims.reply_to ?? null, inSets: claims.optional?.result_sets }
 }
 
 function headOf(work: Work<unknown>, completedAt: number) {

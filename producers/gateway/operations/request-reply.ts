@@ -5,7 +5,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal, type Refusal, toFault } from '../../../src/errors.ts'
-import { refusesForms } from '../../../src/job/answer/result-set.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
@@ -22,7 +21,6 @@ import { tryWrites } from '../../../src/store/server.ts'
 import { type Span, within } from '../../../src/trace/tracer.ts'
 import type { Operation } from '../../http/operation.ts'
 import { openOwnMailbox } from '../../http/own-mailbox.ts'
-import type { LiveFeatures } from '../../live-features.ts'
 import type { TrustedKeys } from '../../results.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayMetrics } from '../metrics.ts'
@@ -85,8 +83,6 @@ export interface RequestReplyDeps {
   clock: Clock
   metrics: GatewayMetrics
   log: Logger
-  /** The features that workers understand; undefined if no feature is used. */
-  features: Pick<LiveFeatures, 'has'> | undefined
 }
 
 const DELIVERIES = 50
@@ -101,7 +97,7 @@ interface Entry {
 }
 
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
-  const { queues, store, signingKey, trusted, settings, clock, metrics, log, features } = deps
+  const { queues, store, signingKey, trusted, settings, clock, metrics, log } = deps
   const { timeoutMs, inFlightMax, audience } = settings
   const entries = new Map<string, Entry>()
   // Requests that wait for the end of another one under their key.
@@ -113,7 +109,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const { replyTo } = mailbox
   // While somebody waits, it is asked whether both servers do what a job needs.
   const stopAsking = every(ASK_MS, async () => (entries.size > 0 ? askServers(store, queues) : undefined), { log })
-  const sign = openSign({ audience, signingKey, replyTo, clock, features })
+  const sign = openSign({ audience, signingKey, replyTo, clock })
   const reversals = openTimeoutReversals({ queues, store, clock, log, sign })
 
   function receive(result: Result): void {
@@ -136,9 +132,9 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     )
   }
   /** Signs the job and begins to send it. */
-  async function send({ caller, asked, span, deadline, inSets }: Sent, entry: Entry): Promise<Operation | Refusal> {
+  async function send({ caller, asked, span, deadline }: Sent, entry: Entry): Promise<Operation | Refusal> {
     const { kind, request, jti, receiptId } = asked
-    const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span, inSets })
+    const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span })
     if (isRefusal(signed)) return signed
     entry.operation = mailbox.send({ kind, receiptId, signed, deadline })
     return entry.operation
@@ -149,23 +145,15 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     const deadline = begunAt + timeoutMs
     // An earlier operation with this receipt was given up: its state is known only when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
-    const sent = { caller, asked, span, deadline }
-    let operation = await send({ ...sent, inSets: true }, entry)
+    const operation = await send({ caller, asked, span, deadline }, entry)
     if (isRefusal(operation)) return { end: 'refused', refusal: operation }
-    let result = await operation.answer
-    const earlier: Operation[] = []
-    if (result && refusesForms(result)) {
-      earlier.push(operation)
-      operation = await send({ ...sent, inSets: false }, entry)
-      if (isRefusal(operation)) return { end: 'refused', refusal: operation }
-      result = await operation.answer
-    }
+    const result = await operation.answer
     if (result) {
       metrics.waits.observe({ kind }, Math.max(0, Date.parse(result.completed_at) - begunAt) / 1000)
       metrics.answers.observe({ kind }, (clock() - begunAt) / 1000)
       return { end: 'answered', result }
     }
-    const reversalStatus = await reversals.reverse(caller, operation, entry.requestDigest, earlier)
+    const reversalStatus = await reversals.reverse(caller, operation, entry.requestDigest)
     metrics.timeouts.inc({ kind, reversal_status: reversalStatus })
     return { end: 'late', reversalStatus }
   }
@@ -235,6 +223,4 @@ interface Sent {
   span: Span | undefined
   /** ms since the epoch. */
   deadline: number
-  /** Whether the answer may come in a result set. */
-  inSets: boolean
 }

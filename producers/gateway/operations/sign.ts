@@ -6,7 +6,6 @@ import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { traceparentOf } from '../../../src/trace/context.ts'
 import type { Span } from '../../../src/trace/tracer.ts'
 import { type Signed, signAsk } from '../../envelope.ts'
-import type { LiveFeatures } from '../../live-features.ts'
 import type { Caller } from '../app.ts'
 
 export interface SignOptions {
@@ -14,15 +13,7 @@ export interface SignOptions {
   expiresInMs?: number | undefined
   /** False: the result goes to the common results queue of the gateways. */
   listens?: boolean
-  /**
-   * True: the answer may come in a result set, if all workers understand the claim. Only for an envelope that can be
-   * signed again without it: a worker of an older release, which may get a stored envelope days later, refuses the claim.
-   */
-  inSets?: boolean | undefined
-  /**
-   * The span that the job continues. Only for work that somebody waits for: a stored envelope may reach workers of an
-   * older release.
-   */
+  /** The span that the job continues. */
   span?: Span | undefined
 }
 
@@ -39,21 +30,19 @@ export interface SignDeps {
   /** The name of this process's results queue. */
   replyTo: string
   clock: Clock
-  /** What workers understand; undefined if the sender uses no feature. */
-  features: Pick<LiveFeatures, 'has'> | undefined
 }
 
-export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
-  return (caller, kind, request, { jti, expiresInMs, listens = true, inSets = false, span }) => {
+export function openSign({ audience, signingKey, replyTo, clock }: SignDeps): Sign {
+  return (caller, kind, request, { jti, expiresInMs, listens = true, span }) => {
     const { client, userId, entityId, onlyEntity, roles } = caller
     // Names were checked when the request arrived. Here a repeat of a stored name can't be told from a new name, so
     // nothing is refused for its name.
     const names = 'numeric' as const
     const identity = { userId, entityId, onlyEntity, roles, audience, signingKey, names, onBehalfOf: client.clientId }
-    const traceparent = span && features?.has('traceparent') ? traceparentOf(span.context) : undefined
+    const traceparent = span && traceparentOf(span.context)
     // The gateways of an installation may be of several releases, so only the process's own queue gets sets.
-    const resultSets = listens && inSets && features?.has('result_sets')
-    const options = { jti, expiresInMs, replyTo: listens ? replyTo : undefined, traceparent, resultSets }
+    const to = listens ? { replyTo, resultSets: true } : {}
+    const options = { jti, expiresInMs, traceparent, ...to }
     return signAsk(identity, { kind, request }, options, clock())
   }
 }

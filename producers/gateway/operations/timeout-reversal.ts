@@ -26,15 +26,9 @@ export interface TimeoutReversals {
   /**
    * Reverses an operation. Returns `REQUIRED` if the operation may have had an effect: its reversal is queued or
    * stored, or will be soon. If the job never left this process there is nothing to undo: returns `NONE`, or how the
-   * reversal of an earlier operation with this receipt ended. `earlier`: operations of the same request that were answered
-   * by a refusal of the envelope alone. Copies of their jobs may still be on the queue.
+   * reversal of an earlier operation with this receipt ended.
    */
-  reverse(
-    caller: Caller,
-    operation: Operation,
-    requestDigest: string,
-    earlier?: readonly Operation[],
-  ): Promise<ReversalStatus>
+  reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
   /** Takes a result, which may be the answer to a reversal. */
   resolve(result: Result): void
   /**
@@ -146,14 +140,17 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   }
 
   return {
-    async reverse(caller, operation, requestDigest, earlier = []) {
+    async reverse(caller, operation, requestDigest) {
       const { receiptId, envelopeDigest: digest, mayBeQueued } = operation
-      if (!mayBeQueued() && earlier.length === 0) return timedOut.get(receiptId)?.status ?? 'NONE'
+      if (!mayBeQueued()) return timedOut.get(receiptId)?.status ?? 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
-      const before = earlier.map(one => one.envelopeDigest.toString('base64url'))
-      const request = { receipt_id: receiptId, envelope, ...(before.length > 0 ? { earlier: before } : {}) }
-      const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
+      const signed = await sign(
+        caller,
+        'reversal',
+        { receipt_id: receiptId, envelope },
+        { jti, expiresInMs: LIFETIME_MS },
+      )
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)
       remember(operation, reversalId)

@@ -1,5 +1,5 @@
 // A result set: several results for one results queue in one delivery, under one signature. Only jobs whose envelope
-// has the claim `result_sets` are answered by sets. An event is always delivered by itself.
+// has `result_sets` in `optional` are answered by sets. An event is always delivered by itself.
 import { z } from 'zod'
 import { signText } from '../envelope/envelope.ts'
 import type { InstallationKeys } from '../envelope/installation-jws.ts'
@@ -37,18 +37,6 @@ export function sealResultSet(
   const body = `[${bodies.join()}]`
   const payload = JSON.stringify({ aud: clientId, results: bodies.length, sha256: bodyDigest(body) })
   return sealBody(body, signText(payload, key, RESULT_SET_TYP), newKeys)
-}
-
-/** The claims by which a sender says which forms of results its readers read. */
-const FORM_CLAIMS = ['body.result_sets', 'body.result_columns']
-
-/**
- * Whether a worker of an older release, which doesn't know the claim `result_sets` or `result_columns`, refused the
- * envelope. It may have started after the sender asked what all workers know. Nothing was done: the same job may be sent
- * without these claims.
- */
-export function refusesForms({ status, error }: Pick<Result, 'status' | 'error'>): boolean {
-  return status === 'FAILED' && FORM_CLAIMS.some(claim => error?.details?.[claim] !== undefined)
 }
 
 export type OpenedDelivery =

@@ -27,6 +27,26 @@ const replyTo = () => z.string().regex(/^[a-z0-9]{1,32}$/)
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
+/**
+ * What a worker may leave out of account. A worker ignores members that it doesn't know, so a sender needn't ask what
+ * workers know before it says them. Nothing belongs here that decides: no role, kind or destination.
+ */
+export const Optional = z.object({
+  /** Where the work began, for traces (W3C Trace Context, version 00). */
+  traceparent: z.string().regex(TRACEPARENT).optional(),
+  /** The `kid` of an announced signing key of the installation that the reader of the results knows. */
+  knows_key: z
+    .string()
+    .regex(/^[!-~]{1,256}$/)
+    .optional(),
+  /** Every reader of the results queue reads deliveries with several results. */
+  result_sets: z.literal(true).optional(),
+  /** Every reader of the results queue reads results that tell of records in columns. */
+  result_columns: z.literal(true).optional(),
+})
+export type Optional = z.infer<typeof Optional>
+
+/** Any member that isn't named here is refused before a receipt; a later release's sender then does without it. */
 export const Claims = z.strictObject({
   iss: clientId(),
   aud: z.string(),
@@ -47,29 +67,7 @@ export const Claims = z.strictObject({
   reference: text(1, 128).optional(),
   sequence: z.int().min(0).optional(),
   reply_to: replyTo().optional(),
-  /**
-   * Where the work began, for traces (W3C Trace Context, version 00). Senders set it only while every live worker knows
-   * it.
-   */
-  traceparent: z.string().regex(TRACEPARENT).optional(),
-  /**
-   * The `kid` of an announced signing key of the installation that the reader of the results knows. Senders set it only
-   * while every live worker knows it.
-   */
-  knows_key: z
-    .string()
-    .regex(/^[!-~]{1,256}$/)
-    .optional(),
-  /**
-   * Every reader of the results queue reads deliveries with several results. Senders set it only while every live worker
-   * knows it.
-   */
-  result_sets: z.literal(true).optional(),
-  /**
-   * Every reader of the results queue reads results that tell of records in columns. Senders set it only while every live
-   * worker knows it.
-   */
-  result_columns: z.literal(true).optional(),
+  optional: Optional.optional(),
 })
 export type Claims = z.infer<typeof Claims>
 

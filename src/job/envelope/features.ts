@@ -1,26 +1,14 @@
-// Features: words for members of envelopes and requests that not every release understands. A worker of an older
-// release refuses an unknown member. So a sender uses such a member only while every live worker announces its word.
+// Features: words for what a later release adds to envelopes and requests that a worker without it refuses, because it
+// decides something. What doesn't decide goes into the envelope's member `optional`, which needs no word.
+//
+// A sender of that release uses such a member only while every live worker announces its word. It falls back once where a
+// worker refuses it nevertheless: an older worker may have started since. The refusal has no receipt, so the same job may
+// be sent without the member. A job that was on the queue twice may have been done in the new form and be refused in the
+// other one as another request; the first form then gets the answer from the receipt (producers/client/in-form.ts).
 import { KINDS } from '../catalogue.ts'
 
-export const FEATURES = [
-  /** The claim `traceparent`. */
-  'traceparent',
-  /** The member `on_file` of requests and records, and its policies. */
-  'on_file',
-  /** The policy `newest`, and source times. */
-  'newest',
-  /** The claim `knows_key`. */
-  'knows_key',
-  /** Blocks of the form `columns`. */
-  'columns',
-  /** The member `columns` of a chunk of transactions. */
-  'ledger_columns',
-  /** The claim `result_sets`. */
-  'result_sets',
-  /** The claim `result_columns`. */
-  'result_columns',
-] as const
-export type Feature = (typeof FEATURES)[number]
+/** The words that workers of this release announce. Of 1.0 every worker knows the same, so it needs none. */
+export const FEATURES: readonly string[] = []
 
 /** What a worker process announces about itself, every five seconds. */
 export interface Speaking {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { type Job, openJobs } from '../../../producers/client/jobs.ts'
 import type { Result } from '../../../src/job/result.ts'
 
-it('makes a job without refused claims due several times soon: the queue may still have the refused one', () => {
+it('makes a job due several times soon whose older envelope expired: the queue may still have that one', () => {
   let now = 0
   const jobs = openJobs(
     60_000,
@@ -11,12 +11,13 @@ it('makes a job without refused claims due several times soon: the queue may sti
     () => {},
   )
   const handle = { jti: 'j', receiptId: 'r' }
-  const job = { handle, kind: 'token-create', signed: { issuedAt: 0 }, signPlain: async () => ({}) } as unknown as Job
+  const job = { handle, kind: 'token-create', signed: { issuedAt: 1 }, envelopes: new Set() } as unknown as Job
   jobs.join(job, { transient: false })
-  const details = { 'body.result_sets': { message: '', code: 'field_unknown' } }
-  const refused = { receipt_id: 'r', revision: 1, status: 'FAILED', error: { details } } as unknown as Result
+  const details = { body: { message: '', code: 'envelope_expired' } }
+  const acceptedAt = new Date(0).toISOString()
+  const expired = { receipt_id: 'r', revision: 1, status: 'FAILED', accepted_at: acceptedAt, error: { details } }
   now = 1_000
-  expect(jobs.resolve(refused)).toBe('again')
+  expect(jobs.resolve(expired as unknown as Result)).toBe('again')
   const dueAt: number[] = []
   for (; now < 130_000; now += 250) if (jobs.due(now).length > 0) dueAt.push(now)
   expect(dueAt).toEqual([1_250, 1_500, 1_750, 2_000, 62_000, 122_000])

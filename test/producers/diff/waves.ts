@@ -76,10 +76,7 @@ export async function openWaves(
 ): Promise<Waves> {
   const { credentials, queues, vault } = installation
   const stream = new Writable({ write: (_, __, done) => done() }) as unknown as NodeJS.WriteStream
-  const deps: FileRunDeps = {
-    ...{ queues, credentials, clock: Date.now, log: silent, stream, stop },
-    features: async () => ['on_file'],
-  }
+  const deps: FileRunDeps = { queues, credentials, clock: Date.now, log: silent, stream, stop }
   let files = 0
   const folder = await mkdtemp(join(installation.dataDir, 'waves-'))
   const optionsOf = (file: string, more: Partial<MigrateOptions>): MigrateOptions => ({

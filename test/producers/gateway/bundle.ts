@@ -5,7 +5,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { openSession } from '../../../cli/open/open.ts'
 import { serveGateway } from '../../../cli/process/gateway.ts'
 import type { Credentials } from '../../../producers/client-file.ts'
-import type { FeatureTimes, Gateway } from '../../../producers/gateway/main.ts'
+import type { Gateway } from '../../../producers/gateway/main.ts'
 import { encryptCard } from '../../../src/vault/encrypt.ts'
 import type { Installation } from '../../support/installation.ts'
 
@@ -57,11 +57,10 @@ export async function encrypted(card: Record<string, unknown>, { captureKeys }: 
 export async function openGatewayFor(
   installation: Installation,
   settings: Record<string, string> = {},
-  featureTimes: FeatureTimes = {},
 ): Promise<Caller> {
   const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0', ...settings }
   const session = openSession({ env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }, 'gateway')
-  const gateway = await serveGateway(session, featureTimes)
+  const gateway = await serveGateway(session)
   const url = `http://127.0.0.1:${gateway.port}`
   const authorization = await basicOf(installation.clientFile)
   const call = await openCalls(url, authorization)

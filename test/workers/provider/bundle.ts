@@ -260,7 +260,7 @@ export async function openWorld(
         roles,
         ...(bySystem ? { client_id: own.clientId } : {}),
         ...(sequence === undefined ? {} : { sequence }),
-        ...(resultColumns ? { result_columns: true } : {}),
+        ...(resultColumns ? { optional: { result_columns: true } } : {}),
         ...(expiresInMs === undefined ? {} : { exp: iat + expiresInMs / 1000 }),
       })
       const id = jobId(own.clientId, jti)

@@ -1,4 +1,4 @@
-// A gateway whose workers answer in sets, and one of whose workers is of a release that knows no sets.
+// A gateway whose workers answer in sets.
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
@@ -13,7 +13,6 @@ import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../../../src/metrics.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
-import { until } from '../../../support/until.ts'
 import { lifecycle } from '../../bundle.ts'
 
 describeStore('a gateway that reads result sets', engine => {
@@ -27,7 +26,6 @@ describeStore('a gateway that reads result sets', engine => {
       trusted: { keys: credentials.installationKeys },
       settings: { audience: credentials.audience, timeoutMs, inFlightMax: 100 },
       metrics: openGatewayMetrics(openRegistry({ role: 'test' })),
-      features: { has: feature => feature === 'result_sets' },
     })
     await opened.ready
     return opened
@@ -55,49 +53,28 @@ describeStore('a gateway that reads result sets', engine => {
     if (typeof peeked === 'string') throw new Error(peeked)
     return peeked.payload as Claims
   }
-  const envelopeOf = (job: { data: unknown }) => envelopeDigest((job.data as { jws: string }).jws).toString('base64url')
-  function bodyOf(
-    { client_id, iss, kind, jti }: Claims,
-    envelope: string,
-    { revision, isRefused }: { revision: number; isRefused: boolean },
-  ): string {
+  function bodyOf({ client_id, iss, kind, jti }: Claims, envelope: string): string {
     const id = receiptId(client_id ?? iss, jti)
     const now = new Date().toISOString()
-    const details = { 'body.result_sets': { message: 'Unknown.', code: 'field_unknown' } }
-    const error = { code: 400, message: 'Refused.', details, timestamp: 1, reversal_status: 'NONE' }
-    const end = isRefused ? { status: 'FAILED', code: 400, error } : { status: 'SUCCEEDED', code: 204 }
     return JSON.stringify({
-      ...{ v: 1, type: 'result', result_id: resultId(id, revision), receipt_id: id, revision, ...end },
-      ...{ kind, jti, envelope, attempt: 1, accepted_at: now, completed_at: now },
+      ...{ v: 1, type: 'result', result_id: resultId(id, 1), receipt_id: id, revision: 1, status: 'SUCCEEDED' },
+      ...{ code: 204, kind, jti, envelope, attempt: 1, accepted_at: now, completed_at: now },
     })
   }
-  /**
-   * Answers as soon as `together` jobs have come, in one set. An older worker refuses the envelope with the claim; it says so
-   * `refusals` times, the first time when the claim comes, then before the answer to the job.
-   */
-  async function startWorker(together: number, refusals: number): Promise<Claims[]> {
+  /** Answers as soon as `together` jobs have come, in one set. */
+  async function startWorker(together: number): Promise<Claims[]> {
     const key = await openInstallationKey(installation.vault.store, installation.vault.halves)
     const seen: Claims[] = []
     const bodies: string[] = []
-    let refused = ''
-    async function put(claims: Claims, sent: readonly string[]): Promise<void> {
-      const data = sealResultSet(sent, claims.iss, key)
-      await installation.queues.add(resultsQueue(claims.iss, claims.reply_to), { id: `s_${randomUUID()}`, data })
-    }
     const worker = installation.queues.work(
       'token-lifecycle',
       async job => {
         const claims = claimsOf(job)
         seen.push(claims)
-        if (refusals > 0 && claims.result_sets !== undefined) {
-          refused = envelopeOf(job)
-          await put(claims, [bodyOf(claims, refused, { revision: 1, isRefused: true })])
-          return { done: true }
-        }
-        for (let revision = 2; revision <= refusals; revision += 1)
-          await put(claims, [bodyOf(claims, refused, { revision, isRefused: true })])
-        bodies.push(bodyOf(claims, envelopeOf(job), { revision: refusals + 1, isRefused: false }))
-        if (bodies.length === together) await put(claims, bodies.splice(0))
+        bodies.push(bodyOf(claims, envelopeDigest((job.data as { jws: string }).jws).toString('base64url')))
+        if (bodies.length < together) return { done: true }
+        const data = sealResultSet(bodies.splice(0), claims.iss, key)
+        await installation.queues.add(resultsQueue(claims.iss, claims.reply_to), { id: `s_${randomUUID()}`, data })
         return { done: true }
       },
       { concurrency: 10 },
@@ -112,43 +89,9 @@ describeStore('a gateway that reads result sets', engine => {
     )
 
   it('gives each caller its answer out of one set', async () => {
-    const seen = await startWorker(3, 0)
+    const seen = await startWorker(3)
     const ends = await askAll(['one', 'two', 'three'])
     expect(ends.map(end => end.end === 'answered' && end.result.jti)).toEqual(['one', 'two', 'three'])
-    expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, true, true])
-  })
-
-  it('sends a job again without the claim if an older worker refuses it, and tells its caller nothing of that', async () => {
-    const seen = await startWorker(1, 1)
-    const [end] = await askAll(['older'])
-    expect(end).toMatchObject({ end: 'answered', result: { status: 'SUCCEEDED', jti: 'older' } })
-    expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
-  })
-
-  it('ignores a refusal of the claim that comes twice', async () => {
-    const seen = await startWorker(1, 2)
-    const [end] = await askAll(['twice'])
-    expect(end).toMatchObject({ end: 'answered', result: { status: 'SUCCEEDED', jti: 'twice', revision: 3 } })
-    expect(seen.map(({ result_sets }) => result_sets)).toEqual([true, undefined])
-  })
-
-  it('sends a reversal without the claim, because a worker of an older release may get it days later', async () => {
-    const hasty = await open(300)
-    closers.push(hasty.close, () => installation.queues.obliterate('token-lifecycle'))
-    const end = await hasty.ask(callerOf(), 'token-lifecycle', lifecycle(), { idempotencyKey: 'late' })
-    expect(end).toEqual({ end: 'late', reversalStatus: 'REQUIRED' })
-    const reversals: Claims[] = []
-    const worker = installation.queues.work(
-      'reversal',
-      async job => {
-        reversals.push(claimsOf(job))
-        return { done: true }
-      },
-      { concurrency: 1 },
-    )
-    closers.push(() => worker.close(1_000))
-    await until(() => reversals.length === 1, { what: 'the reversal' })
-    expect(reversals[0]).toHaveProperty('reply_to')
-    expect(reversals[0]).not.toHaveProperty('result_sets')
+    expect(seen.map(({ optional }) => optional)).toEqual(new Array(3).fill({ result_sets: true }))
   })
 })
