@@ -36,7 +36,7 @@ export const ClientFile = z.strictObject({
   /** Undefined if the entity has no scope yet. */
   token_scope: uuid().optional(),
   capture_keys: z.strictObject({ jwe: CaptureKeyEntry.optional(), pgp: CaptureKeyEntry.optional() }),
-  /** Undefined means `checked`: an older release refuses a member that it doesn't know. */
+  /** Default: `checked`. */
   names: z.enum(NAME_RULES).optional(),
   base_url: z.string(),
   /** The installation's name. */
@@ -97,7 +97,7 @@ export async function readClientFile(path: string): Promise<ClientFile> {
 
 /**
  * The capture keys of the file. `newKeys`: statements of further signing keys. Throws `ConfigError` for a key whose
- * statement no trusted key signed. A key without a statement, from a release before 0.4, is believed as the file is.
+ * statement no trusted key signed, or that has none.
  */
 export async function readCaptureKeys(
   path: string,

@@ -70,12 +70,12 @@ async function save(db: Db, prepared: Prepared): Promise<PartOutcome> {
   if (!key?.key) return refuse(db, { refused: 'signed_off', total })
   if ('merged' in prepared) {
     const { merged } = prepared
-    const isDone = await parts.finish(db, part, { withoutExpiry: 0, leftOut: [] })
+    const isDone = await parts.finish(db, part, [])
     return isDone && (await end(db, total, merged)) ? 'MERGED' : 'GONE'
   }
   assert('digested' in prepared, 'a part is digested before it is remembered')
-  const { runs, leftOut, withoutExpiry } = prepared.digested
-  if (!(await parts.finish(db, part, { withoutExpiry, leftOut }))) return 'GONE'
+  const { runs, leftOut } = prepared.digested
+  if (!(await parts.finish(db, part, leftOut))) return 'GONE'
   await digestRuns.insertAll(db, part.totalId, part.part, runs)
   return 'DIGESTED'
 }

@@ -88,8 +88,7 @@ function batchOf(
     tokenScope: null,
     // Chunks are cut by bytes as well as by number, so the number isn't part of the batch's layout.
     chunkRecords: 0,
-    // A batch in rows has no `record_form`, because earlier releases stored its layout without it.
-    layout: { record_kind: 'transaction', ...(columnsOf(request) ? { record_form: 'columns' } : {}) },
+    layout: { record_kind: 'transaction', record_form: columnsOf(request) ? 'columns' : 'rows' },
     acceptedAt,
   }
   return joinBatch(store, batch, request)

@@ -36,8 +36,6 @@ const NOT_ROTATED: Record<RotateRefusal, string> = {
   unknown: UNKNOWN,
   ended: 'Its keys are retired, and an alias is never used again; make another with `tokenmill capture-key add`.',
   many: `It has ${KEYS_MAX} keys that are not destroyed yet, the most that a card is tried with; retire one with \`tokenmill capture-key retire\`, and rotate when it is destroyed.`,
-  older:
-    'A process of an older release is connected and could not open cards to a new key; upgrade or stop it, and run this again. `tokenmill status` names it.',
   raced:
     'Another run has changed it meanwhile; look with `tokenmill capture-key list`, and run this again if it is needed.',
   type: 'The keys of an alias are all of one type, and this key is of another.',

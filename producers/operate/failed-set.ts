@@ -2,7 +2,7 @@
 // they can be sent again. The result holds no card data and no envelope.
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { senderOf, type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
+import { type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies, failedFind } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -37,36 +37,25 @@ export interface FailedFacts {
   failedAt: number
   jobId: string
   /** Undefined if the copy doesn't say who sent it. `name` is undefined if the client no longer exists. */
-  client?: { id: string; name?: string }
+  client: { id: string; name?: string }
   jti?: string
   reference?: string
   /** Undefined: the copy can be sent again. */
   whyNot: WhyNot | undefined
 }
 
-export interface FoundFailed {
-  /** The copies that match, by kind, and within a kind oldest first. */
-  found: FailedFacts[]
-  /** If a client was asked for: how many copies match the rest of the filter but don't say who sent them. */
-  nameless: number
-}
-
-export async function findFailed(filter: FailedFilter, sources: FailedSources): Promise<FoundFailed> {
+/** The copies that match, by kind, and within a kind oldest first. */
+export async function findFailed(filter: FailedFilter, sources: FailedSources): Promise<FailedFacts[]> {
   const clientOf = clientsBy(sources.store)
   const found: FailedFacts[] = []
-  let nameless = 0
   for (const kind of filter.kind === undefined ? KINDS : [filter.kind]) {
     const ofKind: FailedFacts[] = []
     for await (const copy of copiesOf(kind, filter, sources.queues)) {
-      if (!matches(copy, filter)) continue
-      const { clientId } = senderOf(copy)
-      if (filter.clientId === undefined || clientId === filter.clientId)
-        ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
-      else if (clientId === undefined) nameless += 1
+      if (matches(copy, filter)) ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
     }
     found.push(...ofKind.reverse())
   }
-  return { found, nameless }
+  return found
 }
 
 /** The copies among which the filter chooses, newest first. Those that it names are fetched one by one. */
@@ -80,11 +69,11 @@ async function* copiesOf(kind: Kind, { ids }: FailedFilter, queues: Queues): Asy
   yield* named.sort((a, b) => b.failedAt - a.failedAt)
 }
 
-/** Whether a copy matches the filter; the client is checked elsewhere. */
-function matches(copy: FailedJob, { ids, name, fault, since, until }: FailedFilter): boolean {
+function matches(copy: FailedJob, { ids, clientId, name, fault, since, until }: FailedFilter): boolean {
   return (
     (name === undefined || isNamed(copy, name)) &&
     (ids === undefined || ids.includes(copy.id)) &&
+    (clientId === undefined || clientId === copy.clientId) &&
     (fault === undefined || copy.code === fault) &&
     (since === undefined || copy.failedAt >= since) &&
     (until === undefined || copy.failedAt < until)
@@ -92,7 +81,7 @@ function matches(copy: FailedJob, { ids, name, fault, since, until }: FailedFilt
 }
 
 function isNamed(copy: FailedJob, name: string): boolean {
-  const { jti, reference } = senderOf(copy)
+  const { jti, reference } = copy
   return [copy.id, copy.jobId, jti, reference].includes(name)
 }
 
@@ -109,12 +98,11 @@ function clientsBy(db: Db): ClientOf {
 }
 
 async function factsOfCopy(kind: Kind, copy: FailedJob, clientOf: ClientOf, now: number): Promise<FailedFacts> {
-  const { id, code, attempt, failedAt, jobId } = copy
-  const { clientId, jti, reference } = senderOf(copy)
-  const client = clientId === undefined ? undefined : await clientOf(clientId)
+  const { id, code, attempt, failedAt, jobId, clientId, jti, reference } = copy
+  const client = await clientOf(clientId)
   return {
     ...{ id, kind, code, attempt, failedAt, jobId },
-    ...(clientId !== undefined && { client: { id: clientId, ...(client && { name: client.name }) } }),
+    client: { id: clientId, ...(client && { name: client.name }) },
     ...(jti !== undefined && { jti }),
     ...(reference !== undefined && { reference }),
     whyNot: whyNot(copy, { now, isRevoked: client?.revokedAt != null }),

@@ -7,7 +7,7 @@ import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as receiptSearch from '../../src/store/job/receipt-search.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
-import { isDangling, pagesOf } from '../../src/store/reference/shown-references.ts'
+import { pagesOf } from '../../src/store/reference/shown-references.ts'
 import type { OwnerId } from '../../src/token/on-file.ts'
 
 /**
@@ -54,29 +54,18 @@ export async function findMissing(db: Db, expected: ExpectedReferences): Promise
   const { ids, of, written, tell } = expected
   const missing = new Set(ids)
   const { tokenScope } = of
-  const dangling = new Map<string, MissingReference>()
-  for await (const page of pagesOf(db, { tokenScope, of })) {
-    for (const reference of page) {
-      const { cardId, token } = reference
-      if (!isDangling(reference)) missing.delete(cardId)
-      else dangling.set(cardId, { cardId, why: 'released', at: token.updatedAt, reason: 'token_deleted' })
-    }
-  }
+  for await (const page of pagesOf(db, { tokenScope, of })) for (const { cardId } of page) missing.delete(cardId)
   tell?.(`${missing.size} of ${ids.size} have no token`)
   if (missing.size === 0) return []
   const releases = await findReleased(db, [...missing], expected)
   const rows = await findLastRows(db, tokenScope, missing, tell)
   const ends = await written?.(missing)
   return [...missing].map(cardId => {
-    const release = latest(releases.get(cardId), dangling.get(cardId))
+    const release = releases.get(cardId)
     const row = rows.get(cardId)
     if (row && (row.at ?? 0) > (release?.at ?? 0)) return row
     return release ?? writtenOf(cardId, ends?.get(cardId)) ?? { cardId, why: 'never_came' }
   })
-}
-
-function latest(one: MissingReference | undefined, other: MissingReference | undefined): MissingReference | undefined {
-  return (other?.at ?? 0) > (one?.at ?? 0) ? other : one
 }
 
 function writtenOf(cardId: string, end: WrittenRow | undefined): MissingReference | undefined {

@@ -2,7 +2,7 @@
 // reads.
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/queue/failed/copy.ts'
+import { batchIdOf, RETRY_REFUSALS, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
 import {
   type FailedChunk,
@@ -133,7 +133,7 @@ async function findCopies(
   const until = performance.now() + lookMs
   let read = 0
   for await (const copy of failedCopies(queues, name)) {
-    const { clientId, jti } = senderOf(copy)
+    const { clientId, jti } = copy
     const batchId = batchIdOf(copy)
     const batch = batches.find(one => one.clientId === clientId && one.batchId === batchId)
     if (batch && jti !== undefined && !found.has(copy.jobId))

@@ -71,7 +71,7 @@ export function wholeReader({ store, queues, now }: WholeSources): JobReader {
       return (await batchList.findById(store, batchId)).map(batch => namedOf(batch, now))
     },
     async failed(name, clientId) {
-      return (await findFailed({ name, clientId }, { store, queues, now })).found
+      return findFailed({ name, clientId }, { store, queues, now })
     },
     rows: rowReader(store),
   }

@@ -35,7 +35,6 @@ export const MigrationTotal = z.strictObject({
   /** By batch in the order they were given, then by line. */
   exceptions: z.array(TotalException),
   /** Rows of which the store doesn't know what expiry the file gave: they count with the stored expiry. */
-  without_expiry: z.int().min(0),
 })
 export type MigrationTotal = z.infer<typeof MigrationTotal>
 
@@ -79,7 +78,7 @@ export async function computeTotal(deps: TotalDeps, ask: TotalAsk): Promise<Migr
   const { migration } = ask
   await checkKey(store, migration)
   const { batches, rows } = await findBatches(store, ask, signal)
-  const { sums, exceptions, withoutExpiry } = await untilComputed(deps, ask, batches)
+  const { sums, exceptions } = await untilComputed(deps, ask, batches)
   checkRows(sums.rows + exceptions.length, rows)
   const computedAt = new Date().toISOString()
   return MigrationTotal.parse({
@@ -87,7 +86,6 @@ export async function computeTotal(deps: TotalDeps, ask: TotalAsk): Promise<Migr
     computed_at: computedAt,
     ...sums,
     exceptions,
-    without_expiry: withoutExpiry,
   })
 }
 
@@ -132,7 +130,6 @@ async function openTotal({ store, actor }: TotalDeps, migration: string, batches
 interface Computed {
   sums: TotalSums
   exceptions: TotalException[]
-  withoutExpiry: number
 }
 
 interface Uncomputed extends parts.PartsProgress {
@@ -186,7 +183,7 @@ function look(
     const progress = await parts.progress(db, totalId)
     if (result === null) return { refused, ...progress }
     const exceptions = await readExceptions(db, totalId, batches)
-    return { sums: TotalSums.parse(result), exceptions, withoutExpiry: progress.withoutExpiry }
+    return { sums: TotalSums.parse(result), exceptions }
   })
 }
 

@@ -74,9 +74,8 @@ export function rejectRow(
 }
 
 /**
- * A row that can't be read as a whole. Its reference, if its cell can be read, appears only in the results: in the
- * chunk it would make the chunk differ from the one that an older release sent. The row's card isn't known, so no text
- * that could be a card number is repeated.
+ * A row that can't be read as a whole. Its reference, if its cell can be read, appears only in the results. The
+ * row's card isn't known, so no text that could be a card number is repeated.
  */
 export function rejectUnread(line: number, reason: Reason, cells: readonly string[], layout: Layout): Row {
   const reference = cell(cells, layout, 'reference')

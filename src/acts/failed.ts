@@ -2,7 +2,7 @@
 // audit row is committed first, and then the act is done. After a crash in between the copy is still there, and the
 // operator can repeat the act.
 import type { Queues } from '../queue/engine.ts'
-import { type RetryRefusal, senderOf, whyNot } from '../queue/failed/copy.ts'
+import { type RetryRefusal, whyNot } from '../queue/failed/copy.ts'
 import { type FailedJob, failedDiscard, failedFind, failedRetry, isInWork } from '../queue/failed.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Store } from '../store/pool.ts'
@@ -33,12 +33,11 @@ export async function retryFailed(
     async db => {
       const copy = await failedFind(queues, kind, id)
       if (!copy) return { refused: 'gone' }
-      const { clientId } = senderOf(copy)
-      const client = clientId === undefined ? undefined : await clients.find(db, clientId)
+      const client = await clients.find(db, copy.clientId)
       const refused = whyNot(copy, { now, isRevoked: client?.revokedAt != null })
       if (refused) return { refused }
       if (await isInWork(queues, kind, copy)) return { refused: 'in_work' }
-      return { done: copy, detail: detailOf(kind, { ...copy, clientId }) }
+      return { done: copy, detail: detailOf(kind, copy) }
     },
   )
   if ('refused' in verdict) return verdict
@@ -55,7 +54,7 @@ export async function discardFailed(
 ): Promise<ActResult<FailedJob, 'gone'>> {
   const verdict = await perform<FailedJob, 'gone'>(store, { action: 'failed.discard', subject: id }, by, async () => {
     const copy = await failedFind(queues, kind, id)
-    return copy ? { done: copy, detail: detailOf(kind, { ...copy, ...senderOf(copy) }) } : { refused: 'gone' }
+    return copy ? { done: copy, detail: detailOf(kind, copy) } : { refused: 'gone' }
   })
   if ('refused' in verdict) return verdict
   return (await failedDiscard(queues, kind, id)) ? verdict : { refused: 'gone' }

@@ -35,7 +35,7 @@ export interface RecordOutcome {
   token: ShownToken | undefined
   /** What happened to the record's source reference; undefined if it has none or took no effect. */
   claimed?: Claimed | undefined
-  /** The card as the record gave it (`presentedText`); undefined unless `tookEffect(outcome)`, and in receipts before 0.4. */
+  /** The card as the record gave it (`presentedText`); undefined unless `tookEffect(outcome)`. */
   presented?: string | undefined
   /** In a dry run: a DUPLICATE that would change its token. */
   changes?: true | undefined
@@ -66,10 +66,7 @@ type Packed = [
   presented?: string,
 ]
 
-/**
- * Stands in the place of the claim if a record has none but has the value behind it. Releases before 0.4 read it as
- * none, too.
- */
+/** Stands in the place of the claim if a record has none but has the value behind it. */
 const NO_CLAIM = -1
 
 export function pack(records: readonly RecordOutcome[]): string {

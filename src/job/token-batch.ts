@@ -92,20 +92,19 @@ export function batchLayout(
   request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
   form: BlockForm = 'rows',
 ): Record<string, unknown> {
-  const { on_conflict = 'update', on_expired = 'import', on_orphan, relink } = request.policy ?? {}
+  const { on_conflict = 'update', on_expired = 'import', on_orphan = 'keep', relink = false } = request.policy ?? {}
   const { source_time, input_sha256 } = request.policy ?? {}
   return {
     record_kind: request.record_kind,
+    record_form: form,
     token_scope: request.token_scope ?? null,
     chunk_records: request.chunk_records,
     on_conflict,
     on_expired,
-    // Batches without these members have the layout that earlier releases stored.
-    ...(form === 'rows' ? {} : { record_form: form }),
-    ...(on_orphan === undefined ? {} : { on_orphan }),
-    ...(relink === undefined ? {} : { relink }),
-    ...(source_time === undefined ? {} : { source_time }),
-    ...(input_sha256 === undefined ? {} : { input_sha256 }),
+    on_orphan,
+    relink,
+    source_time: source_time ?? null,
+    input_sha256: input_sha256 ?? null,
   }
 }
 

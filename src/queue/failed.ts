@@ -16,8 +16,9 @@ const FailedCopy = z.object({
   failedAt: z.number(),
   /** The failed job's own id. */
   jobId: z.string(),
-  /** The client that sent the job; absent in copies of older releases, and if a name could hold a card number. */
-  clientId: z.string().exactOptional(),
+  /** The client that sent the job. */
+  clientId: z.string(),
+  /** Absent if a name could hold a card number; so is the reference. */
   jti: z.string().exactOptional(),
   reference: z.string().exactOptional(),
 })

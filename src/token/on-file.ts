@@ -222,8 +222,7 @@ export function takeBack<Row extends SourceReference>(
   const { before } = row
   if (!before || row.updatedAt <= since) return undefined
   if (before.tokenId !== row.tokenId && !isLive(before.tokenId)) return 'removed'
-  // An older release didn't keep givers.
-  const { tokenId, onFile, mark, givenAt = null } = before
+  const { tokenId, onFile, mark, givenAt } = before
   const next = { version: row.version + 1, updatedAt: now, lastReceipt: reversalId, before: null }
   return { ...row, tokenId, onFile, mark, givenAt, ...next }
 }

@@ -26,8 +26,8 @@ export interface CaptureTrust {
 
 /**
  * Reads a public capture key. `text`: a public JWK as JSON, or an armored OpenPGP public key. Throws `ConfigError` for
- * anything else. With `trust` a statement inside the key is verified, and `ConfigError` is thrown for a key that isn't
- * the installation's; a key without one is from a client file of an earlier release, and is believed as that file is.
+ * anything else. With `trust` the statement inside the key is verified, and `ConfigError` is thrown for a key that isn't
+ * the installation's, or has no statement.
  */
 export async function readPublicCaptureKey(
   alias: string,
@@ -36,7 +36,11 @@ export async function readPublicCaptureKey(
 ): Promise<PublicCaptureKey> {
   const key = await (text.trimStart().startsWith('{') ? readJwk(alias, text) : readArmor(alias, text))
   const statement = statementIn(text)
-  if (!trust || statement === undefined) return key
+  if (!trust) return key
+  if (statement === undefined)
+    throw new ConfigError(
+      `the file of the public key ${alias} has no statement of the installation, so anybody may have written it; ask the operator for this file anew`,
+    )
   return { ...key, kid: verifyCaptureKey(key, statement, trust).kid }
 }
 

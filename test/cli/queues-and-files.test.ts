@@ -62,7 +62,7 @@ describeEngines('commands over queues and files', engine => {
   })
 
   it('failed retry sends a job again under its own id, and asks to submit again what held card data', async () => {
-    const copy = { code: 'contention', attempt: 8, failedAt: 1_700_000_000_000 }
+    const copy = { code: 'contention', attempt: 8, failedAt: 1_700_000_000_000, clientId: 'c1' }
     const jws = 'a.b.c'
     const add = (kind: string, jobId: string, data: { jws: string }) =>
       moveToFailed(queues, kind, { id: jobId, enqueuedAt: 1 }, { ...copy, ...data, kind, jobId })

@@ -20,7 +20,7 @@ describe('make-secrets.sh', () => {
       readdirSync(join(folder, 'secrets')).map(name => [name, readFileSync(join(folder, 'secrets', name), 'utf8')]),
     )
 
-  it('makes every file that docker-compose.yml mounts, with the passwords that the last release had in .env', () => {
+  it('makes every file that docker-compose.yml mounts, with the passwords that are in .env', () => {
     writeFileSync(join(folder, 'docker-compose.yml'), '')
     writeFileSync(join(folder, '.env'), 'POSTGRES_PASSWORD=of1postgres\nREDIS_PASSWORD="of2redis"\n')
     run()

@@ -166,7 +166,7 @@ describeRedis('a sender', () => {
     expect(told).toEqual(line === undefined ? [] : [expect.stringMatching(line)])
   })
 
-  it('waits on where there is no list, as with workers of an older release, and says so once', async () => {
+  it('waits on where there is no list, and says so once', async () => {
     const { ended } = await call()
     await looksMore(6)
     expect(ended()).toBeUndefined()

@@ -32,6 +32,7 @@ describeEngines('failed jobs', engine => {
     attempt: 8,
     failedAt: Date.now(),
     jobId: id,
+    clientId: 'c1',
   })
   const fill = async (kind: string, count: number) => {
     for (let i = 0; i < count; i++) {

@@ -13,6 +13,7 @@ const copyOf = (request: string, more: Partial<FailedCopy> = {}): FailedCopy => 
   attempt: 8,
   failedAt: 0,
   jobId: 'j_1',
+  clientId: `c${'a'.repeat(25)}`,
   ...more,
 })
 

@@ -28,7 +28,7 @@ where indrelid = 'tokenmill.token'::regclass`,
     return Object.fromEntries(rows.map(({ name, valid }) => [name, valid]))
   }
 
-  it('takes the place of the one of release 0.3', async () => {
+  it('is there beside the primary key', async () => {
     expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
   })
 

@@ -61,9 +61,7 @@ export async function openOlderClaims(
       const isNumberLater = number !== undefined && isLater(number, giver)
       const isOlder = isOlderClaim(reference, { mark, newest: true, now: context.work.now, giver })
       if (!isOlder && !isNumberLater) return undefined
-      // A worker of an older release deletes a token and leaves its references.
-      const isGone = owned.get(tokenId)?.status === 'DELETED'
-      return { tokenId: isGone ? undefined : tokenId, outdated: !isOlder }
+      return { tokenId, outdated: !isOlder }
     },
     note({ line, claim, giver }, tokenId, relinked) {
       if (claim && tokenId !== undefined) claims.judge({ line, claim, giver }, tokenId, relinked)

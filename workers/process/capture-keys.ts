@@ -6,7 +6,6 @@ import type { By } from '../../src/acts/act.ts'
 import { retireKey, rotateLine, STATED, type Stating, state } from '../../src/acts/capture-keys.ts'
 import { type DueLines, IDLE_MS, listDueLines } from '../../src/acts/capture-turning.ts'
 import { isCaptureKeyGranted } from '../../src/acts/grants.ts'
-import { listOlder } from '../../src/acts/key/key-rotation.ts'
 import type { Clock } from '../../src/clock.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
@@ -92,7 +91,6 @@ async function turn({ store, halves, stating, clock, log }: Tending, { rotate, r
     isAutomatic: true,
   }
   const now = clock()
-  if (rotate.length > 0 && (await listOlder(store, 'grant')).length > 0) return
   const make = (type: captureKeys.CaptureKeyType, alias: string) => makeCaptureKey(type, alias, halves)
   for (const alias of rotate)
     await alone(alias, log, async () => {

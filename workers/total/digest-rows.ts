@@ -2,6 +2,7 @@
 // reference). A row is left out, with a reason, if its token no longer has the card or the expiry date that the row
 // gave.
 import { createHmac, type KeyObject } from 'node:crypto'
+import { assert } from '../../src/errors.ts'
 import { type UnpackedOutcome, unpack } from '../../src/job/chunk-outcomes.ts'
 import { tookEffect } from '../../src/job/outcome.ts'
 import { checkOf, expiryText, type PresentedCard, readPresented } from '../../src/job/presented-card.ts'
@@ -19,8 +20,6 @@ import { openRuns, type SortedRuns } from './sorted-runs.ts'
 export interface DigestedRows {
   runs: DigestRun[]
   leftOut: LeftOut[]
-  /** Rows whose receipt doesn't say what the record gave: they count as they are stored. */
-  withoutExpiry: number
 }
 
 /** How many chunks are read at once; a chunk has up to a thousand records. */
@@ -33,33 +32,29 @@ export async function digestRows(
 ): Promise<DigestedRows> {
   const runs = openRuns()
   const leftOut: LeftOut[] = []
-  let withoutExpiry = 0
   for (let chunk = chunkFrom; chunk < chunkTo; ) {
     const page = await receiptSearch.chunksFrom(deps.store, batchNo, chunk, CHUNKS_AT_ONCE)
     const due = page.filter(found => found.chunk < chunkTo)
     for (const { outcomes } of due) {
-      const digested = await digestChunk(unpack(outcomes), { runs, key }, deps)
-      leftOut.push(...digested.leftOut)
-      withoutExpiry += digested.withoutExpiry
+      leftOut.push(...(await digestChunk(unpack(outcomes), { runs, key }, deps)))
     }
     chunk = due.length < CHUNKS_AT_ONCE ? chunkTo : (due.at(-1)?.chunk ?? chunkTo) + 1
   }
-  return { runs: runs.runs(), leftOut, withoutExpiry }
+  return { runs: runs.runs(), leftOut }
 }
 
 async function digestChunk(
   records: readonly UnpackedOutcome[],
   { runs, key }: { runs: SortedRuns; key: KeyObject },
   { store, ring }: Pick<Deps, 'store' | 'ring'>,
-): Promise<Omit<DigestedRows, 'runs'>> {
+): Promise<LeftOut[]> {
   const counted = records.filter(({ outcome }) => tookEffect(outcome))
   const ids = new Set(counted.flatMap(({ tokenId }) => tokenId ?? []))
   const found = new Map((await tokens.findByIds(store, [...ids])).map(row => [row.tokenId, row]))
   const moved = await findMoved(counted, store)
   const leftOut: LeftOut[] = []
-  let withoutExpiry = 0
   for (const record of counted) {
-    const { line, reference = null, presented } = record
+    const { line, reference = null } = record
     const row = judge(record, found.get(record.tokenId ?? ''), moved.has(record), ring)
     if (typeof row === 'string') {
       leftOut.push({ line, reference, reason: row })
@@ -69,9 +64,8 @@ async function digestChunk(
     const number = ring.open(row.sealed, row.sealVersion, tokenId, tokenScope).reveal()
     const text = `${number}\n${expiryText(expiryMonth, expiryYear)}\n${reference ?? ''}`
     runs.add(brand ?? '', createHmac('sha256', key).update(text, 'utf8').digest())
-    if (presented === undefined) withoutExpiry += 1
   }
-  return { leftOut, withoutExpiry }
+  return leftOut
 }
 
 /** The token of a row that counts, or why the row is left out. */
@@ -83,10 +77,11 @@ function judge(
 ): { token: StoredToken; sealed: Buffer; sealVersion: number } | LeftOutReason {
   if (tokenId === undefined) return 'no_token'
   if (!token || token.status === 'DELETED') return 'token_deleted'
-  const given = presented === undefined ? undefined : readPresented(presented)
-  if (given && !isGiven(given, token, ring)) return 'number_differs'
+  assert(presented !== undefined, 'the receipt of a created token says which card was given')
+  const given = readPresented(presented)
+  if (!isGiven(given, token, ring)) return 'number_differs'
   if (isMoved) return 'owner_moved'
-  if (given && given.expiry !== expiryText(token.expiryMonth, token.expiryYear)) return 'expiry_differs'
+  if (given.expiry !== expiryText(token.expiryMonth, token.expiryYear)) return 'expiry_differs'
   const { sealed, sealVersion } = token
   return sealed && sealVersion !== null ? { token, sealed, sealVersion } : 'no_number'
 }

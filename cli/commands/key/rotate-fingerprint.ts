@@ -19,7 +19,7 @@ import { Stop } from '../../exit.ts'
 import { openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
-import { namesOf, refuseDropped, refuseOlder, stopAfterRace } from './turn-data-key.ts'
+import { namesOf, refuseDropped, stopAfterRace } from './turn-data-key.ts'
 
 const PURPOSE = 'fingerprint'
 const ASK_MS = 500
@@ -55,7 +55,6 @@ interface Beginning {
 
 /** Makes the next version, waits until every process holds it, and begins to write it. */
 export async function begin(terminal: Terminal, { store, kek, by }: Beginning): Promise<void> {
-  await refuseOlder(store, PURPOSE)
   const waits = waitsOn(terminal)
   const { version, isNew } = await beginRotation({ store, kek }, PURPOSE, by).catch(stopAfterRace)
   say(terminal, `${PURPOSE}/${version} ${isNew ? 'is made' : 'was made before; going on with it'}.`)

@@ -17,7 +17,7 @@ import { moment, print, say, type Terminal } from '../../terminal.ts'
 import { findReaders, inWords, type Readers } from './signing-readers.ts'
 
 const OTHERS =
-  'Readers of results without the client library, and with its releases before 0.4, need the key in their client files before (installation_keys); --json prints it.'
+  'Readers of results without the client library need the key in their client files before (installation_keys); --json prints it.'
 
 const LOOK_MS = 250
 
@@ -65,8 +65,6 @@ async function cancel(
 
 async function announce(session: Session, { store, halves, ring }: OpenedVault, options: Options) {
   const signer = await openInstallationKey(store, halves)
-  // A worker of an older release would sign with the newest key at once.
-  await awaitWorkers(session.terminal, store, signer.kid)
   const key = await makeInstallationKey(halves)
   const now = Date.now()
   const activeAt = now + ANNOUNCED_MS
@@ -126,7 +124,7 @@ async function awaitWorkers(terminal: Terminal, store: Store, kid: string): Prom
     if (lacking.length === 0) return
     if (Date.now() > deadline)
       throw new Stop(
-        `Nothing was changed: these workers do not say that they can sign with ${kid}: ${lacking.join(', ')}. Upgrade those of an older release; look at the logs of the others.`,
+        `Nothing was changed: these workers do not say that they can sign with ${kid}: ${lacking.join(', ')}. Look at their logs.`,
       )
     if (!isTold) say(terminal, `Waiting until every worker says that it can sign with ${kid} ...`)
     await sleep(LOOK_MS)

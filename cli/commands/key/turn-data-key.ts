@@ -3,7 +3,7 @@
 // version that was made.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
-import { beginRotation, finishRotation, isDropped, listLacking, listOlder } from '../../../src/acts/key/key-rotation.ts'
+import { beginRotation, finishRotation, isDropped, listLacking } from '../../../src/acts/key/key-rotation.ts'
 import { shareKeys } from '../../../src/acts/key/role-keys.ts'
 import type { ProcessRow } from '../../../src/store/access/processes.ts'
 import { LostRace, type Store } from '../../../src/store/pool.ts'
@@ -25,7 +25,6 @@ export async function turnDataKey(
   purpose: Purpose,
   by: By,
 ): Promise<Turned> {
-  await refuseOlder(store, purpose)
   const begun = await beginRotation({ store, kek: keks.current }, purpose, by).catch(stopAfterRace)
   const { version, former, isNew } = begun
   const name = `${purpose}/${version}`
@@ -43,14 +42,6 @@ export async function turnDataKey(
 export function stopAfterRace(error: unknown): never {
   if (error instanceof LostRace) throw new Stop('the key-encryption key was replaced meanwhile; run this again.')
   throw error
-}
-
-export async function refuseOlder(store: Store, purpose: Purpose): Promise<void> {
-  const older = await listOlder(store, purpose)
-  if (older.length === 0) return
-  throw new Stop(
-    `these processes are of an older release, or lack the key in use: ${namesOf(older)}. Upgrade or stop them, and run this again; a process that was killed counts for 30 s.`,
-  )
 }
 
 export async function refuseDropped(store: Store, purpose: Purpose, version: number): Promise<void> {

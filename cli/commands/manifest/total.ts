@@ -22,14 +22,13 @@ export function total(terminal: Terminal, batches: string[], options: Options): 
     const clientId = client === undefined ? undefined : (await findClient(deps.store, client)).clientId
     const onProgress = tellChunks(terminal, systemClock)
     const found = await computeTotal(deps, { migration, batches, clientId, onProgress })
-    const { rows, sha256, by_brand: brands, exceptions, without_expiry: without } = found
+    const { rows, sha256, by_brand: brands, exceptions } = found
     const text = facts({
       migration,
       rows: String(rows),
       sha256,
       ...Object.fromEntries(Object.entries(brands).map(([brand, sum]) => [`  ${brand}`, `${sum.rows} ${sum.sha256}`])),
       'left out': String(exceptions.length),
-      'with the stored expiry': without === 0 ? undefined : String(without),
     })
     print(terminal, options, found, text)
     if (options.json) return

@@ -9,7 +9,7 @@ import { EXIT, Stop } from '../../exit.ts'
 import { withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal, table } from '../../terminal.ts'
-import { type FilterOptions, filterOf, noteNameless, type OpenedSet, openSet } from './failed.ts'
+import { type FilterOptions, filterOf, type OpenedSet, openSet } from './failed.ts'
 
 type ActOptions = JsonOption & FilterOptions & OperatorOptions
 type RetryOptions = ActOptions & { dryRun?: boolean }
@@ -17,7 +17,7 @@ type RetryOptions = ActOptions & { dryRun?: boolean }
 export function retry(terminal: Terminal, ids: readonly string[], options: RetryOptions): Promise<void> {
   return withSession(terminal, async session => {
     const opened = await openSet(session)
-    const chosen = await choose(terminal, opened, ids, options)
+    const chosen = await choose(opened, ids, options)
     if (options.dryRun) return tellPlan(terminal, chosen, options)
     const retried: string[] = []
     const left: { id: string; why: RetryRefusal }[] = []
@@ -62,7 +62,7 @@ export function discard(terminal: Terminal, ids: readonly string[], options: Act
       throw new Stop('Name the copies to discard, or filter them, for example with --kind.', EXIT.usage)
     const opened = await openSet(session)
     const discarded: string[] = []
-    for (const job of await choose(terminal, opened, ids, options)) {
+    for (const job of await choose(opened, ids, options)) {
       const verdict = await discardFailed(job, await actorOf('failed.discard', job, options, opened), opened)
       if ('done' in verdict) discarded.push(job.id)
     }
@@ -71,20 +71,14 @@ export function discard(terminal: Terminal, ids: readonly string[], options: Act
 }
 
 /** The chosen copies. Throws `Stop` for an id that isn't in the failed set. */
-async function choose(
-  terminal: Terminal,
-  opened: OpenedSet,
-  ids: readonly string[],
-  options: FilterOptions,
-): Promise<FailedFacts[]> {
+async function choose(opened: OpenedSet, ids: readonly string[], options: FilterOptions): Promise<FailedFacts[]> {
   const filter = await filterOf(opened.store, options)
-  const { found, nameless } = await findFailed({ ...filter, ids: ids.length === 0 ? undefined : ids }, opened)
+  const found = await findFailed({ ...filter, ids: ids.length === 0 ? undefined : ids }, opened)
   const unknown = ids.filter(id => !found.some(job => job.id === id))
   if (unknown.length > 0)
     throw new Stop(
       `No failed job that the options allow has the id ${unknown.join(', ')}; see \`tokenmill failed list\`.`,
     )
-  noteNameless(terminal, nameless)
   return found
 }
 

@@ -15,7 +15,7 @@ import type { Db, Store } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
-import { facts, moment, print, say, type Terminal, table } from '../../terminal.ts'
+import { facts, moment, print, type Terminal, table } from '../../terminal.ts'
 import { findClient } from '../client/find-client.ts'
 
 export interface FilterOptions {
@@ -46,29 +46,24 @@ export async function filterOf(db: Db, options: FilterOptions): Promise<FailedFi
 export function list(terminal: Terminal, options: JsonOption & FilterOptions): Promise<void> {
   return withSession(terminal, async session => {
     const opened = await openSet(session)
-    const { found, nameless } = await findFailed(await filterOf(opened.store, options), opened)
+    const found = await findFailed(await filterOf(opened.store, options), opened)
     const rows = found.map(job => [
       job.id,
       job.kind,
       job.code,
-      clientText(job) ?? '-',
+      clientText(job),
       `${job.attempt}`,
       moment(job.failedAt),
       job.whyNot === undefined ? 'yes' : `no: ${job.whyNot.replaceAll('_', ' ')}`,
     ])
     const headings = ['ID', 'KIND', 'FAULT', 'CLIENT', 'ATTEMPTS', 'FAILED', 'CAN BE RETRIED']
     print(terminal, options, found.map(shownFailed), table(headings, rows))
-    noteNameless(terminal, nameless)
   })
-}
-
-export function noteNameless(terminal: Terminal, nameless: number): void {
-  if (nameless > 0) say(terminal, `${nameless} more do not say whose they are; without --client they are listed.`)
 }
 
 export function show(terminal: Terminal, id: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
-    const { found } = await findFailed({ ids: [id] }, await openSet(session))
+    const found = await findFailed({ ids: [id] }, await openSet(session))
     const [job] = found
     if (!job) throw new Stop('There is no such failed job; `tokenmill failed list` lists them.')
     const { whyNot } = job
@@ -102,7 +97,7 @@ function shownFailed(job: FailedFacts): Record<string, unknown> {
 }
 
 const clientText = ({ client }: FailedFacts) =>
-  client && (client.name === undefined ? client.id : `${client.name} (${client.id})`)
+  client.name === undefined ? client.id : `${client.name} (${client.id})`
 
 function faultText(code: string): string {
   const fault = Object.entries(FAULTS).find(([name]) => name === code)

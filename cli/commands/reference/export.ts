@@ -11,7 +11,7 @@ import { cellOf } from '../../../src/csv-text.ts'
 import * as scopes from '../../../src/store/access/scopes.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
-import { isDangling, pagesOf } from '../../../src/store/reference/shown-references.ts'
+import { pagesOf } from '../../../src/store/reference/shown-references.ts'
 import { shownReuseToken } from '../../../src/token/render.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
@@ -61,10 +61,8 @@ async function* linesOf(
 ): AsyncGenerator<string> {
   if (format === 'csv') yield `${COLUMNS.join(',')}\n`
   for await (const page of pagesOf(store, { tokenScope: scope })) {
-    const shown = page.filter(reference => !isDangling(reference))
-    if (shown.length === 0) continue
-    await handsOut(shown.map(({ token }) => token.tokenId))
-    const records = shown.map(recordOf)
+    await handsOut(page.map(({ token }) => token.tokenId))
+    const records = page.map(recordOf)
     tell(records.length)
     yield records
       .map(record =>

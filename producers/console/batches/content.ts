@@ -94,7 +94,7 @@ function courseSection(part: LivePart, { batch, samples, state, speed, now }: Ba
   if (course) return chart(part, course)
   part.fixed(`no chart ${batch.rowsDone === 0}`)
   if (batch.rowsDone === 0) return html`<p class="empty">No row has been answered yet.</p>`
-  return html`<p class="empty">How it went is not known: an earlier release did not note it, or nothing was done for as long as receipts are kept.</p>`
+  return html`<p class="empty">How it went is not known: nothing was done for as long as receipts are kept.</p>`
 }
 
 /** How far the batch is, as words and as a bar; the bar only if it is known how many rows there are. */

@@ -151,7 +151,7 @@ function sentences({ points, stretches, from, speed, secondsLeft }: Course): str
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last) return []
   const refused = last.refused === 0 ? 'none' : count(last.refused)
-  // Points that begin late are of a batch that an earlier release began.
+  // The first points are deleted if nothing was done for long.
   const [within, unknown] =
     first.done === 0
       ? [` in ${duration((last.at - from) / 1000)}`, []]

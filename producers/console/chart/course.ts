@@ -104,7 +104,7 @@ function stretchesOf(
   })
   const last = found.at(-1)
   const isKnown = last?.to === end && last.state === state
-  // A pause of an earlier release, or a stall that no scheduler has noted, has no point.
+  // A stall that no scheduler has noted has no point.
   const since = state === 'PAUSED' ? pausedAt : state === 'STALLED' ? activeAt + BATCH_LIFE.stalledMs : null
   if ((state === 'PAUSED' || state === 'STALLED') && !isKnown && since !== null && since < end)
     found.push({ state, from: Math.max(since, last?.to ?? 0), to: end, isNow: true })

@@ -5,7 +5,7 @@ import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
 import { Claims, peek } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
-import { type FailedCopy, failedCopies, failedFind } from '../../../src/queue/failed.ts'
+import { failedCopies, failedFind } from '../../../src/queue/failed.ts'
 import type { JobName } from '../../operate/find-facts.ts'
 import type { KnownClient } from '../../operate/job-reader.ts'
 
@@ -41,15 +41,16 @@ export async function findUndecided(
   { queues, clients, until }: Sources & { until: number },
 ): Promise<JobName | undefined> {
   const queued = await envelopeIn(queues, id)
-  const sender = queued ? senderOf(queued, id, clients) : await senderOfCopy(id, { queues, clients, until })
+  const sender =
+    queued !== undefined ? senderOf(claimed(queued), id, clients) : await senderOfCopy(id, { queues, clients, until })
   return sender && { receiptId: receiptId(sender.client.clientId, sender.jti), jobId: id, ...sender }
 }
 
-async function envelopeIn(queues: Queues, id: string): Promise<Pick<FailedCopy, 'jws'> | undefined> {
+async function envelopeIn(queues: Queues, id: string): Promise<string | undefined> {
   const found = await Promise.all(KINDS.map((kind: Kind) => queues.get(kind, id)))
   const data = found.find(job => job !== undefined)?.data
   const jws = (data as { jws?: unknown } | null | undefined)?.jws
-  return typeof jws === 'string' ? { jws } : undefined
+  return typeof jws === 'string' ? jws : undefined
 }
 
 async function senderOfCopy(
@@ -72,13 +73,12 @@ interface Sender {
 
 /** Who sent the job with this id, if the id is made of what it says, and the person sees the whole client. */
 function senderOf(
-  { clientId, jti, jws }: Pick<FailedCopy, 'clientId' | 'jti' | 'jws'>,
+  said: { clientId: string; jti?: string } | undefined,
   id: string,
   clients: readonly KnownClient[],
 ): Sender | undefined {
-  const said = clientId !== undefined && jti !== undefined ? { clientId, jti } : claimed(jws)
   const client = clients.find(one => one.isWhole && one.clientId === said?.clientId)
-  if (!said || !client || jobId(said.clientId, said.jti) !== id) return undefined
+  if (said?.jti === undefined || !client || jobId(said.clientId, said.jti) !== id) return undefined
   return { client, jti: said.jti, named: { id: client.clientId, name: client.name } }
 }
 

@@ -1,7 +1,7 @@
 // Reads the failed set for its pages, as `tokenmill failed list` does: copies are in the queues, and what a person may see of them is
 // decided by the row of their client. No more than a page of copies is in memory, and none of a job's envelope is returned.
 import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
-import { ownerOf, senderOf, type WhyNot, whyNot } from '../../../src/queue/failed/copy.ts'
+import { ownerOf, type WhyNot, whyNot } from '../../../src/queue/failed/copy.ts'
 import { type ClientSeen, type CopyFilter, matches, remembering, SKEW_MS } from '../../../src/queue/failed/selection.ts'
 import { type FailedJob, failedFind, failedPlaces, type PlacedCopy } from '../../../src/queue/failed.ts'
 import * as seenClients from '../../../src/store/console/seen-clients.ts'
@@ -163,8 +163,7 @@ async function listedOf(copy: FailedJob, kind: Kind, { filter, seen, now }: List
   if (filter.clientId !== undefined && clientId !== filter.clientId) return undefined
   const client = await seen(clientId)
   if (client === undefined) return undefined
-  const { id, code, attempt, failedAt, jobId } = copy
-  const { jti, reference } = senderOf(copy)
+  const { id, code, attempt, failedAt, jobId, jti, reference } = copy
   const [clientName, isRevoked] = client === 'unknown' ? [undefined, false] : [client.name, client.isRevoked]
   const facts = { id, kind, code, attempt, failedAt, jobId, clientId, clientName, jti, reference }
   return { ...facts, whyNot: whyNot(copy, { now, isRevoked }) }

@@ -116,7 +116,6 @@ async function settle(deps: ConsoleDeps, session: sessions.LiveSession, body: un
     // that began by OpenID doesn't need it.
     if (verdict?.done === true && session.identityId === null)
       await sessions.bind(deps.store, session.sessionHash, proof.credential_id)
-    // Those of an earlier release have no passkey.
     if (verdict?.done !== false) await sessions.revokeOthersOf(deps.store, session.personId, session.sessionHash)
   }
   return pending.nonce

@@ -51,5 +51,5 @@ function sessionRow(
 ): Html {
   const by = { passkey: 'passkey', openid: openid?.name ?? 'OpenID', link: 'link of start' }
   const end = html`<form method="post" action="/sessions/end"><input type="hidden" name="session" value="${sessionHash.toString('hex')}"><button type="submit">End</button></form>`
-  return html`<tr><td>${address}${isThis ? html` <span class="muted">(this one)</span>` : undefined}</td><td>${began === null ? undefined : by[began]}</td><td>${moment(createdAt)}</td><td>${moment(seenAt)}</td><td>${isThis ? undefined : end}</td></tr>`
+  return html`<tr><td>${address}${isThis ? html` <span class="muted">(this one)</span>` : undefined}</td><td>${by[began]}</td><td>${moment(createdAt)}</td><td>${moment(seenAt)}</td><td>${isThis ? undefined : end}</td></tr>`
 }

@@ -121,8 +121,5 @@ export function refusesClock(error: Problem | undefined): boolean {
 }
 
 function isOurs(error: Problem | undefined): boolean {
-  return toldFields(error ?? {}).some(
-    // A worker of an older release.
-    ({ reason, field }) => OURS.has(reason) || (reason === 'field_unknown' && field === 'body.on_file'),
-  )
+  return toldFields(error ?? {}).some(({ reason }) => OURS.has(reason))
 }

@@ -1,6 +1,8 @@
 // The routes of source references: the owners of a token's card, and the data that the next provider needs for it. Ids
 // of providers stand in bodies only: a path or a query would land in the logs of proxies.
+
 import { z } from 'zod'
+import { assert } from '../../../src/errors.ts'
 import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
 import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'
 import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
@@ -130,15 +132,14 @@ function located(reference: ShownReference | undefined): z.infer<typeof Found | 
   if (!reference) return ABSENT
   const { token } = reference
   const { status: token_status } = token
-  // A worker of release 0.3, which doesn't know owners, has deleted the token without releasing them.
-  if (token_status === 'DELETED') return ABSENT
+  assert(token_status !== 'DELETED', 'a deleted token has no owners')
   const reuseToken = shownReuseToken(token)
   return { found: true, ...(reuseToken ? { reuse_token: reuseToken } : {}), token_status, ...shown(reference) }
 }
 
 const SHOWN: ReadonlySet<string> = new Set(Object.keys(OnFileRequest.shape))
 
-/** A newer worker may have stored members that this release doesn't describe. */
+/** The stored reference may have members that this release doesn't describe. */
 function shown({ provider, providerAccount, customerId, cardId, onFile }: ShownReference): z.infer<typeof Reference> {
   return {
     provider,

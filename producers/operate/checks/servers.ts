@@ -95,7 +95,7 @@ async function judgeKeys(db: Db, now: number, says: string): Promise<Verdict> {
   return judgeDue(await listDue(db, now), await listExpiring(db, now), says)
 }
 
-/** A process of a release before 0.4 names no keys, and isn't judged. */
+/** A process that opens no vault names no keys. */
 function hasKek(keys: readonly string[], kekId: string): boolean {
   return keys.length === 0 || keys.includes(kekId)
 }

@@ -51,8 +51,6 @@ export function drawTotal(page: PaperSheet, { total }: Pack): void {
   page.say(`Computed ${time(vault.computed_at)} UTC over migration ${vault.migration}.`)
   if (vault.exceptions.rows > 0)
     page.say(`Rows that both sides leave out, which are exceptions: ${grouped(vault.exceptions.rows)}.`)
-  if (vault.without_expiry > 0)
-    page.say(`Rows with the stored expiry, because what the file gave is not known: ${grouped(vault.without_expiry)}.`)
   if (comparison && !comparison.equal) page.say(differenceOf(comparison), true)
 }
 

@@ -58,11 +58,10 @@ export function openList(): ListBuilder {
 
 const isOfOwner = (member: Member) => member === 'customer' || member === 'account'
 
-/** A list of nothing but references has the digest that earlier releases gave it, because the batch id depends on it. */
 function digestOf(shapes: ReadonlyMap<string, Shape>, inputSha256: string | undefined): string {
   const hash = createHash('sha256')
   for (const [name, { keys }] of [...shapes].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (name !== 'reference') hash.update(`\0${name}\n`)
+    hash.update(`\0${name}\n`)
     for (const key of [...keys].sort()) hash.update(`${key}\n`)
   }
   if (inputSha256 !== undefined) hash.update(`\0${inputSha256}\n`)

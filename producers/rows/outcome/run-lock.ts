@@ -12,7 +12,7 @@ const Owner = z.object({
   host: z.string(),
   pid: z.int(),
   began: z.string(),
-  /** The namespace in which `pid` counts. Absent where the system has none, and in a lock of an older release. */
+  /** The namespace in which `pid` counts. Absent where the system has none. */
   pids: z.string().optional(),
 })
 type Owner = z.infer<typeof Owner>

@@ -82,12 +82,6 @@ export function listLacking(db: Db, purpose: string, version: number): Promise<p
 
 const WITH_GATEWAY = ['interactive', 'bulk', 'three-ds', 'gateway'] as const
 
-/** The live processes that open the vault and don't hold the version in use: of a release that names no keys. */
-export async function listOlder(store: Db, purpose: Purpose): Promise<processes.ProcessRow[]> {
-  const { active } = await findRotation(store, purpose)
-  return listLacking(store, purpose, active)
-}
-
 /** Makes the PENDING version ACTIVE, and the former one DECRYPT_ONLY. Refused if a live process lacks the new version. */
 export function finishRotation(
   store: Store,

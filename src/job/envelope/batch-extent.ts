@@ -1,6 +1,6 @@
 // The extent of a batch: how many chunks and rows it will have. Each chunk may state it. The statement is signed, but
-// isn't part of the digest of a chunk or of the layout of a batch: so a sender that didn't know the extent at first, or
-// an older release, can send the same chunk without it.
+// isn't part of the digest of a chunk or of the layout of a batch: so a sender that didn't know the extent at first can
+// send the same chunk without it.
 import { z } from 'zod'
 import { text } from './text.ts'
 

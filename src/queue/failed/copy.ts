@@ -20,34 +20,12 @@ export const RETRY_REFUSALS = {
 } as const satisfies Record<RetryRefusal, string>
 
 /**
- * The client that sent the job: as the copy says, else as the envelope says. The result is empty for a scrubbed copy of
- * an older release.
- */
-export function senderOf({
-  clientId,
-  jti,
-  reference,
-  jws,
-}: FailedCopy): Pick<FailedCopy, 'clientId' | 'jti' | 'reference'> {
-  if (clientId !== undefined)
-    return { clientId, ...(jti !== undefined && { jti }), ...(reference !== undefined && { reference }) }
-  const claims = claimsOf(jws)
-  if (!claims) return {}
-  return {
-    clientId: clientIn(claims),
-    jti: claims.jti,
-    ...(claims.reference !== undefined && { reference: claims.reference }),
-  }
-}
-
-/**
- * The client to whom the copy belongs. Undefined if it doesn't say, or if it names another one than its envelope: then
- * somebody else than a worker wrote it.
+ * The client to whom the copy belongs. Undefined if the copy names another one than its envelope: then somebody else than a
+ * worker wrote it.
  */
 export function ownerOf(copy: FailedCopy): string | undefined {
   const claims = claimsOf(copy.jws)
-  const { clientId } = senderOf(copy)
-  return claims && clientIn(claims) !== clientId ? undefined : clientId
+  return claims && clientIn(claims) !== copy.clientId ? undefined : copy.clientId
 }
 
 /** The batch of a failed chunk. A scrubbed copy has only the jti, which our own senders make from batch and chunk. */

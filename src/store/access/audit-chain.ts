@@ -107,7 +107,7 @@ export async function sent(
 ): Promise<void> {
   await db.query({
     text: `update tokenmill.audit_chain set unsent_from = null, sent_at = clock_timestamp(), away_since = null, place = $2,
-is_outside = $3, place_segment = segment where segment = $1`,
+is_outside = $3 where segment = $1`,
     values: [segment, name, isOutside],
   })
 }

@@ -96,7 +96,7 @@ export interface AuditRow {
   action: string
   subject: string
   detail: Record<string, unknown>
-  /** Null in rows of releases before 0.4. */
+  /** Null in a row that another program wrote. */
   host: string | null
   outcome: AuditOutcome
 }

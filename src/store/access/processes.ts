@@ -66,7 +66,7 @@ values ($1, $2, $3, $4, $5, $6::text[]) on conflict (process_id) do update set s
     return
   }
   if (kinds.length === 0 && keys.length === 0) {
-    // Leaves out the columns that the roles of earlier releases may not write.
+    // Names the columns that roles without keys may write.
     await db.query({
       name: 'process-see',
       text: `insert into tokenmill.process (process_id, role, host, version, connections) values ($1, $2, $3, $4, $5)
@@ -147,8 +147,7 @@ and seen_at >= now() - make_interval(secs => $1 / 1000.0)`,
 const VAULT_ROLES: readonly ProcessRole[] = ['interactive', 'bulk', 'three-ds']
 
 /**
- * Processes of these roles that were silent for less than `ms` and don't hold `key`. A process of a release before 0.4
- * names no key.
+ * Processes of these roles that were silent for less than `ms` and don't hold `key`.
  */
 export async function listLacking(
   db: Db,

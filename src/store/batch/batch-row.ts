@@ -11,7 +11,7 @@ export interface Batch extends BatchLife {
   batchNo: number
   clientId: string
   batchId: string
-  /** Whose batch it is; null if its chunks are of several entities, and in rows of earlier releases. */
+  /** Whose batch it is; null if its chunks are of several entities. */
   entityId: string | null
   /** The kind of records of a `token-batch`; `transaction` for a `transaction-batch`. */
   recordKind: RecordKind | 'transaction'

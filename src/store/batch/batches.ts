@@ -195,7 +195,6 @@ sampled_at = case when $8 or ${SAMPLE_IS_DUE} then clock_timestamp() else sample
   )
   if (isFinished) await tell(db, finishedEvent(written))
   if (written.sampledAt === row.sampledAt) return written
-  // How a batch went that an earlier release began isn't known.
   if (row.sampledAt === null && row.chunksDone === 0) await batchSamples.begin(db, written)
   return sample(db, written)
 }

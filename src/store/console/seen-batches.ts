@@ -1,5 +1,5 @@
-// One batch as the console shows it; seen-batch-list.ts has the lists. A row without an entity (its chunks are of several, or an
-// earlier release made it) is seen only by people for all entities. It only reads.
+// One batch as the console shows it; seen-batch-list.ts has the lists. A row without an entity (its chunks are of several) is
+// seen only by people for all entities. It only reads.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts } from '../../job/outcome.ts'
 import type { BatchLife } from '../batch/batch-state.ts'

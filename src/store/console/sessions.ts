@@ -103,8 +103,8 @@ export async function see(db: Db, sessionHash: Buffer): Promise<void> {
 export interface ListedSession {
   sessionHash: Buffer
   address: string
-  /** How it began; null: a session of an earlier release. */
-  began: 'passkey' | 'openid' | 'link' | null
+  /** How it began. */
+  began: 'passkey' | 'openid' | 'link'
   createdAt: number
   seenAt: number
 }
@@ -113,7 +113,7 @@ export interface ListedSession {
 export async function listOf(db: Db, personId: string): Promise<ListedSession[]> {
   const { rows } = await db.query<ListedSession>({
     text: `select s.session_hash as "sessionHash", s.address, s.created_at as "createdAt", s.seen_at as "seenAt",
-  case when s.identity_id is not null then 'openid' when s.credential_id is not null then 'passkey' when s.is_local then 'link' end as began
+  case when s.identity_id is not null then 'openid' when s.credential_id is not null then 'passkey' else 'link' end as began
 from tokenmill.session as s where s.person_id = $1 and ${LIVE} order by s.created_at desc limit 100`,
     values: [personId],
   })

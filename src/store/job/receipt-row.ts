@@ -8,7 +8,7 @@ import type { Column } from '../columns.ts'
 
 export interface Receipt {
   receiptId: string
-  /** Of the verified envelope; null in rows of earlier releases, and of a job that was cancelled unseen. */
+  /** Of the verified envelope; null of a job that was cancelled unseen. */
   entityId: string | null
   clientId: string
   iss: string
@@ -31,7 +31,7 @@ export interface Receipt {
   batchNo: number | null
   chunk: number | null
   counts: Counts | null
-  /** For a chunk: how many of its records ended with each reason; null if an older release wrote the receipt. */
+  /** For a chunk: how many of its records ended with each reason; null for a single job. */
   reasons: ReasonCounts | null
   /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
   outcomes: string | null

@@ -11,14 +11,6 @@ export interface ShownReference extends OwnerId {
   token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status' | 'updatedAt'>
 }
 
-/**
- * Whether the token was deleted by a worker of a release that doesn't know owners, which leaves its references behind.
- * The token was deleted, so the reference has no card.
- */
-export function isDangling({ token }: Pick<ShownReference, 'token'>): boolean {
-  return token.status === 'DELETED'
-}
-
 interface Row extends OwnerRow {
   on_file: OnFile
   token_id: string

@@ -85,13 +85,13 @@ where total_id = $1 and part = $2 and done_at is null`,
 export async function finish(
   db: Db,
   { totalId, part }: Pick<Part, 'totalId' | 'part'>,
-  { withoutExpiry, leftOut }: { withoutExpiry: number; leftOut: readonly LeftOut[] },
+  leftOut: readonly LeftOut[],
 ): Promise<boolean> {
   const packed = leftOut.map(({ line, reason, reference }): PackedLeftOut => [line, reason, reference])
   const { count } = await db.query({
-    text: `update tokenmill.manifest_part set done_at = now(), without_expiry = $3, exceptions = $4::jsonb
+    text: `update tokenmill.manifest_part set done_at = now(), exceptions = $3::jsonb
 where total_id = $1 and part = $2 and done_at is null`,
-    values: [totalId, part, withoutExpiry, packed.length === 0 ? null : JSON.stringify(packed)],
+    values: [totalId, part, packed.length === 0 ? null : JSON.stringify(packed)],
   })
   return count === 1
 }
@@ -99,23 +99,21 @@ where total_id = $1 and part = $2 and done_at is null`,
 export interface PartsProgress {
   chunks: number
   chunksDone: number
-  withoutExpiry: number
   /** Whether a job was sent for a part that isn't done. */
   isSent: boolean
 }
 
 export async function progress(db: Db, totalId: string): Promise<PartsProgress> {
-  const { rows } = await db.query<{ chunks: number; done: number; without_expiry: number; is_sent: boolean }>({
+  const { rows } = await db.query<{ chunks: number; done: number; is_sent: boolean }>({
     text: `select coalesce(sum(chunk_to - chunk_from), 0)::integer as chunks,
   coalesce(sum(chunk_to - chunk_from) filter (where done_at is not null), 0)::integer as done,
-  coalesce(sum(without_expiry), 0)::bigint as without_expiry,
   coalesce(bool_or(sent_at is not null) filter (where done_at is null), false) as is_sent
 from tokenmill.manifest_part where total_id = $1`,
     values: [totalId],
   })
   const [row] = rows
-  const { chunks = 0, done: chunksDone = 0, without_expiry: withoutExpiry = 0, is_sent: isSent = false } = row ?? {}
-  return { chunks, chunksDone, withoutExpiry, isSent }
+  const { chunks = 0, done: chunksDone = 0, is_sent: isSent = false } = row ?? {}
+  return { chunks, chunksDone, isSent }
 }
 
 /** The first part after `part` of which rows are left out, and these rows; undefined if there is no such part. */

@@ -1,4 +1,4 @@
-// Key-encryption keys (KEKs) behind an interface. A KEK wraps data keys, and private halves of releases before 0.4, never
+// Key-encryption keys (KEKs) behind an interface. A KEK wraps data keys, never
 // cards. Each wrapped key names the KEK that opens it, so that backups from before a rotation open with the former one.
 import { Fault } from '../../errors.ts'
 

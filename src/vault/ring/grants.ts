@@ -148,11 +148,9 @@ export function identityText({ identityId, personId, issuer, subject }: Identity
   return JSON.stringify(['identity', identityId, personId, issuer, subject])
 }
 
-/** The text of an invite without an identity is that of earlier releases, so that their codes stay right. */
 export function inviteText(invite: InviteRow): string {
   const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, expiresAt } = invite
   const values = [lookupHash.toString('hex'), publicKey.toString('hex')]
-  const identity = invite.issuer === null && invite.subject === null ? [] : [invite.issuer, invite.subject]
   return JSON.stringify([
     'invite',
     inviteId,
@@ -163,7 +161,8 @@ export function inviteText(invite: InviteRow): string {
     personId,
     invitedBy,
     expiresAt,
-    ...identity,
+    invite.issuer,
+    invite.subject,
   ])
 }
 

@@ -80,14 +80,6 @@ describeOnRedis('tokenmill key', engine => {
     expect(await audited()).toEqual([])
   })
 
-  it('rotate names the hosts of processes that hold no keys, and changes nothing', async () => {
-    const process = await addProcess([])
-    const { code, stderr } = await key('rotate', 'manifest')
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/older release.* old-host \(bulk\)/) })
-    expect(await states('manifest')).toEqual(['1 ACTIVE'])
-    await processes.leave(installation.vault.store, process.processId)
-  })
-
   it('rotate goes on where a run of it was killed', async () => {
     const process = await addProcess(['webhook/1'])
     const killed = startCommand(['key', 'rotate', 'webhook'], { env: installation.env })

@@ -100,29 +100,6 @@ describeStore('references', engine => {
     expect(rows).toEqual([{ subject: scope }, { subject: scope }])
   })
 
-  it('export and missing take a reference whose token an older release deleted for none', async () => {
-    const { scope } = await installation.addClient('dangling')
-    const kept = await made({ ...ACME, card_id: 'kept' }, scope)
-    const deleted = await made({ ...ACME, card_id: 'dangles' }, scope)
-    await client.call('token-lifecycle', { id: deleted, action: 'DELETE' })
-    // A worker of an older release leaves the row behind.
-    await installation.vault.store.query({
-      text: `insert into tokenmill.source_reference (token_scope, provider, provider_account, customer_id, card_id, token_id,
-  on_file, version, created_at, updated_at, last_receipt)
-select r.token_scope, provider, provider_account, customer_id, 'dangles', t.token_id, on_file, 1, now(), now(), r.last_receipt
-from tokenmill.source_reference r, tokenmill.token t where r.token_scope = $1 and t.token_scope = $1 and t.status = 'DELETED'`,
-      values: [scope],
-    })
-    const said = await cli('references', 'export', '--scope', scope)
-    expect(csvOf(said).slice(1)).toEqual([`acme,acct-1,,kept,${kept},,,`])
-    expect(said.stderr).toContain('1 references')
-    const list = await write('dangling.txt', ['kept', 'dangles'])
-    const provider = ['--provider', 'acme', '--provider-account', 'acct-1']
-    const missing = await cli('references', 'missing', list, '--scope', scope, ...provider)
-    expect(missing).toMatchObject({ status: 3 })
-    expect(csvOf(missing).slice(1)).toEqual([expect.stringMatching(/^dangles,released,\S+,token_deleted,,,$/)])
-  })
-
   it('export names no reuse token of a token that is for analytics only', async () => {
     const { scope } = await installation.addClient('analytic')
     const card = await client.encryptCard({ cardNumber: testPan(900_100), expiryMonth: 12, expiryYear: 2031 })

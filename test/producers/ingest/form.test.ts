@@ -113,7 +113,7 @@ describeOnRedis('the form of a batch of transactions', engine => {
         if (count === 2) await change(OLDER)
       }
       // No repeat of a chunk that was done may lie in the queue when the older worker starts.
-      await expect(run(file, { onSend, resendMs: 60_000 })).rejects.toMatchObject({
+      await expect(run(file, { onSend, resendMs: 60_000, inFlight: 1 })).rejects.toMatchObject({
         message: expect.stringMatching(
           /^Chunk [12] was refused: body\.columns: .*The workers are of an older release/s,
         ),
@@ -169,9 +169,10 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
     /** Called before each chunk is sent, which waits for it. */
     onSend?: (count: number) => Promise<void> | void
     resendMs?: number
+    inFlight?: number
   }
 
-  async function run(file: string, { batchId, stopAfter, onSend, resendMs = 2_000 }: RunOptions = {}) {
+  async function run(file: string, { batchId, stopAfter, onSend, resendMs = 2_000, inFlight = 4 }: RunOptions = {}) {
     forms = []
     const stop = new AbortController()
     const queues = watched(installation.queues, () => {
@@ -183,7 +184,7 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
       stream: { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream,
       ...{ stop: stop.signal, resendMs },
     }
-    const summary = await ingest({ file, chunk: CHUNK, inFlight: 4, batchId }, deps)
+    const summary = await ingest({ file, chunk: CHUNK, inFlight, batchId }, deps)
     return { summary, forms }
   }
 

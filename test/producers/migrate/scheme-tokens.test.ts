@@ -46,7 +46,7 @@ it('asks for the scheme tokens of a file in a batch whose name no other file has
   const long = 'from-the-bank-of-somewhere-all-the-cards-of-the-year-2026-part-'
   const both = (id: string) => asked(id, CREATED, [taken], 12).then(({ ids }) => ids)
   expect(await both('short')).toEqual(['short-s1', 'short-s2-12'])
-  // The id is the same as in release 0.3.0.
+  // An id of sixty characters leaves room for what is added.
   const sixty = long.slice(0, 59).padEnd(60, 'x')
   expect((await both(sixty))[0]).toBe(`${sixty}-s1`)
   const names = [...(await both(`${long}1`)), ...(await both(`${long}2`)), ...(await both(sixty))]

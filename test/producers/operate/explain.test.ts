@@ -156,7 +156,8 @@ describeEngines('explain', engine => {
     const { id = '', data } = copied[0] ?? {}
     const { jws } = data as { jws: string }
     await installation.queues.remove('token-lifecycle', id)
-    const copy = { jws, kind: 'token-lifecycle', code: 'contention', attempt: 8, failedAt: Date.now(), jobId: id }
+    const failure = { code: 'contention', attempt: 8, failedAt: Date.now() }
+    const copy = { ...failure, jws, kind: 'token-lifecycle', jobId: id, clientId: client.clientId, jti: 'waits-1' }
     const failedId = await moveToFailed(installation.queues, 'token-lifecycle', { id, enqueuedAt: 1 }, copy)
     expect((await ask('waits-1')).jobs).toMatchObject([
       { failed: { id: failedId, code: 'contention', can_be_retried: true }, next: [expect.stringContaining(failedId)] },
@@ -173,7 +174,9 @@ describeEngines('explain', engine => {
     const { id = '', data } = waiting.at(-1) ?? {}
     const { jws } = data as { jws: string }
     await installation.queues.remove('token-lifecycle', id)
-    const copy = { jws, kind: 'token-lifecycle', code: 'store_busy', attempt: 8, failedAt: Date.now(), jobId: id }
+    const failure = { code: 'store_busy', attempt: 8, failedAt: Date.now() }
+    const names = { clientId: client.clientId, jti: 'fails-1', reference: 'customer 18' }
+    const copy = { ...failure, ...names, jws, kind: 'token-lifecycle', jobId: id }
     const failedId = await moveToFailed(installation.queues, 'token-lifecycle', { id, enqueuedAt: 2 }, copy)
     for (const what of [failedId, 'customer 18'])
       expect(await ask(what)).toMatchObject({

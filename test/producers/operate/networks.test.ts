@@ -45,7 +45,7 @@ describeStore('status of a network', engine => {
     })
   })
 
-  it('says nothing of rows of an older release, nor of a process that is gone', async () => {
+  it('says nothing of rows without a rate, nor of a process that is gone', async () => {
     const { store } = networked.installation.vault
     await store.query({
       text: `insert into tokenmill.scheme_rate (provider, process, interactive, wanted_interactive, wanted_bulk, given, beat,

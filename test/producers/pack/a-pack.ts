@@ -9,7 +9,7 @@ const cell = { brand: null, expiry_year: null, reason: null }
 const leftOut = { batch_id: 'b', line: 2, item: null, reference: null, reason: 'changed' }
 const vault = {
   ...{ migration: 'spring', computed_at: '2030-01-01T00:00:00.000Z', rows: 5, sha256: 'b'.repeat(64) },
-  ...{ by_brand: {}, exceptions: { rows: 1, by_reason: { changed: 1 }, listed: [leftOut] }, without_expiry: 0 },
+  ...{ by_brand: {}, exceptions: { rows: 1, by_reason: { changed: 1 }, listed: [leftOut] } },
 }
 /** A pack of one batch with a total; all its counts agree. */
 export const aPack = {

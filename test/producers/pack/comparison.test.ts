@@ -9,7 +9,6 @@ const vault: MigrationTotal = {
   ...sum('a'),
   by_brand: { VISA: sum('b', 3_000), AMEX: sum('c', 2_000) },
   exceptions: [],
-  without_expiry: 0,
 }
 
 describe('the totals of both sides', () => {

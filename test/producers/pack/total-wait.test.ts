@@ -91,12 +91,12 @@ where batch_id = $1 and ended_at is null`,
 
   async function work(totalId: string, sums = SUMS): Promise<void> {
     const { store } = installation.vault
-    await parts.finish(store, { totalId, part: 0 }, { withoutExpiry: 1, leftOut: [LEFT_OUT] })
-    await parts.finish(store, { totalId, part: 1 }, { withoutExpiry: 0, leftOut: [] })
+    await parts.finish(store, { totalId, part: 0 }, [LEFT_OUT])
+    await parts.finish(store, { totalId, part: 1 }, [])
     expect(await totals.finish(store, totalId, sums)).toBe(true)
   }
 
-  const whole = () => ({ ...SUMS, without_expiry: 1, exceptions: [{ ...LEFT_OUT, batch_id: batchId }] })
+  const whole = () => ({ ...SUMS, exceptions: [{ ...LEFT_OUT, batch_id: batchId }] })
 
   it('gives the same total to all who wait for it', async () => {
     const asked = [compute(), compute(), compute()]

@@ -375,6 +375,7 @@ where action = 'failed.retry' and outcome = 'done' and detail->>'proof' like '%'
       attempt: 1,
       failedAt: Date.now() - 60_000,
       jobId,
+      clientId: installation.credentials.signingKey.clientId,
       jti: randomUUID(),
     }
     return moveToFailed(installation.queues, KIND, { id: jobId, enqueuedAt }, copy)

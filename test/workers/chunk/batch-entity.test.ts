@@ -66,13 +66,6 @@ describeStore('the entity of a batch', engine => {
     }
   })
 
-  it('stays unknown for a batch that an earlier release began', async () => {
-    const id = randomUUID()
-    await batches.open(installation.vault.store, { ...batchOf(id), entityId: null })
-    expect(await joined(id, ENTITY, 1)).toBe('JOINED')
-    expect(await kept(id)).toBeNull()
-  })
-
   it('is that of the scope that the batch names, whatever its chunks claim', async () => {
     const credentials = await clientOfBoth()
     const batchId = `f-${randomUUID()}`

@@ -210,20 +210,6 @@ describeStore('an owner', engine => {
       expect(await owners.ownersOf(id)).toEqual([])
     })
 
-    it('after a worker that knows no owners has deleted the token, keeps nothing else from being released', async () => {
-      const [{ id, anna }, other] = [await shared(), await shared()]
-      await client.call('token-lifecycle', { id, action: 'DELETE' })
-      const left = { ...anna, card_id: `${anna.card_id}-left` }
-      await leaveAt(installation, id, left)
-      const records = await owners.batch('reference', [
-        { ...left, action: 'RELEASE', on_orphan: 'delete' },
-        { ...other.anna, action: 'RELEASE' },
-      ])
-      expect(records).toMatchObject([{ outcome: 'UPDATED' }, { outcome: 'UPDATED' }])
-      expect(await owners.ownersOf(id)).toEqual([])
-      expect((await owners.told(id)).filter(({ cause }) => cause === 'RELEASED')).toHaveLength(1)
-    })
-
     it('is counted no further than asked', async () => {
       const { id, card } = await shared()
       await owners.add(card, { provider: 'other', card_id: `counted-${card}` })

@@ -13,19 +13,16 @@ export interface SeenChain {
   /** ms since the epoch: when the newest segment was sent, and since when the place takes none. */
   sentAt: number
   awaySince: number | null
-  /** Where the newest segment that was sent went: a URL, or if `isOutside` is false a worker's host. Null: not known. */
+  /** Where the newest segment that was sent went: a URL, or if `isOutside` is false a worker's host. Null: none was sent. */
   place: string | null
   isOutside: boolean | null
 }
-
-/** A worker of an earlier release doesn't say where it sends segments. */
-const IS_OF_SENT = 'place_segment = case when unsent_from is null then segment else segment - 1 end'
 
 export async function findChain(sight: Sight, db: Db): Promise<SeenChain | undefined> {
   const { rows } = await db.query<SeenChain>({
     name: 'seen-audit-chain',
     text: `select seq, segment, case when unsent_from is null then cut_seq else unsent_from - 1 end as "sentTo", sent_at as "sentAt",
-  away_since as "awaySince", case when ${IS_OF_SENT} then place end as place, case when ${IS_OF_SENT} then is_outside end as "isOutside"
+  away_since as "awaySince", place, is_outside as "isOutside"
 from tokenmill.audit_chain where $1::uuid[] is null`,
     values: [entitiesOf(sight)],
   })

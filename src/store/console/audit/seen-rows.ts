@@ -32,7 +32,7 @@ export interface SeenAuditRow extends SeenActor {
   seq: number | null
   /** ms since the epoch. */
   at: number
-  /** Null for people for some entities, and in rows of releases before 0.4. */
+  /** Null for people for some entities, and in a row that another program wrote. */
   host: string | null
   action: string
   subject: string

@@ -86,7 +86,7 @@ export interface SeenKek {
   lacking: string[]
 }
 
-/** `liveMs`: a process that was silent for longer isn't counted. A process of a release before 0.4 names no keys, and isn't either. */
+/** `liveMs`: a process that was silent for longer isn't counted. A process that opens no vault names no keys, and isn't either. */
 export async function listKeks(sight: Sight, db: Db, { liveMs }: { liveMs: number }): Promise<SeenKek[]> {
   const { rows } = await db.query<SeenKek>({
     text: `select k.kek_id as "kekId", k.state, k.created_at as "createdAt", k.retired_at as "retiredAt",

@@ -23,10 +23,9 @@ create table tokenmill.audit_chain (
   -- Somebody waits for a row to be outside: the next segment is cut at once.
   wanted boolean not null default false,
   -- Where the newest segment went, as the worker says that sent it: a URL without its user and query, or the worker's host if no
-  -- AUDIT_URL was set. Null: none was sent yet. place_segment: which one that was.
+  -- AUDIT_URL was set. Null: none was sent yet.
   place text,
   is_outside boolean,
-  place_segment bigint,
   constraint only_one_chain check (only_row),
   constraint cut_is_within_chain check (cut_seq <= seq)
 );

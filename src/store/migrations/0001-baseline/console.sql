@@ -363,7 +363,7 @@ grant select (identity_id, person_id, issuer, subject, created_at, revoked_at) o
 grant select (identity_id, person_id, issuer, created_at, revoked_at) on tokenmill.person_identity to
   tokenmill_reader;
 
-grant select (seq, segment, cut_seq, unsent_from, sent_at, away_since, place, is_outside, place_segment) on
+grant select (seq, segment, cut_seq, unsent_from, sent_at, away_since, place, is_outside) on
   tokenmill.audit_chain to tokenmill_console;
 
 grant select (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone, created_at,

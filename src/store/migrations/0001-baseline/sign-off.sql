@@ -42,7 +42,6 @@ create table tokenmill.manifest_part (
   sent integer not null default 0,
   sent_at timestamptz,
   done_at timestamptz,
-  without_expiry integer not null default 0,
   -- The rows that both sides leave out: [line, reason, reference].
   exceptions jsonb,
   primary key (total_id, part)

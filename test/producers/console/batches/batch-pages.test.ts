@@ -122,7 +122,7 @@ describe('one batch', () => {
     expect(text).toContain(`id="batch-${no}-rows"`)
   })
 
-  it('of an earlier release says that nobody noted how it went', async () => {
+  it('says of what has no points that it is not known how it went', async () => {
     const before = await bundle.addBatch({ rowsDone: 600 })
     expect(await page(`/batches/${before}`)).toContain('How it went is not known')
     const begun = await bundle.addBatch({ rowsDone: 600, more: `active_at = now()` })

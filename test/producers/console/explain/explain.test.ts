@@ -84,8 +84,10 @@ describe('a job that nobody has worked yet', () => {
     const { id = '', data } = waiting.at(-1) ?? {}
     const { jws } = data as { jws: string }
     await queues.remove('token-lifecycle', id)
-    const copy = { jws, kind: 'token-lifecycle', code: 'contention', attempt: 8, failedAt: Date.now(), jobId: id }
-    const forged = { ...copy, clientId: client.clientId, jti: 'another' }
+    const { clientId } = client
+    const failure = { code: 'contention', attempt: 8, failedAt: Date.now() }
+    const copy = { ...failure, jws, kind: 'token-lifecycle', jobId: id, clientId, jti: 'fails-1' }
+    const forged = { ...copy, jti: 'another' }
     const forgedId = await moveToFailed(queues, 'token-lifecycle', { id, enqueuedAt: 2 }, forged)
     const failedId = await moveToFailed(queues, 'token-lifecycle', { id, enqueuedAt: 1 }, copy)
     const to = await found(failedId)
@@ -216,7 +218,7 @@ insert into tokenmill.receipt (${names.join(', ')}) values (${names.map((_, n) =
 }
 
 describe('what is somebody else’s', () => {
-  it('or of an earlier release, or of a batch that isn’t seen, answers as what is not there', async () => {
+  it('or of no entity, or of a batch that isn’t seen, answers as what is not there', async () => {
     const idOf = (jti: string) => receiptId(client.clientId, jti)
     const earlier = { receipt_id: idOf('earlier'), entity_id: null, jti: 'earlier', reference: 'earlier ref' }
     const foreign = { receipt_id: idOf('foreign'), entity_id: THEIRS, jti: 'foreign', reference: 'foreign ref' }

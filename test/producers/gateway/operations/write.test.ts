@@ -22,7 +22,3 @@ it.each([
 ])('a fault of %s is one of %s', (field, name) => {
   expect(answered(field, 'reference_pan')).toMatchObject({ declined: { status: 400, fields: [{ field: name }] } })
 })
-
-it('a member that a worker of an older release does not know is no fault of the caller', () => {
-  expect(answered('body.on_file', 'field_unknown')).toMatchObject({ declined: { status: 500, reversalStatus: 'NONE' } })
-})

@@ -129,14 +129,6 @@ describeStore('source references over HTTP', engine => {
     expect((await lookUp([anna])).body).toEqual({ references: [{ found: true, token_status: 'ACTIVE', ...anna }] })
   })
 
-  it('that a worker left at a deleted token are not found', async () => {
-    const id = await token()
-    await gateway.call('DELETE', `${CARD}/${id}`)
-    const anna = { ...ANNA, card_id: 'left' }
-    await leaveAt(installation, id, anna)
-    expect((await lookUp([anna])).body).toEqual({ references: [{ found: false }] })
-  })
-
   it('are looked up a thousand at once and no more', async () => {
     const id = await token()
     const asked = Array.from({ length: 1_000 }, (_, n) => ({

@@ -1,4 +1,4 @@
-// Releases of owners that reach workers of an older release: none is lost or half done.
+// Releases of owners that reach workers without their kind: none is lost or half done.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { claimsOf, openDesk, send } from '../../security/forge.ts'
@@ -18,7 +18,7 @@ describeStore('a release', engine => {
   afterAll(() => installation?.close())
 
   it('waits in its queue until a worker listens that knows it', async () => {
-    const older = await installation.startWorkers({ env: { TOKENMILL_KINDS: 'token-create,token-batch' } })
+    const others = await installation.startWorkers({ env: { TOKENMILL_KINDS: 'token-create,token-batch' } })
     const owner = { provider: 'acme', card_id: 'waits' }
     const id = await owners.own(1, owner)
     const released = owners.release(owner)
@@ -26,7 +26,7 @@ describeStore('a release', engine => {
     await owners.add(2, { provider: 'acme', card_id: 'meanwhile' })
     expect(await installation.queues.depth('reference')).toMatchObject({ waiting: 1 })
     expect(await owners.ownersOf(id)).toEqual(['waits'])
-    await older.close()
+    await others.close()
     await installation.startWorkers()
     expect(await released).toMatchObject({ code: 200, record: { outcome: 'UPDATED' } })
   })
