@@ -43,7 +43,7 @@ async function soakFile(
 from tokenmill.token as t left join tokenmill.card as c on c.token_id = t.token_id where t.token_scope = $1`
     return store.transaction(async db => {
       // Of ten million tokens it takes longer than any statement of the product may, and it needs the scans that are switched
-      // off for those (decision 5).
+      // off for those (docs/decisions/store.md).
       for (const setting of ['statement_timeout = 0', 'enable_seqscan = on', 'enable_hashjoin = on'])
         await db.query({ text: `set local ${setting}` })
       type Stored = { tokens: number; cards: number; versions: number; updated: string }

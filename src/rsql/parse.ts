@@ -1,6 +1,6 @@
 // Parses RSQL. `;`, `&` and `and` bind tighter than `,` and `or`; a comparison is a field, an operator and one value or
 // a list of values. The parser is our own, because the known library reports no positions and accepts unknown operators
-// (docs/decisions/0011-own-rsql-parser.md). compile.ts checks the fields.
+// (docs/decisions/own-implementations.md, RSQL). compile.ts checks the fields.
 import { isParseError, LOST_PLUS, type ParseError, parseError } from './parse-error.ts'
 import { hasLostPlus } from './time-span.ts'
 

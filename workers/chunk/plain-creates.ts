@@ -181,7 +181,7 @@ const BATCHES_MAX = 1_000
 const knownParts = openCache<{ part: number }>({ max: BATCHES_MAX })
 /**
  * Above this part the cards of the next chunk are looked up before they are inserted. Where few are known, to insert them and
- * to take their rows back costs less than the look-up of all (docs/decisions/0034-*.md says what was measured).
+ * to take their rows back costs less than the look-up of all (docs/decisions/columns.md says what was measured).
  */
 const LOOKED_UP_ABOVE = 0.1
 

@@ -1,5 +1,5 @@
 // The page of one run: how it went, its report and where the file is, and why it failed. The console serves no files of reports: they
-// hold amounts, and the console reaches none of the folders and buckets (decision 53).
+// hold amounts, and the console reaches none of the folders and buckets (docs/decisions/console-acts.md).
 import type { SeenRun } from '../../../src/store/console/seen-runs.ts'
 import * as seenRuns from '../../../src/store/console/seen-runs.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'

@@ -1,6 +1,6 @@
 // Compact JWS (RFC 7515) with the four algorithms of the contract, on node:crypto. It signs synchronously; a library
-// would use the thread pool, which takes four times as long (docs/decisions/0009). The caller chooses the key and the
-// algorithm.
+// would use the thread pool, which takes four times as long (docs/decisions/own-implementations.md, JWS). The caller
+// chooses the key and the algorithm.
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 
 export const ALGORITHMS = ['EdDSA', 'ES256', 'PS256', 'RS256'] as const
