@@ -3,13 +3,12 @@
 // reports.
 
 import { randomUUID } from 'node:crypto'
-import { doFailedActs } from '../src/acts/failed-acts.ts'
 import type { AuditPlace } from '../src/audit/place.ts'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { type Health, openHealth } from '../src/health.ts'
-import { type Kind, resultsQueue } from '../src/job/catalogue.ts'
+import type { Kind } from '../src/job/catalogue.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
 import type { Signing } from '../src/job/result.ts'
@@ -30,30 +29,26 @@ import type { LiveRing } from '../src/vault/key-ring.ts'
 import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
-import { startSequencer } from './audit/sequencer.ts'
 import { openProgress } from './chunk/progress.ts'
 import type { Deps, Providers } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
 import { openDroppedEnvelopes } from './line/dropped-envelopes.ts'
+import type { Handlers, LineDeps } from './line/handlers.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { bodyOfRow } from './line/stored-answer.ts'
 import type { WorkerMetrics } from './metrics.ts'
-import { watchCaptureKeys } from './process/capture-keys.ts'
 import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
 import { openClockWatch } from './process/clock-skew.ts'
-import { watchFullKeys } from './process/full-keys.ts'
 import { openKeyReaders } from './process/key-readers.ts'
 import { tellBegin, tellLiveKeys } from './process/live-keys.ts'
 import { answerSupervisor } from './process/process-report.ts'
 import type { WorkerSettings } from './process/worker-settings.ts'
-import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import type { MakeReport } from './report/child.ts'
 import { watchReportMakers } from './report/makers.ts'
-import { type ResealTimes, startReseals } from './reseal/reseal.ts'
+import type { ResealTimes } from './reseal/reseal.ts'
 import { openLookUps } from './set/look-ups.ts'
 import { openSets, SETS_BOUNDS } from './set/write-set.ts'
-import { sendParts } from './total/send-parts.ts'
 import { openWebhooks, type WebhookOptions } from './webhook/post.ts'
 
 /** What the process's main file opened and will close. */
@@ -82,6 +77,8 @@ export interface Opened {
   ownKey: SigningKey | undefined
   makeReport: MakeReport
   tracer: Tracer | undefined
+  handlers: Handlers
+  loops: readonly Loop[]
 }
 
 export interface RunOptions {
@@ -93,6 +90,19 @@ export interface RunOptions {
   reseal?: Partial<ResealTimes> | undefined
   /** Between two heartbeats. */
   beatMs?: number | undefined
+}
+
+/** What goes on beside the jobs while a worker process lives. */
+export interface Loop {
+  name: string
+  /** Returns a function that stops it; undefined if this process has no part in it. */
+  start(running: Running): (() => Promise<unknown>) | undefined
+}
+
+export interface Running {
+  opened: Opened
+  options: RunOptions
+  deps: LineDeps
 }
 
 const SWEEP_MS = 1_000
@@ -147,30 +157,10 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
-  if (kinds.includes('act'))
-    lifetime.onClose(
-      'acts on failed jobs',
-      every(SWEEP_MS, () => doFailedActs(deps, deps.clock), deps),
-    )
-  const { ring, signing, installationId, auditPlace: place, log } = opened
-  lifetime.onClose('audit', startSequencer({ store, ring, signing, installationId, place, log }))
-  // Bulk processes run the loop, too: they have most of a network's rate.
-  if (deps.providers) lifetime.onClose('scheme tokens', startSchemeLoop(deps))
-  const { ownKey } = opened
-  if (role === 'bulk' && ownKey) lifetime.onClose('totals', sendParts(deps, ownKey))
-  if (role === 'bulk') {
-    const { reseal: pace } = opened.config
-    lifetime.onClose('re-encryption', startReseals({ ...deps, halves: opened.halves }, { ...pace, ...options.reseal }))
+  for (const { name, start } of opened.loops) {
+    const stop = start({ opened, options, deps })
+    if (stop) lifetime.onClose(name, stop)
   }
-  if (ownKey && (role === 'bulk' || deps.providers)) {
-    // No process waits for the answers to the jobs of the client `worker`. They are read so that the queue doesn't fill
-    // up.
-    const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })
-    lifetime.onClose('own results', () => read.close(CLOSE_MS))
-  }
-  lifetime.onClose('full keys', watchFullKeys(opened))
-  const stating = () => ({ ring, signing: signing().key, audience: config.audience })
-  lifetime.onClose('capture keys', watchCaptureKeys({ ...deps, halves: opened.halves, stating }))
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
@@ -192,13 +182,13 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 async function openDeps(
   opened: Opened,
   { inspect, webhooks: webhookOptions }: Pick<RunOptions, 'inspect' | 'webhooks'>,
-): Promise<Deps> {
+): Promise<LineDeps> {
   const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, makeReport, tracer } = opened
-  const { installationId, relyingParty, database } = opened
+  const { installationId, relyingParty, database, handlers } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const lookUps = openLookUps(store)
-  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory })
+  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers })
   const announcer = openAnnouncer({
     store,
     queues,
@@ -244,13 +234,14 @@ async function openDeps(
     console: { ...relyingParty, installationId, isEmbedded: database.embedded },
     onUngranted,
     webhooks,
+    handlers,
     ...(inspect ? { inspect } : {}),
   }
 }
 
 function takeJobs(
   { worker: { kinds, concurrency, processId }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
-  deps: Deps,
+  deps: LineDeps,
   isPaused: (kind: Kind) => boolean,
 ): Worker[] {
   const cell = openCell(script, env)
@@ -270,7 +261,7 @@ function takeJobs(
 }
 
 /** Replies to requests in a cell, one at a time, until the parent is gone. */
-function serveAsCell(deps: Deps): Promise<void> {
+function serveAsCell(deps: LineDeps): Promise<void> {
   process.on('message', async ({ job, poison, probe, forMs }: CellRequest) => {
     const signal = AbortSignal.timeout(forMs)
     const reply: CellReply = probe

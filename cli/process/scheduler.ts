@@ -19,6 +19,7 @@ import { openStore } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
+import { CHORES, MEASURES } from '../../workers/scheduled.ts'
 import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.ts'
 import { openCommandStore, openQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
@@ -40,12 +41,12 @@ export async function startScheduler(session: Session): Promise<void> {
   const queues = await openQueues(session, database, pools.queues)
   const deps = { store, queues, log, clock: systemClock, files: findReportFiles(session) }
   if (!deps.files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
-  lifetime.onClose('housekeeping', startHousekeeping(deps, config))
+  lifetime.onClose('housekeeping', startHousekeeping(deps, CHORES, config))
   const registry = openRegistry({ role: 'scheduler' })
   registry.collectProcess()
   const beside = openStore(database.url, { log, connectionsMax: pools.beside, application: 'tokenmill scheduler' })
   lifetime.onClose('locks', beside.close)
-  const collect = openInstallationMetrics(registry, { ...deps, beside })
+  const collect = openInstallationMetrics(registry, { ...deps, beside, more: MEASURES })
   const own = { aheadMs: () => 0 }
   const health = openHealth(registry, {
     ...{ store: storeServer.watched(store), queue: queues, collect },

@@ -5,6 +5,7 @@ import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import type { Purpose } from '../../src/vault/key-ring.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
+import { HANDLERS, LOOPS } from '../../workers/composition.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
@@ -115,6 +116,8 @@ export async function openWorker(
     ownKey,
     makeReport,
     tracer,
+    handlers: HANDLERS,
+    loops: LOOPS,
   }
 }
 

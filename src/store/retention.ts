@@ -11,11 +11,7 @@ import * as dryRuns from './batch/dry-runs.ts'
 import * as events from './event/events.ts'
 import * as outbox from './job/outbox.ts'
 import * as receiptKeys from './job/receipt-keys.ts'
-import * as actNonces from './person/act-nonces.ts'
-import * as failedActs from './person/failed-acts.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
-import * as schemeIntents from './provider/scheme-intents.ts'
-import * as schemeTokens from './provider/scheme-tokens.ts'
 import * as references from './reference/source-references.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
 import * as beforeImages from './token/before-images.ts'
@@ -45,12 +41,9 @@ interface Swept {
   captureKeys: number
   beforeImages: number
   formerReferences: number
-  schemes: number
   processes: number
   confirmations: number
-  actNonces: number
   batchSamples: number
-  failedActs: number
   /** Rows of what was done in a minute, and minutes of how the installation was. */
   minutes: number
   events: number
@@ -87,12 +80,9 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     captureKeys: await step(() => captureKeys.destroyRetired(store, now - RETENTION.captureKeyDays * DAY_MS)),
     beforeImages: await step(() => inPages(page => beforeImages.eraseOld(store, now, page))),
     formerReferences: await step(() => inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page))),
-    schemes: await step(() => eraseSchemes(store, receiptDays, now)),
     processes: await step(() => processes.removeSilent(store, BEAT.keptMs)),
     confirmations: await step(() => confirmations.expire(store)),
-    actNonces: await step(() => actNonces.eraseOld(store, now - HOUR_MS)),
     batchSamples: await step(() => inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page))),
-    failedActs: await step(() => failedActs.eraseOld(store, now - 2 * DAY_MS)),
     minutes: await step(() => eraseMinutes(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS)),
     // Unlike an answer, an event that is still unpublished then is erased, too, and never published.
     untoldEvents: await step(() => inPages(page => outbox.eraseUntoldEvents(store, eventsBefore, page))),
@@ -106,7 +96,7 @@ const REVERSIBLE_MS = beforeImages.BEFORE_IMAGE_HOURS * HOUR_MS
 const PAGE = 5_000
 
 /** Erases until nothing is left. `erase(page)` erases at most `page` rows and returns how many. */
-async function inPages(erase: (page: number) => Promise<number>): Promise<number> {
+export async function inPages(erase: (page: number) => Promise<number>): Promise<number> {
   let erased = 0
   for (;;) {
     const count = await erase(PAGE)
@@ -117,13 +107,6 @@ async function inPages(erase: (page: number) => Promise<number>): Promise<number
 
 async function eraseMinutes(db: Db, before: number): Promise<number> {
   return (await workMinutes.eraseOld(db, before)) + (await watched.eraseOld(db, before))
-}
-
-/** Erases intents older than receipts are kept, and provisionings that have ended. */
-async function eraseSchemes(db: Db, receiptDays: number, now: number): Promise<number> {
-  const before = now - receiptDays * DAY_MS
-  const intents = await inPages(page => schemeIntents.eraseOld(db, before, page))
-  return intents + (await inPages(page => schemeTokens.eraseOld(db, before, page)))
 }
 
 /** How many days a partition is kept. An outbox with unpublished results is kept as long as receipts. */

@@ -12,6 +12,7 @@ import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
 import { openSupervisorMetrics } from '../../workers/process/supervise.ts'
+import { MEASURES } from '../../workers/scheduled.ts'
 
 /** Each set is opened in a separate registry, because both HTTP roles have some metrics. */
 const SETS = [
@@ -25,7 +26,7 @@ const SETS = [
   (registry: ReturnType<typeof openRegistry>) => openSupervisorMetrics(registry, []),
   (registry: ReturnType<typeof openRegistry>) => {
     const queues = { depth: async () => ({ waiting: 0, active: 0, delayed: 0, failed: 0 }), oldestMs: async () => 0 }
-    openInstallationMetrics(registry, { store: {} as Store, queues, clock: () => 0 })
+    openInstallationMetrics(registry, { store: {} as Store, queues, clock: () => 0, more: MEASURES })
     openHealth(registry, { store: { ping: async () => {}, connections: () => ({}), writableServers: () => 1 } })
   },
 ]

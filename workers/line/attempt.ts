@@ -8,10 +8,9 @@ import { receiptId as receiptIdOf } from '../../src/job/envelope/ids.ts'
 import { clearNumbersOf, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { parse } from '../../src/job/refusal.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
-import type { Deps } from '../deps.ts'
-import { handlerOf } from '../handlers.ts'
 import { limitedTo } from './admit.ts'
 import { type Authentic, authenticate, claimedClient } from './authenticate.ts'
+import { handlerOf, type LineDeps } from './handlers.ts'
 import { traced } from './job-trace.ts'
 import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
 import { walk } from './walk.ts'
@@ -29,7 +28,7 @@ export interface Identified {
  */
 export async function attempt(
   job: ReceivedJob,
-  deps: Deps,
+  deps: LineDeps,
   selection: Selection,
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
@@ -60,7 +59,7 @@ interface Begun {
 
 async function attemptKnown(
   { job, authentic, claims, work, selection }: Begun,
-  deps: Deps,
+  deps: LineDeps,
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
   // The request is checked as it was sent: the copy in `claims` lacks unknown members, which must be refused.
@@ -72,13 +71,13 @@ async function attemptKnown(
   const refusal = nameRefusal(claims, clearNumbersOf(request.value))
   if (refusal) return refuseEnvelope(work, refusal, deps)
   if (!(await hasReplyQueue(work, deps))) return refuseEnvelope(work, refuse('reply_queues', 'body.reply_to'), deps)
-  const handler = handlerOf(claims.kind)
+  const handler = handlerOf(claims.kind, deps)
   if (!handler) return refuseEnvelope(work, refuse('kind_unavailable', 'body.kind'), deps)
   return walk({ handler, work, deps, selection })
 }
 
 /** Finds out whose job it is without working it; undefined for a job that is dropped. */
-export async function identify(job: ReceivedJob, deps: Deps): Promise<Identified | undefined> {
+export async function identify(job: ReceivedJob, deps: LineDeps): Promise<Identified | undefined> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') return undefined
   const claims = parse(Claims, authentic.payload, 'body')

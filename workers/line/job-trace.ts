@@ -35,11 +35,11 @@ function batchOf({ kind, request }: Claims): { id: string; chunk: number } | und
 }
 
 /** Works the job with a logger that has the job's names, inside a span. */
-export async function traced(
+export async function traced<D extends Deps>(
   work: Work<unknown>,
-  deps: Deps,
+  deps: D,
   { probe }: Selection,
-  run: (deps: Deps) => Promise<End>,
+  run: (deps: D) => Promise<End>,
 ): Promise<End> {
   // A probe of bisection isn't an attempt and gets no span.
   const span = probe ? undefined : begin(work, deps)

@@ -3,7 +3,7 @@ import { refuse } from '../../src/errors.ts'
 import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/answer/askers.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
-import type { Deps } from '../deps.ts'
+import type { LineDeps } from './handlers.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain } from './remember.ts'
 import type { End, Work } from './work.ts'
@@ -20,7 +20,7 @@ export async function recallReceipt(
   stored: receipts.StoredReceipt,
   isSame: boolean,
   work: Work<unknown>,
-  deps: Deps,
+  deps: LineDeps,
 ): Promise<End | undefined> {
   // The receipt of a job that was cancelled before it began has no request digest.
   if (!isSame && stored.requestDigest.length > 0) return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
@@ -37,7 +37,7 @@ export async function recallReceipt(
  * because opening may be what fails. `again`: the receipt is newer than the attempt's beginning but belongs to an
  * envelope that was signed anew, so the requests must be compared.
  */
-export async function recallForCopy(work: Work<unknown>, deps: Deps): Promise<End | 'again' | 'none'> {
+export async function recallForCopy(work: Work<unknown>, deps: LineDeps): Promise<End | 'again' | 'none'> {
   const stored = await receipts.find(deps.store, work.receiptId)
   if (!stored) return 'none'
   // The same envelope is the same request: it names its block by digest.
@@ -50,7 +50,7 @@ export async function recallForCopy(work: Work<unknown>, deps: Deps): Promise<En
 async function addAsker(
   stored: receipts.StoredReceipt,
   { envelopeDigest }: Work<unknown>,
-  { store }: Deps,
+  { store }: LineDeps,
 ): Promise<boolean> {
   if (isAsker(stored, envelopeDigest)) return true
   return store.transaction(async db => {

@@ -2,15 +2,14 @@
 // provider calls must be compensated.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
-import type { Deps } from '../deps.ts'
-import { handlerOf } from '../handlers.ts'
 import { answerOwed } from '../provider/owed-compensation.ts'
+import { handlerOf, type LineDeps } from './handlers.ts'
 import { withoutOwnCard } from './pan-in-names.ts'
 import { answerWithoutReceipt } from './remember.ts'
 import type { End, Work } from './work.ts'
 
 /** Answers without a receipt, so the same jti may come again. */
-export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<End> {
+export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<End> {
   deps.metrics.refusedEnvelopes.inc({ reason: refusal.reason })
   await answerRefusal(work, refusal, deps)
   return { end: 'done', outcome: 'FAILED' }
@@ -20,12 +19,12 @@ export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps
  * Answers 500 after a defect, or after a fault used up the attempts. It leaves no receipt, unless provider calls must
  * be compensated.
  */
-export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void> {
+export async function answerFault(work: Work<unknown>, deps: LineDeps): Promise<void> {
   await answerRefusal(work, refuse('internal', 'body'), deps)
 }
 
-async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<void> {
-  await handlerOf(work.claims.kind)?.abandon?.(work, deps)
+async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<void> {
+  await handlerOf(work.claims.kind, deps)?.abandon?.(work, deps)
   if (await answerOwed(work, refusal, deps)) return
   const tellable = await withoutOwnCard(work, deps)
   if (!(await hasReplyQueue(work, deps))) {
@@ -38,6 +37,6 @@ async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: Deps):
 }
 
 /** Whether the client's reply queue may be used. A client that is refused can't open more queues than others. */
-export async function hasReplyQueue({ claims, addressee }: Work<unknown>, { directory }: Deps): Promise<boolean> {
+export async function hasReplyQueue({ claims, addressee }: Work<unknown>, { directory }: LineDeps): Promise<boolean> {
   return claims.reply_to === undefined || directory.openReplyQueue(addressee, claims.reply_to)
 }

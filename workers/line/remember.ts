@@ -10,10 +10,10 @@ import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
-import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
 import type { Message } from '../set/deliver.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
+import type { LineDeps } from './handlers.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 import { storedAnswer } from './stored-answer.ts'
 import {
@@ -53,7 +53,7 @@ interface Written {
   receipt: WrittenSingle | undefined
 }
 
-export async function remember(decided: Decided, deps: Deps): Promise<End> {
+export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
   const { work, decision } = decided
   const written = await (joins(decided) ? writeWithOthers(decided, deps) : writeAlone(decided, deps))
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
@@ -83,7 +83,7 @@ function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revi
 }
 
 /** Undefined for a probe. */
-async function writeAlone(decided: Decided, deps: Deps): Promise<Written | undefined> {
+async function writeAlone(decided: Decided, deps: LineDeps): Promise<Written | undefined> {
   const work = async (db: Db) => {
     const written = await write(db, decided, deps)
     if (decided.isProbe) throw new ProbeDone()
@@ -97,7 +97,7 @@ async function writeAlone(decided: Decided, deps: Deps): Promise<Written | undef
 }
 
 /** Signs the result while the commit is under way; if the commit fails, the signed result isn't published. */
-function sealEarly({ answer, receipt }: Written, { work, decision }: Decided, { announcer }: Deps): void {
+function sealEarly({ answer, receipt }: Written, { work, decision }: Decided, { announcer }: LineDeps): void {
   const isFinal = !('effect' in decision && decision.after)
   if (receipt && isFinal) receipt.message = announcer.seal(messageOf(work, answer, receipt))
 }
@@ -118,7 +118,7 @@ function joins(decided: Decided): decided is Joining {
   return !asksProvider(work.claims.request) && mayJoin(decision.effect)
 }
 
-async function writeWithOthers(decided: Joining, deps: Deps): Promise<Written> {
+async function writeWithOthers(decided: Joining, deps: LineDeps): Promise<Written> {
   const { answer, effect } = decided.decision
   const receipt = await deps.sets.write({
     receipt: receiptOf(decided, answer, deps.clock()),
@@ -133,7 +133,7 @@ async function writeWithOthers(decided: Joining, deps: Deps): Promise<Written> {
   return { answer, receipt }
 }
 
-async function write(db: Db, decided: Decided, deps: Deps): Promise<Written> {
+async function write(db: Db, decided: Decided, deps: LineDeps): Promise<Written> {
   const { decision } = decided
   if ('effect' in decision) {
     const { answer, effect } = decision
@@ -150,7 +150,7 @@ async function writeReceipt(
   db: Db,
   decided: Decided,
   answer: JobAnswer,
-  { clock }: Deps,
+  { clock }: LineDeps,
 ): Promise<NonNullable<Written['receipt']>> {
   const row = receiptOf(decided, answer, clock())
   const { previous } = decided
@@ -161,7 +161,11 @@ async function writeReceipt(
   return { row, ...written }
 }
 
-function noteChunk(queue: Kind, { recordKind: kind, counts, batchNo }: ChunkAnswer, { metrics, progress }: Deps): void {
+function noteChunk(
+  queue: Kind,
+  { recordKind: kind, counts, batchNo }: ChunkAnswer,
+  { metrics, progress }: LineDeps,
+): void {
   metrics.minuteWork.noteRows(queue, counts)
   if (batchNo !== null) progress.note(batchNo)
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
@@ -171,7 +175,7 @@ function noteChunk(queue: Kind, { recordKind: kind, counts, batchNo }: ChunkAnsw
 export async function answerWithoutReceipt(
   work: Work<unknown>,
   content: Pick<ResultContent, 'fields' | 'records' | 'columns'>,
-  deps: Deps,
+  deps: LineDeps,
 ): Promise<void> {
   const { result, outboxId, revision } = await deps.store.transaction(
     async db => {
@@ -197,7 +201,7 @@ export async function answerWithoutReceipt(
 }
 
 /** Answers the stored outcome again, on the queue that the current envelope names. */
-export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Deps): Promise<void> {
+export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: LineDeps): Promise<void> {
   const content = await storedAnswer(stored, deps)
   // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0

@@ -10,9 +10,9 @@ import { type Disposition, heldUp, type ReceivedJob } from '../../src/queue/engi
 import { type FailedCopy, moveToFailed } from '../../src/queue/failed.ts'
 import { levelOfFailure } from '../../src/server-error.ts'
 import * as storeServer from '../../src/store/server.ts'
-import type { Deps } from '../deps.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
 import { findFailing } from './bisect.ts'
+import type { LineDeps } from './handlers.ts'
 import { namesOf as namesInLog } from './job-trace.ts'
 import { recallForCopy } from './recall.ts'
 import { answerFault } from './refuse.ts'
@@ -45,7 +45,7 @@ interface Run {
 export async function runJob(
   job: ReceivedJob,
   signal: AbortSignal,
-  deps: Deps,
+  deps: LineDeps,
   skipped: ReadonlySet<number> = NONE,
 ): Promise<Disposition> {
   const startedAt = performance.now()
@@ -69,7 +69,7 @@ export async function runJob(
  * Reads the key ring again, once, for a job that needs a key which this process doesn't hold: another process may already
  * use a newer key. Undefined: the job is tried again at once.
  */
-async function afterReload(run: Run, fault: Fault, { ring }: Deps): Promise<Fault | undefined> {
+async function afterReload(run: Run, fault: Fault, { ring }: LineDeps): Promise<Fault | undefined> {
   if (fault.code !== 'key_unavailable' || run.isReloaded) return fault
   try {
     await ring.refresh()
@@ -82,7 +82,7 @@ async function afterReload(run: Run, fault: Fault, { ring }: Deps): Promise<Faul
 }
 
 /** What happens to a job whose attempt failed. Undefined: it is tried again at once. */
-async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Disposition | undefined> {
+async function afterFault(run: Run, fault: Fault, deps: LineDeps): Promise<Disposition | undefined> {
   const { job, signal, identified } = run
   const { verdict } = FAULTS[fault.code]
   // Of a server that refuses, the store or the queue has logged the cause, once for all jobs.
@@ -117,7 +117,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
   return undefined
 }
 
-function retry(job: ReceivedJob, known: Identified | undefined, { code }: Fault, { metrics }: Deps): Disposition {
+function retry(job: ReceivedJob, known: Identified | undefined, { code }: Fault, { metrics }: LineDeps): Disposition {
   metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: code })
   return { retryInMs: backoffMs(job.attempt), code }
 }
@@ -129,7 +129,7 @@ function retry(job: ReceivedJob, known: Identified | undefined, { code }: Fault,
 async function findFailingRecords(
   { job, identified, isBisected }: Run,
   fault: Fault,
-  deps: Deps,
+  deps: LineDeps,
 ): Promise<number[] | Fault | undefined> {
   const size = identified && chunkSizeOf(identified.kind, identified.work.request)
   if (size === undefined || isBisected || (fault.code !== 'defect' && fault.code !== 'data')) return undefined
@@ -137,7 +137,7 @@ async function findFailingRecords(
 }
 
 /** Throws a Fault if store or queue fail meanwhile. */
-async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<number[] | undefined> {
+async function bisect(job: ReceivedJob, size: number, deps: LineDeps): Promise<number[] | undefined> {
   return findFailing(size, async (from, to) => {
     const isWorking = await works(job, { from, to }, deps)
     if (isWorking === 'unknown') throw new Fault('store_busy')
@@ -151,7 +151,7 @@ async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<numbe
 export async function works(
   job: ReceivedJob,
   probe: NonNullable<Selection['probe']>,
-  deps: Deps,
+  deps: LineDeps,
 ): Promise<boolean | 'unknown'> {
   try {
     await attempt(job, deps, { skipped: NONE, probe }, () => {})
@@ -171,7 +171,7 @@ export async function giveUp(
   job: ReceivedJob,
   identified: Identified | undefined,
   fault: Fault,
-  deps: Deps,
+  deps: LineDeps,
   signal: AbortSignal,
 ): Promise<Disposition> {
   let answered = false
@@ -215,7 +215,7 @@ export async function giveUp(
   }
 }
 
-function afterCopy(copy: End | 'again', { kind, work }: Identified, job: ReceivedJob, deps: Deps): Disposition {
+function afterCopy(copy: End | 'again', { kind, work }: Identified, job: ReceivedJob, deps: LineDeps): Disposition {
   if (copy === 'again') return { retryInMs: backoffMs(job.attempt) }
   const outcome = copy.end === 'later' ? 'LATER' : copy.outcome
   deps.metrics.jobs.inc({ kind, outcome })
@@ -238,7 +238,7 @@ function namesOf({ claims, client }: Work<unknown>): Pick<FailedCopy, 'clientId'
  * Waits until store and queue server answer, so that the job uses up no attempt while they are away. It waits at least
  * half a second: a server that answers this check may still refuse what the job needs.
  */
-export async function untilServersAreBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
+export async function untilServersAreBack({ store, queues }: LineDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(AWAY_MS, undefined, { signal }).catch(() => {})
     const isBack = await Promise.all([storeServer.tryWrites(store), queues.ping()]).then(
@@ -254,7 +254,7 @@ function report(
   known: Identified | undefined,
   end: End,
   startedAt: number,
-  { metrics, log, clock }: Deps,
+  { metrics, log, clock }: LineDeps,
 ): void {
   const seconds = (performance.now() - startedAt) / 1000
   const kind = known?.kind ?? 'unknown'
@@ -271,7 +271,7 @@ function report(
 }
 
 /** `seconds`: from the making of the job to the start of the attempt. */
-function noteWait({ kind }: Identified, outcome: string, seconds: number, metrics: Deps['metrics']): void {
+function noteWait({ kind }: Identified, outcome: string, seconds: number, metrics: LineDeps['metrics']): void {
   metrics.waitSeconds.observe({ kind }, seconds)
   metrics.minuteWork.noteWait(kind, seconds * 1000)
   metrics.minuteWork.noteEnd(kind, outcome)

@@ -8,9 +8,9 @@ import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import { contentDigest, isSameContent, isSameRequest, type ReadContent } from '../card/same-request.ts'
-import type { Deps } from '../deps.ts'
 import { withCompensation } from '../provider/owed-compensation.ts'
 import { permitted, admit as refusalOf, storedAnswerRefusal } from './admit.ts'
+import type { LineDeps } from './handlers.ts'
 import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
@@ -30,7 +30,7 @@ import {
 export interface LineInput<Request, Opened, Prepared> {
   handler: Complete<Request, Opened, Prepared>
   work: Work<Request>
-  deps: Deps
+  deps: LineDeps
   selection: Selection
 }
 

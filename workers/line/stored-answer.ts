@@ -10,22 +10,26 @@ import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { shownReference } from '../card/claim.ts'
 import type { Directory } from '../directory.ts'
-import { handlerOf } from '../handlers.ts'
 import { shownScheme } from '../provider/shown-scheme.ts'
 import type { LookUps } from '../set/look-ups.ts'
+import { type Handlers, handlerOf } from './handlers.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 
 interface Readers {
   store: Store
   lookUps: LookUps
   directory: Directory
+  handlers: Handlers
 }
 
-export async function storedAnswer(receipt: Receipt, { store, lookUps, directory }: Readers): Promise<ResultContent> {
+export async function storedAnswer(
+  receipt: Receipt,
+  { store, lookUps, directory, handlers }: Readers,
+): Promise<ResultContent> {
   const { refusal, outcomes, tokenId, kind, receiptId } = receipt
   const head = headOf(receipt)
   if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
-  const handler = handlerOf(kind)
+  const handler = handlerOf(kind, { handlers })
   if (refusal === null && handler?.retell)
     return { ...head, success: { code: 200, record: await handler.retell(receipt, { store }) } }
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])

@@ -7,8 +7,8 @@ import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
-import type { Deps } from '../deps.ts'
 import { findFailing } from '../line/bisect.ts'
+import type { LineDeps } from '../line/handlers.ts'
 import { backoffMs, giveUp, RETRY, untilServersAreBack } from '../line/run-job.ts'
 import { CELL_ENV } from './worker-settings.ts'
 
@@ -26,7 +26,7 @@ export type CellReply = { ready: true } | { disposition: Disposition } | { ok: b
 
 export interface Cell {
   /** Runs a job in a cell. Never throws. */
-  run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition>
+  run(job: ReceivedJob, signal: AbortSignal, deps: LineDeps): Promise<Disposition>
 }
 
 /** A job that takes longer, in ms, hangs. A report of a whole ledger may take hours; its own process has a limit, too. */
@@ -94,7 +94,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs }: { h
     child = undefined
   }
 
-  async function run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition> {
+  async function run(job: ReceivedJob, signal: AbortSignal, deps: LineDeps): Promise<Disposition> {
     try {
       // If a cell can't start, it is tried again once store and queue server are back.
       child ??= await begin().catch(() => untilServersAreBack(deps, signal).then(begin))

@@ -1,7 +1,6 @@
 // Recurring tasks on the store and the queues: retention, scrubbing of the failed set, reply queues that nobody reads,
 // batches that a crash left unsummed or that stall. The scheduler's process runs them; several processes at once do no
 // harm.
-import { tellExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Config } from '../../src/config.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
@@ -12,14 +11,19 @@ import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/retention.ts'
 import { readClock } from '../../src/store/server.ts'
-import { sweepThreeDs } from '../../src/store/three-ds/three-ds-retention.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
 import type { Deps } from '../deps.ts'
-import { sweepReports } from '../report/sweep.ts'
 import { removeUnread } from './reply-queues.ts'
 
-type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
+export type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'> & { files: ReportFiles | undefined }
+
+/** Something that is done every hour beside what is here. */
+export interface Chore {
+  name: string
+  /** `now`: ms since the epoch, by the store's clock. */
+  run(deps: HousekeepingDeps, at: { now: number } & Pick<Config, 'receiptDays' | 'reportDays'>): Promise<unknown>
+}
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
@@ -29,7 +33,8 @@ const FIRST_MS = 5 * MINUTE_MS
 const CARD_DATA_MS = 15 * MINUTE_MS
 
 export function startHousekeeping(
-  deps: HousekeepingDeps & { files: ReportFiles | undefined },
+  deps: HousekeepingDeps,
+  chores: readonly Chore[],
   { receiptDays, reportDays, firstMs = FIRST_MS }: Pick<Config, 'receiptDays' | 'reportDays'> & { firstMs?: number },
 ): () => Promise<void> {
   // By the store's clock: a host whose own is wrong would delete too early, private halves of keys among them.
@@ -37,12 +42,10 @@ export function startHousekeeping(
     every(HOUR_MS, async () => void (await sweep(await readClock(deps.store))), { ...deps, firstMs })
   const stops = [
     everyHour(now => retention.sweep(deps.store, receiptDays, now)),
-    everyHour(now => sweepThreeDs(deps.store, now)),
-    everyHour(now => sweepReports(deps, deps.files, reportDays, now)),
+    ...chores.map(({ run }) => everyHour(now => run(deps, { now, receiptDays, reportDays }))),
     every(10 * SECOND_MS, () => sumUnsettled(deps).then(() => tellStalls(deps)), deps),
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => tidyReplyQueues(deps), deps),
-    every(HOUR_MS, () => tellKeys(deps), deps),
   ]
   return async () => {
     await Promise.all(stops.map(stop => stop()))
@@ -90,11 +93,6 @@ export function withoutCard(copy: FailedCopy): FailedCopy {
   if (!holdsCard) return copy
   const { block: _, ...rest } = copy
   return { ...rest, jws: '' }
-}
-
-async function tellKeys({ store, clock, log }: Pick<HousekeepingDeps, 'store' | 'clock' | 'log'>): Promise<void> {
-  for (const { key, replaceBy, stage } of await tellExpiring(store, clock()))
-    log.warn({ key, replaceBy: new Date(replaceBy).toISOString(), stage }, 'a key should be replaced')
 }
 
 async function tidyReplyQueues(deps: HousekeepingDeps): Promise<void> {

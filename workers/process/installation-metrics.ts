@@ -1,24 +1,17 @@
 // What waits in the store and the queues of the whole installation, for the scheduler's /metrics. The figures are
 // measured on request, at most every ten seconds: counting is expensive on the PostgreSQL engine.
-import { listDueLines } from '../../src/acts/capture-turning.ts'
-import { listExpiring } from '../../src/acts/key/expiring-keys.ts'
 import type { Clock } from '../../src/clock.ts'
 import { ASKED_MS_MAX, type Measure, measureOrForget } from '../../src/health.ts'
 import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { forget, type Gauge, type MetricsRegistry } from '../../src/metrics.ts'
 import { settlesWithin } from '../../src/queue/bounded-call.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as clientUsers from '../../src/store/access/client-users.ts'
 import * as batchCounts from '../../src/store/batch/batch-counts.ts'
 import * as chunks from '../../src/store/batch/intake-chunks.ts'
-import * as deliveries from '../../src/store/event/deliveries.ts'
-import * as endpoints from '../../src/store/event/endpoints.ts'
 import * as operations from '../../src/store/job/operations.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import { type Db, limitStatements, type Store } from '../../src/store/pool.ts'
-import * as intents from '../../src/store/provider/scheme-intents.ts'
-import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { longestWait } from '../../src/store/watch/lock-waits.ts'
 
 interface MeasureDeps {
@@ -27,7 +20,29 @@ interface MeasureDeps {
   /** A connection that waits for no lock: those of the store may all be waiting. Undefined: of the store. */
   beside?: Db | undefined
   clock: Clock
+  /** Of the features. */
+  more: readonly OpenMeasures[]
 }
+
+export interface Waiting {
+  rows: number
+  /** ms since the epoch. */
+  oldest: number | null
+}
+
+/** What a figure of the store is made with. */
+export interface Figures {
+  gauge: MetricsRegistry['gauge']
+  clock: Clock
+  /** Asks in a transaction with a time limit. `forgetSeries`: if there was no answer. */
+  one<T>(read: (db: Db) => Promise<T>, set: (answer: T) => void, forgetSeries: () => void): Measure
+  /** Forgets the series of these gauges. */
+  all(...gauges: Gauge[]): () => void
+  /** Seconds. */
+  age(waiting: Waiting): number
+}
+
+export type OpenMeasures = (figures: Figures) => Measure[]
 
 const KEPT_MS = 10_000
 /** How long a request waits for a round. Prometheus gives a scrape up after 10 s, and then all figures are lost. */
@@ -93,14 +108,8 @@ function queueMeasures({ gauge }: MetricsRegistry, { queues }: MeasureDeps): Mea
   return [...(urgent ?? []), ...(others ?? [])].map(measureOf)
 }
 
-interface Waiting {
-  rows: number
-  /** ms since the epoch. */
-  oldest: number | null
-}
-
 /** The outbox is first, because somebody is called for it. */
-function storeMeasures({ gauge }: MetricsRegistry, { store, clock, beside }: MeasureDeps): Measure[] {
+function storeMeasures({ gauge }: MetricsRegistry, { store, clock, beside, more }: MeasureDeps): Measure[] {
   const lockWait = gauge(
     'lock_wait_seconds',
     'How long the session has waited that waits longest for a lock of the store.',
@@ -110,22 +119,7 @@ function storeMeasures({ gauge }: MetricsRegistry, { store, clock, beside }: Mea
   const batches = gauge('batches', 'Open batches, by state.', { state: [] })
   const promised = gauge('promised', 'Work accepted with 202 that is not answered yet.', { what: [] })
   const promisedOldest = gauge('promised_oldest_seconds', 'Age of the oldest of it.', { what: [] })
-  const schemeOpen = gauge('scheme_open', 'Scheme tokens with an outstanding call to the network.', { what: [] })
-  const schemeOldest = gauge('scheme_open_oldest_seconds', 'Age of the oldest of them.', { what: [] })
-  const webhooks = gauge('webhook_deliveries', 'Deliveries to URLs that are not made yet.')
-  const webhooksOldest = gauge('webhook_due_oldest_seconds', 'Time since the oldest of them became due.')
-  const endpointsTroubled = gauge('webhook_endpoints_troubled', 'Endpoints of webhooks that do not take them.', {
-    state: ['disabled', 'failing'],
-  })
-  const segmentAge = gauge('audit_segment_age_seconds', 'Time since the last segment of the audit left the store.')
-  const captureInUse = gauge(
-    'capture_keys_in_use',
-    'Capture keys that do not turn by themselves as they should: replaced and still used, or due in a line that is full.',
-  )
   const keyEnds = gauge('clients_near_key_end', 'Clients whose last live key ends within 14 days.')
-  const expiring = gauge('keys_expiring', 'Keys that should be replaced: within 30 days, or already.', {
-    stage: ['soon', 'over'],
-  })
   const age = ({ oldest }: Waiting) => (oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000)
 
   function one<T>(read: (db: Db) => Promise<T>, set: (answer: T) => void, forgetSeries: () => void): Measure {
@@ -181,59 +175,11 @@ function storeMeasures({ gauge }: MetricsRegistry, { store, clock, beside }: Mea
     ),
     promise('operation', operations.measure),
     promise('chunk', chunks.measure),
-    one(
-      measureSchemes,
-      schemes => {
-        for (const [what, waiting] of schemes) {
-          schemeOpen.set({ what }, waiting.rows)
-          schemeOldest.set({ what }, age(waiting))
-        }
-      },
-      all(schemeOpen, schemeOldest),
-    ),
-    one(
-      deliveries.measure,
-      waiting => {
-        webhooks.set(waiting.rows)
-        webhooksOldest.set(age(waiting))
-      },
-      all(webhooks, webhooksOldest),
-    ),
-    one(
-      db => endpoints.listTroubled(db, { ...endpoints.TROUBLE, failedSince: clock() - endpoints.TROUBLE.failedMs }),
-      troubled => {
-        for (const state of ['disabled', 'failing'] as const)
-          endpointsTroubled.set({ state }, troubled.filter(one => one.state === state).length)
-      },
-      all(endpointsTroubled),
-    ),
-    one(auditChain.find, ({ sentMs }) => segmentAge.set(Math.max(0, sentMs) / 1000), all(segmentAge)),
-    one(
-      db => listDueLines(db, clock()),
-      ({ inUse, full }) => captureInUse.set(inUse.length + full.length),
-      all(captureInUse),
-    ),
-    one(
-      db => listExpiring(db, clock()),
-      keys => {
-        expiring.set({ stage: 'soon' }, keys.filter(({ stage }) => stage === 'SOON').length)
-        expiring.set({ stage: 'over' }, keys.filter(({ stage }) => stage === 'OVER').length)
-      },
-      all(expiring),
-    ),
+    ...more.flatMap(open => open({ gauge, clock, one, all, age })),
     one(
       db => clientUsers.listWithoutKeyAfter(db, clock() + KEY_END_MS),
       ending => keyEnds.set(ending.length),
       all(keyEnds),
     ),
   ]
-}
-
-async function measureSchemes(db: Db): Promise<(readonly [string, Waiting])[]> {
-  const open = await storedSchemes.countOpen(db)
-  const owed = await intents.countOwed(db)
-  const calls = (['provision', 'delete', 'ask'] as const).map(
-    what => [what, open.find(count => count.what === what) ?? { rows: 0, oldest: null }] as const,
-  )
-  return [...calls, ['reversal', owed]]
 }

@@ -289,7 +289,7 @@ describeStore('records of a chunk that name owners', engine => {
     expect(await onFile.token(token)).toMatchObject({ status: 'ACTIVE' })
   })
 
-  it('pay alone for it: a chunk of others has the layout, the receipt and the statements that it had', async () => {
+  it('pay alone for it: a chunk of others has no statement about owners and nothing of them in its receipt', async () => {
     const { world } = onFile
     const [pan, batchId] = [nextPan(), `f-${randomUUID()}`]
     await onFile.chunk([record(pan)])
@@ -311,8 +311,9 @@ describeStore('records of a chunk that name owners', engine => {
     expect(sent.filter(name => /reference|hold|touch|name-receipt/.test(name))).toEqual([])
     const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
     expect(batch?.layout).toEqual({
-      ...{ record_kind: 'token-create', token_scope: onFile.scope, chunk_records: 1_000 },
-      ...{ on_conflict: 'keep', on_expired: 'import' },
+      ...{ record_kind: 'token-create', record_form: 'rows', token_scope: onFile.scope, chunk_records: 1_000 },
+      ...{ on_conflict: 'keep', on_expired: 'import', on_orphan: 'keep', relink: false },
+      ...{ source_time: null, input_sha256: null },
     })
     const [first, second] = world.resultOf(job.receiptId)?.records ?? []
     const ids = [first, second].map(made => parseReuseToken(made?.reuse_token ?? ''))
@@ -325,12 +326,11 @@ describeStore('records of a chunk that name owners', engine => {
     ])
   })
 
-  it('tell the policies of owners in the layout of their batch, only where they are given', async () => {
+  it('tell the policies of owners in the layout of their batch, where a default is as good as given', async () => {
     const [batchId, policy] = [`f-${randomUUID()}`, { on_orphan: 'keep', relink: false }]
     await onFile.chunk([record(nextPan())], { batchId, policy })
-    await expect(onFile.chunk([record(nextPan())], { batchId, number: 1 })).rejects.toThrow('batch_layout')
-    expect(await onFile.chunk([record(nextPan())], { batchId, number: 1, policy })).toMatchObject([
-      { outcome: 'CREATED' },
-    ])
+    const relinking = onFile.chunk([record(nextPan())], { batchId, number: 1, policy: { relink: true } })
+    await expect(relinking).rejects.toThrow('batch_layout')
+    expect(await onFile.chunk([record(nextPan())], { batchId, number: 1 })).toMatchObject([{ outcome: 'CREATED' }])
   })
 })

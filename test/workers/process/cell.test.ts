@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { JOB_TYP } from '../../../src/job/envelope/envelope.ts'
 import type { ReceivedJob } from '../../../src/queue/engine.ts'
-import type { Deps } from '../../../workers/deps.ts'
+import type { LineDeps } from '../../../workers/line/handlers.ts'
 import { openCell } from '../../../workers/process/cell.ts'
 import { silent } from '../../producers/bundle.ts'
 import { base64url } from '../../security/forge.ts'
@@ -31,7 +31,7 @@ it.each(['is killed', 'hangs'])(
     const env = { ...process.env, KILLED_FILE: join(folder, how), ...(how === 'hangs' && { HANGS: 'yes' }) }
     const cell = openCell(SCRIPT, env, { hungMs: 3_000 })
     const run = (attempt: number) =>
-      cell.run({ ...job, attempt }, new AbortController().signal, { log: silent } as Deps)
+      cell.run({ ...job, attempt }, new AbortController().signal, { log: silent } as LineDeps)
     const first = await run(1)
     expect(first).toEqual({ retryInMs: expect.any(Number) })
     expect(await run(2)).toEqual({ done: true })

@@ -4,6 +4,7 @@ import { KINDS } from '../../../src/job/catalogue.ts'
 import { openRegistry, pageOf } from '../../../src/metrics.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { openInstallationMetrics } from '../../../workers/process/installation-metrics.ts'
+import { MEASURES } from '../../../workers/scheduled.ts'
 
 const DEPTH = { waiting: 1, active: 0, delayed: 0, failed: 0 }
 const never = () => new Promise<never>(() => {})
@@ -28,6 +29,7 @@ describe('the figures of the installation', () => {
       store: { transaction: work => work({ query }) },
       queues: { depth, oldestMs: async () => 1_000 },
       clock: () => Date.now(),
+      more: MEASURES,
     })
     return async () => {
       const begun = Date.now()

@@ -16,8 +16,9 @@ import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import { encryptCard } from '../../../src/vault/encrypt.ts'
-import type { Deps } from '../../../workers/deps.ts'
+import { HANDLERS } from '../../../workers/composition.ts'
 import { openDirectory } from '../../../workers/directory.ts'
+import type { LineDeps } from '../../../workers/line/handlers.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
 import { openWorkerMetrics } from '../../../workers/metrics.ts'
@@ -37,7 +38,7 @@ export interface World {
   network: ScriptedNetwork
   /** Makes reuse tokens of type `THIRD_PARTY_1`, for every contract but `NO_CONTRACT`. */
   thirdParty: ScriptedNetwork
-  deps: Deps
+  deps: LineDeps
   /** Results and events in the order of their publication. */
   told: (Result | ResultEvent)[]
   /** Jobs that the product itself queued. */
@@ -83,7 +84,7 @@ export interface JobOptions {
 
 /** One simulated process. Once it is dead, its further calls fail. */
 interface Process {
-  deps: Deps
+  deps: LineDeps
   left: number
 }
 
@@ -140,7 +141,7 @@ export async function openWorld(
   const log = openLog(process.env['TEST_LOG'] ?? 'silent')
   const directory = await openDirectory({ ...vault, queues: installation.queues, onUngranted: () => {} }, Date.now)
   const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config
-  const announcer: Deps['announcer'] = {
+  const announcer: LineDeps['announcer'] = {
     seal: message => message,
     publish: async ({ body, inColumns = false }) => {
       const result = JSON.parse(body) as Result
@@ -187,6 +188,7 @@ export async function openWorld(
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
       onUngranted: () => {},
+      handlers: HANDLERS,
       webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
       ...storeAndSets(mortalStore(vault.store, live)),
       providers: {
@@ -218,7 +220,7 @@ export async function openWorld(
     for (const row of rows) {
       const body = seen.has(row.resultId)
         ? undefined
-        : (row.body ?? (await bodyOfRow(row, { ...storeAndSets(vault.store), directory })))
+        : (row.body ?? (await bodyOfRow(row, { ...storeAndSets(vault.store), directory, handlers: HANDLERS })))
       if (body !== undefined) told.push(JSON.parse(body) as Result)
     }
     await outbox.markSent(

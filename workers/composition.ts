@@ -1,0 +1,94 @@
+// What worker processes are composed of: the handlers of all kinds, and what goes on beside the jobs. The entry of a process
+// hands both down.
+import { doFailedActs } from '../src/acts/failed-acts.ts'
+import { resultsQueue } from '../src/job/catalogue.ts'
+import { every } from '../src/recurring.ts'
+import { act } from './act.ts'
+import { startSequencer } from './audit/sequencer.ts'
+import type { Handlers } from './line/handlers.ts'
+import type { Loop } from './main.ts'
+import { manifestTotal } from './manifest-total.ts'
+import { watchCaptureKeys } from './process/capture-keys.ts'
+import { watchFullKeys } from './process/full-keys.ts'
+import { startSchemeLoop } from './provider/reconcile/loop.ts'
+import { reference } from './reference.ts'
+import { report } from './report.ts'
+import { startReseals } from './reseal/reseal.ts'
+import { reversal } from './reversal.ts'
+import { schemeToken } from './scheme-token.ts'
+import { tokenBatch } from './token-batch.ts'
+import { tokenCreate } from './token-create.ts'
+import { tokenLifecycle } from './token-lifecycle.ts'
+import { tokenUpdate } from './token-update.ts'
+import { sendParts } from './total/send-parts.ts'
+import { transactionBatch } from './transaction-batch.ts'
+import { webhook } from './webhook.ts'
+
+export const HANDLERS: Handlers = {
+  'token-create': tokenCreate,
+  'token-update': tokenUpdate,
+  'token-lifecycle': tokenLifecycle,
+  'token-batch': tokenBatch,
+  'scheme-token': schemeToken,
+  'transaction-batch': transactionBatch,
+  'manifest-total': manifestTotal,
+  act,
+  reference,
+  report,
+  reversal,
+  webhook,
+}
+
+const FAILED_ACTS_MS = 1_000
+const CLOSE_MS = 20_000
+
+/** In the order in which they start; they end in the reverse order. */
+export const LOOPS: readonly Loop[] = [
+  {
+    name: 'acts on failed jobs',
+    start: ({ options, deps }) =>
+      options.worker.kinds.includes('act')
+        ? every(FAILED_ACTS_MS, () => doFailedActs(deps, deps.clock), deps)
+        : undefined,
+  },
+  {
+    name: 'audit',
+    start: ({ opened: { store, ring, signing, installationId, auditPlace: place, log } }) =>
+      startSequencer({ store, ring, signing, installationId, place, log }),
+  },
+  {
+    name: 'scheme tokens',
+    // Bulk processes run it, too: they have most of a network's rate.
+    start: ({ deps }) => (deps.providers ? startSchemeLoop(deps) : undefined),
+  },
+  {
+    name: 'totals',
+    start: ({ opened: { ownKey }, options, deps }) =>
+      options.worker.role === 'bulk' && ownKey ? sendParts(deps, ownKey) : undefined,
+  },
+  {
+    name: 're-encryption',
+    start({ opened: { halves, config }, options, deps }) {
+      const pace = { ...config.reseal, ...options.reseal }
+      return options.worker.role === 'bulk' ? startReseals({ ...deps, halves }, pace) : undefined
+    },
+  },
+  {
+    name: 'own results',
+    start({ opened: { ownKey, queues }, options, deps }) {
+      if (!ownKey || !(options.worker.role === 'bulk' || deps.providers)) return undefined
+      // No process waits for the answers to the jobs of the client `worker`. They are read so that the queue doesn't fill
+      // up.
+      const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })
+      return () => read.close(CLOSE_MS)
+    },
+  },
+  { name: 'full keys', start: ({ opened }) => watchFullKeys(opened) },
+  {
+    name: 'capture keys',
+    start({ opened: { config, halves, ring, signing }, deps }) {
+      const stating = () => ({ ring, signing: signing().key, audience: config.audience })
+      return watchCaptureKeys({ ...deps, halves, stating })
+    },
+  },
+]
