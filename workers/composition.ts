@@ -12,7 +12,8 @@ import { watchCaptureKeys } from './process/capture-keys.ts'
 import { watchFullKeys } from './process/full-keys.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import { reference } from './reference.ts'
-import { report } from './report.ts'
+import { watchReportMakers } from './report/makers.ts'
+import { openReport, type ReportMaking } from './report.ts'
 import { startReseals } from './reseal/reseal.ts'
 import { reversal } from './reversal.ts'
 import { schemeToken } from './scheme-token.ts'
@@ -22,21 +23,29 @@ import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
 import { sendParts } from './total/send-parts.ts'
 import { transactionBatch } from './transaction-batch.ts'
-import { webhook } from './webhook.ts'
+import type { Webhooks } from './webhook/post.ts'
+import { openWebhook } from './webhook.ts'
 
-export const HANDLERS: Handlers = {
-  'token-create': tokenCreate,
-  'token-update': tokenUpdate,
-  'token-lifecycle': tokenLifecycle,
-  'token-batch': tokenBatch,
-  'scheme-token': schemeToken,
-  'transaction-batch': transactionBatch,
-  'manifest-total': manifestTotal,
-  act,
-  reference,
-  report,
-  reversal,
-  webhook,
+/** What handlers need that no other job does. */
+export interface Means extends ReportMaking {
+  webhooks: Pick<Webhooks, 'post' | 'schedule'>
+}
+
+export function openHandlers({ webhooks, ...reports }: Means): Handlers {
+  return {
+    'token-create': tokenCreate,
+    'token-update': tokenUpdate,
+    'token-lifecycle': tokenLifecycle,
+    'token-batch': tokenBatch,
+    'scheme-token': schemeToken,
+    'transaction-batch': transactionBatch,
+    'manifest-total': manifestTotal,
+    act,
+    reference,
+    report: openReport(reports),
+    reversal,
+    webhook: openWebhook(webhooks),
+  }
 }
 
 const FAILED_ACTS_MS = 1_000
@@ -44,6 +53,13 @@ const CLOSE_MS = 20_000
 
 /** In the order in which they start; they end in the reverse order. */
 export const LOOPS: readonly Loop[] = [
+  {
+    name: 'report makers',
+    start({ opened: { config }, deps, workers }) {
+      const onReports = workers.find(worker => worker.queue === 'report')
+      return onReports && watchReportMakers(onReports, deps, config.reportsUrl !== undefined)
+    },
+  },
   {
     name: 'acts on failed jobs',
     start: ({ options, deps }) =>

@@ -16,10 +16,8 @@ import type { Announcer } from './line/announce.ts'
 import type { DroppedEnvelopes } from './line/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { KeyReaders } from './process/key-readers.ts'
-import type { MakeReport } from './report/child.ts'
 import type { LookUps } from './set/look-ups.ts'
 import type { Sets } from './set/single.ts'
-import type { Webhooks } from './webhook/post.ts'
 
 export interface Deps {
   settings: Settings
@@ -41,7 +39,6 @@ export interface Deps {
   clock: Clock
   metrics: WorkerMetrics
   log: Logger
-  makeReport: MakeReport
   /** Undefined if traces are off. */
   tracer?: Tracer | undefined
   /** The span of the job that is being worked, or of its current step; undefined if traces are off. */
@@ -50,7 +47,6 @@ export interface Deps {
   console: ConsoleTrust
   /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
   onUngranted(kind: GrantKind, id: string): void
-  webhooks: Pick<Webhooks, 'post' | 'schedule'>
   /** Undefined if no provider is set up. */
   providers?: Providers | undefined
   /**
@@ -79,6 +75,4 @@ export interface Settings {
   localSchemes: readonly string[]
   guessesMax: number
   dryRunRowsMax: number
-  /** Whether this process has a place for report files. */
-  makesReports: boolean
 }

@@ -44,12 +44,9 @@ import { openKeyReaders } from './process/key-readers.ts'
 import { tellBegin, tellLiveKeys } from './process/live-keys.ts'
 import { answerSupervisor } from './process/process-report.ts'
 import type { WorkerSettings } from './process/worker-settings.ts'
-import type { MakeReport } from './report/child.ts'
-import { watchReportMakers } from './report/makers.ts'
 import type { ResealTimes } from './reseal/reseal.ts'
 import { openLookUps } from './set/look-ups.ts'
 import { openSets, SETS_BOUNDS } from './set/write-set.ts'
-import { openWebhooks, type WebhookOptions } from './webhook/post.ts'
 
 /** What the process's main file opened and will close. */
 export interface Opened {
@@ -75,7 +72,6 @@ export interface Opened {
   providers: Providers | undefined
   /** The key of the system client `worker`; undefined on a host that has none. */
   ownKey: SigningKey | undefined
-  makeReport: MakeReport
   tracer: Tracer | undefined
   handlers: Handlers
   loops: readonly Loop[]
@@ -86,7 +82,6 @@ export interface RunOptions {
   /** The script that is forked as a cell, and its environment: it opens what this process opened, and runs `runWorkers`. */
   cell: { script: string; env: NodeJS.ProcessEnv }
   inspect?: Deps['inspect'] | undefined
-  webhooks?: WebhookOptions | undefined
   reseal?: Partial<ResealTimes> | undefined
   /** Between two heartbeats. */
   beatMs?: number | undefined
@@ -96,13 +91,17 @@ export interface RunOptions {
 export interface Loop {
   name: string
   /** Returns a function that stops it; undefined if this process has no part in it. */
-  start(running: Running): (() => Promise<unknown>) | undefined
+  start(running: Running): Stop | undefined | Promise<Stop | undefined>
 }
+
+type Stop = () => Promise<unknown>
 
 export interface Running {
   opened: Opened
   options: RunOptions
   deps: LineDeps
+  /** Of the queues of this process. */
+  workers: readonly Worker[]
 }
 
 const SWEEP_MS = 1_000
@@ -128,7 +127,7 @@ export async function runWorkers(opened: Opened, options: RunOptions): Promise<v
   answerSupervisor(health)
   process.send?.({ ready: true })
   if (worker.role === 'bulk' && config.lockMs >= LOW_LOCK_MS_MIN) lowerSession()
-  const worked = worker.kinds.filter(kind => kind !== 'report' || config.reportsUrl !== undefined)
+  const worked = worker.kinds.filter(kind => goesByClock(kind, opened))
   const ended = untilSignal()
   log.info({ kinds: worked, concurrency: worker.concurrency, process: worker.name }, 'working')
   await ended
@@ -144,21 +143,16 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   // The heartbeat ends before the last jobs do.
   lifetime.onClose('work', () => processes.tellWork(store, processId, work()))
   const clock = await openClockWatch(deps)
-  // The clock isn't watched for a worker that only refuses reports: that worker pauses by its own rule, and its
-  // decisions don't depend on the clock.
-  const goesByClock = (kind: string) => kind !== 'report' || deps.settings.makesReports
-  const workers = takeJobs(options, deps, kind => clock.isOff() && goesByClock(kind))
+  const workers = takeJobs(options, deps, kind => clock.isOff() && goesByClock(kind, opened))
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
-  const onReports = workers.find(worker => worker.queue === 'report')
-  if (onReports) lifetime.onClose('report makers', await watchReportMakers(onReports, deps))
-  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue))))
+  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue as Kind, opened))))
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
   lifetime.onClose(
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
   for (const { name, start } of opened.loops) {
-    const stop = start({ opened, options, deps })
+    const stop = await start({ opened, options, deps, workers })
     if (stop) lifetime.onClose(name, stop)
   }
   const health = openHealth(registry, {
@@ -179,11 +173,8 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   return health
 }
 
-async function openDeps(
-  opened: Opened,
-  { inspect, webhooks: webhookOptions }: Pick<RunOptions, 'inspect' | 'webhooks'>,
-): Promise<LineDeps> {
-  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, makeReport, tracer } = opened
+async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
+  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, tracer } = opened
   const { installationId, relyingParty, database, handlers } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
@@ -206,12 +197,9 @@ async function openDeps(
   lifetime.onClose('batch progress', progress.close)
   const dropped = openDroppedEnvelopes({ store, metrics, log, clock: systemClock })
   lifetime.onClose('dropped envelopes', dropped.close)
-  const webhooks = openWebhooks(webhookOptions)
-  lifetime.onClose('webhooks', webhooks.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
-  const makesReports = config.reportsUrl !== undefined
   const setDeps = { store, clock: systemClock, ring, metrics, log, tracer }
-  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax, makesReports }
+  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
   return {
     settings,
     store,
@@ -229,14 +217,17 @@ async function openDeps(
     metrics,
     log,
     providers,
-    makeReport,
     tracer,
     console: { ...relyingParty, installationId, isEmbedded: database.embedded },
     onUngranted,
-    webhooks,
     handlers,
     ...(inspect ? { inspect } : {}),
   }
+}
+
+/** Whether jobs of the kind wait while the clock of this host is off. */
+function goesByClock(kind: Kind, { handlers }: Pick<Opened, 'handlers'>): boolean {
+  return handlers[kind]?.goesByClock ?? true
 }
 
 function takeJobs(

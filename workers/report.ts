@@ -13,6 +13,7 @@ import { isOfSeveral } from '../src/store/report-queries/batch.ts'
 import { readClock } from '../src/store/server.ts'
 import type { Deps } from './deps.ts'
 import { type Decision, type Handler, Postponed, type Retells, type Work } from './line/work.ts'
+import type { MakeReport } from './report/child.ts'
 import type { ReportTask } from './report/make.ts'
 import { areReportsMade } from './report/makers.ts'
 
@@ -33,56 +34,67 @@ const ELSEWHERE_MS = 2_000
  */
 export const LAST_ATTEMPT = 8
 
-export const report: Handler<Report, undefined, Prepared> & Retells = {
-  async prepare({ request, client, receiptId }, _opened, deps) {
-    if (!deps.settings.makesReports && !(await areReportsMade(deps))) return refuse('reports_unavailable', 'body.kind')
-    const definition = definitionOf(request.report_type)
-    if (!definition) return refuse('report_unavailable', 'body.report_type')
-    if (!client.entities.includes(request.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
-    const plan = definition.plan(request.parameters)
-    const requested = {
-      reportType: request.report_type,
-      entityId: request.entity_id,
-      parameters: isRefusal(plan) ? request.parameters : plan.parameters,
-      mimeType: request.mime_type,
-    }
-    const asked: reports.Asked = {
-      reportUid: receiptId,
-      reportType: requested.reportType,
-      reportParameter: requested.parameters,
-      mimeType: requested.mimeType,
-      reportEntityUid: requested.entityId,
-      clientId: client.clientId,
-      requestKey: requestKey(requested),
-      period: isRefusal(plan) ? undefined : plan.period,
-    }
-    const invalid = isRefusal(plan) ? plan : await batchRefusal(plan, request.entity_id, deps)
-    return invalid ? { invalid, asked } : { task: { reportUid: receiptId, ...requested }, asked }
-  },
+/** What a process makes reports with. */
+export interface ReportMaking {
+  makeReport: MakeReport
+  /** Whether this process has a place for report files. Another one only puts jobs off, or refuses them. */
+  makesReports: boolean
+}
 
-  async reach(work, prepared, deps) {
-    if (!('task' in prepared)) return prepared
-    if (!deps.settings.makesReports) throw new Postponed(ELSEWHERE_MS)
-    const { task, asked } = prepared
-    const isNightly = work.claims.iss === 'scheduler'
-    if (isNightly) await awaitEnd(asked.period, deps)
-    const { claim, report: found } = await reports.claim(deps.store, asked, {
-      refresh: work.request.refresh === true,
-      staleMs: STALE_MS,
-      askedAt: isNightly ? null : askedAtOf(work),
-    })
-    // Another job is making the same report, which may answer this job, too.
-    if (claim === 'busy') throw new Postponed(ASK_AGAIN_MS)
-    return claim === 'stored' ? { stored: found } : { made: await make(work, task, deps), asked }
-  },
+export function openReport({ makeReport, makesReports }: ReportMaking): Handler<Report, undefined, Prepared> & Retells {
+  return {
+    goesByClock: makesReports,
 
-  decide: async (_work, prepared) => decisionOf(prepared),
+    async prepare({ request, client, receiptId }, _opened, deps) {
+      if (!makesReports && !(await areReportsMade(deps))) return refuse('reports_unavailable', 'body.kind')
+      const definition = definitionOf(request.report_type)
+      if (!definition) return refuse('report_unavailable', 'body.report_type')
+      if (!client.entities.includes(request.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
+      const plan = definition.plan(request.parameters)
+      const requested = {
+        reportType: request.report_type,
+        entityId: request.entity_id,
+        parameters: isRefusal(plan) ? request.parameters : plan.parameters,
+        mimeType: request.mime_type,
+      }
+      const asked: reports.Asked = {
+        reportUid: receiptId,
+        reportType: requested.reportType,
+        reportParameter: requested.parameters,
+        mimeType: requested.mimeType,
+        reportEntityUid: requested.entityId,
+        clientId: client.clientId,
+        requestKey: requestKey(requested),
+        period: isRefusal(plan) ? undefined : plan.period,
+      }
+      const invalid = isRefusal(plan) ? plan : await batchRefusal(plan, request.entity_id, deps)
+      return invalid ? { invalid, asked } : { task: { reportUid: receiptId, ...requested }, asked }
+    },
 
-  // The receipt's outcome is the report's uid; reports are kept longer than receipts.
-  async retell({ outcome }, { store }) {
-    const found = await reports.find(store, outcome ?? '')
-    return found ? recordOf(found) : { reportUid: outcome }
-  },
+    async reach(work, prepared, deps) {
+      if (!('task' in prepared)) return prepared
+      if (!makesReports) throw new Postponed(ELSEWHERE_MS)
+      const { task, asked } = prepared
+      const isNightly = work.claims.iss === 'scheduler'
+      if (isNightly) await awaitEnd(asked.period, deps)
+      const { claim, report: found } = await reports.claim(deps.store, asked, {
+        refresh: work.request.refresh === true,
+        staleMs: STALE_MS,
+        askedAt: isNightly ? null : askedAtOf(work),
+      })
+      // Another job is making the same report, which may answer this job, too.
+      if (claim === 'busy') throw new Postponed(ASK_AGAIN_MS)
+      return claim === 'stored' ? { stored: found } : { made: await make(work, task, { ...deps, makeReport }), asked }
+    },
+
+    decide: async (_work, prepared) => decisionOf(prepared),
+
+    // The receipt's outcome is the report's uid; reports are kept longer than receipts.
+    async retell({ outcome }, { store }) {
+      const found = await reports.find(store, outcome ?? '')
+      return found ? recordOf(found) : { reportUid: outcome }
+    },
+  }
 }
 
 /** By how much the clock of a client and the store's may differ, in ms, so that no older report answers a request. */
@@ -136,7 +148,7 @@ function decisionOf(prepared: Prepared): Decision {
 async function make(
   { attempt, receiptId: reportUid, progress }: Work<Report>,
   task: ReportTask,
-  { store, log, makeReport, span: jobSpan }: Deps,
+  { store, log, makeReport, span: jobSpan }: Pick<Deps, 'store' | 'log' | 'span'> & Pick<ReportMaking, 'makeReport'>,
 ): Promise<reports.Made> {
   const span = jobSpan?.child('make report', { attributes: { 'report.type': task.reportType } })
   let lines: number | null = null

@@ -10,6 +10,7 @@ import { signWebhook } from '../src/vault/webhook-secret.ts'
 import type { Deps } from './deps.ts'
 import type { Handler } from './line/work.ts'
 import { consoleLink } from './webhook/console-link.ts'
+import type { Webhooks } from './webhook/post.ts'
 import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
 
 /** `outgoing` is undefined if another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
@@ -20,38 +21,44 @@ const BODY_BYTES_MAX = 20_000
 /** The outcome of an attempt that sent nothing. */
 const SKIPPED = 'SKIPPED'
 
-export const webhook: Handler<Webhook, undefined, Prepared> = {
-  prepare: async ({ request }, _opened, { store }) => ({
-    outgoing: await deliveries.findOutgoing(store, request.delivery_id, request.attempt),
-  }),
+export function openWebhook(webhooks: Pick<Webhooks, 'post' | 'schedule'>): Handler<Webhook, undefined, Prepared> {
+  return {
+    prepare: async ({ request }, _opened, { store }) => ({
+      outgoing: await deliveries.findOutgoing(store, request.delivery_id, request.attempt),
+    }),
 
-  async reach(_work, { outgoing }, deps) {
-    if (!outgoing) return { outgoing }
-    if (outgoing.disabledAt !== null) return { outgoing, judged: putOff(outgoing) }
-    const answered = await post(outgoing, deps)
-    const judged = judge(answered, outgoing.step, deps.webhooks.schedule, { now: deps.clock(), chance: Math.random() })
-    return { outgoing, judged }
-  },
+    async reach(_work, { outgoing }, deps) {
+      if (!outgoing) return { outgoing }
+      if (outgoing.disabledAt !== null) return { outgoing, judged: putOff(outgoing) }
+      const answered = await post(outgoing, webhooks, deps)
+      const judged = judge(answered, outgoing.step, webhooks.schedule, { now: deps.clock(), chance: Math.random() })
+      return { outgoing, judged }
+    },
 
-  decide: async ({ request }, { outgoing, judged }, deps) => ({
-    async save(db) {
-      const attempt = { deliveryId: request.delivery_id, attempt: request.attempt }
-      // An operator's act on an endpoint locks it before its deliveries.
-      if (outgoing && judged?.endpoint) await endpoints.lock(db, outgoing.endpointId)
-      const isRecorded = outgoing && judged ? await deliveries.record(db, attempt, judged.tried) : false
-      if (outgoing && judged && isRecorded) await change(db, outgoing.endpointId, judged.endpoint)
-      const outcome = isRecorded && judged ? judged.tried.next.state : SKIPPED
-      return { code: 200, outcome, tokenId: null, record: { delivery_state: outcome } }
-    },
-    // Only an attempt that was made and recorded is counted, and only once.
-    saved(answer) {
-      const isRecorded = 'outcome' in answer && answer.outcome !== SKIPPED
-      if (outgoing?.disabledAt === null && judged && isRecorded) note(outgoing, judged, deps)
-    },
-  }),
+    decide: async ({ request }, { outgoing, judged }, deps) => ({
+      async save(db) {
+        const attempt = { deliveryId: request.delivery_id, attempt: request.attempt }
+        // An operator's act on an endpoint locks it before its deliveries.
+        if (outgoing && judged?.endpoint) await endpoints.lock(db, outgoing.endpointId)
+        const isRecorded = outgoing && judged ? await deliveries.record(db, attempt, judged.tried) : false
+        if (outgoing && judged && isRecorded) await change(db, outgoing.endpointId, judged.endpoint)
+        const outcome = isRecorded && judged ? judged.tried.next.state : SKIPPED
+        return { code: 200, outcome, tokenId: null, record: { delivery_state: outcome } }
+      },
+      // Only an attempt that was made and recorded is counted, and only once.
+      saved(answer) {
+        const isRecorded = 'outcome' in answer && answer.outcome !== SKIPPED
+        if (outgoing?.disabledAt === null && judged && isRecorded) note(outgoing, judged, deps)
+      },
+    }),
+  }
 }
 
-async function post(outgoing: deliveries.Outgoing, { store, ring, clock, webhooks, console }: Deps): Promise<Answered> {
+async function post(
+  outgoing: deliveries.Outgoing,
+  webhooks: Pick<Webhooks, 'post'>,
+  { store, ring, clock, console }: Deps,
+): Promise<Answered> {
   const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
   const sealed = await endpoints.findSecrets(store, endpointId)
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))

@@ -5,14 +5,14 @@ import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import type { Purpose } from '../../src/vault/key-ring.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
-import { HANDLERS, LOOPS } from '../../workers/composition.ts'
+import { LOOPS, openHandlers } from '../../workers/composition.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
-import type { WebhookOptions } from '../../workers/webhook/post.ts'
+import { openWebhooks, type WebhookOptions } from '../../workers/webhook/post.ts'
 import { endingOf } from '../ending.ts'
 import { findAuditPlace } from '../open/audit-place.ts'
 import { poolsOf } from '../open/connections.ts'
@@ -47,7 +47,7 @@ interface WorkerProcess {
   /** Set by tests that make a record fail. */
   inspect?: Deps['inspect']
   /** Set by tests that shorten the schedule's days to seconds. */
-  webhooks?: WebhookOptions
+  webhooks?: WebhookOptions | undefined
   /** Set by tests that wait for a re-encryption. */
   reseal?: Partial<ResealTimes>
   keys?: KeyTimes
@@ -61,9 +61,9 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   try {
     const worker = readWorkerSettings(process.env)
     session = openSession(processTerminal(), nameOf(worker))
-    const { script, keys = {}, ...others } = options
+    const { script, keys = {}, webhooks, ...others } = options
     const run = { worker, cell: { script, env: process.env }, beatMs: keys.beatMs, ...others }
-    await runWorkers(await openWorker(session, worker, keys), run)
+    await runWorkers(await openWorker(session, worker, { ...keys, webhooks }), run)
   } catch (error) {
     const ending = endingOf(error)
     if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)
@@ -79,7 +79,7 @@ const nameOf = ({ role, cell }: WorkerSettings) => (cell ? 'worker-cell' : `work
 export async function openWorker(
   session: Session,
   worker: WorkerSettings,
-  { watchMs, followMs }: KeyTimes = {},
+  { watchMs, followMs, webhooks: deliveries }: KeyTimes & Pick<WorkerProcess, 'webhooks'> = {},
 ): Promise<Opened> {
   const { config, log, lifetime, terminal } = session
   const { concurrency, kinds } = worker
@@ -100,6 +100,9 @@ export async function openWorker(
   const ownKey = await findSystemKey(config.dataDir, 'worker')
   const auditPlace = await findAuditPlace(session)
   const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
+  const webhooks = openWebhooks(deliveries)
+  lifetime.onClose('webhooks', webhooks.close)
+  const makesReports = config.reportsUrl !== undefined
   return {
     config,
     log,
@@ -114,9 +117,8 @@ export async function openWorker(
     auditPlace,
     providers,
     ownKey,
-    makeReport,
     tracer,
-    handlers: HANDLERS,
+    handlers: openHandlers({ webhooks, makeReport, makesReports }),
     loops: LOOPS,
   }
 }

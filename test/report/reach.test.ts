@@ -6,7 +6,7 @@ import { openStore, type Store } from '../../src/store/pool.ts'
 import * as reports from '../../src/store/report/reports.ts'
 import type { Deps } from '../../workers/deps.ts'
 import type { Work } from '../../workers/line/work.ts'
-import { report } from '../../workers/report.ts'
+import { openReport } from '../../workers/report.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const CLIENT = 'c0000000000000000000000000'
@@ -51,7 +51,8 @@ async function reach(iss: string, to: string, times = { acceptedAt: 0, enqueuedA
   const task = { reportUid, reportType, entityId: ENTITY, parameters: {}, mimeType }
   const work = { claims: { iss }, request: {}, receiptId: reportUid, attempt: 1, ...times }
   const makeReport = async () => ({ made: made(0) })
-  const deps = { store, makeReport, settings: { makesReports: true } } as unknown as Deps
+  const report = openReport({ makeReport, makesReports: true })
+  const deps = { store } as Deps
   try {
     return await report.reach?.(work as unknown as Work<never>, { asked: mine, task }, deps, undefined)
   } finally {

@@ -199,6 +199,8 @@ export interface Retells {
 }
 
 interface Deciding<Request, Prepared> extends Partial<Retells> {
+  /** False: a host takes such jobs though its clock is off, because nothing is decided by it. Default: true. */
+  goesByClock?: boolean
   /** For how long (ms) to delay the job before anything of it is opened; undefined: it may go on. */
   pauseOf?(work: Work<Request>, deps: Deps): Promise<number | undefined>
   /** Takes what a repeated job says beside its request, before it is answered from its receipt. */

@@ -25,11 +25,11 @@ export function areReportsMade({ store }: Pick<Deps, 'store'>): Promise<boolean>
  */
 export async function watchReportMakers(
   worker: Pick<Worker, 'pause' | 'resume'>,
-  deps: Pick<Deps, 'store' | 'settings' | 'log'>,
+  deps: Pick<Deps, 'store' | 'log'>,
+  makesReports: boolean,
 ): Promise<() => Promise<void>> {
   const say = () => installation.recordReportMaker(deps.store)
   const look = async () => ((await areReportsMade(deps)) ? worker.pause() : worker.resume())
-  const { makesReports } = deps.settings
   await (makesReports ? say() : look())
   return makesReports ? every(SAY_MS, say, deps) : every(LOOK_MS, look, deps)
 }

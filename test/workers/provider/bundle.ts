@@ -16,7 +16,7 @@ import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import { encryptCard } from '../../../src/vault/encrypt.ts'
-import { HANDLERS } from '../../../workers/composition.ts'
+import { openHandlers } from '../../../workers/composition.ts'
 import { openDirectory } from '../../../workers/directory.ts'
 import type { LineDeps } from '../../../workers/line/handlers.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
@@ -90,6 +90,12 @@ interface Process {
 
 const ROLES: readonly Role[] = ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN']
 export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
+/** No job of these tests is a report or a webhook. */
+const handlers = openHandlers({
+  makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
+  makesReports: true,
+  webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
+})
 const THIRD_PARTY = `third-party ${CONTRACT}`
 
 /** A clock that tests put forward. */
@@ -154,7 +160,7 @@ export async function openWorld(
   }
   const signingKey = await readSystemKey(installation.dataDir, 'worker')
   const gatewayKey = await readSystemKey(installation.dataDir, 'gateway')
-  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax, makesReports: true }
+  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax }
 
   const storeAndSets = (store: Store) => ({
     ...{ store, lookUps: openLookUps(store) },
@@ -185,11 +191,9 @@ export async function openWorld(
         dropped: { note: () => {} },
         keyReaders: { note: () => {} },
       },
-      makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
       onUngranted: () => {},
-      handlers: HANDLERS,
-      webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
+      handlers,
       ...storeAndSets(mortalStore(vault.store, live)),
       providers: {
         schemes: {
@@ -220,7 +224,7 @@ export async function openWorld(
     for (const row of rows) {
       const body = seen.has(row.resultId)
         ? undefined
-        : (row.body ?? (await bodyOfRow(row, { ...storeAndSets(vault.store), directory, handlers: HANDLERS })))
+        : (row.body ?? (await bodyOfRow(row, { ...storeAndSets(vault.store), directory, handlers })))
       if (body !== undefined) told.push(JSON.parse(body) as Result)
     }
     await outbox.markSent(

@@ -8,7 +8,7 @@ import { tell } from '../../../src/store/event/tell.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { makeWebhookSecret } from '../../../src/vault/webhook-secret.ts'
 import { consoleLink } from '../../../workers/webhook/console-link.ts'
-import { webhook } from '../../../workers/webhook.ts'
+import { openWebhook } from '../../../workers/webhook.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const ORIGIN = 'https://console.example.com'
@@ -58,15 +58,15 @@ async function linkOf(
     ring: { openWebhookSecret: () => makeWebhookSecret() },
     clock: Date.now,
     console: { origin },
-    webhooks: {
-      schedule: [1],
-      post: async (_to: unknown, sent: { body: string }) => {
-        body = sent.body
-        return { status: 204, retryAfter: undefined }
-      },
-    },
   } as never
   const outgoing = await deliveries.findOutgoing(store, deliveryId, attempt)
+  const webhook = openWebhook({
+    schedule: [1],
+    post: async (_to: unknown, sent: { body: string }) => {
+      body = sent.body
+      return { status: 204, retryAfter: undefined }
+    },
+  } as never)
   await webhook.reach?.({} as never, { outgoing }, deps, undefined)
   const { data: told } = JSON.parse(body) as { data: Record<string, unknown> }
   const { console_url: link, ...others } = told

@@ -1,6 +1,6 @@
 // Only attempts that were recorded are counted, each once.
 import { expect, it } from 'vitest'
-import { webhook } from '../../../workers/webhook.ts'
+import { openWebhook } from '../../../workers/webhook.ts'
 
 const judged = { tried: { next: { state: 'DELIVERED' }, status: 204, reason: null }, endpoint: undefined } as const
 
@@ -8,6 +8,7 @@ it('an attempt is counted once its record is committed, once, and not where anot
   const counted: unknown[] = []
   const deps = { metrics: { webhooks: { inc: (labels: unknown) => counted.push(labels) } } } as never
   const work = { request: { delivery_id: 'd', attempt: 1 } } as never
+  const webhook = openWebhook({} as never)
   const decision = await webhook.decide(work, { outgoing: { disabledAt: null } as never, judged }, deps)
   if (!('save' in decision)) return expect.fail('it saves')
   const save = (count: number) => decision.save({ query: async () => ({ count, rows: [] }) } as never)
