@@ -1,0 +1,227 @@
+// Which files belong to which feature. Every other file of the product is core: what a single job, a batch and a token over
+// HTTP need.
+
+interface Feature {
+  /** The features that it may import. */
+  mayImport: readonly string[]
+  /** Folders and files; the longest path that fits a file decides. */
+  paths: readonly string[]
+}
+
+export const FEATURES = {
+  audit: {
+    mayImport: ['console', 'reports'],
+    paths: [
+      'src/audit',
+      'workers/audit',
+      'cli/commands/audit',
+      'cli/usage/audit.ts',
+      'src/store/access/audit-chain.ts',
+      'src/store/access/audit-search.ts',
+      'cli/open/audit-place.ts',
+    ],
+  },
+  console: {
+    mayImport: ['operate', 'networks', 'reports', 'keys', 'audit'],
+    paths: [
+      'producers/console',
+      'src/store/console',
+      'src/store/person',
+      'src/vault/passkey',
+      'workers/act',
+      'workers/act.ts',
+      'src/job/system/account.ts',
+      'src/job/system/act.ts',
+      'src/job/system/people.ts',
+      'src/job/system/schedule-act.ts',
+      'src/acts/display.ts',
+      'src/acts/failed-acts.ts',
+      'src/acts/former-domain.ts',
+      'src/acts/identities.ts',
+      'src/acts/person.ts',
+      'src/acts/person-rights.ts',
+      'cli/commands/person',
+      'cli/process/console.ts',
+      'cli/process/openid.ts',
+      'cli/process/start-link.ts',
+      'cli/usage/operate/display.ts',
+      'cli/usage/operate/person.ts',
+    ],
+  },
+  files: {
+    mayImport: ['ledger'],
+    paths: [
+      'producers/diff',
+      'producers/inspect',
+      'producers/migrate',
+      'producers/rows/openpgp',
+      'producers/rows/profile',
+      'producers/rows/spreadsheet',
+      'cli/commands/inspect.ts',
+      'cli/commands/migrate',
+      'cli/commands/migrate.ts',
+      'cli/commands/profile.ts',
+      'cli/usage/files.ts',
+      'cli/usage/migrate-diff.ts',
+    ],
+  },
+  keys: {
+    mayImport: ['three-ds', 'operate', 'networks', 'webhooks'],
+    paths: [
+      'src/acts/key',
+      'src/acts/capture-turning.ts',
+      'src/store/reseal',
+      'src/vault/shares',
+      'workers/reseal',
+      'workers/process/capture-keys.ts',
+      'workers/process/full-keys.ts',
+      'cli/commands/key',
+      'cli/open/typed-shares.ts',
+      'cli/usage/key.ts',
+    ],
+  },
+  kms: {
+    mayImport: [],
+    paths: ['src/vault/kms', 'src/vault/pkcs11'],
+  },
+  ledger: {
+    mayImport: ['files'],
+    paths: [
+      'producers/ingest',
+      'producers/gateway/orders.ts',
+      'producers/transaction-batch.ts',
+      'src/job/ledger',
+      'src/job/transaction-batch.ts',
+      'src/orders',
+      'src/store/ledger',
+      'workers/transaction-batch.ts',
+      'workers/transaction-batch-write.ts',
+      'cli/commands/ingest.ts',
+    ],
+  },
+  networks: {
+    mayImport: [],
+    paths: [
+      'producers/scheme-token.ts',
+      'producers/gateway/tokens/notifications.ts',
+      'src/job/scheme-token.ts',
+      'src/scheme',
+      'src/store/provider',
+      'workers/provider',
+      'workers/card/scheme-replacement.ts',
+      'workers/card/third-party.ts',
+      'workers/chunk/schemes.ts',
+      'workers/chunk/third-parties.ts',
+      'workers/scheme-token.ts',
+      'cli/commands/scheme.ts',
+      'cli/process/providers.ts',
+      'cli/usage/scheme.ts',
+    ],
+  },
+  operate: {
+    mayImport: ['console', 'reports', 'networks', 'audit', 'keys', 'webhooks', 'three-ds'],
+    paths: ['producers/operate', 'cli/commands/operate', 'cli/usage/operate'],
+  },
+  reports: {
+    mayImport: ['operate', 'webhooks', 'ledger'],
+    paths: [
+      'producers/gateway/document/report-notes.ts',
+      'producers/gateway/reports',
+      'producers/report.ts',
+      'producers/schedule',
+      'src/acts/schedule.ts',
+      'src/job/report.ts',
+      'src/job/schedule',
+      'src/report',
+      'src/rsql',
+      'src/store/report',
+      'src/store/report-queries',
+      'workers/report',
+      'workers/report.ts',
+      'cli/commands/report.ts',
+      'cli/commands/schedule.ts',
+      'cli/docs/reports.ts',
+      'cli/open/report-files.ts',
+      'cli/process/report-process.ts',
+      'cli/usage/report.ts',
+      'cli/usage/schedule.ts',
+    ],
+  },
+  'sign-off': {
+    mayImport: ['files', 'reports'],
+    paths: [
+      'producers/pack',
+      'src/acts/manifest.ts',
+      'src/job/system/manifest-total.ts',
+      'src/store/total',
+      'workers/manifest-total.ts',
+      'workers/total',
+      'cli/commands/manifest',
+      'cli/open/total.ts',
+      'cli/usage/manifest.ts',
+    ],
+  },
+  simulators: {
+    mayImport: [],
+    paths: [
+      'src/simulate',
+      'cli/commands/simulate.ts',
+      'cli/commands/simulate-kms.ts',
+      'cli/commands/simulate-three-ds.ts',
+      'cli/usage/simulate.ts',
+    ],
+  },
+  'three-ds': {
+    mayImport: ['traces'],
+    paths: [
+      'producers/gateway/three-ds',
+      'src/acts/contract-key.ts',
+      'src/store/three-ds',
+      'src/three-ds',
+      'cli/commands/threeds-contract',
+      'cli/process/three-ds.ts',
+      'cli/usage/threeds-contract.ts',
+    ],
+  },
+  traces: {
+    mayImport: [],
+    paths: ['src/trace/metrics.ts', 'src/trace/otel.ts', 'src/trace/settings.ts', 'cli/open/tracing.ts'],
+  },
+  webhooks: {
+    mayImport: [],
+    paths: [
+      'src/acts/events.ts',
+      'src/job/system/webhook.ts',
+      'src/store/event/deliveries.ts',
+      'src/store/event/endpoints.ts',
+      'workers/webhook',
+      'workers/webhook.ts',
+      'cli/commands/events',
+      'cli/usage/events.ts',
+    ],
+  },
+} as const satisfies Record<string, Feature>
+export type FeatureName = keyof typeof FEATURES
+
+/** Files that compose a process of core and features; only entries import them. They may import everything. */
+export const COMPOSITIONS = [
+  'cli/commands/run.ts',
+  'cli/docs/main.ts',
+  'cli/docs/schema.ts',
+  'cli/main.ts',
+  'cli/process/gateway.ts',
+  'cli/process/scheduler.ts',
+  'cli/process/worker-process.ts',
+  'workers/composition.ts',
+  'workers/scheduled.ts',
+]
+
+/** The feature of a file; undefined for the core. */
+export function featureOf(path: string): FeatureName | undefined {
+  let found: { name: FeatureName; length: number } | undefined
+  for (const [name, { paths }] of Object.entries(FEATURES) as [FeatureName, Feature][])
+    for (const within of paths)
+      if ((path === within || path.startsWith(`${within}/`)) && within.length > (found?.length ?? 0))
+        found = { name, length: within.length }
+  return found?.name
+}
