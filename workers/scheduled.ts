@@ -1,6 +1,7 @@
 // What the scheduler's process is composed of beside the core: what the features have done every hour, and the figures of the
 // store that they show. The entry of the process hands both down.
 import { tellExpiring } from '../src/acts/key/expiring-keys.ts'
+import type { ReportFiles } from '../src/report/files/files.ts'
 import * as actNonces from '../src/store/person/act-nonces.ts'
 import * as failedActs from '../src/store/person/failed-acts.ts'
 import * as schemeIntents from '../src/store/provider/scheme-intents.ts'
@@ -18,7 +19,8 @@ import { webhookMeasures } from './webhook/measures.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-export const CHORES: readonly Chore[] = [
+/** `files`: where reports are; undefined on a host without a place for them. */
+export const openChores = (files: ReportFiles | undefined): Chore[] => [
   {
     name: 'calls to networks older than receipts are kept, and provisionings that have ended',
     async run({ store }, { now, receiptDays }) {
@@ -30,7 +32,7 @@ export const CHORES: readonly Chore[] = [
   { name: 'signed acts', run: ({ store }, { now }) => actNonces.eraseOld(store, now - HOUR_MS) },
   { name: 'acts on failed jobs', run: ({ store }, { now }) => failedActs.eraseOld(store, now - 2 * DAY_MS) },
   { name: 'authentications', run: ({ store }, { now }) => sweepThreeDs(store, now) },
-  { name: 'reports', run: (deps, { now, reportDays }) => sweepReports(deps, deps.files, reportDays, now) },
+  { name: 'reports', run: (deps, { now, reportDays }) => sweepReports(deps, files, reportDays, now) },
   {
     name: 'keys that should be replaced',
     async run({ store, clock, log }) {

@@ -19,7 +19,7 @@ import { openStore } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
-import { CHORES, MEASURES } from '../../workers/scheduled.ts'
+import { MEASURES, openChores } from '../../workers/scheduled.ts'
 import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.ts'
 import { openCommandStore, openQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
@@ -39,9 +39,10 @@ export async function startScheduler(session: Session): Promise<void> {
   const { store, database } = await openCommandStore(session, pools.store)
   await warnOfConnections(session, { store, embedded: database.embedded }, connectionsOf(session, 'scheduler'))
   const queues = await openQueues(session, database, pools.queues)
-  const deps = { store, queues, log, clock: systemClock, files: findReportFiles(session) }
-  if (!deps.files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
-  lifetime.onClose('housekeeping', startHousekeeping(deps, CHORES, config))
+  const deps = { store, queues, log, clock: systemClock }
+  const files = findReportFiles(session)
+  if (!files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
+  lifetime.onClose('housekeeping', startHousekeeping(deps, openChores(files), config))
   const registry = openRegistry({ role: 'scheduler' })
   registry.collectProcess()
   const beside = openStore(database.url, { log, connectionsMax: pools.beside, application: 'tokenmill scheduler' })

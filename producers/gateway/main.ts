@@ -18,12 +18,11 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { openStoredKeys } from '../stored-keys.ts'
-import type { GatewayDeps, Notifications } from './deps.ts'
+import type { GatewayDeps, Notifications, RoutePlugin } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
 import { openRequestReply, type RequestReply } from './operations/request-reply.ts'
 import { refusesClock } from './operations/write.ts'
-import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
 import { openBearerFor } from './server/issuers.ts'
@@ -60,6 +59,7 @@ export interface Opened {
   notifications: Notifications | undefined
   tls: Tls | undefined
   tracer: Tracer | undefined
+  routes: readonly RoutePlugin[]
 }
 
 export interface Gateway {
@@ -133,7 +133,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('gateway', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
   log.info({ opsPort: ops.port }, 'showing metrics')
-  const app = await openServer(deps, { routes: ROUTES, document: gatewayDocument(config), prefix: '', tls })
+  const app = await openServer(deps, { routes: opened.routes, document: gatewayDocument(config), prefix: '', tls })
   const { httpHost: host, httpPort } = config
   const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })

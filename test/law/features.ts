@@ -212,6 +212,7 @@ export const COMPOSITIONS = [
   'cli/process/gateway.ts',
   'cli/process/scheduler.ts',
   'cli/process/worker-process.ts',
+  'producers/gateway/routes.ts',
   'workers/composition.ts',
   'workers/scheduled.ts',
 ]

@@ -8,7 +8,6 @@ import { clearNumbersOf } from '../../src/job/pan-in-names.ts'
 import type { FailedCopy } from '../../src/queue/failed.ts'
 import { scrubFailed, trimFailed } from '../../src/queue/failed.ts'
 import { every } from '../../src/recurring.ts'
-import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/retention.ts'
 import { readClock } from '../../src/store/server.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
@@ -16,7 +15,7 @@ import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
 import type { Deps } from '../deps.ts'
 import { removeUnread } from './reply-queues.ts'
 
-export type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'> & { files: ReportFiles | undefined }
+export type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
 
 /** Something that is done every hour beside what is here. */
 export interface Chore {

@@ -28,7 +28,7 @@ select 'c', $1, n::text, 1, now() - n * interval '10 hours' from generate_series
       return rows.map(({ digits }) => digits)
     }
     const ahead = () => Date.now() + 9 * DAY_MS
-    const deps = { store: vault.store, queues, clock: ahead, log: session.log, files: undefined }
+    const deps = { store: vault.store, queues, clock: ahead, log: session.log }
     const stop = startHousekeeping(deps, [], { receiptDays: 90, reportDays: 400, firstMs: 10 })
     await expect.poll(left).not.toEqual(['1', '2', '3', '4'])
     await stop()
