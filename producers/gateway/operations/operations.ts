@@ -227,10 +227,10 @@ export async function recordAnswers(
   const signs = await operations.findSigns(store, receiptIds)
   await operations.answer(
     store,
-    signs.filter(({ body }) => body === undefined).map(({ receiptId }) => receiptId),
+    signs.filter(({ body }) => body === null).map(({ receiptId }) => receiptId),
   )
   for (const { receiptId, body } of signs) {
-    if (body !== undefined) await operations.refuse(store, receiptId, endByBody(receiptId, body, clock(), log))
+    if (body !== null) await operations.refuse(store, receiptId, endByBody(receiptId, body, clock(), log))
   }
   return new Set(signs.map(({ receiptId }) => receiptId))
 }

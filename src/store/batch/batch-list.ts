@@ -43,10 +43,12 @@ export async function list(db: Db, asked: ListedBatches): Promise<Batch[]> {
   const found: Batch[] = []
   for (let below = before; found.length < limit; ) {
     const { rows } = await db.query<BatchRow>({
-      text: `select ${BATCH_COLUMNS} from tokenmill.batch
+      text: `select ${BATCH_COLUMNS}
+from tokenmill.batch
 where batch_no < $1 and ($2::text is null or client_id = $2) and ($3::timestamptz is null or created_at >= $3)
   and $4::timestamptz is not null and ${filter}
-order by batch_no desc limit $5`,
+order by batch_no desc
+limit $5`,
       values: [below, clientId, since === undefined ? null : new Date(since), new Date(state?.now ?? 0), size],
     })
     const batches = rows.map(batchOf)
@@ -60,7 +62,9 @@ order by batch_no desc limit $5`,
 
 export async function findById(db: Db, batchId: string): Promise<Batch[]> {
   const { rows } = await db.query<BatchRow>({
-    text: `select ${BATCH_COLUMNS} from tokenmill.batch where batch_id = $1`,
+    text: `select ${BATCH_COLUMNS}
+from tokenmill.batch
+where batch_id = $1`,
     values: [batchId],
   })
   return rows.map(batchOf)
@@ -71,11 +75,11 @@ export async function findById(db: Db, batchId: string): Promise<Batch[]> {
  * those that were summed longest ago. Batches that were abandoned by `now` (ms since the epoch) are left out.
  */
 export async function findUnsettled(db: Db, limit: number, now: number): Promise<number[]> {
-  const { rows } = await db.query<{ batch_no: number }>({
-    text: `select batch_no from (select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn
+  const { rows } = await db.query<Pick<Batch, 'batchNo'>>({
+    text: `select batch_no as "batchNo" from (select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn
   from tokenmill.batch where (finished_at is null or coalesce((counts->>'FAILED')::bigint, 0) > 0) and active_at > $1) as open
 where turn <= $2`,
     values: [new Date(now - BATCH_LIFE.abandonedMs), limit],
   })
-  return rows.map(row => row.batch_no)
+  return rows.map(({ batchNo }) => batchNo)
 }

@@ -35,73 +35,48 @@ export interface Batch extends BatchLife {
   sampledAt: number | null
 }
 
-export interface BatchRow {
-  batch_no: number
-  client_id: string
-  batch_id: string
-  entity_id: string | null
-  record_kind: Batch['recordKind']
-  token_scope: string | null
-  chunk_records: number
-  layout: Record<string, unknown>
-  accepted_at: number
-  created_at: number
-  extent_chunks: number | null
-  extent_rows: number | null
-  source_name: string | null
-  source_sha256: string | null
-  limit_chunks: number | null
-  paused_at: number | null
-  cancelled_at: number | null
-  finished_at: number | null
-  revision: number
-  chunks_done: number
-  rows_done: number
+export const BATCH_COLUMNS = `
+  batch_no as "batchNo",
+  client_id as "clientId",
+  batch_id as "batchId",
+  entity_id as "entityId",
+  record_kind as "recordKind",
+  token_scope as "tokenScope",
+  chunk_records as "chunkRecords",
+  layout,
+  accepted_at as "acceptedAt",
+  created_at as "createdAt",
+  extent_chunks as "extentChunks",
+  extent_rows as "extentRows",
+  source_name as "sourceName",
+  source_sha256 as "sourceSha256",
+  limit_chunks as "limitChunks",
+  paused_at as "pausedAt",
+  cancelled_at as "cancelledAt",
+  finished_at as "finishedAt",
+  revision,
+  chunks_done as "chunksDone",
+  rows_done as "rowsDone",
+  counts,
+  reasons,
+  summed_at as "summedAt",
+  active_at as "activeAt",
+  stalls,
+  stalled_at as "stalledAt",
+  sampled_at as "sampledAt"`
+
+export type BatchRow = Omit<Batch, 'extent' | 'counts'> & {
+  extentRows: number | null
+  sourceName: string | null
+  sourceSha256: string | null
   counts: Partial<Counts>
-  reasons: ReasonCounts
-  summed_at: number
-  active_at: number
-  stalls: number
-  stalled_at: number | null
-  sampled_at: number | null
 }
 
-export const BATCH_COLUMNS = `batch_no, client_id, batch_id, entity_id, record_kind, token_scope, chunk_records, layout, accepted_at, created_at,
-extent_chunks, extent_rows, source_name, source_sha256, limit_chunks, paused_at, cancelled_at, finished_at, revision, chunks_done,
-rows_done, counts, reasons, summed_at, active_at, stalls, stalled_at, sampled_at`
-
-export function batchOf(row: BatchRow): Batch {
+export function batchOf({ extentRows: rows, sourceName: name, sourceSha256: sha256, ...row }: BatchRow): Batch {
+  const { extentChunks: chunks } = row
   return {
-    batchNo: row.batch_no,
-    clientId: row.client_id,
-    batchId: row.batch_id,
-    entityId: row.entity_id,
-    recordKind: row.record_kind,
-    tokenScope: row.token_scope,
-    chunkRecords: row.chunk_records,
-    layout: row.layout,
-    acceptedAt: row.accepted_at,
-    createdAt: row.created_at,
-    extent: extentOf(row),
-    extentChunks: row.extent_chunks,
-    limitChunks: row.limit_chunks,
-    pausedAt: row.paused_at,
-    cancelledAt: row.cancelled_at,
-    finishedAt: row.finished_at,
-    revision: row.revision,
-    chunksDone: row.chunks_done,
-    rowsDone: row.rows_done,
+    ...row,
+    extent: chunks === null ? null : { chunks, rows, name, sha256 },
     counts: { ...noCounts(), ...row.counts },
-    reasons: row.reasons,
-    summedAt: row.summed_at,
-    activeAt: row.active_at,
-    stalls: row.stalls,
-    stalledAt: row.stalled_at,
-    sampledAt: row.sampled_at,
   }
-}
-
-function extentOf(row: BatchRow): KnownExtent | null {
-  if (row.extent_chunks === null) return null
-  return { chunks: row.extent_chunks, rows: row.extent_rows, name: row.source_name, sha256: row.source_sha256 }
 }

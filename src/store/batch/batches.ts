@@ -14,11 +14,12 @@ import { type BatchSums, sumChunks } from './batch-sums.ts'
 export async function find(db: Db, clientId: string, batchId: string): Promise<Batch | undefined> {
   const { rows } = await db.query<BatchRow>({
     name: 'batch-find',
-    text: `select ${BATCH_COLUMNS} from tokenmill.batch where client_id = $1 and batch_id = $2`,
+    text: `select ${BATCH_COLUMNS}
+from tokenmill.batch
+where client_id = $1 and batch_id = $2`,
     values: [clientId, batchId],
   })
-  const row = rows[0]
-  return row && batchOf(row)
+  return rows[0] && batchOf(rows[0])
 }
 
 /** Those of these numbers that are batches of this client, over a file with this digest and with this policy. */
@@ -27,13 +28,14 @@ export async function findOfFile(
   batchNos: readonly number[],
   { clientId, sha256, onConflict }: { clientId: string; sha256: string; onConflict: unknown },
 ): Promise<ReadonlySet<number>> {
-  const { rows } = await db.query<{ batch_no: number }>({
+  const { rows } = await db.query<Pick<Batch, 'batchNo'>>({
     name: 'batches-of-file',
-    text: `select batch_no from tokenmill.batch
+    text: `select batch_no as "batchNo"
+from tokenmill.batch
 where batch_no = any($1::bigint[]) and client_id = $2 and source_sha256 = $3 and layout->>'on_conflict' = $4`,
     values: [plains(batchNos), clientId, sha256, onConflict],
   })
-  return new Set(rows.map(({ batch_no }) => batch_no))
+  return new Set(rows.map(({ batchNo }) => batchNo))
 }
 
 export type NewBatch = Pick<
@@ -104,18 +106,21 @@ export async function dropEntity(db: Db, batchNo: number): Promise<Batch> {
   return change(db, batchNo, 'entity_id = null')
 }
 
+const SELECT_ONE = `select ${BATCH_COLUMNS}
+from tokenmill.batch
+where batch_no = $1`
+
 /**
  * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that other
  * transactions don't wait for long.
  */
 export async function holdShared(db: Db, batchNo: number): Promise<Batch> {
-  return one(db, 'batch-share', `select ${BATCH_COLUMNS} from tokenmill.batch where batch_no = $1 for share`, [batchNo])
+  return one(db, 'batch-share', `${SELECT_ONE} for share`, [batchNo])
 }
 
 /** Reads and locks the row until the transaction ends. Waits for chunks that are being saved. */
 export function lock(db: Db, batchNo: number): Promise<Batch> {
-  const text = `select ${BATCH_COLUMNS} from tokenmill.batch where batch_no = $1 for no key update`
-  return one(db, 'batch-lock', text, [batchNo])
+  return one(db, 'batch-lock', `${SELECT_ONE} for no key update`, [batchNo])
 }
 
 /** Cancels the batch; the caller has locked the row. Chunks that haven't begun will be answered as cancelled. */
@@ -276,10 +281,13 @@ function finishedEvent(batch: Batch): events.Event {
 }
 
 async function change(db: Db, batchNo: number, set: string, values: readonly unknown[] = []): Promise<Batch> {
-  return one(db, undefined, `update tokenmill.batch set ${set} where batch_no = $1 returning ${BATCH_COLUMNS}`, [
-    batchNo,
-    ...values,
-  ])
+  return one(
+    db,
+    undefined,
+    `update tokenmill.batch set ${set} where batch_no = $1
+returning ${BATCH_COLUMNS}`,
+    [batchNo, ...values],
+  )
 }
 
 async function one(db: Db, name: string | undefined, text: string, values: unknown[]): Promise<Batch> {

@@ -47,19 +47,12 @@ export interface Envelope {
   block: string
 }
 
-interface EnvelopeRow {
-  intake_no: number
-  chunk: number
-  job_id: string
-  jws: string
-  block: string
-}
-
-const ENVELOPE = 'c.intake_no, c.chunk, c.job_id, c.jws, c.block'
-
-function envelopeOf(row: EnvelopeRow): Envelope {
-  return { intakeNo: row.intake_no, chunk: row.chunk, jobId: row.job_id, jws: row.jws, block: row.block }
-}
+const ENVELOPE = `
+  c.intake_no as "intakeNo",
+  c.chunk,
+  c.job_id as "jobId",
+  c.jws,
+  c.block`
 
 export interface InFlight {
   /** How many chunks may be sent and unanswered: of one batch, of all batches of one client, of all batches. */
@@ -89,7 +82,7 @@ export async function take(
 ): Promise<Envelope[]> {
   const { rows: lock } = await db.query<{ alone: boolean }>({ text: ALONE })
   if (!lock[0]?.alone) return []
-  const { rows } = await db.query<EnvelopeRow>({
+  const { rows } = await db.query<Envelope>({
     text: `with room as (
   select i.intake_no, i.client_id, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
   from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3 and not ${PAUSED}
@@ -112,14 +105,14 @@ where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITI
       inFlight.ofClientMax,
     ],
   })
-  return rows.map(envelopeOf)
+  return rows
 }
 
 /**
  * Takes up to `limit` sent chunks that are unanswered and due; sets their next time to `dueAt` (ms since the epoch).
  */
 export async function takeAgain(db: Db, times: { now: number; dueAt: number }, limit: number): Promise<Envelope[]> {
-  const { rows } = await db.query<EnvelopeRow>({
+  const { rows } = await db.query<Envelope>({
     text: `with due as (
   select intake_no, chunk from tokenmill.intake_chunk where state = 'SENT' and due_at <= $1 order by due_at limit $3 for update skip locked
 )
@@ -127,7 +120,7 @@ update tokenmill.intake_chunk as c set due_at = $2 from due where c.intake_no = 
 returning ${ENVELOPE}`,
     values: [new Date(times.now), new Date(times.dueAt), limit],
   })
-  return rows.map(envelopeOf)
+  return rows
 }
 
 /** A chunk could not be queued: sets its next time to `dueAt` (ms since the epoch). */
@@ -158,17 +151,20 @@ ${COUNT_SETTLED}`,
   return count
 }
 
+interface Told extends Pick<NewChunk, 'intakeNo' | 'chunk' | 'records'> {
+  body: string
+}
+
 /** Sent chunks whose answer isn't in a receipt. */
-export async function findTold(
-  db: Db,
-  limit: number,
-): Promise<{ intakeNo: number; chunk: number; records: number; body: string }[]> {
-  const { rows } = await db.query<{ intake_no: number; chunk: number; records: number; body: string }>({
-    text: `select c.intake_no, c.chunk, c.records, told.body from tokenmill.intake_chunk as c ${TOLD}
-where c.state = 'SENT' and told.body is not null limit $1`,
+export async function findTold(db: Db, limit: number): Promise<Told[]> {
+  const { rows } = await db.query<Told>({
+    text: `select c.intake_no as "intakeNo", c.chunk, c.records, told.body
+from tokenmill.intake_chunk as c ${TOLD}
+where c.state = 'SENT' and told.body is not null
+limit $1`,
     values: [limit],
   })
-  return rows.map(row => ({ intakeNo: row.intake_no, chunk: row.chunk, records: row.records, body: row.body }))
+  return rows
 }
 
 export interface Settled {

@@ -32,58 +32,44 @@ export interface Intake {
   batch: { pausedAt: number | null; cancelledAt: number | null; activeAt: number } | null
 }
 
-interface Row {
-  intake_no: number
-  client_id: string
-  entity_id: string
-  batch_id: string
-  record_kind: RecordKind
-  token_scope: string | null
-  dry_run: boolean
-  state: Intake['state']
-  body_mac: Buffer | null
-  body_mac_version: number
-  records: number
-  chunks: number
-  chunks_done: number
-  counts: Partial<Counts>
-  accepted_at: number
-  expires_at: number
-  finished_at: number | null
-  paused_at: number | null
-  cancelled_at: number | null
-  active_at: number | null
-}
-
 const REVISED = `i.state = 'ACCEPTED' and i.finished_at is not null and b.finished_at is not null and b.rows_done = i.records`
-const COLUMNS = `i.intake_no, i.client_id, i.entity_id, i.batch_id, i.record_kind, i.token_scope, i.dry_run, i.state, i.body_mac, i.body_mac_version,
-i.records, i.chunks, i.chunks_done, case when ${REVISED} then b.counts else i.counts end as counts, i.accepted_at, i.expires_at, i.finished_at, b.paused_at, b.cancelled_at, b.active_at`
+const COLUMNS = `
+  i.intake_no as "intakeNo",
+  i.client_id as "clientId",
+  i.entity_id as "entityId",
+  i.batch_id as "batchId",
+  i.record_kind as "recordKind",
+  i.token_scope as "tokenScope",
+  i.dry_run as "dryRun",
+  i.state,
+  i.body_mac as "bodyMac",
+  i.body_mac_version as "bodyVersion",
+  i.records,
+  i.chunks,
+  i.chunks_done as "chunksDone",
+  case when ${REVISED} then b.counts else i.counts end as counts,
+  i.accepted_at as "acceptedAt",
+  i.expires_at as "expiresAt",
+  i.finished_at as "finishedAt",
+  b.paused_at as "pausedAt",
+  b.cancelled_at as "cancelledAt",
+  b.active_at as "activeAt"`
 const FROM = `from tokenmill.intake as i left join tokenmill.batch as b
   on b.client_id = i.client_id and b.batch_id = i.batch_id and not i.dry_run`
 
-function intakeOf(row: Row): Intake {
+type Row = Omit<Intake, 'counts' | 'batch'> & {
+  counts: Partial<Counts>
+  pausedAt: number | null
+  cancelledAt: number | null
+  /** Null if there is no row of the batch. */
+  activeAt: number | null
+}
+
+function intakeOf({ counts, pausedAt, cancelledAt, activeAt, ...intake }: Row): Intake {
   return {
-    intakeNo: row.intake_no,
-    clientId: row.client_id,
-    entityId: row.entity_id,
-    batchId: row.batch_id,
-    recordKind: row.record_kind,
-    tokenScope: row.token_scope,
-    dryRun: row.dry_run,
-    state: row.state,
-    bodyMac: row.body_mac,
-    bodyVersion: row.body_mac_version,
-    records: row.records,
-    chunks: row.chunks,
-    chunksDone: row.chunks_done,
-    counts: { ...noCounts(), ...row.counts },
-    acceptedAt: row.accepted_at,
-    expiresAt: row.expires_at,
-    finishedAt: row.finished_at,
-    batch:
-      row.active_at === null
-        ? null
-        : { pausedAt: row.paused_at, cancelledAt: row.cancelled_at, activeAt: row.active_at },
+    ...intake,
+    counts: { ...noCounts(), ...counts },
+    batch: activeAt === null ? null : { pausedAt, cancelledAt, activeAt },
   }
 }
 
@@ -94,9 +80,9 @@ export type NewIntake = Pick<
 
 /** Inserts a row for a body that is being received. Returns the row's number. */
 export async function begin(db: Db, intake: NewIntake): Promise<number> {
-  const { rows } = await db.query<{ intake_no: number }>({
+  const { rows } = await db.query<Pick<Intake, 'intakeNo'>>({
     text: `insert into tokenmill.intake (client_id, entity_id, batch_id, record_kind, token_scope, dry_run, accepted_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning intake_no`,
+values ($1, $2, $3, $4, $5, $6, $7, $8) returning intake_no as "intakeNo"`,
     values: [
       intake.clientId,
       intake.entityId,
@@ -108,7 +94,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8) returning intake_no`,
       new Date(intake.expiresAt),
     ],
   })
-  return rows[0]?.intake_no ?? 0
+  return rows[0]?.intakeNo ?? 0
 }
 
 /** Records that the body is still arriving, so that the row isn't removed as stale. False if it was removed. */
@@ -169,11 +155,12 @@ where state = 'RECEIVING' and touched_at < $1 order by touched_at limit 10 for u
 export async function find(db: Db, clientId: string, batchId: string): Promise<Intake | undefined> {
   const { rows } = await db.query<Row>({
     name: 'intake-find',
-    text: `select ${COLUMNS} ${FROM} where i.client_id = $1 and i.batch_id = $2 and i.state <> 'RECEIVING'`,
+    text: `select ${COLUMNS}
+${FROM}
+where i.client_id = $1 and i.batch_id = $2 and i.state <> 'RECEIVING'`,
     values: [clientId, batchId],
   })
-  const row = rows[0]
-  return row && intakeOf(row)
+  return rows[0] && intakeOf(rows[0])
 }
 
 export async function findByNumbers(db: Db, intakeNos: readonly number[]): Promise<Intake[]> {
@@ -197,11 +184,14 @@ export async function cancel(db: Db, intakeNo: number): Promise<boolean> {
 
 /** Unfinished batches whose chunks had to start before `before` (ms since the epoch). */
 export async function findExpired(db: Db, before: number): Promise<number[]> {
-  const { rows } = await db.query<{ intake_no: number }>({
-    text: `select intake_no from tokenmill.intake where state <> 'RECEIVING' and finished_at is null and expires_at < $1 limit 100`,
+  const { rows } = await db.query<Pick<Intake, 'intakeNo'>>({
+    text: `select intake_no as "intakeNo"
+from tokenmill.intake
+where state <> 'RECEIVING' and finished_at is null and expires_at < $1
+limit 100`,
     values: [new Date(before)],
   })
-  return rows.map(row => row.intake_no)
+  return rows.map(row => row.intakeNo)
 }
 
 /** Removes batches that ended so long ago that the data of their results are gone. Returns how many. */

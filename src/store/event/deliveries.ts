@@ -28,45 +28,22 @@ export interface Delivery {
   occurredAt: number
 }
 
-interface Row {
-  delivery_id: string
-  endpoint_id: string
-  client_id: string
-  type: EventType
-  subject: string
-  revision: number
-  state: DeliveryState
-  attempt: number
-  step: number
-  next_at: number
-  tried_at: number | null
-  status: number | null
-  reason: string | null
-  occurred_at: number
-}
-
-const COLUMNS = `d.delivery_id, d.endpoint_id, e.client_id, e.type, e.subject, e.revision, d.state, d.attempt, d.step, d.next_at,
-d.tried_at, d.status, d.reason, e.created_at as occurred_at`
+const COLUMNS = `
+  d.delivery_id as "deliveryId",
+  d.endpoint_id as "endpointId",
+  e.client_id as "clientId",
+  e.type,
+  e.subject,
+  e.revision,
+  d.state,
+  d.attempt,
+  d.step,
+  d.next_at as "nextAt",
+  d.tried_at as "triedAt",
+  d.status,
+  d.reason,
+  e.created_at as "occurredAt"`
 const JOINED = 'tokenmill.delivery as d join tokenmill.event as e using (event_id)'
-
-function deliveryOf(row: Row): Delivery {
-  return {
-    deliveryId: row.delivery_id,
-    endpointId: row.endpoint_id,
-    clientId: row.client_id,
-    type: row.type,
-    subject: row.subject,
-    revision: row.revision,
-    state: row.state,
-    attempt: row.attempt,
-    step: row.step,
-    nextAt: row.next_at,
-    triedAt: row.tried_at,
-    status: row.status,
-    reason: row.reason,
-    occurredAt: row.occurred_at,
-  }
-}
 
 export async function insertAll(
   db: Db,
@@ -103,7 +80,7 @@ const CLAIM_LOCK = '5c0e7f31-9a42-4d86-b1f7-e2a8c6d40913'
 export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit: number }): Promise<Attempt[]> {
   return store.transaction(
     async db => {
-      const { rows } = await db.query<{ delivery_id: string; attempt: number; entity_id: string }>({
+      const { rows } = await db.query<Attempt>({
         text: `with due as (
   select d.delivery_id, 'WAITING' as state, d.attempt, 1 as more, c.entities[1] as entity_id
   from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
@@ -123,10 +100,10 @@ export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit
 update tokenmill.delivery as d set state = 'SENDING', attempt = d.attempt + due.more,
   next_at = now() + $1 * interval '1 millisecond'
 from due where d.delivery_id = due.delivery_id and d.state = due.state and d.attempt = due.attempt
-returning d.delivery_id, d.attempt, due.entity_id`,
+returning d.delivery_id as "deliveryId", d.attempt, due.entity_id as "entityId"`,
         values: [leaseMs, limit],
       })
-      return rows.map(row => ({ deliveryId: row.delivery_id, attempt: row.attempt, entityId: row.entity_id }))
+      return rows
     },
     { lock: CLAIM_LOCK },
   )
@@ -167,47 +144,31 @@ export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'd
  * client was revoked.
  */
 export async function findOutgoing(db: Db, deliveryId: string, attempt: number): Promise<Outgoing | undefined> {
-  const { rows } = await db.query<{
-    endpoint_id: string
-    any_address: boolean
-    disabled_at: number | null
-    step: number
-    url: string
-    type: EventType
-    data: Record<string, unknown>
-    created_at: number
-    is_operators: boolean
-    batch_no: number | null
-    run: string | null
-  }>({
+  const { rows } = await db.query<Outgoing>({
     name: 'delivery-outgoing',
-    text: `select p.endpoint_id, p.any_address, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at, 'ADMIN' = any(c.roles) as is_operators,
+    text: `select
+  p.endpoint_id as "endpointId",
+  p.any_address as "isPrivate",
+  p.disabled_at as "disabledAt",
+  d.delivery_id as "deliveryId",
+  d.step,
+  p.url,
+  e.type,
+  e.data,
+  e.created_at as "occurredAt",
+  'ADMIN' = any(c.roles) as "isOperators",
   case when e.type like 'batch.%' then (select b.batch_no from tokenmill.batch as b
-    where b.client_id = e.client_id and b.batch_id = e.data->>'batch_id') end as batch_no,
+    where b.client_id = e.client_id and b.batch_id = e.data->>'batch_id') end as "batchNo",
   case when e.type like 'report.%' then (select concat_ws('/', r.schedule_id, r.business_date, r.entity_id)
     from tokenmill.schedule_run as r where r.receipt_id = (e.data->>'report_uid')::uuid) end as run
-from ${JOINED} join tokenmill.endpoint as p using (endpoint_id) join tokenmill.client as c on c.client_id = p.client_id
+from ${JOINED}
+join tokenmill.endpoint as p using (endpoint_id)
+join tokenmill.client as c on c.client_id = p.client_id
 where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is not null and p.removed_at is null
   and c.revoked_at is null`,
     values: [deliveryId, attempt],
   })
-  const row = rows[0]
-  return (
-    row && {
-      deliveryId,
-      endpointId: row.endpoint_id,
-      isPrivate: row.any_address,
-      disabledAt: row.disabled_at,
-      step: row.step,
-      url: row.url,
-      type: row.type,
-      data: row.data,
-      occurredAt: row.created_at,
-      isOperators: row.is_operators,
-      batchNo: row.batch_no,
-      run: row.run,
-    }
-  )
+  return rows[0]
 }
 
 /** The result of an attempt. */
@@ -262,11 +223,13 @@ where endpoint_id = $1 and state in ('WAITING', 'SENDING')`,
 }
 
 export async function find(db: Db, deliveryId: string): Promise<Delivery | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from ${JOINED} where d.delivery_id = $1`,
+  const { rows } = await db.query<Delivery>({
+    text: `select ${COLUMNS}
+from ${JOINED}
+where d.delivery_id = $1`,
     values: [deliveryId],
   })
-  return rows[0] && deliveryOf(rows[0])
+  return rows[0]
 }
 
 export interface Listed {
@@ -278,11 +241,13 @@ export interface Listed {
 
 /** Lists deliveries, newest event first. */
 export async function list(db: Db, { endpointId, clientId, state, limit }: Listed): Promise<Delivery[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from ${JOINED}
+  const { rows } = await db.query<Delivery>({
+    text: `select ${COLUMNS}
+from ${JOINED}
 where ($1::uuid is null or d.endpoint_id = $1) and ($2::text is null or e.client_id = $2) and ($3::text is null or d.state = $3)
-order by d.event_id desc, d.delivery_id limit $4`,
+order by d.event_id desc, d.delivery_id
+limit $4`,
     values: [endpointId, clientId, state, limit],
   })
-  return rows.map(deliveryOf)
+  return rows
 }

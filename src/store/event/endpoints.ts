@@ -28,36 +28,17 @@ export interface SealedSecret {
   keyVersion: number
 }
 
-interface Row {
-  endpoint_id: string
-  client_id: string
-  url: string | null
-  events: EventType[]
-  any_address: boolean
-  former_until: number | null
-  slow_until: number | null
-  at_once: number
-  disabled_at: number | null
-  created_at: number
-}
-
-const COLUMNS =
-  'endpoint_id, client_id, url, events, any_address, former_until, slow_until, at_once, disabled_at, created_at'
-
-function endpointOf(row: Row): Endpoint {
-  return {
-    endpointId: row.endpoint_id,
-    clientId: row.client_id,
-    url: row.url,
-    events: row.events,
-    isPrivate: row.any_address,
-    formerUntil: row.former_until,
-    slowUntil: row.slow_until,
-    atOnce: row.at_once,
-    disabledAt: row.disabled_at,
-    createdAt: row.created_at,
-  }
-}
+const COLUMNS = `
+  endpoint_id as "endpointId",
+  client_id as "clientId",
+  url,
+  events,
+  any_address as "isPrivate",
+  former_until as "formerUntil",
+  slow_until as "slowUntil",
+  at_once as "atOnce",
+  disabled_at as "disabledAt",
+  created_at as "createdAt"`
 
 export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'events' | 'isPrivate'> & {
   /** The secret of a URL; null for a results queue. */
@@ -77,12 +58,14 @@ values ($1, $2, $3, $4, $5, $6, $7) on conflict (client_id) where url is null an
 
 /** Endpoints, oldest first, of one client or of all. Removed endpoints are left out. */
 export async function list(db: Db, clientId: string | null = null): Promise<Endpoint[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.endpoint where removed_at is null and ($1::text is null or client_id = $1)
+  const { rows } = await db.query<Endpoint>({
+    text: `select ${COLUMNS}
+from tokenmill.endpoint
+where removed_at is null and ($1::text is null or client_id = $1)
 order by created_at, endpoint_id`,
     values: [clientId],
   })
-  return rows.map(endpointOf)
+  return rows
 }
 
 export interface TroubledEndpoint {
@@ -100,8 +83,9 @@ export async function listTroubled(
   db: Db,
   { failedSince, failuresMin }: { failedSince: number; failuresMin: number },
 ): Promise<TroubledEndpoint[]> {
-  const { rows } = await db.query<{ endpoint_id: string; client_id: string; disabled: boolean }>({
-    text: `select e.endpoint_id, e.client_id, e.disabled_at is not null as disabled
+  const { rows } = await db.query<TroubledEndpoint>({
+    text: `select e.endpoint_id as "endpointId", e.client_id as "clientId",
+  case when e.disabled_at is null then 'failing' else 'disabled' end as state
 from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where e.removed_at is null and c.revoked_at is null and (e.disabled_at is not null
   or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'FAILED' and d.ended_at >= $1)
@@ -110,11 +94,7 @@ where e.removed_at is null and c.revoked_at is null and (e.disabled_at is not nu
 order by e.created_at, e.endpoint_id`,
     values: [new Date(failedSince), failuresMin],
   })
-  return rows.map(row => ({
-    endpointId: row.endpoint_id,
-    clientId: row.client_id,
-    state: row.disabled ? 'disabled' : 'failing',
-  }))
+  return rows
 }
 
 /**
@@ -124,29 +104,32 @@ order by e.created_at, e.endpoint_id`,
 export const TROUBLE = { failuresMin: 4, failedMs: 24 * 3_600_000 } as const
 
 export type Subscribed = Pick<Endpoint, 'endpointId' | 'clientId' | 'url'>
+const SUBSCRIBED = 'e.endpoint_id as "endpointId", e.client_id as "clientId", e.url'
 
 /** The endpoints that are subscribed to such an event. A revoked client has none. */
 export async function findSubscribed(
   db: Db,
   { clientId, type }: { clientId: string; type: EventType },
 ): Promise<Subscribed[]> {
-  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'>>({
+  const { rows } = await db.query<Subscribed>({
     name: 'endpoint-subscribed',
-    text: `select e.endpoint_id, e.client_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+    text: `select ${SUBSCRIBED}
+from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [clientId, type],
   })
-  return rows.map(subscribedOf)
+  return rows
 }
 
 /** The endpoints of all clients with this role that are subscribed to such an event. */
 export async function findSubscribedByRole(db: Db, role: Role, type: EventType): Promise<Subscribed[]> {
-  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'>>({
-    text: `select e.endpoint_id, e.client_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+  const { rows } = await db.query<Subscribed>({
+    text: `select ${SUBSCRIBED}
+from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where $1 = any(c.roles) and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [role, type],
   })
-  return rows.map(subscribedOf)
+  return rows
 }
 
 /**
@@ -158,38 +141,39 @@ export async function findSubscribedIn(
   tokenScopes: readonly string[],
   type: EventType,
 ): Promise<(Subscribed & { tokenScope: string })[]> {
-  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'> & { token_scope: string }>({
+  const { rows } = await db.query<Subscribed & { tokenScope: string }>({
     name: 'endpoint-subscribed-in',
-    text: `select s.token_scope, e.endpoint_id, e.client_id, e.url from tokenmill.scope as s
-join tokenmill.client as c on s.entity_id = any(c.entities) join tokenmill.endpoint as e using (client_id)
+    text: `select s.token_scope as "tokenScope", ${SUBSCRIBED}
+from tokenmill.scope as s
+join tokenmill.client as c on s.entity_id = any(c.entities)
+join tokenmill.endpoint as e using (client_id)
 where s.token_scope = any($1::uuid[]) and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [plains(tokenScopes), type],
   })
-  return rows.map(row => ({ ...subscribedOf(row), tokenScope: row.token_scope }))
-}
-
-function subscribedOf(row: Pick<Row, 'endpoint_id' | 'client_id' | 'url'>): Subscribed {
-  return { endpointId: row.endpoint_id, clientId: row.client_id, url: row.url }
+  return rows
 }
 
 /** The endpoint, locked until the transaction ends; undefined if it was removed or never existed. */
 export async function lock(db: Db, endpointId: string): Promise<Endpoint | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.endpoint where endpoint_id = $1 and removed_at is null for no key update`,
+  const { rows } = await db.query<Endpoint>({
+    text: `select ${COLUMNS}
+from tokenmill.endpoint
+where endpoint_id = $1 and removed_at is null
+for no key update`,
     values: [endpointId],
   })
-  return rows[0] && endpointOf(rows[0])
+  return rows[0]
 }
 
 /** The current secret, then the former secret while it is valid. */
 export async function findSecrets(db: Db, endpointId: string): Promise<SealedSecret[]> {
-  const { rows } = await db.query<{ sealed: Buffer; version: number }>({
+  const { rows } = await db.query<SealedSecret>({
     name: 'endpoint-secrets',
-    text: `select sealed, seal_version as version from tokenmill.endpoint where endpoint_id = $1 and sealed is not null
+    text: `select sealed, seal_version as "keyVersion" from tokenmill.endpoint where endpoint_id = $1 and sealed is not null
 union all select former_sealed, former_version from tokenmill.endpoint where endpoint_id = $1 and former_until > now()`,
     values: [endpointId],
   })
-  return rows.map(({ sealed, version }) => ({ sealed, keyVersion: version }))
+  return rows
 }
 
 /** Replaces the secret. The former one stays valid for `overlapMs`; 0: it ends now. */

@@ -33,19 +33,23 @@ const COLUMNS: readonly Column<Event>[] = [
 export async function insertAll(db: Db, events: readonly Event[]): Promise<StoredEvent[]> {
   if (events.length === 0) return []
   const { shape, source, values } = rowSet(COLUMNS, events)
-  const { rows } = await db.query<{ event_id: number; client_id: string; subject: string; created_at: number }>({
+  const { rows } = await db.query<Omit<StoredEvent, 'type' | 'revision' | 'data'>>({
     name: `events-insert-${shape}`,
     text: `insert into tokenmill.event (type, client_id, subject, revision, data)
 select v.type, v.client_id, v.subject, v.revision, v.data from ${source}
-returning event_id, client_id, subject, created_at`,
+returning
+  event_id as "eventId",
+  client_id as "clientId",
+  subject,
+  created_at as "createdAt"`,
     values,
   })
   const nameOf = (clientId: string, subject: string) => `${clientId}\n${subject}`
-  const stored = new Map(rows.map(row => [nameOf(row.client_id, row.subject), row]))
+  const stored = new Map(rows.map(row => [nameOf(row.clientId, row.subject), row]))
   return events.map(event => {
     const row = stored.get(nameOf(event.clientId, event.subject))
     if (!row) throw new Error('broken law: an event that was written is returned')
-    return { ...event, eventId: row.event_id, createdAt: row.created_at }
+    return { ...event, eventId: row.eventId, createdAt: row.createdAt }
   })
 }
 

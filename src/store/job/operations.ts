@@ -26,47 +26,21 @@ export interface Operation {
   completedAt: number | null
 }
 
-interface Row {
-  receipt_id: string
-  client_id: string
-  entity_id: string
-  kind: Kind
-  job_id: string
-  request_digest: Buffer
-  refusal_id: string
-  state: Operation['state']
-  error: Problem | null
-  revision: number
-  accepted_at: number
-  expires_at: number
-  created_at: number
-  completed_at: number | null
-}
-
-const NAMES = [
-  ...['receipt_id', 'client_id', 'entity_id', 'kind', 'job_id', 'request_digest', 'refusal_id', 'state', 'error'],
-  ...['revision', 'accepted_at', 'expires_at', 'created_at', 'completed_at'],
-]
-const COLUMNS = NAMES.map(name => `o.${name}`).join(', ')
-
-function operationOf(row: Row): Operation {
-  return {
-    receiptId: row.receipt_id,
-    clientId: row.client_id,
-    entityId: row.entity_id,
-    kind: row.kind,
-    jobId: row.job_id,
-    requestDigest: row.request_digest,
-    refusalId: row.refusal_id,
-    state: row.state,
-    error: row.error,
-    revision: row.revision,
-    acceptedAt: row.accepted_at,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-    completedAt: row.completed_at,
-  }
-}
+const COLUMNS = `
+  o.receipt_id as "receiptId",
+  o.client_id as "clientId",
+  o.entity_id as "entityId",
+  o.kind,
+  o.job_id as "jobId",
+  o.request_digest as "requestDigest",
+  o.refusal_id as "refusalId",
+  o.state,
+  o.error,
+  o.revision,
+  o.accepted_at as "acceptedAt",
+  o.expires_at as "expiresAt",
+  o.created_at as "createdAt",
+  o.completed_at as "completedAt"`
 
 type NewOperation = Pick<
   Operation,
@@ -105,13 +79,14 @@ where o.state in ('REFUSED', 'EXPIRED') and o.request_digest = excluded.request_
 }
 
 export async function find(db: Db, receiptId: string): Promise<Operation | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Operation>({
     name: 'operation-find',
-    text: `select ${COLUMNS} from tokenmill.operation as o where o.receipt_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.operation as o
+where o.receipt_id = $1`,
     values: [receiptId],
   })
-  const row = rows[0]
-  return row && operationOf(row)
+  return rows[0]
 }
 
 /**
@@ -124,7 +99,7 @@ export async function take(
   leaseMs: number,
   limit: number,
 ): Promise<(Operation & { jws: string })[]> {
-  const { rows } = await db.query<Row & { jws: string }>({
+  const { rows } = await db.query<Operation & { jws: string }>({
     text: `with due as (
   select receipt_id from tokenmill.operation where state = 'QUEUED' and due_at <= $1 order by due_at limit $3 for update skip locked
 )
@@ -133,14 +108,14 @@ from due where o.receipt_id = due.receipt_id
 returning ${COLUMNS}, o.jws`,
     values: [new Date(now), leaseMs, limit],
   })
-  return rows.map(row => ({ ...operationOf(row), jws: row.jws }))
+  return rows
 }
 
 /** How an operation was answered: by its receipt, or by a text that the outbox holds. */
 interface Sign {
   receiptId: string
-  /** Undefined if the receipt is the answer. */
-  body: string | undefined
+  /** Null if the receipt is the answer. */
+  body: string | null
 }
 
 /**
@@ -149,15 +124,16 @@ interface Sign {
  */
 export async function findSigns(db: Db, receiptIds: readonly string[]): Promise<Sign[]> {
   if (receiptIds.length === 0) return []
-  const { rows } = await db.query<{ receipt_id: string; body: string | null }>({
-    text: `select o.receipt_id, told.body from unnest($1::uuid[]) as wanted(id)
+  const { rows } = await db.query<Sign>({
+    text: `select o.receipt_id as "receiptId", told.body
+from unnest($1::uuid[]) as wanted(id)
 cross join lateral (select receipt_id, sha256(convert_to(jws, 'UTF8')) as envelope from tokenmill.operation
   where receipt_id = wanted.id and state = 'QUEUED' limit 1) as o
 cross join lateral (select body from tokenmill.outbox where receipt_id = o.receipt_id and envelope_digest = o.envelope
   order by outbox_id desc limit 1) as told`,
     values: [plains(receiptIds)],
   })
-  return rows.map(row => ({ receiptId: row.receipt_id, body: row.body ?? undefined }))
+  return rows
 }
 
 /**

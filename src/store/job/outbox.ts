@@ -21,35 +21,23 @@ export interface OutboxRow {
   traceparent: string | null
 }
 
-interface Row {
-  outbox_id: number
-  client_id: string
-  reply_to: string | null
-  result_id: string | null
-  receipt_id: string
-  revision: number
-  envelope_digest: Buffer | null
-  body: string | null
-  created_at: number
-  traceparent: string | null
-}
+const COLUMNS = `
+  outbox_id as "outboxId",
+  client_id as "clientId",
+  reply_to as "replyTo",
+  result_id as "resultId",
+  receipt_id as "receiptId",
+  revision,
+  envelope_digest as "envelopeDigest",
+  body,
+  created_at as "createdAt",
+  traceparent`
 
-const COLUMNS =
-  'outbox_id, client_id, reply_to, result_id, receipt_id, revision, envelope_digest, body, created_at, traceparent'
+/** A result that was written with its receipt has no id of its own in its row. */
+type Row = Omit<OutboxRow, 'resultId'> & { resultId: string | null }
 
-function outboxOf(row: Row): OutboxRow {
-  return {
-    outboxId: row.outbox_id,
-    clientId: row.client_id,
-    replyTo: row.reply_to,
-    resultId: row.result_id ?? resultId(row.receipt_id, row.revision),
-    receiptId: row.receipt_id,
-    revision: row.revision,
-    envelopeDigest: row.envelope_digest,
-    body: row.body,
-    createdAt: row.created_at,
-    traceparent: row.traceparent,
-  }
+function outboxOf<R extends Row>(row: R): R & OutboxRow {
+  return { ...row, resultId: row.resultId ?? resultId(row.receiptId, row.revision) }
 }
 
 type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent' | 'envelopeDigest'> & {
@@ -76,14 +64,14 @@ const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
 export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<number[]> {
   if (rows.length === 0) return []
   const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
-  const inserted = await db.query<{ outbox_id: number; result_id: string }>({
+  const inserted = await db.query<Pick<OutboxRow, 'outboxId' | 'resultId'>>({
     name: `outbox-insert-${shape}`,
     text: `insert into tokenmill.outbox (day, result_id, client_id, reply_to, receipt_id, revision, envelope_digest, body)
 select current_date, v.result_id, v.client_id, v.reply_to, v.receipt_id, v.revision, v.envelope_digest, v.body from ${source}
-returning outbox_id, result_id`,
+returning outbox_id as "outboxId", result_id as "resultId"`,
     values,
   })
-  const ids = new Map(inserted.rows.map(row => [row.result_id, row.outbox_id]))
+  const ids = new Map(inserted.rows.map(row => [row.resultId, row.outboxId]))
   return rows.map(({ resultId }) => ids.get(resultId) ?? 0)
 }
 
@@ -105,7 +93,7 @@ export function outboxRowsOfReceipts(columns: {
 }): string {
   return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision, envelope_digest)
 select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptId}, revision, ${columns.envelope} from ${columns.written}
-returning outbox_id, receipt_id, revision`
+returning outbox_id as "outboxId", receipt_id as "receiptId", revision`
 }
 
 export async function markSent(db: Db, outboxIds: readonly number[]): Promise<void> {
@@ -138,12 +126,17 @@ const IN_INDEX = 'order by client_id, reply_to, outbox_id'
 const firstNew = (condition: string, place: number) => `(select client_id, reply_to, created_at, ${place} as place
   from tokenmill.outbox where state = 'NEW' and ${condition} ${IN_INDEX} limit 1)`
 
+/** A results queue for which something waits. */
+interface PendingQueue extends Pick<OutboxRow, 'clientId' | 'replyTo'> {
+  oldest: number
+}
+
 /**
  * Queues with unpublished results or events, by the age of their first row. It reads one row of each queue, however many
  * there are: every process asks for them each second.
  */
-export async function pendingQueues(db: Db): Promise<{ clientId: string; replyTo: string | null; oldest: number }[]> {
-  const { rows } = await db.query<{ client_id: string; reply_to: string | null; oldest: number }>({
+export async function pendingQueues(db: Db): Promise<PendingQueue[]> {
+  const { rows } = await db.query<PendingQueue>({
     name: 'outbox-queues',
     text: `with recursive queue as (
   ${firstNew('true', 0)}
@@ -153,20 +146,28 @@ export async function pendingQueues(db: Db): Promise<{ clientId: string; replyTo
     union all ${firstNew('client_id = q.client_id and q.reply_to is not null and reply_to is null', 2)}
     union all ${firstNew('client_id > q.client_id', 3)}
   ) as found order by place limit 1) as next
-) select client_id, reply_to, created_at as oldest from queue order by created_at`,
+)
+select client_id as "clientId", reply_to as "replyTo", created_at as oldest
+from queue
+order by created_at`,
   })
-  return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, oldest: row.oldest }))
+  return rows
 }
 
 /** Queues with unpublished results, oldest first. Events don't count, because no job asked for them. */
-export async function pendingAnswers(
-  db: Db,
-): Promise<{ clientId: string; replyTo: string | null; rows: number; oldest: number }[]> {
-  const { rows } = await db.query<{ client_id: string; reply_to: string | null; rows: number; oldest: number }>({
-    text: `select client_id, reply_to, count(*) as rows, min(created_at) as oldest from tokenmill.outbox
-where state = 'NEW' and ${IS_ANSWER} group by client_id, reply_to order by oldest`,
+export async function pendingAnswers(db: Db): Promise<(PendingQueue & { rows: number })[]> {
+  const { rows } = await db.query<PendingQueue & { rows: number }>({
+    text: `select
+  client_id as "clientId",
+  reply_to as "replyTo",
+  count(*) as rows,
+  min(created_at) as oldest
+from tokenmill.outbox
+where state = 'NEW' and ${IS_ANSWER}
+group by client_id, reply_to
+order by oldest`,
   })
-  return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, rows: row.rows, oldest: row.oldest }))
+  return rows
 }
 
 /** Erases up to `limit` unpublished events from before `before` (ms): their results queue had no room. Returns how many. */
@@ -189,12 +190,17 @@ export async function take(
   limit: number,
 ): Promise<OutboxRow[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.outbox where state = 'NEW' and client_id = $1
-and ${replyTo === null ? 'reply_to is null and $2::text is null' : 'reply_to = $2'}
-and created_at < $3 ${IN_INDEX} limit $4 for update skip locked`,
+    text: `select ${COLUMNS}
+from tokenmill.outbox
+where state = 'NEW' and client_id = $1
+  and ${replyTo === null ? 'reply_to is null and $2::text is null' : 'reply_to = $2'}
+  and created_at < $3
+${IN_INDEX}
+limit $4
+for update skip locked`,
     values: [clientId, replyTo, new Date(before), limit],
   })
-  return rows.map(outboxOf)
+  return rows.map(outboxOf<Row>)
 }
 
 /** Backpressure: from this many waiting results of a queue on, workers delay the chunks that are answered there (workers/line/announce.ts). */
@@ -274,8 +280,11 @@ cross join lateral (select from tokenmill.outbox where receipt_id = wanted.id li
 /** All answers to one job, published or not, oldest first. Rows are kept for some days. */
 export async function listOf(db: Db, receiptId: string): Promise<Announcement[]> {
   const { rows } = await db.query<Row & { state: Announcement['state'] }>({
-    text: `select ${COLUMNS}, state from tokenmill.outbox where receipt_id = $1 order by outbox_id`,
+    text: `select ${COLUMNS}, state
+from tokenmill.outbox
+where receipt_id = $1
+order by outbox_id`,
     values: [receiptId],
   })
-  return rows.map(row => ({ ...outboxOf(row), state: row.state }))
+  return rows.map(outboxOf<Row & Pick<Announcement, 'state'>>)
 }

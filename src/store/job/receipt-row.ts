@@ -52,77 +52,37 @@ export interface StoredReceipt extends Receipt {
   askers: Askers | null
 }
 
-export const COLUMNS = `receipt_id, day, entity_id, client_id, iss, kind, jti, request_digest, digest_version, envelope_digest, reply_to, reference, status, code,
-outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
-completed_at, askers, content_digest`
-
-export interface Row {
-  receipt_id: string
-  day: string
-  entity_id: string | null
-  client_id: string
-  iss: string
-  kind: Kind
-  jti: string
-  request_digest: Buffer
-  digest_version: number
-  envelope_digest: Buffer
-  reply_to: string | null
-  reference: string | null
-  status: Receipt['status']
-  code: number
-  outcome: string | null
-  refusal: FieldReason[] | null
-  token_id: string | null
-  batch_no: number | null
-  chunk: number | null
-  counts: Counts | null
-  reasons: ReasonCounts | null
-  outcomes: string | null
-  failed_records: number
-  revision: number
-  reversal: Receipt['reversal']
-  attempt: number
-  accepted_at: number
-  completed_at: number
-  askers: Askers | null
-  content_digest: Buffer | null
-}
-
-export function receiptOf(row: Row): StoredReceipt {
-  return {
-    receiptId: row.receipt_id,
-    day: row.day,
-    entityId: row.entity_id,
-    clientId: row.client_id,
-    iss: row.iss,
-    kind: row.kind,
-    jti: row.jti,
-    requestDigest: row.request_digest,
-    digestVersion: row.digest_version,
-    envelopeDigest: row.envelope_digest,
-    replyTo: row.reply_to,
-    reference: row.reference,
-    status: row.status,
-    code: row.code,
-    outcome: row.outcome,
-    refusal: row.refusal,
-    tokenId: row.token_id,
-    batchNo: row.batch_no,
-    chunk: row.chunk,
-    counts: row.counts,
-    reasons: row.reasons,
-    outcomes: row.outcomes,
-    failedRecords: row.failed_records,
-    revision: row.revision,
-    reversal: row.reversal,
-    attempt: row.attempt,
-    acceptedAt: row.accepted_at,
-    completedAt: row.completed_at,
-    askers: row.askers,
-    contentDigest: row.content_digest,
-  }
-}
+export const COLUMNS = `
+  receipt_id as "receiptId",
+  day,
+  entity_id as "entityId",
+  client_id as "clientId",
+  iss,
+  kind,
+  jti,
+  request_digest as "requestDigest",
+  digest_version as "digestVersion",
+  envelope_digest as "envelopeDigest",
+  reply_to as "replyTo",
+  reference,
+  status,
+  code,
+  outcome,
+  refusal,
+  token_id as "tokenId",
+  batch_no as "batchNo",
+  chunk,
+  counts,
+  reasons,
+  outcomes,
+  failed_records as "failedRecords",
+  revision,
+  reversal,
+  attempt,
+  accepted_at as "acceptedAt",
+  completed_at as "completedAt",
+  askers,
+  content_digest as "contentDigest"`
 
 const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
   ...{ name, type, text, plain },

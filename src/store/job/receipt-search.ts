@@ -4,22 +4,28 @@ import type { Db } from '../pool.ts'
 
 /** Ids of receipts of single jobs with this reference, newest first. */
 export async function findByReference(db: Db, reference: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ receipt_id: string }>({
-    text: `select receipt_id from tokenmill.receipt where reference = $1 and batch_no is null
-order by completed_at desc limit $2`,
+  const { rows } = await db.query<{ id: string }>({
+    text: `select receipt_id as id
+from tokenmill.receipt
+where reference = $1 and batch_no is null
+order by completed_at desc
+limit $2`,
     values: [reference, limit],
   })
-  return rows.map(row => row.receipt_id)
+  return rows.map(({ id }) => id)
 }
 
 /** Ids of receipts of single jobs that were about this token (a UUID), newest first. */
 export async function findByToken(db: Db, tokenId: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ receipt_id: string }>({
-    text: `select receipt_id from tokenmill.receipt where token_id = $1 and batch_no is null
-order by completed_at desc limit $2`,
+  const { rows } = await db.query<{ id: string }>({
+    text: `select receipt_id as id
+from tokenmill.receipt
+where token_id = $1 and batch_no is null
+order by completed_at desc
+limit $2`,
     values: [tokenId, limit],
   })
-  return rows.map(row => row.receipt_id)
+  return rows.map(({ id }) => id)
 }
 
 export interface ChunkOfLine {
@@ -43,13 +49,15 @@ export async function lastChunk(db: Db, batchNo: number): Promise<number | undef
  * lines.
  */
 export async function chunkFrom(db: Db, batchNo: number, chunk: number): Promise<ChunkOfLine | undefined> {
-  const { rows } = await db.query<{ receipt_id: string; chunk: number; first_line: number | null }>({
-    text: `select receipt_id, chunk, substring(outcomes from '^\\[\\[([0-9]+)')::int as first_line
-from tokenmill.receipt where batch_no = $1 and chunk >= $2 order by chunk limit 1`,
+  const { rows } = await db.query<ChunkOfLine>({
+    text: `select receipt_id as "receiptId", chunk, coalesce(substring(outcomes from '^\\[\\[([0-9]+)')::int, 0) as "firstLine"
+from tokenmill.receipt
+where batch_no = $1 and chunk >= $2
+order by chunk
+limit 1`,
     values: [batchNo, chunk],
   })
-  const row = rows[0]
-  return row && { receiptId: row.receipt_id, chunk: row.chunk, firstLine: row.first_line ?? 0 }
+  return rows[0]
 }
 
 /**
@@ -57,12 +65,15 @@ from tokenmill.receipt where batch_no = $1 and chunk >= $2 order by chunk limit 
  * be listed.
  */
 export async function findChunksWith(db: Db, batchNo: number, reference: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ receipt_id: string }>({
-    text: `select receipt_id from tokenmill.receipt where batch_no = $1 and position($2 in outcomes) > 0
-order by chunk limit $3`,
+  const { rows } = await db.query<{ id: string }>({
+    text: `select receipt_id as id
+from tokenmill.receipt
+where batch_no = $1 and position($2 in outcomes) > 0
+order by chunk
+limit $3`,
     values: [batchNo, JSON.stringify(reference), limit],
   })
-  return rows.map(row => row.receipt_id)
+  return rows.map(({ id }) => id)
 }
 
 export interface ChunkOutcomes {
@@ -75,11 +86,13 @@ export interface ChunkOutcomes {
 
 /** The next `limit` chunks of a batch from `chunk` on that left a receipt with outcomes, in order. */
 export async function chunksFrom(db: Db, batchNo: number, chunk: number, limit: number): Promise<ChunkOutcomes[]> {
-  const { rows } = await db.query<{ chunk: number; completed_at: number; outcomes: string }>({
+  const { rows } = await db.query<ChunkOutcomes>({
     name: 'receipt-chunks-from',
-    text: `select chunk, completed_at, outcomes from tokenmill.receipt
-where batch_no = $1 and chunk >= $2 and outcomes is not null order by chunk limit $3`,
+    text: `select chunk, completed_at as "completedAt", outcomes
+from tokenmill.receipt
+where batch_no = $1 and chunk >= $2 and outcomes is not null order by chunk
+limit $3`,
     values: [batchNo, chunk, limit],
   })
-  return rows.map(row => ({ chunk: row.chunk, completedAt: row.completed_at, outcomes: row.outcomes }))
+  return rows
 }

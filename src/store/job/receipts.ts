@@ -13,9 +13,7 @@ import {
   NEW_COLUMNS,
   NEW_NAMES,
   type Receipt,
-  type Row,
   reasonsText,
-  receiptOf,
   type StoredReceipt,
 } from './receipt-row.ts'
 
@@ -23,11 +21,19 @@ export type { Receipt, StoredReceipt } from './receipt-row.ts'
 
 // The day is hidden from the planner: if it saw the day, a plan for one week would look cheaper than a general one, and
 // PostgreSQL would plan each time.
-const FIND_ONE = `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 and day = (select $2::date)`
+const FIND_ONE = `select ${COLUMNS}
+from tokenmill.receipt
+where receipt_id = $1 and day = (select $2::date)`
 // With `= any(…)` PostgreSQL could keep a plan that it made while the table was empty, which becomes slow as the table
 // grows.
-const FIND = `select ${COLUMNS} from unnest($1::uuid[], $2::date[]) as wanted(id, on_day)
-cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id and day = wanted.on_day limit 1) as found`
+const FIND = `select found.*
+from unnest($1::uuid[], $2::date[]) as wanted(id, on_day)
+cross join lateral (
+  select ${COLUMNS}
+  from tokenmill.receipt
+  where receipt_id = wanted.id and day = wanted.on_day
+  limit 1
+) as found`
 
 /**
  * The receipts of these ids; missing ones are left out. One statement is enough if no id has a key; a second one reads
@@ -46,7 +52,7 @@ export async function find(db: Db, receiptId: string): Promise<StoredReceipt | u
 /** Reads the receipts of these keys. A key whose receipt retention has dropped gives none. */
 async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise<StoredReceipt[]> {
   const [first] = days
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<StoredReceipt>(
     first && days.length === 1
       ? { name: 'receipts-find-one', text: FIND_ONE, values: [first.receiptId, first.day] }
       : {
@@ -55,7 +61,7 @@ async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise
           values: [plains(days.map(({ receiptId }) => receiptId)), plains(days.map(({ day }) => day))],
         },
   )
-  return rows.map(receiptOf)
+  return rows
 }
 
 // One statement that claims the ids and inserts the receipts, with their revisions (above those of faults that were
@@ -113,18 +119,8 @@ async function insertClaimed(db: Db, receipts: readonly Receipt[]): Promise<Map<
   const sorted = receipts.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
   const { shape, source, values } = rowSet(WRITTEN, sorted)
   const name = `receipts-insert-${shape}`
-  const { rows } = await db.query<WrittenRow>({ name, text: insertText(source), values })
-  return new Map(rows.map(row => [row.receipt_id, writtenOf(row)]))
-}
-
-interface WrittenRow {
-  receipt_id: string
-  revision: number
-  outbox_id: number
-}
-
-function writtenOf(row: WrittenRow): Written {
-  return { revision: row.revision, outboxId: row.outbox_id }
+  const { rows } = await db.query<Written & Pick<Receipt, 'receiptId'>>({ name, text: insertText(source), values })
+  return new Map(rows.map(row => [row.receiptId, row]))
 }
 
 function present(written: Written | undefined): Written {
@@ -158,8 +154,8 @@ export async function revise(db: Db, receipt: Receipt & Pick<StoredReceipt, 'day
     reasonsText(receipt),
     receipt.day,
   ]
-  const { rows } = await db.query<WrittenRow>({ text: REVISE, values })
-  return present(rows[0] && writtenOf(rows[0]))
+  const { rows } = await db.query<Written>({ text: REVISE, values })
+  return present(rows[0])
 }
 
 /**

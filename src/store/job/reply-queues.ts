@@ -43,12 +43,14 @@ where (select count(*) from tokenmill.reply_queue where client_id = $1) < $3 on 
 
 /** Reply queues, oldest first, of one client or of all. */
 export async function list(db: Db, clientId: string | null = null): Promise<ReplyQueue[]> {
-  const { rows } = await db.query<{ client_id: string; reply_to: string; created_at: number }>({
-    text: `select client_id, reply_to, created_at from tokenmill.reply_queue where $1::text is null or client_id = $1
+  const { rows } = await db.query<ReplyQueue>({
+    text: `select client_id as "clientId", reply_to as "replyTo", created_at as "createdAt"
+from tokenmill.reply_queue
+where $1::text is null or client_id = $1
 order by created_at, client_id, reply_to`,
     values: [clientId],
   })
-  return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, createdAt: row.created_at }))
+  return rows
 }
 
 /** Removes the name. False if there is none. */
