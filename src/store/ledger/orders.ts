@@ -54,40 +54,36 @@ returning o.xmax = 0 as created`,
   return { created, updated: rows.length - created }
 }
 
-interface Row {
-  order_id: string
-  order_reference: string
-  status: Order['status']
-  order_type: Order['orderType']
-  created_user_uid: string
-  created_by: string
-  created_date: number
-  modified_user_uid: string
-  modified_by: string
-  modified_date: number
-  entity_uid: string
-  merchant_company_entity_uid: string | null
-  customer_entity_uid: string | null
+type Row = Omit<Order, 'createdDate' | 'modifiedDate' | 'merchantCompanyEntityUid' | 'customerEntityUid'> & {
+  /** ms since the epoch. */
+  createdDate: number
+  modifiedDate: number
+  merchantCompanyEntityUid: string | null
+  customerEntityUid: string | null
 }
 
-const SHOWN = `order_id, order_reference, status, order_type, created_user_uid, created_by, created_date, modified_user_uid,
-modified_by, modified_date, entity_uid, merchant_company_entity_uid, customer_entity_uid`
+const SHOWN = `
+  order_id as "orderId",
+  order_reference as "orderReference",
+  status,
+  order_type as "orderType",
+  created_user_uid as "createdUserUid",
+  created_by as "createdBy",
+  created_date as "createdDate",
+  modified_user_uid as "modifiedUserUid",
+  modified_by as "modifiedBy",
+  modified_date as "modifiedDate",
+  entity_uid as "entityUid",
+  merchant_company_entity_uid as "merchantCompanyEntityUid",
+  customer_entity_uid as "customerEntityUid"`
 
 function orderOf(row: Row): Order {
   return {
-    orderId: row.order_id,
-    orderReference: row.order_reference,
-    status: row.status,
-    orderType: row.order_type,
-    createdUserUid: row.created_user_uid,
-    createdBy: row.created_by,
-    createdDate: new Date(row.created_date).toISOString(),
-    modifiedUserUid: row.modified_user_uid,
-    modifiedBy: row.modified_by,
-    modifiedDate: new Date(row.modified_date).toISOString(),
-    entityUid: row.entity_uid,
-    ...(row.merchant_company_entity_uid !== null && { merchantCompanyEntityUid: row.merchant_company_entity_uid }),
-    ...(row.customer_entity_uid !== null && { customerEntityUid: row.customer_entity_uid }),
+    ...row,
+    createdDate: new Date(row.createdDate).toISOString(),
+    modifiedDate: new Date(row.modifiedDate).toISOString(),
+    merchantCompanyEntityUid: row.merchantCompanyEntityUid ?? undefined,
+    customerEntityUid: row.customerEntityUid ?? undefined,
   }
 }
 
@@ -126,8 +122,11 @@ export function pageStatement(entities: readonly string[], query: OrderQuery): S
   const limit = values.push(query.pageSize)
   const offset = values.push((query.pageNumber - 1) * query.pageSize)
   return {
-    text: `select ${SHOWN} from tokenmill.order where ${where}
-order by ${DATES[query.filterDateType]} ${direction}, order_id ${direction} limit $${limit}::int offset $${offset}::bigint`,
+    text: `select ${SHOWN}
+from tokenmill.order
+where ${where}
+order by ${DATES[query.filterDateType]} ${direction}, order_id ${direction}
+limit $${limit}::int offset $${offset}::bigint`,
     values,
   }
 }
@@ -143,12 +142,15 @@ const CREATORS_MAX = 10_000
 /** The creators of these entities' orders that match `filter`, sorted by name. */
 export async function findCreators(db: Db, entities: readonly string[], filter: OrderFilter): Promise<Creator[]> {
   const { where, values } = conditionsOf(entities, filter)
-  const { rows } = await db.query<{ created_user_uid: string; created_by: string }>({
-    text: `select distinct created_by, created_user_uid from tokenmill.order where ${where}
-order by created_by, created_user_uid limit ${CREATORS_MAX}`,
+  const { rows } = await db.query<Creator>({
+    text: `select distinct created_by as "createdBy", created_user_uid as "createdUserUid"
+from tokenmill.order
+where ${where}
+order by created_by, created_user_uid
+limit ${CREATORS_MAX}`,
     values,
   })
-  return rows.map(row => ({ createdUserUid: row.created_user_uid, createdBy: row.created_by }))
+  return rows
 }
 
 const DATES = { createdDate: 'created_date', modifiedDate: 'modified_date' } as const

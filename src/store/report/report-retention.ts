@@ -10,11 +10,15 @@ interface OldReport {
 
 /** Reports created before `before` (ms), oldest first. */
 export async function findOld(db: Db, before: number, limit: number): Promise<OldReport[]> {
-  const { rows } = await db.query<{ report_uid: string; storage_key: string | null }>({
-    text: `select report_uid, storage_key from tokenmill.report where created_on < $1 order by created_on limit $2`,
+  const { rows } = await db.query<OldReport>({
+    text: `select report_uid as "reportUid", storage_key as "storageKey"
+from tokenmill.report
+where created_on < $1
+order by created_on
+limit $2`,
     values: [new Date(before), limit],
   })
-  return rows.map(row => ({ reportUid: row.report_uid, storageKey: row.storage_key }))
+  return rows
 }
 
 /** Returns those of these file keys that belong to no report. */

@@ -46,15 +46,15 @@ export function withRows<T>(
   return store.transaction(async db => {
     await db.query({ text: 'set transaction isolation level repeatable read, read only' })
     await db.query({ text: `set local work_mem = '64MB'` })
-    const { rows } = await db.query<{ as_of: number; today: string }>({
-      text: 'select now() as as_of, current_date as today',
+    const { rows } = await db.query<{ asOf: number; today: string }>({
+      text: 'select now() as "asOf", current_date as today',
     })
     const since = query.since === undefined ? undefined : await db.query<Row>({ text: query.since })
     const totals = await db.query<Row>({ text: query.totals, values })
     await db.query({ text: `declare report_groups no scroll cursor for ${query.groups}`, values })
     await db.query({ text: `declare report_lines no scroll cursor for ${query.lines}`, values })
     return work({
-      asOf: rows[0]?.as_of ?? 0,
+      asOf: rows[0]?.asOf ?? 0,
       today: rows[0]?.today ?? '',
       since: since?.rows[0]?.['since'] ?? null,
       totals: totals.rows,

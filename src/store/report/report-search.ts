@@ -7,7 +7,7 @@ import { compile, type Fields } from '../../rsql/compile.ts'
 import { type Operator, parse } from '../../rsql/parse.ts'
 import { isParseError, type ParseError, parseError } from '../../rsql/parse-error.ts'
 import { type Db, limitStatements, type Store } from '../pool.ts'
-import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
+import { COLUMNS, type StoredReport } from './reports.ts'
 
 const EQUAL: readonly Operator[] = ['==', '=in=']
 const CHOICE: readonly Operator[] = ['==', '=in=', '=out=']
@@ -138,12 +138,15 @@ async function pageOf(db: Db, query: ReportQuery, where: Where, totals: number):
   const column = ORDER_CRITERIA[orderCriteria]
   // Equal rows are sorted by their uid, so that no page repeats or misses one.
   const order = column === 'report_uid' ? `report_uid ${direction}` : `${column} ${direction}, report_uid ${direction}`
-  const { rows } = await db.query<ReportRow>({
+  const { rows } = await db.query<StoredReport>({
     text: `select ${COLUMNS}
-from tokenmill.report where ${where.text} order by ${order} limit ${Math.trunc(pageSize)} offset ${Math.trunc(offset)}`,
+from tokenmill.report
+where ${where.text}
+order by ${order}
+limit ${Math.trunc(pageSize)} offset ${Math.trunc(offset)}`,
     values: where.values,
   })
-  return rows.map(reportOf)
+  return rows
 }
 
 /** SQLSTATE 2201B: the pattern passed our check but PostgreSQL refuses it. */

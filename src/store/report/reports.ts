@@ -28,62 +28,36 @@ export interface StoredReport {
   failureReason: string | null
 }
 
-interface Row {
-  report_uid: string
-  report_type: ReportType
-  report_parameter: StoredReport['reportParameter']
-  mime_type: MimeType
-  report_entity_uid: string
-  file_name: string | null
-  created_on: number
-  modified_on: number
-  status: ReportStatus
-  client_id: string
-  period_closed: boolean | null
-  as_of: number | null
-  lines: number | null
-  totals: unknown
-  bytes: number | null
-  sha256: Buffer | null
-  storage_key: string | null
-  failure_reason: string | null
-}
-
 /** The columns of a report, also for other files that select reports (report-search.ts). */
-export const COLUMNS = `report_uid, report_type, report_parameter, mime_type, report_entity_uid, file_name, created_on, modified_on,
-status, client_id, period_closed, as_of, lines, totals, bytes, sha256, storage_key, failure_reason`
-export type ReportRow = Row
-
-export function reportOf(row: Row): StoredReport {
-  return {
-    reportUid: row.report_uid,
-    reportType: row.report_type,
-    reportParameter: row.report_parameter,
-    mimeType: row.mime_type,
-    reportEntityUid: row.report_entity_uid,
-    fileName: row.file_name,
-    createdOn: row.created_on,
-    modifiedOn: row.modified_on,
-    status: row.status,
-    clientId: row.client_id,
-    periodClosed: row.period_closed,
-    asOf: row.as_of,
-    lines: row.lines,
-    totals: row.totals,
-    bytes: row.bytes,
-    sha256: row.sha256?.toString('hex') ?? null,
-    storageKey: row.storage_key,
-    failureReason: row.failure_reason,
-  }
-}
+export const COLUMNS = `
+  report_uid as "reportUid",
+  report_type as "reportType",
+  report_parameter as "reportParameter",
+  mime_type as "mimeType",
+  report_entity_uid as "reportEntityUid",
+  file_name as "fileName",
+  created_on as "createdOn",
+  modified_on as "modifiedOn",
+  status,
+  client_id as "clientId",
+  period_closed as "periodClosed",
+  as_of as "asOf",
+  lines,
+  totals,
+  bytes,
+  encode(sha256, 'hex') as sha256,
+  storage_key as "storageKey",
+  failure_reason as "failureReason"`
 
 /** A report by its uid, which must be a UUID. */
 export async function find(db: Db, reportUid: string): Promise<StoredReport | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.report where report_uid = $1`,
+  const { rows } = await db.query<StoredReport>({
+    text: `select ${COLUMNS}
+from tokenmill.report
+where report_uid = $1`,
     values: [reportUid],
   })
-  return rows[0] && reportOf(rows[0])
+  return rows[0]
 }
 
 export interface Asked {
@@ -124,8 +98,8 @@ export function claim(
         return { claim: 'stored', report: stored }
       }
       const other = await findUnderWay(db, asked.requestKey, asked.reportUid, staleMs)
-      if (other && !other.stale) return { claim: 'busy', report: other.report }
-      if (other) await failOne(db, other.report.reportUid, 'abandoned', ABANDONED)
+      if (other && !other.stale) return { claim: 'busy', report: other }
+      if (other) await failOne(db, other.reportUid, 'abandoned', ABANDONED)
       return { claim: 'mine', report: await (own ? begin(db, asked) : insert(db, asked, 'INITIATED', null)) }
     },
     { lock: lockOf(asked.requestKey) },
@@ -136,12 +110,15 @@ const lockOf = (requestKey: Buffer): string => requestKey.toString('hex', 0, 16)
 
 /** The newest stored report of the same request whose rows were read after its period had ended, or after `askedAt`. */
 async function findAnswer(db: Db, requestKey: Buffer, askedAt: number | null): Promise<StoredReport | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.report where request_key = $1 and status = 'SUCCESSFUL'
-  and (period_closed or as_of > $2::timestamptz) order by created_on desc limit 1`,
+  const { rows } = await db.query<StoredReport>({
+    text: `select ${COLUMNS}
+from tokenmill.report
+where request_key = $1 and status = 'SUCCESSFUL' and (period_closed or as_of > $2::timestamptz)
+order by created_on desc
+limit 1`,
     values: [requestKey, askedAt === null ? null : new Date(askedAt)],
   })
-  return rows[0] && reportOf(rows[0])
+  return rows[0]
 }
 
 async function findUnderWay(
@@ -149,14 +126,16 @@ async function findUnderWay(
   requestKey: Buffer,
   otherThan: string,
   staleMs: number,
-): Promise<{ report: StoredReport; stale: boolean } | undefined> {
-  const { rows } = await db.query<Row & { stale: boolean }>({
-    text: `select ${COLUMNS}, modified_on < now() - $3 * interval '1 millisecond' as stale from tokenmill.report
-where request_key = $1 and report_uid <> $2 and status in ('INITIATED', 'PROCESSING_STARTED') limit 1`,
+): Promise<(StoredReport & { stale: boolean }) | undefined> {
+  const { rows } = await db.query<StoredReport & { stale: boolean }>({
+    text: `select ${COLUMNS},
+  modified_on < now() - $3 * interval '1 millisecond' as stale
+from tokenmill.report
+where request_key = $1 and report_uid <> $2 and status in ('INITIATED', 'PROCESSING_STARTED')
+limit 1`,
     values: [requestKey, otherThan, staleMs],
   })
-  const row = rows[0]
-  return row && { report: reportOf(row), stale: row.stale }
+  return rows[0]
 }
 
 async function insert(
@@ -165,7 +144,7 @@ async function insert(
   status: 'INITIATED' | 'INVALID_INPUT_PARAMETERS',
   failureReason: string | null,
 ): Promise<StoredReport> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredReport>({
     text: `insert into tokenmill.report (report_uid, report_type, report_parameter, mime_type, report_entity_uid, client_id, request_key,
   period_from, period_to, status, failure_reason)
 values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -187,7 +166,7 @@ returning ${COLUMNS}`,
     ],
   })
   if (!rows[0]) throw new LostRace('the report was made meanwhile')
-  return reportOf(rows[0])
+  return rows[0]
 }
 
 /** Stores a report that can't be made. `reason` names the wrong parameters. */
@@ -197,13 +176,14 @@ export async function refuseParameters(db: Db, asked: Asked, reason: string): Pr
 
 /** Begins the report of this job, which may have begun before, from the start. */
 async function begin(db: Db, asked: Asked): Promise<StoredReport> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredReport>({
     text: `update tokenmill.report set status = 'INITIATED', failure_reason = null, lines = null, modified_on = now()
-where report_uid = $1 and status <> 'SUCCESSFUL' returning ${COLUMNS}`,
+where report_uid = $1 and status <> 'SUCCESSFUL'
+returning ${COLUMNS}`,
     values: [asked.reportUid],
   })
   if (!rows[0]) throw new LostRace('the report was made meanwhile')
-  return reportOf(rows[0])
+  return rows[0]
 }
 
 /**
@@ -233,10 +213,11 @@ export interface Made {
 
 /** Ends the report as made. Throws LostRace if another attempt has ended it meanwhile. */
 export async function succeed(db: Db, reportUid: string, made: Made): Promise<StoredReport> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredReport>({
     text: `update tokenmill.report set status = 'SUCCESSFUL', modified_on = now(), file_name = $2, storage_key = $3, bytes = $4, sha256 = $5,
   lines = $6, totals = $7::jsonb, period_closed = $8, as_of = $9
-where report_uid = $1 and status = 'PROCESSING_STARTED' returning ${COLUMNS}`,
+where report_uid = $1 and status = 'PROCESSING_STARTED'
+returning ${COLUMNS}`,
     values: [
       reportUid,
       made.fileName,
@@ -250,7 +231,7 @@ where report_uid = $1 and status = 'PROCESSING_STARTED' returning ${COLUMNS}`,
     ],
   })
   if (!rows[0]) throw new LostRace('the report was ended meanwhile')
-  return told(db, reportOf(rows[0]))
+  return told(db, rows[0])
 }
 
 /** Ends the report as failed. Subscribers get `word`; only callers who may see the report get `reason`. */
@@ -264,12 +245,13 @@ async function failOne(db: Db, reportUid: string, word: FailureWord, reason: str
 }
 
 async function endFailed(db: Db, reportUid: string, reason: string): Promise<StoredReport | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredReport>({
     text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
-where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED') returning ${COLUMNS}`,
+where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')
+returning ${COLUMNS}`,
     values: [reportUid, reason],
   })
-  return rows[0] && reportOf(rows[0])
+  return rows[0]
 }
 
 const ABANDONED = 'abandoned: whoever made it was not heard of any more'
@@ -277,12 +259,13 @@ const ABANDONED = 'abandoned: whoever made it was not heard of any more'
 /** Ends as FAILED the reports whose maker gave no sign of life since `before` (ms). Returns how many. */
 export function failAbandoned(store: Store, before: number): Promise<number> {
   return store.transaction(async db => {
-    const { rows } = await db.query<Row>({
+    const { rows } = await db.query<StoredReport>({
       text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
-where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1 returning ${COLUMNS}`,
+where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1
+returning ${COLUMNS}`,
       values: [new Date(before), ABANDONED],
     })
-    for (const row of rows) await told(db, reportOf(row), 'abandoned')
+    for (const row of rows) await told(db, row, 'abandoned')
     return rows.length
   })
 }

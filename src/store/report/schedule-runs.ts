@@ -31,43 +31,20 @@ export interface Run extends RunKey {
   endedAt: number | null
 }
 
-interface Row {
-  schedule_id: string
-  business_date: string
-  entity_id: string
-  receipt_id: string | null
-  state: RunState
-  due_at: number
-  attempts: number
-  faults: number
-  report_uid: string | null
-  tokens: number | null
-  reason: string | null
-  late_at: number | null
-  ended_at: number | null
-}
-
-const COLUMNS =
-  'schedule_id, business_date, entity_id, receipt_id, state, due_at, attempts, faults, report_uid, tokens, reason, late_at, ended_at'
-const OF_R = COLUMNS.replaceAll(/\b(?=[a-z])/g, 'r.')
-
-function runOf(row: Row): Run {
-  return {
-    scheduleId: row.schedule_id,
-    businessDate: row.business_date,
-    entityId: row.entity_id,
-    receiptId: row.receipt_id,
-    state: row.state,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    faults: row.faults,
-    reportUid: row.report_uid,
-    tokens: row.tokens,
-    reason: row.reason,
-    lateAt: row.late_at,
-    endedAt: row.ended_at,
-  }
-}
+const COLUMNS = `
+  r.schedule_id as "scheduleId",
+  r.business_date as "businessDate",
+  r.entity_id as "entityId",
+  r.receipt_id as "receiptId",
+  r.state,
+  r.due_at as "dueAt",
+  r.attempts,
+  r.faults,
+  r.report_uid as "reportUid",
+  r.tokens,
+  r.reason,
+  r.late_at as "lateAt",
+  r.ended_at as "endedAt"`
 
 /** Whether the run of the alias `r` has not begun, and its schedule is paused: it doesn't begin, and is neither late nor given up. */
 export const WAITS_FOR_RESUME = `(r.state = 'DUE' and exists (select from tokenmill.schedule as paused
@@ -126,15 +103,15 @@ interface Claiming {
 
 /** Takes runs that are due by `now`; until `now` + `leaseMs` they belong to the caller. */
 export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): Promise<Run[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Run>({
     text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
   select r.schedule_id, r.business_date, r.entity_id from tokenmill.schedule_run as r
   where r.next_at <= $1 and (r.state = 'DUE') = $4 and not ${WAITS_FOR_RESUME} order by r.next_at limit $3 for update skip locked
 ) as due where r.schedule_id = due.schedule_id and r.business_date = due.business_date and r.entity_id = due.entity_id
-returning ${OF_R}`,
+returning ${COLUMNS}`,
     values: [new Date(now), new Date(now + leaseMs), limit, fresh],
   })
-  return rows.map(runOf)
+  return rows
 }
 
 /** Makes runs due at `now` that wait for a resume and were due after `since`. Both are ms. */
@@ -167,21 +144,23 @@ export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<v
 
 /** Ends a run as FAILED, unless it has ended. Returns the run if this call ended it. */
 export async function fail(db: Db, run: RunKey, reason: string): Promise<Run | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `update tokenmill.schedule_run set state = 'FAILED', reason = $4, next_at = null, ended_at = now()
-where ${THIS} and ${OPEN} returning ${COLUMNS}`,
+  const { rows } = await db.query<Run>({
+    text: `update tokenmill.schedule_run as r set state = 'FAILED', reason = $4, next_at = null, ended_at = now()
+where ${THIS} and ${OPEN}
+returning ${COLUMNS}`,
     values: [...keyOf(run), reason],
   })
-  return rows[0] && runOf(rows[0])
+  return rows[0]
 }
 
 export async function finishSweep(db: Db, run: RunKey, tokens: number): Promise<Run | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `update tokenmill.schedule_run set state = 'SUCCEEDED', reason = null, tokens = $4, next_at = null, ended_at = now()
-where ${THIS} and ${OPEN} returning ${COLUMNS}`,
+  const { rows } = await db.query<Run>({
+    text: `update tokenmill.schedule_run as r set state = 'SUCCEEDED', reason = null, tokens = $4, next_at = null, ended_at = now()
+where ${THIS} and ${OPEN}
+returning ${COLUMNS}`,
     values: [...keyOf(run), tokens],
   })
-  return rows[0] && runOf(rows[0])
+  return rows[0]
 }
 
 export type Answered =
@@ -196,55 +175,59 @@ export type Answered =
 export async function applyAnswer(db: Db, receiptId: string, answered: Answered): Promise<Run | undefined> {
   const { rows } =
     answered.state === 'FAULTED'
-      ? await db.query<Row>({
-          text: `update tokenmill.schedule_run set reason = $2, faults = faults + 1,
+      ? await db.query<Run>({
+          text: `update tokenmill.schedule_run as r set reason = $2, faults = faults + 1,
   state = case when faults + 1 < $4 then 'FAULTED' else 'FAILED' end,
   next_at = case when faults + 1 < $4 then $3::timestamptz end,
   ended_at = case when faults + 1 < $4 then null else now() end
-where receipt_id = $1 and ${OPEN} returning ${COLUMNS}`,
+where receipt_id = $1 and ${OPEN}
+returning ${COLUMNS}`,
           values: [receiptId, answered.reason, new Date(answered.nextAt), Math.min(answered.faultsMax, 2_147_483_647)],
         })
-      : await db.query<Row>({
-          text: `update tokenmill.schedule_run set state = $2, reason = $3, report_uid = $4, next_at = null, ended_at = now()
-where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED')) returning ${COLUMNS}`,
+      : await db.query<Run>({
+          text: `update tokenmill.schedule_run as r set state = $2, reason = $3, report_uid = $4, next_at = null, ended_at = now()
+where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED'))
+returning ${COLUMNS}`,
           values:
             answered.state === 'SUCCEEDED'
               ? [receiptId, 'SUCCEEDED', null, answered.reportUid]
               : [receiptId, 'FAILED', answered.reason, null],
         })
-  return rows[0] && runOf(rows[0])
+  return rows[0]
 }
 
 /** Marks open runs as late that were due by `before` and aren't marked yet; returns them. */
 export async function markLate(db: Db, before: number, now: number): Promise<Run[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Run>({
     text: `update tokenmill.schedule_run as r set late_at = $2
-where r.${OPEN} and r.late_at is null and r.due_at <= $1 and not ${WAITS_FOR_RESUME} returning ${OF_R}`,
+where r.${OPEN} and r.late_at is null and r.due_at <= $1 and not ${WAITS_FOR_RESUME}
+returning ${COLUMNS}`,
     values: [new Date(before), new Date(now)],
   })
-  return rows.map(runOf)
+  return rows
 }
 
 /** Gives up open runs of removed schedules, and open runs that were due by `before`; returns them. */
 export async function giveUp(db: Db, before: number): Promise<Run[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Run>({
     text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
   reason = case when s.removed_at is null then coalesce(r.reason, 'unanswered') else 'schedule_removed' end
 from tokenmill.schedule as s where s.schedule_id = r.schedule_id and r.${OPEN}
   and (s.removed_at is not null or (r.due_at <= $1 and not ${WAITS_FOR_RESUME}))
-returning ${OF_R}`,
+returning ${COLUMNS}`,
     values: [new Date(before)],
   })
-  return rows.map(runOf)
+  return rows
 }
 
 /** When the oldest open run was due, and how many are marked as late; without those that wait for a resume. */
 export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undefined; late: number }> {
-  const { rows } = await db.query<{ due_at: number | null; late: number }>({
-    text: `select min(r.due_at) as due_at, count(r.late_at) as late from tokenmill.schedule_run as r
+  const { rows } = await db.query<{ dueAt: number | null; late: number }>({
+    text: `select min(r.due_at) as "dueAt", count(r.late_at) as late
+from tokenmill.schedule_run as r
 where r.${OPEN} and not ${WAITS_FOR_RESUME}`,
   })
-  return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
+  return { oldestDueAt: rows[0]?.dueAt ?? undefined, late: rows[0]?.late ?? 0 }
 }
 
 /**
@@ -255,16 +238,18 @@ export async function listTroubled(
   db: Db,
   { dueBefore, failedSince, limit }: { dueBefore: number; failedSince: number; limit: number },
 ): Promise<Run[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${OF_R} from tokenmill.schedule_run as r
+  const { rows } = await db.query<Run>({
+    text: `select ${COLUMNS}
+from tokenmill.schedule_run as r
 join tokenmill.schedule as s on s.schedule_id = r.schedule_id and s.removed_at is null
 where (r.${OPEN} and r.due_at <= $1 and not ${WAITS_FOR_RESUME}) or (r.state = 'FAILED' and r.ended_at >= $2 and not exists (
   select from tokenmill.schedule_run as well where well.schedule_id = r.schedule_id and well.entity_id = r.entity_id
     and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at))
-order by r.due_at limit $3`,
+order by r.due_at
+limit $3`,
     values: [new Date(dueBefore), new Date(failedSince), limit],
   })
-  return rows.map(runOf)
+  return rows
 }
 
 export interface RunFilter {
@@ -276,13 +261,15 @@ export interface RunFilter {
 
 /** Runs, latest first. */
 export async function list(db: Db, { scheduleId, businessDate, state, limit }: RunFilter): Promise<Run[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.schedule_run
+  const { rows } = await db.query<Run>({
+    text: `select ${COLUMNS}
+from tokenmill.schedule_run as r
 where ($1::uuid is null or schedule_id = $1) and ($2::date is null or business_date = $2) and ($3::text is null or state = $3)
-order by business_date desc, schedule_id, entity_id limit $4`,
+order by business_date desc, schedule_id, entity_id
+limit $4`,
     values: [scheduleId ?? null, businessDate ?? null, state ?? null, limit],
   })
-  return rows.map(runOf)
+  return rows
 }
 
 /** Runs of one schedule, latest first. */

@@ -35,72 +35,53 @@ interface ExpirySchedule extends Common {
 
 export type Schedule = ReportSchedule | ExpirySchedule
 
-interface Row {
-  schedule_id: string
-  kind: Schedule['kind']
-  client_id: string | null
-  report_type: ReportType | null
-  entity_id: string | null
-  mime_type: MimeType | null
-  parameters: ReportSchedule['parameters']
-  time: string
-  zone: string
-  created_at: number
-  removed_at: number | null
-  paused_at: number | null
-  resumed_at: number | null
-  newest: string | null
-}
-
-function scheduleOf(row: Row): Schedule {
-  const { client_id: clientId, report_type: reportType, mime_type: mimeType } = row
-  const common = {
-    scheduleId: row.schedule_id,
-    time: row.time,
-    zone: row.zone,
-    createdAt: row.created_at,
-    removedAt: row.removed_at,
-    pausedAt: row.paused_at,
-    resumedAt: row.resumed_at,
-    newest: row.newest,
-  }
-  if (clientId === null || reportType === null || mimeType === null) return { ...common, kind: 'token-expiry' }
-  return {
-    ...common,
-    kind: 'report',
-    clientId,
-    reportType,
-    mimeType,
-    entityId: row.entity_id,
-    parameters: row.parameters,
-  }
-}
-
-const SELECT = `select s.schedule_id, s.kind, s.client_id, s.report_type, s.entity_id, s.mime_type, s.parameters, s.time, s.zone,
-s.created_at, s.removed_at, s.paused_at, s.resumed_at, (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
-  order by r.business_date desc limit 1) as newest from tokenmill.schedule as s`
+const SELECT = `select
+  s.schedule_id as "scheduleId",
+  s.kind,
+  s.client_id as "clientId",
+  s.report_type as "reportType",
+  s.entity_id as "entityId",
+  s.mime_type as "mimeType",
+  s.parameters,
+  s.time,
+  s.zone,
+  s.created_at as "createdAt",
+  s.removed_at as "removedAt",
+  s.paused_at as "pausedAt",
+  s.resumed_at as "resumedAt",
+  (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
+    order by r.business_date desc limit 1) as newest
+from tokenmill.schedule as s`
 
 /** Schedules that weren't removed, oldest first. */
 export async function list(db: Db): Promise<Schedule[]> {
-  const { rows } = await db.query<Row>({
-    text: `${SELECT} where s.removed_at is null order by s.created_at, s.schedule_id`,
+  const { rows } = await db.query<Schedule>({
+    text: `${SELECT}
+where s.removed_at is null
+order by s.created_at, s.schedule_id`,
   })
-  return rows.map(scheduleOf)
+  return rows
 }
 
 /** A schedule by its id (a UUID), also a removed one. */
 export async function find(db: Db, scheduleId: string): Promise<Schedule | undefined> {
-  const { rows } = await db.query<Row>({ text: `${SELECT} where s.schedule_id = $1`, values: [scheduleId] })
-  return rows[0] && scheduleOf(rows[0])
+  const { rows } = await db.query<Schedule>({
+    text: `${SELECT}
+where s.schedule_id = $1`,
+    values: [scheduleId],
+  })
+  return rows[0]
 }
 
 /** As `find`; nobody else changes the schedule until the transaction ends. */
 export async function lock(db: Db, scheduleId: string): Promise<Schedule | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `${SELECT} where s.schedule_id = $1 for update of s`,
+  const { rows } = await db.query<Schedule>({
+    text: `${SELECT}
+where s.schedule_id = $1
+for update of s`,
     values: [scheduleId],
   })
-  return rows[0] && scheduleOf(rows[0])
+  return rows[0]
 }
 
 export type NewSchedule = Omit<
