@@ -11,11 +11,11 @@ interface Installation {
 }
 
 export async function find(db: Db): Promise<Installation | undefined> {
-  const { rows } = await db.query<{ installation_id: string; kek_id: string; created_at: number }>({
-    text: 'select installation_id, kek_id, created_at from tokenmill.installation',
+  const { rows } = await db.query<Installation>({
+    text: `select installation_id as "installationId", kek_id as "kekId", created_at as "createdAt"
+from tokenmill.installation`,
   })
-  const row = rows[0]
-  return row && { installationId: row.installation_id, kekId: row.kek_id, createdAt: row.created_at }
+  return rows[0]
 }
 
 /** What a database says whose schema is there and whose rows aren't. */
@@ -39,10 +39,10 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
 
 /** Locks the row until the transaction ends; returns the current key-encryption key's id. */
 export async function lockKek(db: Db): Promise<string | undefined> {
-  const { rows } = await db.query<{ kek_id: string }>({
-    text: 'select kek_id from tokenmill.installation for update',
+  const { rows } = await db.query<Pick<Installation, 'kekId'>>({
+    text: 'select kek_id as "kekId" from tokenmill.installation for update',
   })
-  return rows[0]?.kek_id
+  return rows[0]?.kekId
 }
 
 /** Makes `kekId` the current key-encryption key. */

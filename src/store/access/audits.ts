@@ -39,12 +39,13 @@ export async function insert(db: Db, { outcome = 'done', isAutomatic = false, ..
   if (outcome === 'done' && !isAutomatic) await auditChain.assertNearby(db, audit.action)
   const { entityId = null } = audit
   const detail = { ...audit.detail, ...(entityId === null ? {} : { entity_id: entityId }) }
-  const { rows } = await db.query<{ audit_id: number }>({
+  const { rows } = await db.query<Pick<AuditRow, 'auditId'>>({
     text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome, entity_id)
-values ($1, $2, $3, $4::jsonb, $5, $6, $7) returning audit_id`,
+values ($1, $2, $3, $4::jsonb, $5, $6, $7)
+returning audit_id as "auditId"`,
     values: [audit.actor, audit.action, audit.subject, JSON.stringify(detail), hostname(), outcome, entityId],
   })
-  return rows[0]?.audit_id ?? 0
+  return rows[0]?.auditId ?? 0
 }
 
 /** Whether a row of this action and subject, with these members in its detail, was written since `since` (ms since the epoch). */
@@ -72,10 +73,11 @@ export async function insertAll(
   }: Pick<Audit, 'actor' | 'action'> & { rows: readonly Pick<Audit, 'subject' | 'detail'>[] },
 ): Promise<ReadonlyMap<string, number>> {
   await auditChain.assertNearby(db, action)
-  const { rows } = await db.query<{ audit_id: number; subject: string }>({
+  const { rows } = await db.query<Pick<AuditRow, 'auditId' | 'subject'>>({
     text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome)
 select $1, $2, v.subject, v.detail, $5, 'done'
-from unnest($3::text[], $4::jsonb[]) with ordinality as v(subject, detail, position) order by v.position returning audit_id, subject`,
+from unnest($3::text[], $4::jsonb[]) with ordinality as v(subject, detail, position) order by v.position
+returning audit_id as "auditId", subject`,
     values: [
       actor,
       action,
@@ -84,7 +86,7 @@ from unnest($3::text[], $4::jsonb[]) with ordinality as v(subject, detail, posit
       hostname(),
     ],
   })
-  return new Map(rows.map(row => [row.subject, row.audit_id]))
+  return new Map(rows.map(row => [row.subject, row.auditId]))
 }
 
 /** A row as its hash covers it. */

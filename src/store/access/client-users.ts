@@ -1,22 +1,25 @@
 // Clients as users of HTTP Basic, and clients whose last signing key ends, or whose API key was hashed by a former key.
 // It only reads; clients.ts writes.
 import type { Db } from '../pool.ts'
-import { type ApiKeyHash, type Client, COLUMNS, clientOf, type Row } from './clients.ts'
+import { type ApiKeyHash, type Client, COLUMNS } from './clients.ts'
 
 /** The client of a user name of HTTP Basic, with the hash of its API key. The reader role may not select it. */
 export async function findByUser(
   db: Db,
   userId: string,
 ): Promise<{ client: Client; apiKeyHash: ApiKeyHash | null } | undefined> {
-  const { rows } = await db.query<Row & { api_key_hash: Buffer | null; api_key_version: number }>({
+  const { rows } = await db.query<Client & { hash: Buffer | null; keyVersion: number }>({
     name: 'client-by-user',
-    text: `select ${COLUMNS}, api_key_hash, api_key_version from tokenmill.client where user_id = $1`,
+    text: `select ${COLUMNS},
+  api_key_hash as hash,
+  api_key_version as "keyVersion"
+from tokenmill.client
+where user_id = $1`,
     values: [userId],
   })
-  const row = rows[0]
-  if (!row) return undefined
-  const { api_key_hash: hash, api_key_version: keyVersion } = row
-  return { client: clientOf(row), apiKeyHash: hash && { hash, keyVersion } }
+  if (!rows[0]) return undefined
+  const { hash, keyVersion, ...client } = rows[0]
+  return { client, apiKeyHash: hash && { hash, keyVersion } }
 }
 
 /** A client whose API key is hashed under a former version of the data key `api-key`. */
@@ -42,12 +45,14 @@ order by name, client_id`,
  * at which it expires.
  */
 export async function listWithoutKeyAfter(db: Db, before: number): Promise<{ name: string; endsAt: number }[]> {
-  const { rows } = await db.query<{ name: string; ends_at: number }>({
-    text: `select c.name, max(k.valid_until) as ends_at
+  const { rows } = await db.query<{ name: string; endsAt: number }>({
+    text: `select c.name, max(k.valid_until) as "endsAt"
 from tokenmill.client as c join tokenmill.client_key as k on k.client_id = c.client_id and k.state <> 'REVOKED'
-where c.revoked_at is null group by c.client_id, c.name
-having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1 order by ends_at, c.name`,
+where c.revoked_at is null
+group by c.client_id, c.name
+having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1
+order by "endsAt", c.name`,
     values: [new Date(before)],
   })
-  return rows.map(row => ({ name: row.name, endsAt: row.ends_at }))
+  return rows
 }

@@ -42,104 +42,74 @@ export interface ClientKey {
 /** The most keys of one client that may be active at once. */
 export const ACTIVE_KEYS_MAX = 2
 
-export interface Row {
-  client_id: string
-  name: string
-  user_id: string
-  entities: string[]
-  roles: Role[]
-  alg: Algorithm | null
-  system: boolean
-  names: NameRule
-  created_at: number
-  revoked_at: number | null
-  mac: Buffer | null
-  mac_version: number | null
-}
+export const COLUMNS = `
+  client_id as "clientId",
+  name,
+  user_id as "userId",
+  entities,
+  roles,
+  alg,
+  system,
+  names,
+  created_at as "createdAt",
+  revoked_at as "revokedAt",
+  mac,
+  mac_version as "macVersion"`
 
-export const COLUMNS =
-  'client_id, name, user_id, entities, roles, alg, system, names, created_at, revoked_at, mac, mac_version'
-
-export function clientOf(row: Row): Client {
-  return {
-    clientId: row.client_id,
-    name: row.name,
-    userId: row.user_id,
-    entities: row.entities,
-    roles: row.roles,
-    alg: row.alg,
-    system: row.system,
-    names: row.names,
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at,
-    mac: row.mac,
-    macVersion: row.mac_version,
-  }
-}
-
-interface KeyRow {
-  client_id: string
-  kid: string
-  alg: Algorithm
-  public_jwk: Record<string, unknown>
-  state: ClientKey['state']
-  valid_until: number | null
-  created_at: number
-  mac: Buffer | null
-  mac_version: number | null
-}
-
-const KEY_COLUMNS = 'client_id, kid, alg, public_jwk, state, valid_until, created_at, mac, mac_version'
-
-function keyOf(row: KeyRow): ClientKey {
-  return {
-    clientId: row.client_id,
-    kid: row.kid,
-    alg: row.alg,
-    publicJwk: row.public_jwk,
-    state: row.state,
-    validUntil: row.valid_until,
-    createdAt: row.created_at,
-    mac: row.mac,
-    macVersion: row.mac_version,
-  }
-}
+const KEY_COLUMNS = `
+  client_id as "clientId",
+  kid,
+  alg,
+  public_jwk as "publicJwk",
+  state,
+  valid_until as "validUntil",
+  created_at as "createdAt",
+  mac,
+  mac_version as "macVersion"`
 
 /** A client by its id; also a revoked one. */
 export async function find(db: Db, clientId: string): Promise<Client | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Client>({
     name: 'client-find',
-    text: `select ${COLUMNS} from tokenmill.client where client_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.client
+where client_id = $1`,
     values: [clientId],
   })
-  const row = rows[0]
-  return row && clientOf(row)
+  return rows[0]
 }
 
 /** A client by its id. Locks its row until the transaction ends, so that another change of its keys waits. */
 export async function hold(db: Db, clientId: string): Promise<Client | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.client where client_id = $1 for update`,
+  const { rows } = await db.query<Client>({
+    text: `select ${COLUMNS}
+from tokenmill.client
+where client_id = $1
+for update`,
     values: [clientId],
   })
-  const row = rows[0]
-  return row && clientOf(row)
+  return rows[0]
 }
 
 /** Clients whose id or name is `word`, oldest first. */
 export async function findByIdOrName(db: Db, word: string): Promise<Client[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.client where client_id = $1 or name = $1 order by created_at, client_id`,
+  const { rows } = await db.query<Client>({
+    text: `select ${COLUMNS}
+from tokenmill.client
+where client_id = $1 or name = $1
+order by created_at, client_id`,
     values: [word],
   })
-  return rows.map(clientOf)
+  return rows
 }
 
 export async function list(db: Db): Promise<Client[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.client order by created_at, client_id`,
+  const { rows } = await db.query<Client>({
+    text: `select ${COLUMNS}
+from tokenmill.client
+order by created_at, client_id`,
   })
-  return rows.map(clientOf)
+  return rows
 }
 
 type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names' | 'mac' | 'macVersion'> & {
@@ -221,20 +191,25 @@ where client_id = $1 and revoked_at is null`,
 
 /** All keys that a client ever had, so that the caller can tell a revoked key from an unknown one. */
 export async function findClientKeys(db: Db, clientId: string): Promise<ClientKey[]> {
-  const { rows } = await db.query<KeyRow>({
+  const { rows } = await db.query<ClientKey>({
     name: 'client-keys',
-    text: `select ${KEY_COLUMNS} from tokenmill.client_key where client_id = $1 order by created_at, kid`,
+    text: `select ${KEY_COLUMNS}
+from tokenmill.client_key
+where client_id = $1
+order by created_at, kid`,
     values: [clientId],
   })
-  return rows.map(keyOf)
+  return rows
 }
 
 /** All keys of all clients. */
 export async function listKeys(db: Db): Promise<ClientKey[]> {
-  const { rows } = await db.query<KeyRow>({
-    text: `select ${KEY_COLUMNS} from tokenmill.client_key order by client_id, created_at, kid`,
+  const { rows } = await db.query<ClientKey>({
+    text: `select ${KEY_COLUMNS}
+from tokenmill.client_key
+order by client_id, created_at, kid`,
   })
-  return rows.map(keyOf)
+  return rows
 }
 
 /** Sets the code of a key's row as it is now; `former` as for `setMac`. */

@@ -37,18 +37,17 @@ export interface DroppedLately extends Dropped {
 
 /** The counts that grew within the last `lateMs`, most frequent first. */
 export async function listLate(db: Db, lateMs: number): Promise<DroppedLately[]> {
-  const { rows } = await db.query<{
-    claimed_client: string
-    reason: string
-    dropped: number
-    since: number
-    last_at: number
-  }>({
-    text: `select claimed_client, reason, dropped, since, last_at from tokenmill.dropped_envelope
-where last_at > now() - make_interval(secs => $1) order by dropped desc, claimed_client, reason`,
+  const { rows } = await db.query<DroppedLately>({
+    text: `select
+  claimed_client as "claimedClient",
+  reason,
+  dropped,
+  since,
+  last_at as "lastAt"
+from tokenmill.dropped_envelope
+where last_at > now() - make_interval(secs => $1)
+order by dropped desc, claimed_client, reason`,
     values: [lateMs / 1_000],
   })
-  return rows.map(({ claimed_client: claimed, reason, dropped, since, last_at: lastAt }) => ({
-    ...{ claimedClient: claimed === '' ? undefined : claimed, reason, dropped, since, lastAt },
-  }))
+  return rows.map(row => ({ ...row, claimedClient: row.claimedClient || undefined }))
 }

@@ -14,26 +14,20 @@ export interface KekInfo {
   retiredAt: number | null
 }
 
-interface Row {
-  kek_id: string
-  state: KekState
-  created_at: number
-  retired_at: number | null
-}
-
-const COLUMNS = 'kek_id, state, created_at, retired_at'
-
-const infoOf = ({ kek_id, state, created_at, retired_at }: Row): KekInfo => ({
-  kekId: kek_id,
+const COLUMNS = `
+  kek_id as "kekId",
   state,
-  createdAt: created_at,
-  retiredAt: retired_at,
-})
+  created_at as "createdAt",
+  retired_at as "retiredAt"`
 
 /** Every key, oldest first. */
 export async function list(db: Db): Promise<KekInfo[]> {
-  const { rows } = await db.query<Row>({ text: `select ${COLUMNS} from tokenmill.kek order by created_at, kek_id` })
-  return rows.map(infoOf)
+  const { rows } = await db.query<KekInfo>({
+    text: `select ${COLUMNS}
+from tokenmill.kek
+order by created_at, kek_id`,
+  })
+  return rows
 }
 
 /** The bytes that each key has wrapped, by which a host proves that it has that key. */
@@ -47,11 +41,14 @@ export async function findProbes(db: Db): Promise<{ kekId: string; probe: Buffer
 
 /** Locks a key's row until the transaction ends. */
 export async function lock(db: Db, kekId: string): Promise<KekInfo | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.kek where kek_id = $1 for update`,
+  const { rows } = await db.query<KekInfo>({
+    text: `select ${COLUMNS}
+from tokenmill.kek
+where kek_id = $1
+for update`,
     values: [kekId],
   })
-  return rows[0] && infoOf(rows[0])
+  return rows[0]
 }
 
 /** Inserts a key. False if it is known, and stays as it is. */

@@ -8,13 +8,16 @@ const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRE
 
 /** The live keys, `limit` at most. */
 export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
-  const { rows } = await db.query<{ client_id: string; kid: string }>({
+  const { rows } = await db.query<Pick<ClientKey, 'clientId' | 'kid'>>({
     name: 'live-keys',
-    text: `select k.client_id, k.kid from tokenmill.client_key k join tokenmill.client c using (client_id)
-where ${LIVE} order by k.client_id, k.kid limit $1`,
+    text: `select k.client_id as "clientId", k.kid
+from tokenmill.client_key k join tokenmill.client c using (client_id)
+where ${LIVE}
+order by k.client_id, k.kid
+limit $1`,
     values: [limit],
   })
-  return rows.map(row => ({ clientId: row.client_id, kid: row.kid }))
+  return rows
 }
 
 /** Whether this key is live. */

@@ -17,13 +17,12 @@ interface Turn {
  * undefined.
  */
 export async function takeTurn(db: Db, everyMs: number): Promise<Turn | undefined> {
-  const { rows } = await db.query<{ seq: number; told_at: number }>({
+  const { rows } = await db.query<Turn>({
     name: 'live-list-turn',
     text: `update tokenmill.live_list set seq = seq + 1, told_change = change, told_at = clock_timestamp()
 where told_change <> change or told_at <= clock_timestamp() - make_interval(secs => $1 / 1000.0)
-returning seq, told_at`,
+returning seq, told_at as at`,
     values: [everyMs],
   })
-  const row = rows[0]
-  return row && { seq: row.seq, at: row.told_at }
+  return rows[0]
 }

@@ -49,9 +49,17 @@ export function isReplaced(silent: Named, alive: readonly Pick<ProcessRow, 'host
 
 export type LiveWorker = Pick<NewProcess, 'kinds' | 'features'> & Pick<ProcessRow, 'silentMs'>
 
-const SILENT_MS = '(greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as silent_ms'
+const SILENT_MS = '(greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as "silentMs"'
 
-const COLUMNS = `process_id, role, host, version, kinds, connections, started_at, ${SILENT_MS}`
+const COLUMNS = `
+  process_id as "processId",
+  role,
+  host,
+  version,
+  kinds,
+  connections,
+  started_at as "startedAt",
+  ${SILENT_MS}`
 
 /** Writes a heartbeat of this process. */
 export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
@@ -121,13 +129,15 @@ and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by load desc lim
 
 /** Workers that were silent for less than `ms` and haven't ended. */
 export async function listWorkers(db: Db, ms: number): Promise<LiveWorker[]> {
-  const { rows } = await db.query<{ kinds: string[]; features: string[]; silent_ms: number }>({
+  const { rows } = await db.query<LiveWorker>({
     name: 'live-workers',
-    text: `select kinds, features, ${SILENT_MS} from tokenmill.process where kinds <> '{}' and ended_at is null
-and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by process_id`,
+    text: `select kinds, features, ${SILENT_MS}
+from tokenmill.process
+where kinds <> '{}' and ended_at is null and seen_at >= now() - make_interval(secs => $1 / 1000.0)
+order by process_id`,
     values: [ms],
   })
-  return rows.map(({ silent_ms: silentMs, ...said }) => ({ ...said, silentMs }))
+  return rows
 }
 
 /**
@@ -155,43 +165,39 @@ export async function listLacking(
   ms: number,
   roles: readonly ProcessRole[] = VAULT_ROLES,
 ): Promise<ProcessRow[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.process
+  const { rows } = await db.query<ProcessRow>({
+    text: `select ${COLUMNS}
+from tokenmill.process
 where role = any($3::text[]) and ended_at is null and not keys @> array[$1]
-and seen_at >= now() - make_interval(secs => $2 / 1000.0) order by host, role, started_at`,
+  and seen_at >= now() - make_interval(secs => $2 / 1000.0)
+order by host, role, started_at`,
     values: [key, ms, `{${roles.join(',')}}`],
   })
-  return rows.map(processOf)
+  return rows
 }
 
 /** Processes that open the vault and were silent for less than `ms`, with the keys that they hold. */
 export async function listVault(db: Db, ms: number): Promise<(ProcessRow & Pick<NewProcess, 'keys'>)[]> {
-  const { rows } = await db.query<Row & { keys: string[] }>({
-    text: `select ${COLUMNS}, keys from tokenmill.process
+  const { rows } = await db.query<ProcessRow & Pick<NewProcess, 'keys'>>({
+    text: `select ${COLUMNS}, keys
+from tokenmill.process
 where role in ('interactive', 'bulk', 'three-ds') and ended_at is null
-and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by host, role, started_at`,
+  and seen_at >= now() - make_interval(secs => $1 / 1000.0)
+order by host, role, started_at`,
     values: [ms],
   })
-  return rows.map(row => ({ ...processOf(row), keys: row.keys }))
-}
-
-interface Row {
-  process_id: string
-  role: ProcessRole
-  host: string
-  version: string
-  kinds: string[]
-  connections: number
-  started_at: number
-  silent_ms: number
+  return rows
 }
 
 /** All processes that were not marked as ended. */
 export async function list(db: Db): Promise<ProcessRow[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.process where ended_at is null order by host, role, started_at`,
+  const { rows } = await db.query<ProcessRow>({
+    text: `select ${COLUMNS}
+from tokenmill.process
+where ended_at is null
+order by host, role, started_at`,
   })
-  return rows.map(processOf)
+  return rows
 }
 
 /** What the processes that were silent for less than `ms` may open. */
@@ -202,17 +208,4 @@ where ended_at is null and seen_at >= now() - make_interval(secs => $1 / 1000.0)
     values: [ms],
   })
   return rows
-}
-
-function processOf(row: Row): ProcessRow {
-  return {
-    processId: row.process_id,
-    role: row.role,
-    host: row.host,
-    version: row.version,
-    kinds: row.kinds,
-    connections: row.connections,
-    startedAt: row.started_at,
-    silentMs: row.silent_ms,
-  }
 }

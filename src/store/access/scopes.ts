@@ -25,57 +25,41 @@ export interface Scope {
   macVersion: number | null
 }
 
-interface Row {
-  token_scope: string
-  entity_id: string
-  par: boolean
-  network_tokens: boolean
-  requestor: Requestor
-  auto_provision: boolean
-  bin_digits: 6 | 8
-  keep_billing: boolean
-  created_at: number
-  mac: Buffer | null
-  mac_version: number | null
-}
-
-const COLUMNS =
-  'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, created_at, mac, mac_version'
-
-function scopeOf(row: Row): Scope {
-  return {
-    tokenScope: row.token_scope,
-    entityId: row.entity_id,
-    par: row.par,
-    networkTokens: row.network_tokens,
-    requestor: row.requestor,
-    autoProvision: row.auto_provision,
-    binDigits: row.bin_digits,
-    keepBilling: row.keep_billing,
-    createdAt: row.created_at,
-    mac: row.mac,
-    macVersion: row.mac_version,
-  }
-}
+const COLUMNS = `
+  token_scope as "tokenScope",
+  entity_id as "entityId",
+  par,
+  network_tokens as "networkTokens",
+  requestor,
+  auto_provision as "autoProvision",
+  bin_digits as "binDigits",
+  keep_billing as "keepBilling",
+  created_at as "createdAt",
+  mac,
+  mac_version as "macVersion"`
 
 /** A scope by its UUID. */
 export async function find(db: Db, tokenScope: string): Promise<Scope | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Scope>({
     name: 'scope-find',
-    text: `select ${COLUMNS} from tokenmill.scope where token_scope = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.scope
+where token_scope = $1`,
     values: [tokenScope],
   })
-  const row = rows[0]
-  return row && scopeOf(row)
+  return rows[0]
 }
 
 /** All scopes, oldest first; only those of `entityId` if it is given. */
 export async function list(db: Db, entityId: string | null = null): Promise<Scope[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.scope where $1::uuid is null or entity_id = $1 order by created_at, token_scope`,
+  const { rows } = await db.query<Scope>({
+    text: `select ${COLUMNS}
+from tokenmill.scope
+where $1::uuid is null or entity_id = $1
+order by created_at, token_scope`,
     values: [entityId],
   })
-  return rows.map(scopeOf)
+  return rows
 }
 
 /** Sets the code of the row as it is now. `former`: only in place of this code. False if the row wasn't changed. */

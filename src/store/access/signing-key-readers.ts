@@ -24,9 +24,12 @@ export async function forget(db: Db, kid: string): Promise<void> {
 }
 
 export async function list(db: Db, kid: string): Promise<Reader[]> {
-  const { rows } = await db.query<{ client_id: string; reply_to: string }>({
-    text: 'select client_id, reply_to from tokenmill.signing_key_reader where kid = $1 order by client_id, reply_to',
+  const { rows } = await db.query<Reader>({
+    text: `select client_id as "clientId", nullif(reply_to, '') as "replyTo"
+from tokenmill.signing_key_reader
+where kid = $1
+order by client_id, reply_to`,
     values: [kid],
   })
-  return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to === '' ? null : row.reply_to }))
+  return rows
 }

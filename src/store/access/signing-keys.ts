@@ -30,47 +30,28 @@ export type SigningKeyRecord = PublicSigningKey & PrivateHalf
 
 export type NewSigningKey = Pick<PublicSigningKey, 'kid' | 'alg' | 'publicJwk'> & PrivateHalf
 
-interface PublicRow {
-  kid: string
-  alg: Algorithm
-  public_jwk: Record<string, unknown>
-  state: PublicSigningKey['state']
-  statement: string | null
-  active_at: number
-  retired_at: number | null
-  mac: Buffer | null
-  mac_version: number | null
-}
-
-interface LiveRow extends PublicRow {
-  /** Null if the key is retired. */
-  wrapped_private: Buffer | null
-  private_version: number | null
-}
-
-const COLUMNS = 'kid, alg, public_jwk, state, statement, active_at, retired_at, mac, mac_version'
-const LIVE_COLUMNS = `${COLUMNS}, wrapped_private, private_version`
-
-function publicOf(row: PublicRow): PublicSigningKey {
-  return {
-    kid: row.kid,
-    alg: row.alg,
-    publicJwk: row.public_jwk,
-    state: row.state,
-    statement: row.statement,
-    activeAt: row.active_at,
-    retiredAt: row.retired_at,
-    mac: row.mac,
-    macVersion: row.mac_version,
-  }
-}
+const COLUMNS = `
+  kid,
+  alg,
+  public_jwk as "publicJwk",
+  state,
+  statement,
+  active_at as "activeAt",
+  retired_at as "retiredAt",
+  mac,
+  mac_version as "macVersion"`
+const LIVE_COLUMNS = `${COLUMNS},
+  wrapped_private as "wrappedPrivate",
+  private_version as "privateVersion"`
 
 /** The public halves of all signing keys, newest first, so that results signed by an older key can still be verified. */
 export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
-  const { rows } = await db.query<PublicRow>({
-    text: `select ${COLUMNS} from tokenmill.signing_key order by active_at desc, kid`,
+  const { rows } = await db.query<PublicSigningKey>({
+    text: `select ${COLUMNS}
+from tokenmill.signing_key
+order by active_at desc, kid`,
   })
-  return rows.map(publicOf)
+  return rows
 }
 
 /** Sets the code over the public half. `former`: only in place of this code. False if the row wasn't changed. */
@@ -85,10 +66,13 @@ where kid = $1 and ($4::bytea is null or mac = $4)`,
 
 /** The keys that have a private half, newest first: the announced one and the one that signs. */
 export async function findAll(db: Db): Promise<SigningKeyRecord[]> {
-  const { rows } = await db.query<LiveRow>({
-    text: `select ${LIVE_COLUMNS} from tokenmill.signing_key where wrapped_private is not null order by active_at desc, kid`,
+  const { rows } = await db.query<SigningKeyRecord>({
+    text: `select ${LIVE_COLUMNS}
+from tokenmill.signing_key
+where wrapped_private is not null
+order by active_at desc, kid`,
   })
-  return rows.flatMap(row => recordOf(row) ?? [])
+  return rows
 }
 
 export interface SigningState {
@@ -103,29 +87,25 @@ export interface SigningState {
 
 /** `statementMs`: for how long after a key began to sign its statement is listed. */
 export async function findState(db: Db, statementMs: number): Promise<SigningState> {
-  const { rows } = await db.query<LiveRow>({
+  // Of a retired key, which is listed for its statement, the private half is null.
+  const { rows } = await db.query<SigningKeyRecord>({
     name: 'signing-state',
-    text: `select ${LIVE_COLUMNS} from tokenmill.signing_key
-where state <> 'RETIRED' or active_at > now() - make_interval(secs => $1 / 1000.0) order by active_at, kid`,
+    text: `select ${LIVE_COLUMNS}
+from tokenmill.signing_key
+where state <> 'RETIRED' or active_at > now() - make_interval(secs => $1 / 1000.0)
+order by active_at, kid`,
     values: [statementMs],
   })
   const stated = rows.filter(
-    ({ state, statement, active_at: activeAt }) =>
+    ({ state, statement, activeAt }) =>
       statement !== null && (state === 'ANNOUNCED' || activeAt > Date.now() - statementMs),
   )
   return {
-    active: recordOf(rows.find(({ state }) => state === 'ACTIVE')),
-    announced: recordOf(rows.find(({ state }) => state === 'ANNOUNCED')),
+    active: rows.find(({ state }) => state === 'ACTIVE'),
+    announced: rows.find(({ state }) => state === 'ANNOUNCED'),
     statements: stated.flatMap(({ statement }) => statement ?? []),
-    oldestAt: stated[0]?.active_at,
+    oldestAt: stated[0]?.activeAt,
   }
-}
-
-function recordOf(row: LiveRow | undefined): SigningKeyRecord | undefined {
-  const { wrapped_private: wrappedPrivate = null, private_version: privateVersion = null } = row ?? {}
-  return row && wrappedPrivate && privateVersion !== null
-    ? { ...publicOf(row), wrappedPrivate, privateVersion }
-    : undefined
 }
 
 /** Inserts the installation's first key, which signs at once. */

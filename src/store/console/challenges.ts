@@ -44,11 +44,12 @@ export async function isStartLink(db: Db, lookupHash: Buffer): Promise<boolean> 
 
 /** The person whom the link signs in; undefined if it doesn't work, or was used. */
 export async function useStartLink(db: Db, lookupHash: Buffer): Promise<string | undefined> {
-  const { rows } = await db.query<{ person_id: string }>({
-    text: `delete from tokenmill.challenge where challenge = $1 and purpose = 'start' and expires_at > now() returning person_id`,
+  const { rows } = await db.query<{ personId: string }>({
+    text: `delete from tokenmill.challenge where challenge = $1 and purpose = 'start' and expires_at > now()
+returning person_id as "personId"`,
     values: [lookupHash],
   })
-  return rows[0]?.person_id
+  return rows[0]?.personId
 }
 
 export async function removeOver(db: Db): Promise<void> {

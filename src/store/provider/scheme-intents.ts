@@ -16,53 +16,49 @@ export interface SchemeIntent {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-interface Row {
-  intent_id: string
-  receipt_id: string
-  token_id: string
-  provision_id: string
-  action: SchemeIntent['action']
-  state: SchemeIntent['state']
-  refusal: string | null
-  reversal: SchemeIntent['reversal']
-}
-
 /** A chunk may have one for each of its records. */
 const LISTED_MAX = 100
-const COLUMNS = 'intent_id, receipt_id, token_id, provision_id, action, state, refusal, reversal'
-
-function intentOf(row: Row): SchemeIntent {
-  return {
-    intentId: row.intent_id,
-    receiptId: row.receipt_id,
-    tokenId: row.token_id,
-    provisionId: row.provision_id,
-    action: row.action,
-    state: row.state,
-    refusal: row.refusal,
-    reversal: row.reversal,
-  }
-}
+const COLUMNS = `
+  intent_id as "intentId",
+  receipt_id as "receiptId",
+  token_id as "tokenId",
+  provision_id as "provisionId",
+  action,
+  state,
+  refusal,
+  reversal`
 
 export async function findByIds(db: Db, intentIds: readonly string[]): Promise<SchemeIntent[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<SchemeIntent>({
     name: 'scheme-intents-by-id',
-    text: `select ${COLUMNS} from tokenmill.scheme_intent where intent_id = any($1::uuid[])`,
+    text: `select ${COLUMNS}
+from tokenmill.scheme_intent
+where intent_id = any($1::uuid[])`,
     values: [plains(intentIds)],
   })
-  return rows.map(intentOf)
+  return rows
 }
 
-/** What one job asked of providers, oldest first; with the moments of the record and of its last change (ms). */
-export async function listOf(
-  db: Db,
-  receiptId: string,
-): Promise<
-  (Pick<SchemeIntent, 'action' | 'state' | 'refusal' | 'reversal'> & { createdAt: number; updatedAt: number })[]
-> {
-  const { rows } = await db.query<Row & { createdAt: number; updatedAt: number }>({
-    text: `select action, state, refusal, reversal, created_at as "createdAt", updated_at as "updatedAt"
-from tokenmill.scheme_intent where receipt_id = $1 order by created_at, intent_id limit ${LISTED_MAX}`,
+/** An intent with the moments of the record and of its last change (ms). */
+type ListedIntent = Pick<SchemeIntent, 'action' | 'state' | 'refusal' | 'reversal'> & {
+  createdAt: number
+  updatedAt: number
+}
+
+/** What one job asked of providers, oldest first. */
+export async function listOf(db: Db, receiptId: string): Promise<ListedIntent[]> {
+  const { rows } = await db.query<ListedIntent>({
+    text: `select
+  action,
+  state,
+  refusal,
+  reversal,
+  created_at as "createdAt",
+  updated_at as "updatedAt"
+from tokenmill.scheme_intent
+where receipt_id = $1
+order by created_at, intent_id
+limit ${LISTED_MAX}`,
     values: [receiptId],
   })
   return rows
@@ -70,12 +66,15 @@ from tokenmill.scheme_intent where receipt_id = $1 order by created_at, intent_i
 
 /** The intents of the jobs with these receipts. */
 export async function findByReceipts(db: Db, receiptIds: readonly string[]): Promise<SchemeIntent[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<SchemeIntent>({
     name: 'scheme-intents-by-receipt',
-    text: `select ${COLUMNS} from tokenmill.scheme_intent where receipt_id = any($1::uuid[]) order by intent_id`,
+    text: `select ${COLUMNS}
+from tokenmill.scheme_intent
+where receipt_id = any($1::uuid[])
+order by intent_id`,
     values: [plains(receiptIds)],
   })
-  return rows.map(intentOf)
+  return rows
 }
 
 export function findByReceipt(db: Db, receiptId: string): Promise<SchemeIntent[]> {
@@ -160,14 +159,15 @@ where intent_id = $1 and reversal = 'REQUIRED'`,
  * it.
  */
 export async function takeOwed(db: Db, before: number, now: number, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ receipt_id: string }>({
+  const { rows } = await db.query<Pick<SchemeIntent, 'receiptId'>>({
     text: `update tokenmill.scheme_intent set updated_at = $2 where intent_id in (
   select intent_id from tokenmill.scheme_intent where reversal = 'REQUIRED' and updated_at < $1
   order by updated_at limit $3 for update skip locked
-) returning receipt_id`,
+)
+returning receipt_id as "receiptId"`,
     values: [new Date(before), new Date(now), limit],
   })
-  return [...new Set(rows.map(row => row.receipt_id))]
+  return [...new Set(rows.map(({ receiptId }) => receiptId))]
 }
 
 export async function countOwed(db: Db): Promise<{ rows: number; oldest: number | null }> {

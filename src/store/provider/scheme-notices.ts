@@ -21,13 +21,15 @@ on conflict (provider, reference) do update set noticed_at = excluded.noticed_at
 
 /** Takes up to `limit` due notices; each is due again at `until`. */
 export async function takeDue(db: Db, now: number, until: number, limit: number): Promise<SchemeNotice[]> {
-  const { rows } = await db.query<{ provider: string; reference: string; noticed_at: number }>({
+  const { rows } = await db.query<SchemeNotice>({
     text: `update tokenmill.scheme_notice as n set due_at = $2 from (
   select provider, reference from tokenmill.scheme_notice where due_at <= $1 order by due_at limit $3 for update skip locked
-) as due where n.provider = due.provider and n.reference = due.reference returning n.provider, n.reference, n.noticed_at`,
+) as due
+where n.provider = due.provider and n.reference = due.reference
+returning n.provider, n.reference, n.noticed_at as "noticedAt"`,
     values: [new Date(now), new Date(until), limit],
   })
-  return rows.map(row => ({ provider: row.provider, reference: row.reference, noticedAt: row.noticed_at }))
+  return rows
 }
 
 /** Removes a notification, unless a newer one for the same token has arrived. */

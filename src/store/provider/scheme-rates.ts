@@ -28,16 +28,6 @@ export interface Pace {
   slowdown: { by: SlowedBy; forMs: number } | undefined
 }
 
-interface Row {
-  provider: string
-  process: string
-  interactive: boolean
-  wanted_interactive: number
-  wanted_bulk: number
-  given: number
-  beat: number
-}
-
 /**
  * Takes the lock until the transaction ends: one process at a time. A process that stops in the middle would hold up
  * all others, so PostgreSQL ends a connection that is idle in the transaction. Throws `LostRace` if the wait is too
@@ -55,18 +45,18 @@ export async function hold(db: Db): Promise<void> {
 }
 
 export async function findAll(db: Db): Promise<RateRow[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<RateRow>({
     name: 'scheme-rates',
-    text: 'select provider, process, interactive, wanted_interactive, wanted_bulk, given, beat from tokenmill.scheme_rate',
+    text: `select
+  provider,
+  process,
+  interactive,
+  json_build_object('interactive', wanted_interactive, 'bulk', wanted_bulk) as wants,
+  given as holds,
+  beat
+from tokenmill.scheme_rate`,
   })
-  return rows.map(row => ({
-    provider: row.provider,
-    process: row.process,
-    interactive: row.interactive,
-    wants: { interactive: row.wanted_interactive, bulk: row.wanted_bulk },
-    holds: row.given,
-    beat: row.beat,
-  }))
+  return rows
 }
 
 /** Writes this process's rows. The caller holds the lock. `paces`: by provider. */
@@ -111,20 +101,19 @@ export interface SlowedRow {
 
 /** The processes that renewed their share within `seenMs` and that a provider slows; one row per process. */
 export async function listSlowed(db: Db, seenMs: number): Promise<SlowedRow[]> {
-  const { rows } = await db.query<{
-    provider: string
-    granted: number
-    rate: number
-    slowed_by: SlowedBy
-    slowed_at: number
-  }>({
-    text: `select provider, granted, rate, slowed_by, slowed_at from tokenmill.scheme_rate
-where slowed_at is not null and renewed_at > now() - make_interval(secs => $1) order by provider, slowed_at`,
+  const { rows } = await db.query<SlowedRow>({
+    text: `select
+  provider,
+  granted,
+  rate,
+  slowed_by as by,
+  slowed_at as since
+from tokenmill.scheme_rate
+where slowed_at is not null and renewed_at > now() - make_interval(secs => $1)
+order by provider, slowed_at`,
     values: [seenMs / 1_000],
   })
-  return rows.map(({ provider, granted, rate, slowed_by: by, slowed_at: since }) => ({
-    ...{ provider, granted, rate, by, since },
-  }))
+  return rows
 }
 
 /** Deletes the rows of these processes; what they held is free for others. */

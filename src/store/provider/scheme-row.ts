@@ -77,79 +77,38 @@ export interface Leased {
   intentId: string
 }
 
-export interface Row {
-  provision_id: string
-  token_id: string
-  token_scope: string
-  client_id: string
-  provider: string
-  current: boolean
-  background: boolean
-  state: SchemeRow['state']
-  reference: string | null
-  suspended_by: string[]
-  sealed: Buffer | null
-  seal_version: number | null
-  last_four: string | null
-  expiry_month: number | null
-  expiry_year: number | null
-  par: string | null
-  card: Buffer | null
-  card_version: number | null
-  refusal: string | null
-  retired_at: number | null
-  asked: SchemeCall | null
-  last_intent: string | null
-  lease: string | null
-  due_at: number | null
-  attempts: number
-  checked_at: number | null
-  third_party: boolean
-  cards: string[] | null
-  version: number
-  created_at: number
-  updated_at: number
-}
-
-export const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, current, background, state, reference, suspended_by,
-sealed, seal_version, last_four, expiry_month, expiry_year, par, card, card_version, refusal, retired_at, asked, last_intent,
-lease, due_at, attempts, checked_at, third_party, cards, version, created_at, updated_at`
-
-export function schemeOf(row: Row): StoredScheme {
-  return {
-    provisionId: row.provision_id,
-    tokenId: row.token_id,
-    tokenScope: row.token_scope,
-    clientId: row.client_id,
-    provider: row.provider,
-    current: row.current,
-    background: row.background,
-    state: row.state,
-    reference: row.reference,
-    suspendedBy: row.suspended_by,
-    sealed: row.sealed,
-    sealVersion: row.seal_version,
-    lastFour: row.last_four,
-    expiryMonth: row.expiry_month,
-    expiryYear: row.expiry_year,
-    par: row.par,
-    card: row.card,
-    cardVersion: row.card_version,
-    refusal: row.refusal,
-    retiredAt: row.retired_at,
-    asked: row.asked,
-    lastIntent: row.last_intent,
-    lease: row.lease,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    checkedAt: row.checked_at,
-    thirdParty: row.third_party,
-    cards: row.cards ?? [],
-    version: row.version,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
+export const COLUMNS = `
+  provision_id as "provisionId",
+  token_id as "tokenId",
+  token_scope as "tokenScope",
+  client_id as "clientId",
+  provider,
+  current,
+  background,
+  state,
+  reference,
+  suspended_by as "suspendedBy",
+  sealed,
+  seal_version as "sealVersion",
+  last_four as "lastFour",
+  expiry_month as "expiryMonth",
+  expiry_year as "expiryYear",
+  par,
+  card,
+  card_version as "cardVersion",
+  refusal,
+  retired_at as "retiredAt",
+  asked,
+  last_intent as "lastIntent",
+  lease,
+  due_at as "dueAt",
+  attempts,
+  checked_at as "checkedAt",
+  third_party as "thirdParty",
+  coalesce(cards, '{}') as cards,
+  version,
+  created_at as "createdAt",
+  updated_at as "updatedAt"`
 
 const moment = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 const binary = (bytes: Buffer | null | undefined) => (bytes ? `\\x${bytes.toString('hex')}` : null)

@@ -6,8 +6,8 @@ import { plains, rowSet, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import * as schemeCards from './scheme-cards.ts'
 import { endIntent } from './scheme-intents.ts'
-import type { Leased, LeasedUpdate, NewScheme, Row, StoredScheme } from './scheme-row.ts'
-import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES, schemeOf } from './scheme-row.ts'
+import type { Leased, LeasedUpdate, NewScheme, StoredScheme } from './scheme-row.ts'
+import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES } from './scheme-row.ts'
 
 /**
  * Inserts provisionings as PENDING and, unless they are untaken, as the current ones of their tokens, whose earlier ones
@@ -185,13 +185,14 @@ export async function take(
   now: number,
   until: number,
 ): Promise<StoredScheme[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredScheme>({
     name: 'scheme-take',
     text: `update tokenmill.scheme_token set lease = $2, due_at = $4, attempts = attempts + 1, ${TO_BE_ASKED}
-where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) and state not in ('DELETED', 'VOID') returning ${COLUMNS}`,
+where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) and state not in ('DELETED', 'VOID')
+returning ${COLUMNS}`,
     values: [plains(provisionIds), lease, new Date(now), new Date(until)],
   })
-  return rows.map(schemeOf)
+  return rows
 }
 
 /** Takes the lease of up to `limit` due rows, including rows whose lease has ended. */
@@ -202,15 +203,16 @@ export async function takeDue(
   until: number,
   limit: number,
 ): Promise<StoredScheme[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredScheme>({
     name: 'scheme-take-due',
     text: `update tokenmill.scheme_token set lease = $1, due_at = $3, attempts = attempts + 1, ${TO_BE_ASKED}
 where provision_id in (
   select provision_id from tokenmill.scheme_token where due_at <= $2 order by due_at limit $4 for update skip locked
-) returning ${COLUMNS}`,
+)
+returning ${COLUMNS}`,
     values: [lease, new Date(now), new Date(until), limit],
   })
-  return rows.map(schemeOf)
+  return rows
 }
 
 /** Takes the lease of up to `limit` rows that were last compared with their provider before `before`. */
@@ -219,16 +221,17 @@ export async function takeUnchecked(
   lease: string,
   { until, before, limit }: { until: number; before: number; limit: number },
 ): Promise<StoredScheme[]> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredScheme>({
     text: `update tokenmill.scheme_token set lease = $1, due_at = $3
 where provision_id in (
   select provision_id from tokenmill.scheme_token
   where retired_at is null and state in ('INACTIVE', 'ACTIVE', 'SUSPENDED') and due_at is null
   and coalesce(checked_at, created_at) < $2 order by coalesce(checked_at, created_at) limit $4 for update skip locked
-) returning ${COLUMNS}`,
+)
+returning ${COLUMNS}`,
     values: [lease, new Date(before), new Date(until), limit],
   })
-  return rows.map(schemeOf)
+  return rows
 }
 
 export async function renew(db: Db, lease: string, until: number): Promise<void> {
@@ -281,7 +284,7 @@ export async function writeLeased(
   now: number,
   intent?: { intentId: string; state: 'INTENDED' | 'DONE' | 'REFUSED'; refusal: string | null },
 ): Promise<StoredScheme | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<StoredScheme>({
     name: 'scheme-write-leased',
     text: `with told as (
   update tokenmill.scheme_token as t set state = $4, reference = $5, suspended_by = $6::text[], sealed = $7, seal_version = $8,
@@ -297,7 +300,8 @@ export async function writeLeased(
 ), settled as (
   ${endIntent({ intentId: '$20', state: '$21', refusal: '$22', now: '$3', told: 'told' })}
 )
-select ${COLUMNS} from told`,
+select ${COLUMNS}
+from told`,
     values: [
       update.provisionId,
       lease,
@@ -308,8 +312,7 @@ select ${COLUMNS} from told`,
       intent?.refusal ?? null,
     ],
   })
-  const row = rows[0]
-  return row && schemeOf(row)
+  return rows[0]
 }
 
 /** Erases up to `limit` ended provisionings that no token shows and that were last changed before `before`. Returns how many. */

@@ -4,61 +4,41 @@ import type { SchemeRow } from '../../token/scheme.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-interface Row {
-  provision_id: string
-  token_id: string
-  token_scope: string
-  client_id: string
-  provider: string
-  background: boolean
-  state: SchemeRow['state']
-  reference: string | null
-  suspended_by: string[]
-  last_four: string | null
-  expiry_month: number | null
-  expiry_year: number | null
-  par: string | null
-  refusal: string | null
-  retired_at: number | null
-  version: number
-}
-
-const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, background, state, reference, suspended_by,
-last_four, expiry_month, expiry_year, par, refusal, retired_at, version`
+const COLUMNS = `
+  provision_id as "provisionId",
+  token_id as "tokenId",
+  token_scope as "tokenScope",
+  client_id as "clientId",
+  provider,
+  current,
+  background,
+  state,
+  reference,
+  suspended_by as "suspendedBy",
+  last_four as "lastFour",
+  expiry_month as "expiryMonth",
+  expiry_year as "expiryYear",
+  par,
+  refusal,
+  retired_at as "retiredAt",
+  version`
 
 /** The shown scheme token of each token, by token id. */
 export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise<Map<string, SchemeRow>> {
   if (tokenIds.length === 0) return new Map()
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<SchemeRow>({
     name: 'shown-schemes',
-    text: `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
-cross join lateral (select ${COLUMNS} from tokenmill.scheme_token where token_id = wanted.id and current limit 1) as found`,
+    text: `select found.*
+from unnest($1::uuid[]) as wanted(id)
+cross join lateral (
+  select ${COLUMNS}
+  from tokenmill.scheme_token
+  where token_id = wanted.id and current
+  limit 1
+) as found`,
     values: [plains(tokenIds)],
   })
-  return new Map(
-    rows.map(row => [
-      row.token_id,
-      {
-        provisionId: row.provision_id,
-        tokenId: row.token_id,
-        tokenScope: row.token_scope,
-        clientId: row.client_id,
-        provider: row.provider,
-        current: true,
-        background: row.background,
-        state: row.state,
-        reference: row.reference,
-        suspendedBy: row.suspended_by,
-        lastFour: row.last_four,
-        expiryMonth: row.expiry_month,
-        expiryYear: row.expiry_year,
-        par: row.par,
-        refusal: row.refusal,
-        retiredAt: row.retired_at,
-        version: row.version,
-      },
-    ]),
-  )
+  return new Map(rows.map(row => [row.tokenId, row]))
 }
 
 /** The sealed number of one provisioning, for the role that may show it. */
@@ -66,11 +46,12 @@ export async function findSealed(
   db: Db,
   provisionId: string,
 ): Promise<{ sealed: Buffer; version: number } | undefined> {
-  const { rows } = await db.query<{ sealed: Buffer | null; seal_version: number | null }>({
+  const { rows } = await db.query<{ sealed: Buffer; version: number }>({
     name: 'shown-scheme-number',
-    text: 'select sealed, seal_version from tokenmill.scheme_token where provision_id = $1',
+    text: `select sealed, seal_version as version
+from tokenmill.scheme_token
+where provision_id = $1 and sealed is not null and seal_version is not null`,
     values: [provisionId],
   })
-  const row = rows[0]
-  return row?.sealed && row.seal_version !== null ? { sealed: row.sealed, version: row.seal_version } : undefined
+  return rows[0]
 }

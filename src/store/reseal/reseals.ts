@@ -35,62 +35,35 @@ export interface Reseal {
   isHeld: boolean
 }
 
-interface Row {
-  purpose: string
-  version: number
-  state: Reseal['state']
-  pass: number
-  pass_began_at: number
-  pass_scanned: number
-  pass_found: number
-  pass_done: number
-  pass_failed: number
-  failed_row: string | null
-  at_column: string | null
-  at_key: string | null
-  rows_done: number
-  rows_per_second: number | null
-  rows_expected: number | null
-  started_at: number
-  ended_at: number | null
-  clean_at: number | null
-  is_held: boolean
-}
-
-const COLUMNS = `purpose, version, state, pass, pass_began_at, pass_scanned, pass_found, pass_done, pass_failed, failed_row,
-at_column, at_key, rows_done, rows_per_second, rows_expected, started_at, ended_at, clean_at,
-(lease is not null and due_at > now()) as is_held`
-
-function resealOf(row: Row): Reseal {
-  return {
-    purpose: row.purpose,
-    version: row.version,
-    state: row.state,
-    pass: row.pass,
-    passBeganAt: row.pass_began_at,
-    passScanned: row.pass_scanned,
-    passFound: row.pass_found,
-    passDone: row.pass_done,
-    passFailed: row.pass_failed,
-    failedRow: row.failed_row,
-    atColumn: row.at_column,
-    atKey: row.at_key,
-    rowsDone: row.rows_done,
-    rowsPerSecond: row.rows_per_second,
-    rowsExpected: row.rows_expected,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    cleanAt: row.clean_at,
-    isHeld: row.is_held,
-  }
-}
+const COLUMNS = `
+  purpose,
+  version,
+  state,
+  pass,
+  pass_began_at as "passBeganAt",
+  pass_scanned as "passScanned",
+  pass_found as "passFound",
+  pass_done as "passDone",
+  pass_failed as "passFailed",
+  failed_row as "failedRow",
+  at_column as "atColumn",
+  at_key as "atKey",
+  rows_done as "rowsDone",
+  rows_per_second as "rowsPerSecond",
+  rows_expected as "rowsExpected",
+  started_at as "startedAt",
+  ended_at as "endedAt",
+  clean_at as "cleanAt",
+  (lease is not null and due_at > now()) as "isHeld"`
 
 export async function find(db: Db, purpose: string): Promise<Reseal | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.reseal where purpose = $1`,
+  const { rows } = await db.query<Reseal>({
+    text: `select ${COLUMNS}
+from tokenmill.reseal
+where purpose = $1`,
     values: [purpose],
   })
-  return rows[0] && resealOf(rows[0])
+  return rows[0]
 }
 
 /** Reads the row and locks it until the transaction ends. */
@@ -130,7 +103,7 @@ where purpose = $1`,
 
 /** Takes the lease of a re-encryption that is due; undefined if there is none. */
 export async function take(db: Db, lease: string, leaseMs: number): Promise<Reseal | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Reseal>({
     name: 'reseal-take',
     text: `update tokenmill.reseal set lease = $1, due_at = now() + $2 * interval '1 millisecond'
 where purpose = (
@@ -139,7 +112,7 @@ where purpose = (
 ) returning ${COLUMNS}`,
     values: [lease, leaseMs],
   })
-  return rows[0] && resealOf(rows[0])
+  return rows[0]
 }
 
 /** Which lease works on which purpose, and how long the lease lasts unless it is renewed. */

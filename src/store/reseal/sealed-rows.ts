@@ -35,11 +35,9 @@ export interface SealedSet {
   isEnd: boolean
 }
 
-interface Row {
-  row_key: string
-  row_sealed: Buffer
-  row_version: number | null
-  row_facts: (string | null)[]
+type Row = Omit<SealedRow, 'facts'> & {
+  /** In the order of the column's `facts`. */
+  facts: (string | null)[]
   place: number
 }
 
@@ -57,29 +55,36 @@ export async function findSet(
   const start = after || lowest(column)
   const { rows } = await db.query<Row>({
     name: `reseal-find-${name}`,
-    text: `select row_key, row_sealed, row_version, row_facts, place from (
+    text: `select
+  row_key as key,
+  row_sealed as sealed,
+  row_version as version,
+  row_facts as facts,
+  place
+from (
   select ${key} as at, ${key}::text as row_key, ${sealed} as row_sealed, ${column.version} as row_version,
     ${arrayOf(facts)} as row_facts, row_number() over (order by ${key}) as place
   from tokenmill.${table} where ${key} > $1 order by ${key} limit ${PAGE_ROWS}
-) as page where row_sealed is not null and row_version is distinct from $2 order by at limit ${SET_ROWS}`,
+) as page
+where row_sealed is not null and row_version is distinct from $2
+order by at
+limit ${SET_ROWS}`,
     values: [start, version],
   })
   const found = rows.map(row => ({
-    key: row.row_key,
-    sealed: row.row_sealed,
-    version: row.row_version,
-    facts: Object.fromEntries(facts.map((fact, index) => [fact, row.row_facts[index] ?? null])),
+    ...row,
+    facts: Object.fromEntries(facts.map((fact, index) => [fact, row.facts[index] ?? null])),
   }))
   const last = rows.at(-1)
-  if (last && rows.length === SET_ROWS) return { rows: found, scanned: last.place, last: last.row_key, isEnd: false }
+  if (last && rows.length === SET_ROWS) return { rows: found, scanned: last.place, last: last.key, isEnd: false }
   return { rows: found, ...(await findPageEnd(db, name, start)) }
 }
 
 async function findPageEnd(db: Db, name: SealedName, start: string): Promise<Omit<SealedSet, 'rows'>> {
   const { key, table } = SEALED_COLUMNS[name]
-  const { rows } = await db.query<{ row_key: string; place: number }>({
+  const { rows } = await db.query<{ key: string; place: number }>({
     name: `reseal-page-end-${name}`,
-    text: `select row_key, place from (
+    text: `select row_key as key, place from (
   select ${key}::text as row_key, row_number() over (order by ${key}) as place
   from tokenmill.${table} where ${key} > $1 order by ${key} limit ${PAGE_ROWS}
 ) as page order by place desc limit 1`,
@@ -87,7 +92,7 @@ async function findPageEnd(db: Db, name: SealedName, start: string): Promise<Omi
   })
   const [last] = rows
   const scanned = last?.place ?? 0
-  return { scanned, last: last?.row_key ?? null, isEnd: scanned < PAGE_ROWS }
+  return { scanned, last: last?.key ?? null, isEnd: scanned < PAGE_ROWS }
 }
 
 export interface Resealed extends Pick<SealedRow, 'key'> {

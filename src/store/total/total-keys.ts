@@ -16,22 +16,23 @@ export interface TotalKey {
   destroyedAt: number | null
 }
 
-interface Row {
-  sealed: Buffer | null
-  key_version: number | null
-  created_at: number
-  destroyed_at: number | null
-}
+type Row = Omit<TotalKey, 'key'> & { sealed: Buffer | null; keyVersion: number | null }
 
 export async function find(db: Db, migration: string): Promise<TotalKey | undefined> {
   const { rows } = await db.query<Row>({
-    text: 'select sealed, key_version, created_at, destroyed_at from tokenmill.manifest_key where migration = $1',
+    text: `select
+  migration,
+  sealed,
+  key_version as "keyVersion",
+  created_at as "createdAt",
+  destroyed_at as "destroyedAt"
+from tokenmill.manifest_key
+where migration = $1`,
     values: [migration],
   })
-  const [row] = rows
-  if (!row) return undefined
-  const { sealed, key_version: keyVersion, created_at: createdAt, destroyed_at: destroyedAt } = row
-  return { migration, key: sealed && keyVersion ? { sealed, keyVersion } : null, createdAt, destroyedAt }
+  if (!rows[0]) return undefined
+  const { sealed, keyVersion, ...life } = rows[0]
+  return { ...life, key: sealed && keyVersion ? { sealed, keyVersion } : null }
 }
 
 /** As `find`. To the end of the transaction nobody else destroys the key; with `update` nobody else holds it either. */

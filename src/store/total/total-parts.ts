@@ -52,7 +52,7 @@ export async function claim(
   db: Db,
   { leaseMs, wantedMs, limit }: { leaseMs: number; wantedMs: number; limit: number },
 ): Promise<DuePart[]> {
-  const { rows } = await db.query<{ total_id: string; part: number; entity_id: string }>({
+  const { rows } = await db.query<DuePart>({
     text: `with due as (
   select p.total_id, p.part, t.entity_id
   from tokenmill.manifest_total as t join tokenmill.manifest_part as p using (total_id)
@@ -64,21 +64,26 @@ export async function claim(
 )
 update tokenmill.manifest_part as p set sent_at = now(), sent = p.sent + 1
 from due where p.total_id = due.total_id and p.part = due.part
-returning p.total_id, p.part, due.entity_id`,
+returning p.total_id as "totalId", p.part, due.entity_id as "entityId"`,
     values: [leaseMs, wantedMs, limit],
   })
-  return rows.map(row => ({ totalId: row.total_id, part: row.part, entityId: row.entity_id }))
+  return rows
 }
 
 /** A part that isn't done. */
 export async function findUndone(db: Db, totalId: string, part: number): Promise<Part | undefined> {
-  const { rows } = await db.query<{ batch_no: number | null; chunk_from: number; chunk_to: number }>({
-    text: `select batch_no, chunk_from, chunk_to from tokenmill.manifest_part
+  const { rows } = await db.query<Part>({
+    text: `select
+  total_id as "totalId",
+  part,
+  batch_no as "batchNo",
+  chunk_from as "chunkFrom",
+  chunk_to as "chunkTo"
+from tokenmill.manifest_part
 where total_id = $1 and part = $2 and done_at is null`,
     values: [totalId, part],
   })
-  const [row] = rows
-  return row && { totalId, part, batchNo: row.batch_no, chunkFrom: row.chunk_from, chunkTo: row.chunk_to }
+  return rows[0]
 }
 
 /** Marks the part as done. False if it was done before, or its total is gone. */
@@ -104,16 +109,17 @@ export interface PartsProgress {
 }
 
 export async function progress(db: Db, totalId: string): Promise<PartsProgress> {
-  const { rows } = await db.query<{ chunks: number; done: number; is_sent: boolean }>({
-    text: `select coalesce(sum(chunk_to - chunk_from), 0)::integer as chunks,
-  coalesce(sum(chunk_to - chunk_from) filter (where done_at is not null), 0)::integer as done,
-  coalesce(bool_or(sent_at is not null) filter (where done_at is null), false) as is_sent
+  const { rows } = await db.query<PartsProgress>({
+    text: `select
+  coalesce(sum(chunk_to - chunk_from), 0)::integer as chunks,
+  coalesce(sum(chunk_to - chunk_from) filter (where done_at is not null), 0)::integer as "chunksDone",
+  coalesce(bool_or(sent_at is not null) filter (where done_at is null), false) as "isSent"
 from tokenmill.manifest_part where total_id = $1`,
     values: [totalId],
   })
   const [row] = rows
-  const { chunks = 0, done: chunksDone = 0, is_sent: isSent = false } = row ?? {}
-  return { chunks, chunksDone, isSent }
+  if (!row) throw new Error('broken law: an aggregate has one row')
+  return row
 }
 
 /** The first part after `part` of which rows are left out, and these rows; undefined if there is no such part. */
@@ -122,13 +128,16 @@ export async function leftOutAfter(
   totalId: string,
   part: number,
 ): Promise<{ part: number; batchNo: number; leftOut: LeftOut[] } | undefined> {
-  const { rows } = await db.query<{ part: number; batch_no: number; exceptions: PackedLeftOut[] }>({
-    text: `select part, batch_no, exceptions from tokenmill.manifest_part
-where total_id = $1 and part > $2 and exceptions is not null order by part limit 1`,
+  const { rows } = await db.query<{ part: number; batchNo: number; exceptions: PackedLeftOut[] }>({
+    text: `select part, batch_no as "batchNo", exceptions
+from tokenmill.manifest_part
+where total_id = $1 and part > $2 and exceptions is not null
+order by part
+limit 1`,
     values: [totalId, part],
   })
   const [row] = rows
   if (!row) return undefined
-  const leftOut = row.exceptions.map(([line, reason, reference]) => ({ line, reason, reference }))
-  return { part: row.part, batchNo: row.batch_no, leftOut }
+  const { part: found, batchNo, exceptions } = row
+  return { part: found, batchNo, leftOut: exceptions.map(([line, reason, reference]) => ({ line, reason, reference })) }
 }

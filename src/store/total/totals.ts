@@ -17,29 +17,14 @@ export interface Total {
   result: unknown
 }
 
-interface Row {
-  total_id: string
-  migration: string
-  batch_nos: number[]
-  entity_id: string
-  asked_by: string
-  refused: string | null
-  result: unknown
-}
-
-const COLUMNS = 'total_id, migration, batch_nos, entity_id, asked_by, refused, result'
-
-function totalOf(row: Row): Total {
-  return {
-    totalId: row.total_id,
-    migration: row.migration,
-    batchNos: row.batch_nos.map(Number),
-    entityId: row.entity_id,
-    askedBy: row.asked_by,
-    refused: row.refused,
-    result: row.result,
-  }
-}
+const COLUMNS = `
+  total_id as "totalId",
+  migration,
+  to_json(batch_nos) as "batchNos",
+  entity_id as "entityId",
+  asked_by as "askedBy",
+  refused,
+  result`
 
 export type NewTotal = Pick<Total, 'totalId' | 'migration' | 'batchNos' | 'entityId' | 'askedBy'>
 
@@ -57,29 +42,33 @@ export async function findOpen(
   db: Db,
   { migration, batchNos }: Pick<Total, 'migration' | 'batchNos'>,
 ): Promise<string | undefined> {
-  const { rows } = await db.query<{ total_id: string }>({
-    text: `select total_id from tokenmill.manifest_total
+  const { rows } = await db.query<Pick<Total, 'totalId'>>({
+    text: `select total_id as "totalId"
+from tokenmill.manifest_total
 where migration = $1 and batch_nos = $2::bigint[] and ended_at is null`,
     values: [migration, plains(batchNos)],
   })
-  return rows[0]?.total_id
+  return rows[0]?.totalId
 }
 
 export async function find(db: Db, totalId: string): Promise<Total | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.manifest_total where total_id = $1`,
+  const { rows } = await db.query<Total>({
+    text: `select ${COLUMNS}
+from tokenmill.manifest_total
+where total_id = $1`,
     values: [totalId],
   })
-  return rows[0] && totalOf(rows[0])
+  return rows[0]
 }
 
 /** Notes that somebody still waits for the total, and reads it. */
 export async function want(db: Db, totalId: string): Promise<Total | undefined> {
-  const { rows } = await db.query<Row>({
-    text: `update tokenmill.manifest_total set wanted_at = now() where total_id = $1 returning ${COLUMNS}`,
+  const { rows } = await db.query<Total>({
+    text: `update tokenmill.manifest_total set wanted_at = now() where total_id = $1
+returning ${COLUMNS}`,
     values: [totalId],
   })
-  return rows[0] && totalOf(rows[0])
+  return rows[0]
 }
 
 /** Ends it with its result. False if it has ended before, or was removed. */
@@ -97,12 +86,13 @@ export async function refuse(
   reason: string,
   { migration, totalId }: { migration: string; totalId?: string | undefined },
 ): Promise<string[]> {
-  const { rows } = await db.query<{ total_id: string }>({
+  const { rows } = await db.query<Pick<Total, 'totalId'>>({
     text: `update tokenmill.manifest_total set refused = $1, ended_at = now()
-where migration = $2 and ended_at is null and ($3::uuid is null or total_id = $3) returning total_id`,
+where migration = $2 and ended_at is null and ($3::uuid is null or total_id = $3)
+returning total_id as "totalId"`,
     values: [reason, migration, totalId ?? null],
   })
-  return rows.map(row => row.total_id)
+  return rows.map(({ totalId }) => totalId)
 }
 
 /** Removes totals for which no command has waited since `before` (ms since the epoch). Returns how many. */
