@@ -2,23 +2,13 @@
 import type { OwnerId } from '../../token/on-file.ts'
 import { listOf, texts } from '../columns.ts'
 
-export interface OwnerRow {
-  token_scope: string
-  provider: string
-  provider_account: string
-  customer_id: string
-  card_id: string
-}
-
-export function ownerIn(row: OwnerRow): OwnerId {
-  return {
-    tokenScope: row.token_scope,
-    provider: row.provider,
-    providerAccount: row.provider_account,
-    customerId: row.customer_id,
-    cardId: row.card_id,
-  }
-}
+/** The columns of an owner, for statements that call the table `r`. */
+export const OWNER_COLUMNS = `
+  r.token_scope as "tokenScope",
+  r.provider,
+  r.provider_account as "providerAccount",
+  r.customer_id as "customerId",
+  r.card_id as "cardId"`
 
 const PARTS = [
   { column: 'token_scope', type: 'uuid', of: (owner: OwnerId) => owner.tokenScope },

@@ -70,7 +70,7 @@ export function findByCards(db: Db, sought: readonly SoughtHashes[], versions: r
 interface Row {
   hash: Buffer
   cause: ReleaseCause | null
-  released_at: number | null
+  releasedAt: number | null
 }
 
 async function findLast(
@@ -83,7 +83,7 @@ async function findLast(
   // The first row names the newest version, by the same snapshot: a key is stored before any row names it.
   const { rows } = await db.query<Row & { newest: number | null }>({
     name: `released-references-by-${by}`,
-    text: `select null::bytea as hash, null::text as cause, null::timestamptz as released_at, max(version) as newest
+    text: `select null::bytea as hash, null::text as cause, null::timestamptz as "releasedAt", max(version) as newest
 from tokenmill.data_key where purpose = 'owner' and state <> 'DESTROYED'
 union all
 select found.hash, found.cause, found.released_at, null from unnest(${listOf(1, 'bytea')}) as wanted(hash) cross join lateral (
@@ -105,7 +105,7 @@ select found.hash, found.cause, found.released_at, null from unnest(${listOf(1, 
 function latest(rows: readonly (Row | undefined)[]): Released | undefined {
   let last: Released | undefined
   for (const row of rows)
-    if (row?.cause && row.released_at !== null && row.released_at > (last?.releasedAt ?? -1))
-      last = { cause: row.cause, releasedAt: row.released_at }
+    if (row?.cause && row.releasedAt !== null && row.releasedAt > (last?.releasedAt ?? -1))
+      last = { cause: row.cause, releasedAt: row.releasedAt }
   return last
 }

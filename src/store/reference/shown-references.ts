@@ -3,40 +3,48 @@
 import { type OnFile, type OwnerId, ownerKey } from '../../token/on-file.ts'
 import type { TokenRow } from '../../token/token.ts'
 import type { Db } from '../pool.ts'
-import { thirdPartyOf } from '../token/tokens.ts'
-import { type OwnerRow, ownerIn, wantedOwners } from './owner-columns.ts'
+import { type ThirdPartyColumns, thirdPartyOf } from '../token/tokens.ts'
+import { OWNER_COLUMNS, wantedOwners } from './owner-columns.ts'
 
 export interface ShownReference extends OwnerId {
   onFile: OnFile
   token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status' | 'updatedAt'>
 }
 
-interface Row extends OwnerRow {
-  on_file: OnFile
-  token_id: string
-  status: TokenRow['status']
-  token_type: TokenRow['tokenType']
-  token_updated_at: number
-  third_party_type: string | null
-  third_party_token: string | null
+interface Row extends OwnerId, ThirdPartyColumns, Pick<TokenRow, 'tokenId' | 'tokenType' | 'status' | 'updatedAt'> {
+  onFile: OnFile
 }
 
-const COLUMNS = `token_scope, provider, provider_account, customer_id, card_id, on_file - 'billing_address' as on_file, token_id`
-const WITH_TOKEN = `cross join lateral (select status, token_type, third_party_type, third_party_token, updated_at as token_updated_at
-  from tokenmill.token where token_id = r.token_id limit 1) as t`
+const STORED = `
+  reference_no,
+  token_scope,
+  provider,
+  provider_account,
+  customer_id,
+  card_id,
+  on_file,
+  token_id`
+const COLUMNS = `${OWNER_COLUMNS},
+  r.on_file - 'billing_address' as "onFile",
+  r.token_id as "tokenId",
+  t.*`
+const WITH_TOKEN = `cross join lateral (
+  select
+    status,
+    token_type as "tokenType",
+    third_party_type as "thirdPartyType",
+    third_party_token as "thirdPartyToken",
+    updated_at as "updatedAt"
+  from tokenmill.token
+  where token_id = r.token_id
+  limit 1
+) as t`
 
 function referenceOf(row: Row): ShownReference {
-  return {
-    ...ownerIn(row),
-    onFile: row.on_file,
-    token: {
-      tokenId: row.token_id,
-      thirdParty: thirdPartyOf(row),
-      tokenType: row.token_type,
-      status: row.status,
-      updatedAt: row.token_updated_at,
-    },
-  }
+  const { tokenScope, provider, providerAccount, customerId, cardId, onFile } = row
+  const { tokenId, tokenType, status, updatedAt } = row
+  const token = { tokenId, thirdParty: thirdPartyOf(row), tokenType, status, updatedAt }
+  return { tokenScope, provider, providerAccount, customerId, cardId, onFile, token }
 }
 
 export interface TokenPage {
@@ -51,14 +59,21 @@ export async function findByToken(
   db: Db,
   { tokenId, after, limit }: TokenPage,
 ): Promise<(ShownReference & { referenceNo: number })[]> {
-  const { rows } = await db.query<Row & { reference_no: number }>({
+  const { rows } = await db.query<Row & { referenceNo: number }>({
     name: 'shown-references-by-token',
-    text: `select r.*, t.* from (select reference_no, ${COLUMNS} from tokenmill.source_reference
-  where token_id = $1 and reference_no > $2 order by reference_no limit $3) as r
-${WITH_TOKEN} order by r.reference_no`,
+    text: `select r.reference_no as "referenceNo",${COLUMNS}
+from (
+  select ${STORED}
+  from tokenmill.source_reference
+  where token_id = $1 and reference_no > $2
+  order by reference_no
+  limit $3
+) as r
+${WITH_TOKEN}
+order by r.reference_no`,
     values: [tokenId, after, limit],
   })
-  return rows.map(row => ({ ...referenceOf(row), referenceNo: row.reference_no }))
+  return rows.map(row => ({ ...referenceOf(row), referenceNo: row.referenceNo }))
 }
 
 /** The references of these owners, by `ownerKey`; missing ones are left out. */
@@ -67,8 +82,15 @@ export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<
   const { shape, from, isWanted, values } = wantedOwners(owners)
   const { rows } = await db.query<Row>({
     name: `shown-references-by-owner-${shape}`,
-    text: `select r.*, t.* from ${from}
-cross join lateral (select ${COLUMNS} from tokenmill.source_reference as r where ${isWanted} limit 1) as r ${WITH_TOKEN}`,
+    text: `select ${COLUMNS}
+from ${from}
+cross join lateral (
+  select ${STORED}
+  from tokenmill.source_reference as r
+  where ${isWanted}
+  limit 1
+) as r
+${WITH_TOKEN}`,
     values,
   })
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
@@ -99,17 +121,26 @@ async function listAfter(
   { tokenScope, of }: ListedReferences,
   after: number,
 ): Promise<{ page: ShownReference[]; last: number | undefined }> {
-  const { rows } = await db.query<(Row | { token_id: null }) & { last: number | null }>({
+  const { rows } = await db.query<(Row | { tokenId: null }) & { last: number | null }>({
     name: of ? 'shown-references-of-account' : 'shown-references-of-scope',
     text: `with page as materialized (
-  select reference_no, token_scope, provider, provider_account, customer_id, card_id, on_file, token_id
-  from tokenmill.source_reference where reference_no > $2 order by reference_no limit $3)
-select read.last, r.* from (select max(reference_no) as last from page) as read
-left join lateral (select r.reference_no, ${COLUMNS}, t.* from page as r ${WITH_TOKEN}
-  where token_scope = $1 ${of ? 'and provider = $4 and provider_account = $5' : ''}) as r on true
-order by r.reference_no`,
+  select ${STORED}
+  from tokenmill.source_reference
+  where reference_no > $2
+  order by reference_no
+  limit $3
+)
+select read.last, found.*
+from (select max(reference_no) as last from page) as read
+left join lateral (
+  select r.reference_no,${COLUMNS}
+  from page as r
+  ${WITH_TOKEN}
+  where token_scope = $1 ${of ? 'and provider = $4 and provider_account = $5' : ''}
+) as found on true
+order by found.reference_no`,
     values: [tokenScope, after, PAGE, ...(of ? [of.provider, of.providerAccount] : [])],
   })
-  const page = rows.flatMap(row => (row.token_id === null ? [] : [referenceOf(row)]))
+  const page = rows.flatMap(row => (row.tokenId === null ? [] : [referenceOf(row)]))
   return { page, last: rows[0]?.last ?? undefined }
 }

@@ -3,29 +3,15 @@ import { CHUNK } from '../../job/choices.ts'
 import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
 import { type Column, listOf, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
-import { type OwnerRow, ownerIn, wantedOwners } from './owner-columns.ts'
+import { OWNER_COLUMNS, wantedOwners } from './owner-columns.ts'
 
 export interface StoredReference extends SourceReference {
   /** Undefined for a row that isn't stored yet. */
   referenceNo: number | undefined
 }
 
-interface Row extends OwnerRow {
-  reference_no: number
-  token_id: string
-  on_file: SourceReference['onFile']
-  version: number
-  created_at: number
-  updated_at: number
-  last_receipt: string
-  batch_no: number | null
-  batch_line: number | null
-  given_at: SourceReference['givenAt']
-  before: SourceReference['before']
-}
-
 const column = (
-  name: keyof Row,
+  name: string,
   type: string,
   text: Column<StoredReference>['text'],
   plain = true,
@@ -60,23 +46,24 @@ const NUMBER = column('reference_no', 'bigint', r => r.referenceNo ?? null)
 const CHANGED = [NUMBER, ...STATE]
 const SET = STATE.map(({ name }) => `${name} = v.${name}`).join(', ')
 const INSERTED_NAMES = INSERTED.map(({ name }) => name).join(', ')
-const OWNED = ['reference_no', ...OWNER.map(({ name }) => name), 'token_id'].join(', ')
-const NAMES = `reference_no, ${INSERTED_NAMES}`
+const OWNED = `
+  r.reference_no as "referenceNo",
+  r.token_id as "tokenId",${OWNER_COLUMNS}`
+const SELECTED = `${OWNED},
+  r.on_file as "onFile",
+  r.version,
+  r.created_at as "createdAt",
+  r.updated_at as "updatedAt",
+  r.last_receipt as "lastReceipt",
+  r.batch_no as "batchNo",
+  r.batch_line as "batchLine",
+  r.given_at as "givenAt",
+  r.before`
+
+type Row = Omit<StoredReference, 'mark'> & { batchNo: number | null; batchLine: number | null }
 
 function referenceOf(row: Row): StoredReference {
-  return {
-    ...ownerIn(row),
-    referenceNo: row.reference_no,
-    tokenId: row.token_id,
-    onFile: row.on_file,
-    version: row.version,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    lastReceipt: row.last_receipt,
-    mark: row.batch_no === null ? null : { batchNo: row.batch_no, line: row.batch_line ?? 0 },
-    givenAt: row.given_at,
-    before: row.before,
-  }
+  return { ...row, mark: row.batchNo === null ? null : { batchNo: row.batchNo, line: row.batchLine ?? 0 } }
 }
 
 /** The references of these owners, by `ownerKey`; missing ones are left out. */
@@ -85,8 +72,14 @@ export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<
   const { shape, from, isWanted, values } = wantedOwners(owners)
   const { rows } = await db.query<Row>({
     name: `references-by-owner-${shape}`,
-    text: `select found.* from ${from}
-cross join lateral (select ${NAMES} from tokenmill.source_reference as r where ${isWanted} limit 1) as found`,
+    text: `select found.*
+from ${from}
+cross join lateral (
+  select ${SELECTED}
+  from tokenmill.source_reference as r
+  where ${isWanted}
+  limit 1
+) as found`,
     values,
   })
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
@@ -97,8 +90,14 @@ export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise
   if (tokenIds.length === 0) return []
   const { rows } = await db.query<Row>({
     name: 'references-by-token',
-    text: `select found.* from unnest(${listOf(1, 'uuid')}) as wanted(id) cross join lateral (
-  select ${NAMES} from tokenmill.source_reference where token_id = wanted.id order by reference_no) as found`,
+    text: `select found.*
+from unnest(${listOf(1, 'uuid')}) as wanted(id)
+cross join lateral (
+  select ${SELECTED}
+  from tokenmill.source_reference as r
+  where token_id = wanted.id
+  order by reference_no
+) as found`,
     values: [plains(tokenIds)],
   })
   return rows.map(referenceOf)
@@ -107,7 +106,10 @@ export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise
 /** The references that the single job with this receipt was the last to write. */
 export async function findByReceipt(db: Db, receiptId: string): Promise<StoredReference[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${NAMES} from tokenmill.source_reference where last_receipt = $1 and batch_no is null order by reference_no`,
+    text: `select ${SELECTED}
+from tokenmill.source_reference as r
+where last_receipt = $1 and batch_no is null
+order by reference_no`,
     values: [receiptId],
   })
   return rows.map(referenceOf)
@@ -116,13 +118,15 @@ export async function findByReceipt(db: Db, receiptId: string): Promise<StoredRe
 /** How many owners each of these tokens has; tokens without owners are left out. The caller holds the tokens' rows. */
 export async function countOwners(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
-  const { rows } = await db.query<{ token_id: string; owners: number }>({
+  const { rows } = await db.query<{ tokenId: string; owners: number }>({
     name: 'reference-owners',
-    text: `select token_id, count(*)::integer as owners from tokenmill.source_reference
-where token_id = any($1::uuid[]) group by token_id`,
+    text: `select token_id as "tokenId", count(*)::integer as owners
+from tokenmill.source_reference
+where token_id = any($1::uuid[])
+group by token_id`,
     values: [plains(tokenIds)],
   })
-  return new Map(rows.map(row => [row.token_id, row.owners]))
+  return new Map(rows.map(row => [row.tokenId, row.owners]))
 }
 
 /** A record takes at most two claims of a token away: by leaving it, and by giving up that a reversal brings it back. */
@@ -139,9 +143,10 @@ export async function countClaims(
   max = CLAIMS_MAX,
 ): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
-  const { rows } = await db.query<{ token_id: string; claims: number }>({
+  const { rows } = await db.query<{ tokenId: string; claims: number }>({
     name: 'reference-claims',
-    text: `select wanted.id as token_id, claimed.claims from unnest(${listOf(1, 'uuid')}) as wanted(id)
+    text: `select wanted.id as "tokenId", claimed.claims
+from unnest(${listOf(1, 'uuid')}) as wanted(id)
 cross join lateral (select count(*)::integer as claims from (
   (select 1 from tokenmill.source_reference where token_id = wanted.id limit $3)
   union all
@@ -150,7 +155,7 @@ cross join lateral (select count(*)::integer as claims from (
   limit $3) as one) as claimed where claimed.claims > 0`,
     values: [plains(tokenIds), new Date(since), max],
   })
-  return new Map(rows.map(row => [row.token_id, row.claims]))
+  return new Map(rows.map(row => [row.tokenId, row.claims]))
 }
 
 /** In the order of the unique index, whose first column tells most owners apart. */
@@ -216,15 +221,17 @@ export type RemovedReference = OwnerId & Pick<StoredReference, 'referenceNo' | '
  */
 export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<RemovedReference[]> {
   if (tokenIds.length === 0) return []
-  const { rows } = await db.query<OwnerRow & Pick<Row, 'reference_no' | 'token_id'>>({
+  const { rows } = await db.query<RemovedReference>({
     name: 'references-remove-of',
     // One statement changes a row once: rows that are removed aren't erased.
     text: `with erased as (update tokenmill.source_reference set before = jsonb_set(before, '{onFile}', '{}')
   where before is not null and before->>'tokenId' = any($1::uuid[]::text[]) and token_id <> all($1::uuid[]))
-delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${OWNED}`,
+delete from tokenmill.source_reference as r
+where token_id = any($1::uuid[])
+returning ${OWNED}`,
     values: [plains(tokenIds)],
   })
-  return rows.map(row => ({ ...ownerIn(row), referenceNo: row.reference_no, tokenId: row.token_id }))
+  return rows
 }
 
 /** Removes these rows if all of them still have these versions; otherwise throws LostRace. */

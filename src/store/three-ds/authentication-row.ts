@@ -1,9 +1,7 @@
 // Converts the row of an authentication to its record and back. The caller passes the functions that seal and open
 // secrets; this room has no key.
 import { Secret } from '../../secret.ts'
-import type { Category, Network } from '../../three-ds/outcome.ts'
 import { type Authentication, FINDINGS, type Finding, type Secrets } from '../../three-ds/record.ts'
-import type { State } from '../../three-ds/transition.ts'
 
 /**
  * The functions of the vault's key ring that are used here. `row` names the row to which the sealed bytes are bound.
@@ -13,31 +11,10 @@ export interface Sealer {
   openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
 }
 
-export type Row = { [name in Finding]: string | null } & {
-  authentication_id: string
-  transaction_id: string
-  entity_id: string
-  contract_id: string
-  client_id: string
-  idempotency_key: string | null
-  request_digest: Buffer | null
-  digest_version: number
-  jti: string | null
-  token_id: string | null
-  public_key_alias: string | null
-  amount: number
-  currency_code: string
-  message_category: Category
-  challenge_indicator: string | null
-  network: Network
-  state: State
+/** An authentication's row as it is selected. */
+export interface Row extends Omit<Authentication, 'secrets'> {
   sealed: Buffer | null
-  seal_version: number | null
-  asked_until: number
-  pending_until: number
-  created_at: number
-  updated_at: number
-  version: number
+  sealVersion: number | null
 }
 
 /** Columns that are set when the row is inserted and never change. */
@@ -71,46 +48,20 @@ export const CHANGING = [
   ...FINDINGS,
 ] as const
 export const NAMES = [...LASTING, ...CHANGING] as const
-export const COLUMNS = NAMES.join(', ')
+const memberOf = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+const MEMBERS = NAMES.filter(name => !FINDINGS.includes(name as Finding)).map(name => `${name} as "${memberOf(name)}"`)
+/** The columns of a `Row`. */
+export const SELECTED = `
+  ${MEMBERS.join(',\n  ')},
+  json_strip_nulls(json_build_object(${FINDINGS.map(name => `'${name}', ${name}`).join(', ')})) as findings`
 
 /** What the secrets of an authentication are sealed for. */
 export const authenticationRow = (authenticationId: string) => `authentication/${authenticationId}`
 
-export function recordOf(row: Row, sealer: Sealer): Authentication {
-  const findings = Object.fromEntries(FINDINGS.flatMap(name => (row[name] === null ? [] : [[name, row[name]]])))
-  return {
-    authenticationId: row.authentication_id,
-    transactionId: row.transaction_id,
-    entityId: row.entity_id,
-    contractId: row.contract_id,
-    clientId: row.client_id,
-    idempotencyKey: row.idempotency_key,
-    requestDigest: row.request_digest,
-    digestVersion: row.digest_version,
-    jti: row.jti,
-    tokenId: row.token_id,
-    publicKeyAlias: row.public_key_alias,
-    amount: row.amount,
-    currencyCode: row.currency_code,
-    messageCategory: row.message_category,
-    challengeIndicator: row.challenge_indicator,
-    network: row.network,
-    state: row.state,
-    findings,
-    secrets: new Secret(openSecrets(row, sealer)),
-    askedUntil: row.asked_until,
-    pendingUntil: row.pending_until,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    version: row.version,
-  }
-}
-
-function openSecrets({ sealed, seal_version, authentication_id }: Row, sealer: Sealer): Secrets {
-  if (sealed === null || seal_version === null) return {}
-  return JSON.parse(
-    sealer.openThreeDs(sealed, seal_version, authenticationRow(authentication_id)).toString('utf8'),
-  ) as Secrets
+export function recordOf({ sealed, sealVersion, ...row }: Row, sealer: Sealer): Authentication {
+  const open = (bytes: Buffer, version: number) =>
+    JSON.parse(sealer.openThreeDs(bytes, version, authenticationRow(row.authenticationId)).toString('utf8')) as Secrets
+  return { ...row, secrets: new Secret(sealed === null || sealVersion === null ? {} : open(sealed, sealVersion)) }
 }
 
 /** The values by column, in the form that the driver takes. */

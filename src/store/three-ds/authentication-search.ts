@@ -6,7 +6,7 @@ import { type Condition, likePattern, type Search } from '../../three-ds/filter.
 import type { Authentication } from '../../three-ds/record.ts'
 import { plains } from '../columns.ts'
 import type { Db, Statement } from '../pool.ts'
-import { COLUMNS, type Row, recordOf, type Sealer } from './authentication-row.ts'
+import { NAMES, type Row, recordOf, SELECTED, type Sealer } from './authentication-row.ts'
 
 const TYPES = {
   uuid: 'uuid',
@@ -43,7 +43,9 @@ export async function findOne(
 ): Promise<Authentication | undefined> {
   const { rows } = await db.query<Row>({
     name: 'authentication-of-entities',
-    text: `select ${COLUMNS} from tokenmill.authentication where authentication_id = $1 and entity_id = any($2::uuid[])`,
+    text: `select ${SELECTED}
+from tokenmill.authentication
+where authentication_id = $1 and entity_id = any($2::uuid[])`,
     values: [authenticationId, plains(entities)],
   })
   return rows[0] && recordOf(rows[0], sealer)
@@ -66,15 +68,21 @@ export function listStatement(entities: readonly string[], search: Search): Stat
   const skip = `$${values.push(search.skip)}::int`
   const order = orderOf(search)
   // The outer order may be by status. The status is computed from the state; the record has no such member.
-  const page = (entity: string, range: string) =>
-    `select ${COLUMNS}, pares_status from tokenmill.authentication as a where a.entity_id = ${entity} and ${where}
-order by ${order} ${range}`
+  const page = (columns: string, entity: string, range: string) =>
+    `select ${columns}
+from tokenmill.authentication as a
+where a.entity_id = ${entity} and ${where}
+order by ${order}
+${range}`
   // With one entity there is nothing to merge.
-  if (new Set(entities).size === 1) return { text: page('($1::uuid[])[1]', `limit ${limit} offset ${skip}`), values }
+  if (new Set(entities).size === 1)
+    return { text: page(SELECTED, '($1::uuid[])[1]', `limit ${limit} offset ${skip}`), values }
   return {
-    text: `select ${COLUMNS} from unnest($1::uuid[]) as caller(entity)
-cross join lateral (${page('caller.entity', `limit ${limit} + ${skip}`)}) as page
-order by ${order} limit ${limit} offset ${skip}`,
+    text: `select ${SELECTED}
+from unnest($1::uuid[]) as caller(entity)
+cross join lateral (${page(`${NAMES.join(', ')}, pares_status`, 'caller.entity', `limit ${limit} + ${skip}`)}) as page
+order by ${order}
+limit ${limit} offset ${skip}`,
     values,
   }
 }

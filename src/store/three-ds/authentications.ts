@@ -2,7 +2,7 @@
 // The rules in src/three-ds decide the states.
 import type { Authentication } from '../../three-ds/record.ts'
 import type { Db } from '../pool.ts'
-import { CHANGING, COLUMNS, NAMES, type Row, recordOf, type Sealer, valuesOf } from './authentication-row.ts'
+import { CHANGING, NAMES, type Row, recordOf, SELECTED, type Sealer, valuesOf } from './authentication-row.ts'
 
 async function findOne(
   db: Db,
@@ -11,7 +11,9 @@ async function findOne(
 ): Promise<Authentication | undefined> {
   const { rows } = await db.query<Row>({
     name: where.name,
-    text: `select ${COLUMNS} from tokenmill.authentication where ${where.text}`,
+    text: `select ${SELECTED}
+from tokenmill.authentication
+where ${where.text}`,
     values: where.values,
   })
   return rows[0] && recordOf(rows[0], sealer)
@@ -57,7 +59,7 @@ order by pending_until limit $2`,
   return rows.map(({ id }) => id)
 }
 
-const INSERT = `insert into tokenmill.authentication (${COLUMNS})
+const INSERT = `insert into tokenmill.authentication (${NAMES.join(', ')})
 values (${NAMES.map((_, index) => `$${index + 1}`).join(', ')})
 on conflict on constraint idempotency_key_stands_once_per_client do nothing`
 

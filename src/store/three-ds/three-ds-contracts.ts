@@ -24,45 +24,44 @@ const TERMS = {
 type Column = keyof typeof TERMS
 const NAMES = Object.keys(TERMS) as Column[]
 
-type Row = Record<Column, string> & { contract_id: string; created_at: number }
-type KeyedRow = Row & {
-  key_sealed: Buffer
-  key_version: number
-  former_key_sealed: Buffer | null
-  former_key_version: number | null
-  former_is_valid: boolean | null
-}
+const INFO = `
+  contract_id as "contractId",
+  created_at as "createdAt",
+  ${NAMES.map(name => `${name} as "${TERMS[name]}"`).join(',\n  ')}`
 
 type ContractInfo = Omit<Contract, 'key' | 'formerKey'>
-
-const infoOf = (row: Row): ContractInfo => ({
-  ...(Object.fromEntries(NAMES.map(name => [TERMS[name], row[name]])) as ContractTerms),
-  contractId: row.contract_id,
-  createdAt: row.created_at,
-})
+interface SealedKeys {
+  keySealed: Buffer
+  keyVersion: number
+  /** Null if there is no former key, or its time is over. */
+  formerSealed: Buffer | null
+  formerVersion: number | null
+}
 
 /** What the key of a contract is sealed for. */
 export const contractRow = (contractId: string) => `threeds-contract/${contractId}`
 
 /** A contract with its key, which the reader role may not select. */
 export async function find(db: Db, sealer: Sealer, contractId: string): Promise<Contract | undefined> {
-  const { rows } = await db.query<KeyedRow>({
+  const { rows } = await db.query<ContractInfo & SealedKeys>({
     name: 'threeds-contract-find',
-    text: `select contract_id, created_at, ${NAMES.join(', ')}, key_sealed, key_version, former_key_sealed,
-  former_key_version, former_until > now() as former_is_valid
-from tokenmill.threeds_contract where contract_id = $1`,
+    text: `select ${INFO},
+  key_sealed as "keySealed",
+  key_version as "keyVersion",
+  case when former_until > now() then former_key_sealed end as "formerSealed",
+  case when former_until > now() then former_key_version end as "formerVersion"
+from tokenmill.threeds_contract
+where contract_id = $1`,
     values: [contractId],
   })
-  const row = rows[0]
-  if (!row) return undefined
-  const { former_key_sealed: former, former_key_version: formerVersion } = row
+  if (!rows[0]) return undefined
+  const { keySealed, keyVersion, formerSealed, formerVersion, ...info } = rows[0]
   const open = (sealed: Buffer, version: number) =>
     new Secret(sealer.openThreeDs(sealed, version, contractRow(contractId)))
   return {
-    ...infoOf(row),
-    key: open(row.key_sealed, row.key_version),
-    formerKey:
-      row.former_is_valid && former !== null && formerVersion !== null ? open(former, formerVersion) : undefined,
+    ...info,
+    key: open(keySealed, keyVersion),
+    formerKey: formerSealed !== null && formerVersion !== null ? open(formerSealed, formerVersion) : undefined,
   }
 }
 
@@ -73,14 +72,15 @@ export interface ListedContract extends ContractInfo {
 
 /** Contracts without keys, oldest first, of one entity or of all. */
 export async function list(db: Db, entityId: string | null = null): Promise<ListedContract[]> {
-  const { rows } = await db.query<Row & { former_until: number | null }>({
-    text: `select contract_id, created_at, ${NAMES.join(', ')},
-  case when former_until > now() then former_until end as former_until
+  const { rows } = await db.query<ListedContract>({
+    text: `select ${INFO},
+  case when former_until > now() then former_until end as "formerUntil"
 from tokenmill.threeds_contract
-where $1::uuid is null or entity_id = $1 order by created_at, contract_id`,
+where $1::uuid is null or entity_id = $1
+order by created_at, contract_id`,
     values: [entityId],
   })
-  return rows.map(row => ({ ...infoOf(row), formerUntil: row.former_until }))
+  return rows
 }
 
 /** Inserts a contract. False if the entity has a contract with this name. */
@@ -107,7 +107,7 @@ export interface KeyRotation {
  * null if none is.
  */
 export async function lock(db: Db, contractId: string): Promise<{ formerUntil: number | null } | undefined> {
-  const { rows } = await db.query<{ formerUntil: number | null }>({
+  const { rows } = await db.query<Pick<ListedContract, 'formerUntil'>>({
     text: `select case when former_until > now() then former_until end as "formerUntil"
 from tokenmill.threeds_contract where contract_id = $1 for update`,
     values: [contractId],
@@ -122,15 +122,16 @@ export async function rotateKey(
   { contractId, key, formerMs }: KeyRotation,
 ): Promise<number | null> {
   const { sealed, keyVersion } = sealer.sealThreeDs(key.reveal(), contractRow(contractId))
-  const { rows } = await db.query<{ former_until: number | null }>({
+  const { rows } = await db.query<Pick<ListedContract, 'formerUntil'>>({
     text: `update tokenmill.threeds_contract set key_sealed = $2, key_version = $3,
   former_key_sealed = case when $4 > 0 then key_sealed end,
   former_key_version = case when $4 > 0 then key_version end,
   former_until = case when $4 > 0 then now() + $4 * interval '1 millisecond' end
-where contract_id = $1 returning former_until`,
+where contract_id = $1
+returning former_until as "formerUntil"`,
     values: [contractId, sealed, keyVersion, formerMs],
   })
-  return rows[0]?.former_until ?? null
+  return rows[0]?.formerUntil ?? null
 }
 
 /** Erases the former key. */

@@ -3,14 +3,6 @@
 import type { IssuedJwt } from '../../three-ds/ports.ts'
 import type { Db } from '../pool.ts'
 
-interface Row {
-  jti: string
-  contract_id: string
-  authentication_id: string | null
-  issued_at: number
-  used_at: number | null
-}
-
 export async function insert(
   db: Db,
   { jti, contractId, issuedAt }: Pick<IssuedJwt, 'jti' | 'contractId' | 'issuedAt'>,
@@ -23,21 +15,19 @@ export async function insert(
 }
 
 export async function find(db: Db, jti: string): Promise<IssuedJwt | undefined> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<IssuedJwt>({
     name: 'threeds-jwt-find',
-    text: 'select jti, contract_id, authentication_id, issued_at, used_at from tokenmill.threeds_jwt where jti = $1',
+    text: `select
+  jti,
+  contract_id as "contractId",
+  authentication_id as "authenticationId",
+  issued_at as "issuedAt",
+  used_at as "usedAt"
+from tokenmill.threeds_jwt
+where jti = $1`,
     values: [jti],
   })
-  const row = rows[0]
-  return (
-    row && {
-      jti: row.jti,
-      contractId: row.contract_id,
-      authenticationId: row.authentication_id,
-      issuedAt: row.issued_at,
-      usedAt: row.used_at,
-    }
-  )
+  return rows[0]
 }
 
 /**

@@ -36,19 +36,18 @@ from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[], $5::smallint[])
 }
 
 export async function find(db: Db, receiptId: string): Promise<BeforeImage | undefined> {
-  const { rows } = await db.query<{
-    token_id: string
-    sealed: Buffer
-    key_version: number
-    seal_version: number | null
-  }>({
-    text: 'select token_id, sealed, key_version, seal_version from tokenmill.before_image where receipt_id = $1',
+  const { rows } = await db.query<BeforeImage>({
+    text: `select
+  receipt_id as "receiptId",
+  token_id as "tokenId",
+  sealed,
+  key_version as "keyVersion",
+  seal_version as "sealVersion"
+from tokenmill.before_image
+where receipt_id = $1`,
     values: [receiptId],
   })
-  const row = rows[0]
-  if (!row) return undefined
-  const { token_id: tokenId, sealed, key_version: keyVersion, seal_version: sealVersion } = row
-  return { receiptId, tokenId, sealed, keyVersion, sealVersion }
+  return rows[0]
 }
 
 /** Erases the copies of deleted tokens. */

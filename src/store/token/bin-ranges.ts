@@ -6,18 +6,7 @@ import type { Db } from '../pool.ts'
 
 type NewBinRange = Omit<BinRange, 'id'>
 
-interface Row {
-  id: number
-  prefix: string
-  brand: string
-  issuer_name: string | null
-  issuer_country: string | null
-  type: 'DEBIT' | 'CREDIT' | null
-  variant: string | null
-  currency: string | null
-}
-
-const column = (name: keyof Row, text: Column<NewBinRange>['text'], plain = false): Column<NewBinRange> => ({
+const column = (name: string, text: Column<NewBinRange>['text'], plain = false): Column<NewBinRange> => ({
   name,
   type: 'text',
   text,
@@ -35,22 +24,23 @@ const COLUMNS: readonly Column<NewBinRange>[] = [
 ]
 const NAMES = COLUMNS.map(({ name }) => name).join(', ')
 
-function rangeOf(row: Row): BinRange {
-  return {
-    id: row.id,
-    prefix: row.prefix,
-    brand: row.brand,
-    ...(row.issuer_name === null ? {} : { issuerName: row.issuer_name }),
-    ...(row.issuer_country === null ? {} : { issuerCountry: row.issuer_country }),
-    ...(row.type === null ? {} : { type: row.type }),
-    ...(row.variant === null ? {} : { variant: row.variant }),
-    ...(row.currency === null ? {} : { currency: row.currency }),
-  }
-}
-
 export async function findAll(db: Db): Promise<BinRange[]> {
-  const { rows } = await db.query<Row>({ text: `select id, ${NAMES} from tokenmill.bin_range order by prefix` })
-  return rows.map(rangeOf)
+  const { rows } = await db.query<BinRange>({
+    text: `select
+  id,
+  prefix,
+  brand,
+  issuer_name as "issuerName",
+  issuer_country as "issuerCountry",
+  type,
+  variant,
+  currency
+from tokenmill.bin_range
+order by prefix`,
+  })
+  // A range has no member for what isn't known.
+  const known = (range: BinRange) => Object.entries(range).filter(([, value]) => value !== null)
+  return rows.map(range => Object.fromEntries(known(range)) as unknown as BinRange)
 }
 
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'prefix').map(({ name }) => name)

@@ -28,17 +28,6 @@ export interface DueSet {
   isEnd: boolean
 }
 
-interface Row {
-  token_id: string
-  token_scope: string
-  sealed: Buffer | null
-  seal_version: number | null
-  cards: string[] | null
-  versions: (number | null)[]
-  version: number
-  place: number
-}
-
 const READ = 'token_id, token_scope, status, sealed, seal_version, cards, version'
 
 // A row without a number is due only if it loses one fingerprint and keeps another.
@@ -52,9 +41,18 @@ export async function findSet(
   db: Db,
   { after, versions }: { after: string; versions: readonly number[] },
 ): Promise<DueSet> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<DueToken & { place: number }>({
     name: 'cards-due',
-    text: `select token_id, token_scope, sealed, seal_version, cards, versions, version, place from (
+    text: `select
+  token_id as "tokenId",
+  token_scope as "tokenScope",
+  sealed,
+  seal_version as "sealVersion",
+  coalesce(cards, '{}') as cards,
+  versions,
+  version,
+  place
+from (
   select t.token_id, t.token_scope, t.status, t.sealed, t.seal_version, t.cards, t.version,
     known.versions, known.sorted, row_number() over (order by t.token_id) as place
   from (select ${READ} from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}) as t
@@ -64,19 +62,21 @@ export async function findSet(
     from unnest(t.cards) with ordinality as p(fp, place)
     left join lateral (select version from tokenmill.card where fp = p.fp limit 1) as c on true
   ) as known
-) as page where ${DUE} order by token_id limit ${SET_ROWS}`,
+) as page
+where ${DUE}
+order by token_id
+limit ${SET_ROWS}`,
     values: [after, `{${versions.join(',')}}`],
   })
-  const found = rows.map(dueOf)
   const last = rows.at(-1)
-  if (last && rows.length === SET_ROWS) return { rows: found, scanned: last.place, last: last.token_id, isEnd: false }
-  return { rows: found, ...(await findPageEnd(db, after)) }
+  if (last && rows.length === SET_ROWS) return { rows, scanned: last.place, last: last.tokenId, isEnd: false }
+  return { rows, ...(await findPageEnd(db, after)) }
 }
 
 async function findPageEnd(db: Db, after: string): Promise<Omit<DueSet, 'rows'>> {
-  const { rows } = await db.query<{ token_id: string; place: number }>({
+  const { rows } = await db.query<{ tokenId: string; place: number }>({
     name: 'cards-page-end',
-    text: `select token_id, place from (
+    text: `select token_id as "tokenId", place from (
   select token_id, row_number() over (order by token_id) as place
   from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}
 ) as page order by place desc limit 1`,
@@ -84,19 +84,7 @@ async function findPageEnd(db: Db, after: string): Promise<Omit<DueSet, 'rows'>>
   })
   const [last] = rows
   const scanned = last?.place ?? 0
-  return { scanned, last: last?.token_id, isEnd: scanned < PAGE_ROWS }
-}
-
-function dueOf(row: Row): DueToken {
-  return {
-    tokenId: row.token_id,
-    tokenScope: row.token_scope,
-    sealed: row.sealed,
-    sealVersion: row.seal_version,
-    cards: row.cards ?? [],
-    versions: row.versions,
-    version: row.version,
-  }
+  return { scanned, last: last?.tokenId, isEnd: scanned < PAGE_ROWS }
 }
 
 /** About how many tokens there are; undefined if PostgreSQL has no statistics yet. */

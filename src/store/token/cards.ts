@@ -140,14 +140,15 @@ function byFingerprint(a: Pick<Card, 'fp'>, b: Pick<Card, 'fp'>): number {
 
 /** The ids of those tokens whose card belongs to another token. */
 async function findLosers(db: Db, { fps, tokenIds }: Sent): Promise<Set<string>> {
-  const { rows } = await db.query<{ token_id: string }>({
+  const { rows } = await db.query<{ id: string }>({
     name: 'cards-losers',
-    text: `select distinct v.token_id from unnest($1::uuid[], $2::uuid[]) as v(fp, token_id)
+    text: `select distinct v.token_id as id
+from unnest($1::uuid[], $2::uuid[]) as v(fp, token_id)
 left join lateral (select token_id as owner from tokenmill.card where fp = v.fp limit 1) as known on true
 where known.owner is distinct from v.token_id`,
     values: [fps, tokenIds],
   })
-  return new Set(rows.map(row => row.token_id))
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** The versions of the key under which these fingerprints were made; fingerprints without a row are left out. */
@@ -175,11 +176,15 @@ export async function findUnder(
   { version, after, limit }: { version: number; after: string; limit: number },
 ): Promise<Forgotten[]> {
   await limitStatements(db, 0)
-  const { rows } = await db.query<{ fp: string; token_id: string }>({
-    text: 'select fp, token_id from tokenmill.card where fp > $1 and version = $2 order by fp limit $3',
+  const { rows } = await db.query<Forgotten>({
+    text: `select fp, token_id as "tokenId"
+from tokenmill.card
+where fp > $1 and version = $2
+order by fp
+limit $3`,
     values: [after, version, limit],
   })
-  return rows.map(row => ({ fp: row.fp, tokenId: row.token_id }))
+  return rows
 }
 
 /** Removes rows of a version that isn't looked for any more. The caller holds their tokens. */

@@ -11,12 +11,12 @@ export interface Guess {
   digits: string
 }
 
-interface Row {
-  client_id: string
-  token_scope: string
-  digits: string
-  misses: number
-}
+type Counted = Guess & { misses: number }
+const COUNTED = `
+  g.client_id as "clientId",
+  g.token_scope as "tokenScope",
+  g.digits,
+  g.misses`
 
 const GIVEN = `unnest(${listOf(1, 'text')}, ${listOf(2, 'uuid')}, ${listOf(3, 'text')}) as v(client_id, token_scope, digits)`
 const valuesOf = (guesses: readonly Guess[]) => [
@@ -28,15 +28,15 @@ const valuesOf = (guesses: readonly Guess[]) => [
 /** Adds one miss for each guess. Returns the new counts, in the same order. */
 export async function addAll(db: Db, guesses: readonly Guess[]): Promise<number[]> {
   if (guesses.length === 0) return []
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Counted>({
     name: 'guesses-add',
-    text: `insert into tokenmill.guess (client_id, token_scope, digits, misses, since)
+    text: `insert into tokenmill.guess as g (client_id, token_scope, digits, misses, since)
 select v.client_id, v.token_scope, v.digits, count(*), now() from ${GIVEN}
 group by v.client_id, v.token_scope, v.digits order by v.client_id, v.token_scope, v.digits
 on conflict (client_id, token_scope, digits) do update set
-  misses = case when guess.since < now() - interval '24 hours' then excluded.misses else guess.misses + excluded.misses end,
-  since = case when guess.since < now() - interval '24 hours' then now() else guess.since end
-returning client_id, token_scope, digits, misses`,
+  misses = case when g.since < now() - interval '24 hours' then excluded.misses else g.misses + excluded.misses end,
+  since = case when g.since < now() - interval '24 hours' then now() else g.since end
+returning ${COUNTED}`,
     values: valuesOf(guesses),
   })
   return missesOf(guesses, rows)
@@ -45,9 +45,10 @@ returning client_id, token_scope, digits, misses`,
 /** The misses within the window for each guess, in the same order. */
 export async function countAll(db: Db, guesses: readonly Guess[]): Promise<number[]> {
   if (guesses.length === 0) return []
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<Counted>({
     name: 'guesses-count',
-    text: `select g.client_id, g.token_scope, g.digits, g.misses from ${GIVEN}
+    text: `select ${COUNTED}
+from ${GIVEN}
 cross join lateral (select client_id, token_scope, digits, misses from tokenmill.guess
   where client_id = v.client_id and token_scope = v.token_scope and digits = v.digits
   and since >= now() - interval '24 hours' limit 1) as g`,
@@ -56,8 +57,8 @@ cross join lateral (select client_id, token_scope, digits, misses from tokenmill
   return missesOf(guesses, rows)
 }
 
-function missesOf(guesses: readonly Guess[], rows: readonly Row[]): number[] {
-  const found = new Map(rows.map(row => [`${row.client_id} ${row.token_scope} ${row.digits}`, row.misses]))
+function missesOf(guesses: readonly Guess[], rows: readonly Counted[]): number[] {
+  const found = new Map(rows.map(row => [`${row.clientId} ${row.tokenScope} ${row.digits}`, row.misses]))
   return guesses.map(({ clientId, tokenScope, digits }) => found.get(`${clientId} ${tokenScope} ${digits}`) ?? 0)
 }
 

@@ -13,14 +13,15 @@ export async function findAll(
   db: Db,
   wanted: readonly Pick<SequenceMark, 'clientId' | 'tokenId'>[],
 ): Promise<SequenceMark[]> {
-  const { rows } = await db.query<{ client_id: string; token_id: string; sequence: number }>({
+  const { rows } = await db.query<SequenceMark>({
     name: 'sequences-find',
-    text: `select found.client_id, found.token_id, found.sequence from unnest($1::uuid[], $2::text[]) as wanted(token, client)
+    text: `select found.client_id as "clientId", found.token_id as "tokenId", found.sequence
+from unnest($1::uuid[], $2::text[]) as wanted(token, client)
 cross join lateral (select client_id, token_id, sequence from tokenmill.sequence_mark
   where token_id = wanted.token and client_id = wanted.client limit 1) as found`,
     values: [plains(wanted.map(({ tokenId }) => tokenId)), texts(wanted.map(({ clientId }) => clientId))],
   })
-  return rows.map(row => ({ clientId: row.client_id, tokenId: row.token_id, sequence: row.sequence }))
+  return rows
 }
 
 /** Raises marks, at most one per client and token. Throws LostRace if a higher sequence has taken effect meanwhile. */

@@ -22,13 +22,6 @@ export interface ExpiredPage {
   last: Place | undefined
 }
 
-interface Row {
-  token_id: string
-  token_expiry_date: string
-  status: TokenStatus
-  entity_id: string
-}
-
 /**
  * The next `limit` tokens whose date is `lastDay` or earlier, in the order of date and id, after the place `after`. It also
  * reads tokens that a request has suspended: the index leaves the status out, so that a change of status doesn't write it.
@@ -39,9 +32,14 @@ export async function findExpired(
   after: Place | undefined,
   limit: number,
 ): Promise<ExpiredPage> {
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<ExpiredToken & { status: TokenStatus }>({
     name: 'tokens-expired',
-    text: `select t.token_id, t.token_expiry_date, t.status, s.entity_id from (
+    text: `select
+  t.token_id as "tokenId",
+  t.token_expiry_date as "tokenExpiryDate",
+  t.status,
+  s.entity_id as "entityId"
+from (
   select token_id, token_expiry_date, status, token_scope from tokenmill.token
   where token_expiry_date is not null and expiry_is_done is null and token_expiry_date <= $1::date
     and (token_expiry_date, token_id) > ($2::date, $3::uuid)
@@ -50,22 +48,20 @@ export async function findExpired(
 order by t.token_expiry_date, t.token_id`,
     values: [lastDay, after?.tokenExpiryDate ?? '-infinity', after?.tokenId ?? NOTHING, limit],
   })
-  return { tokens: rows.filter(({ status }) => status === 'ACTIVE').map(expiredOf), last: rows.map(expiredOf).at(-1) }
+  return { tokens: rows.filter(({ status }) => status === 'ACTIVE'), last: rows.at(-1) }
 }
 
-function expiredOf(row: Row): ExpiredToken {
-  return { tokenId: row.token_id, tokenExpiryDate: row.token_expiry_date, entityId: row.entity_id }
-}
 const NOTHING = '00000000-0000-0000-0000-000000000000'
 
 /** The tokens of `tokenIds` that are still active and past their date. */
 export async function stillExpired(db: Db, lastDay: string, tokenIds: readonly string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ token_id: string }>({
+  const { rows } = await db.query<{ id: string }>({
     name: 'tokens-still-expired',
-    text: `select found.token_id from unnest($2::uuid[]) as wanted(id)
+    text: `select found.token_id as id
+from unnest($2::uuid[]) as wanted(id)
 cross join lateral (select token_id from tokenmill.token
   where token_id = wanted.id and status = 'ACTIVE' and token_expiry_date <= $1::date limit 1) as found`,
     values: [lastDay, plains(tokenIds)],
   })
-  return new Set(rows.map(row => row.token_id))
+  return new Set(rows.map(({ id }) => id))
 }

@@ -1,5 +1,5 @@
 // A token's row as the store holds it, and its columns, for tokens.ts. No statement is sent from here.
-import type { BatchMark, GivenAt, ThirdPartyName, TokenRow } from '../../token/token.ts'
+import type { BatchMark, ThirdPartyName, TokenRow } from '../../token/token.ts'
 import { type Column, plains } from '../columns.ts'
 
 /** A token as it is stored: the fields that the rules use, and those that only the store needs. */
@@ -13,49 +13,28 @@ export interface StoredToken extends TokenRow {
 /** The members of a token's row that decide which fingerprints it gains and loses. */
 export type CardsOfRow = Pick<StoredToken, 'tokenId' | 'cards' | 'storedCards' | 'link'>
 
-export interface Row {
-  token_id: string
-  token_scope: string
-  status: TokenRow['status']
-  suspended_reason: TokenRow['suspendedReason']
-  token_type: TokenRow['tokenType']
-  /** Null of a deleted token. */
-  cards: string[] | null
-  sealed: Buffer | null
-  seal_version: number | null
-  bin: string | null
-  last_four: string | null
-  expiry_month: number | null
-  expiry_year: number | null
-  card_holder_name: string | null
-  card_holder_email: string | null
-  card_sequence: string | null
-  start_month: number | null
-  start_year: number | null
-  brand: string | null
-  card_brand: string | null
-  bin_range: number | null
-  analytics_token: string | null
-  third_party_type: string | null
-  third_party_token: string | null
-  token_expiry_date: string | null
-  created_at: number
-  updated_at: number
-  version: number
-  last_receipt: string | null
-  batch_no: number | null
-  batch_created: boolean | null
-  batch_line: number | null
-  batch_lines: BatchMark['lines']
-  given_at: GivenAt | null
+/** The columns of a third party's name for a token. */
+export interface ThirdPartyColumns {
+  thirdPartyType: string | null
+  thirdPartyToken: string | null
 }
 
-const column = (
-  name: keyof Row,
-  type: string,
-  text: Column<StoredToken>['text'],
-  plain = true,
-): Column<StoredToken> => ({ name, type, text, plain })
+/** A token's row as it is selected. */
+export interface Row extends Omit<StoredToken, 'cards' | 'storedCards' | 'thirdParty' | 'mark'>, ThirdPartyColumns {
+  /** Null of a deleted token. */
+  cards: string[] | null
+  batchNo: number | null
+  batchCreated: boolean | null
+  batchLine: number | null
+  batchLines: BatchMark['lines']
+}
+
+const column = (name: string, type: string, text: Column<StoredToken>['text'], plain = true): Column<StoredToken> => ({
+  name,
+  type,
+  text,
+  plain,
+})
 const flag = (value: boolean | undefined) => (value === undefined ? null : value ? 't' : 'f')
 // The rows of a chunk have the same time, and to format it for each row would cost time.
 let lastMoment = { ms: 0, text: new Date(0).toISOString() }
@@ -102,53 +81,59 @@ export const COLUMNS: readonly Column<StoredToken>[] = [
   column('given_at', 'jsonb', t => jsonOf(t.givenAt), false),
 ]
 export const NAMES = COLUMNS.map(({ name }) => name).join(', ')
+const memberOf = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+/** The columns of a `Row`. */
+export const SELECTED = COLUMNS.map(({ name }) => `${name} as "${memberOf(name)}"`).join(', ')
 
 /** The third party's name for a token, from the columns of its row. */
-export function thirdPartyOf(row: Pick<Row, 'third_party_type' | 'third_party_token'>): ThirdPartyName | null {
-  const { third_party_type: type, third_party_token: token } = row
+export function thirdPartyOf({
+  thirdPartyType: type,
+  thirdPartyToken: token,
+}: ThirdPartyColumns): ThirdPartyName | null {
   return type === null || token === null ? null : { type, token }
 }
 
+/** Member by member: chunks read many rows, and to copy a row and leave members out takes ten times as long. */
 export function tokenOf(row: Row): StoredToken {
   const cards = row.cards ?? []
   return {
-    tokenId: row.token_id,
-    tokenScope: row.token_scope,
+    tokenId: row.tokenId,
+    tokenScope: row.tokenScope,
     status: row.status,
-    suspendedReason: row.suspended_reason,
-    tokenType: row.token_type,
+    suspendedReason: row.suspendedReason,
+    tokenType: row.tokenType,
     cards,
     storedCards: cards,
     sealed: row.sealed,
-    sealVersion: row.seal_version,
+    sealVersion: row.sealVersion,
     bin: row.bin,
-    lastFour: row.last_four,
-    expiryMonth: row.expiry_month,
-    expiryYear: row.expiry_year,
-    cardHolderName: row.card_holder_name,
-    cardHolderEmail: row.card_holder_email,
-    cardSequence: row.card_sequence,
-    startMonth: row.start_month,
-    startYear: row.start_year,
+    lastFour: row.lastFour,
+    expiryMonth: row.expiryMonth,
+    expiryYear: row.expiryYear,
+    cardHolderName: row.cardHolderName,
+    cardHolderEmail: row.cardHolderEmail,
+    cardSequence: row.cardSequence,
+    startMonth: row.startMonth,
+    startYear: row.startYear,
     brand: row.brand,
-    cardBrand: row.card_brand,
-    binRange: row.bin_range,
-    analyticsToken: row.analytics_token,
+    cardBrand: row.cardBrand,
+    binRange: row.binRange,
+    analyticsToken: row.analyticsToken,
     thirdParty: thirdPartyOf(row),
-    tokenExpiryDate: row.token_expiry_date,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    tokenExpiryDate: row.tokenExpiryDate,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
     version: row.version,
-    lastReceipt: row.last_receipt,
+    lastReceipt: row.lastReceipt,
     mark:
-      row.batch_no === null
+      row.batchNo === null
         ? null
         : {
-            batchNo: row.batch_no,
-            created: row.batch_created === true,
-            line: row.batch_line ?? 0,
-            lines: row.batch_lines,
+            batchNo: row.batchNo,
+            created: row.batchCreated === true,
+            line: row.batchLine ?? 0,
+            lines: row.batchLines,
           },
-    givenAt: row.given_at,
+    givenAt: row.givenAt,
   }
 }

@@ -5,17 +5,19 @@ import { listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import * as cards from './cards.ts'
 import { type NewTokens, SOURCE, valuesOf } from './new-tokens.ts'
-import { type CardsOfRow, COLUMNS, NAMES, type Row, type StoredToken, tokenOf } from './token-row.ts'
+import { type CardsOfRow, COLUMNS, NAMES, type Row, SELECTED, type StoredToken, tokenOf } from './token-row.ts'
 
-export { type StoredToken, thirdPartyOf } from './token-row.ts'
+export { type StoredToken, type ThirdPartyColumns, thirdPartyOf } from './token-row.ts'
 
 // One look-up per card within one statement. With `= any(…)` PostgreSQL could keep a plan that it made while the table
 // was empty, which becomes slow as the table grows.
-const FIND_BY_CARD = `select ${NAMES} from unnest(${listOf(1, 'uuid')}) as wanted(fp)
+const FIND_BY_CARD = `select found.*
+from unnest(${listOf(1, 'uuid')}) as wanted(fp)
 cross join lateral (select token_id as owner from tokenmill.card where fp = wanted.fp limit 1) as known
-cross join lateral (select ${NAMES} from tokenmill.token where token_id = known.owner limit 1) as found`
-const FIND_BY_ID = `select ${NAMES} from unnest(${listOf(1, 'uuid')}) as wanted(id)
-cross join lateral (select ${NAMES} from tokenmill.token where token_id = wanted.id limit 1) as found`
+cross join lateral (select ${SELECTED} from tokenmill.token where token_id = known.owner limit 1) as found`
+const FIND_BY_ID = `select found.*
+from unnest(${listOf(1, 'uuid')}) as wanted(id)
+cross join lateral (select ${SELECTED} from tokenmill.token where token_id = wanted.id limit 1) as found`
 
 /**
  * The live tokens that have one of these fingerprints, each once; fingerprints without one are left out. `fps`: their texts,
@@ -24,7 +26,7 @@ cross join lateral (select ${NAMES} from tokenmill.token where token_id = wanted
 export async function findByCards(db: Db, fps: readonly string[] | Buffer): Promise<StoredToken[]> {
   const values = [Buffer.isBuffer(fps) ? uuids(fps) : plains(fps)]
   const { rows } = await db.query<Row>({ name: 'tokens-by-card', text: FIND_BY_CARD, values })
-  return [...new Map(rows.map(row => [row.token_id, row])).values()].map(tokenOf)
+  return [...new Map(rows.map(row => [row.tokenId, row])).values()].map(tokenOf)
 }
 
 /** Tokens by id, also deleted ones. */
@@ -38,8 +40,9 @@ export async function findByThirdParty(db: Db, names: readonly string[]): Promis
   if (names.length === 0) return []
   const { rows } = await db.query<Row>({
     name: 'tokens-by-third-party',
-    text: `select found.* from tokenmill.scheme_token as s
-cross join lateral (select ${NAMES} from tokenmill.token where token_id = s.token_id and status <> 'DELETED' limit 1) as found
+    text: `select found.*
+from tokenmill.scheme_token as s
+cross join lateral (select ${SELECTED} from tokenmill.token where token_id = s.token_id and status <> 'DELETED' limit 1) as found
 where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
     values: [texts(names)],
   })
@@ -49,11 +52,13 @@ where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
 /** Reads one token. Its row stays locked until the transaction ends: another transaction that writes it waits. */
 export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
   const { rows } = await db.query<Row>({
-    text: `select ${NAMES} from tokenmill.token where token_id = $1 for update`,
+    text: `select ${SELECTED}
+from tokenmill.token
+where token_id = $1
+for update`,
     values: [tokenId],
   })
-  const row = rows[0]
-  return row && tokenOf(row)
+  return rows[0] && tokenOf(rows[0])
 }
 
 /** Reads these tokens. Their rows stay locked until the transaction ends: another transaction that changes one waits. */
@@ -61,25 +66,31 @@ export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
 ): Promise<Map<string, Pick<StoredToken, 'status' | 'cards'>>> {
-  const { rows } = await db.query<Pick<Row, 'token_id' | 'status' | 'cards'>>({
+  const { rows } = await db.query<Pick<StoredToken, 'tokenId' | 'status' | 'cards'>>({
     name: 'tokens-hold',
-    text: `select token_id, status, cards from tokenmill.token where token_id = any($1::uuid[])
-order by token_id for no key update`,
+    text: `select token_id as "tokenId", status, coalesce(cards, '{}') as cards
+from tokenmill.token
+where token_id = any($1::uuid[])
+order by token_id
+for no key update`,
     values: [plains(tokenIds)],
   })
-  return new Map(rows.map(row => [row.token_id, { status: row.status, cards: row.cards ?? [] }]))
+  return new Map(rows.map(row => [row.tokenId, row]))
 }
 
 /** The versions of those of these tokens that no other transaction is changing: their rows stay locked, as by `holdAll`. */
 export async function holdFree(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
-  const { rows } = await db.query<Pick<Row, 'token_id' | 'version'>>({
+  const { rows } = await db.query<Pick<StoredToken, 'tokenId' | 'version'>>({
     name: 'tokens-hold-free',
-    text: `select token_id, version from tokenmill.token where token_id = any($1::uuid[])
-order by token_id for no key update skip locked`,
+    text: `select token_id as "tokenId", version
+from tokenmill.token
+where token_id = any($1::uuid[])
+order by token_id
+for no key update skip locked`,
     values: [plains(tokenIds)],
   })
-  return new Map(rows.map(row => [row.token_id, row.version]))
+  return new Map(rows.map(row => [row.tokenId, row.version]))
 }
 
 /**
@@ -196,18 +207,19 @@ export type RenewedCards = CardsOfRow & Pick<StoredToken, 'version'>
 export async function renewCards(db: Db, rows: readonly RenewedCards[]): Promise<number> {
   if (rows.length === 0) return 0
   const sorted = rows.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
-  const { rows: written } = await db.query<{ token_id: string }>({
+  const { rows: written } = await db.query<Pick<StoredToken, 'tokenId'>>({
     name: 'tokens-renew-cards',
     text: `update tokenmill.token as t set cards = v.cards::uuid[], version = t.version + 1
 from unnest($1::uuid[], $2::integer[], $3::text[]) as v(id, version, cards)
-where t.token_id = v.id and t.version = v.version returning t.token_id`,
+where t.token_id = v.id and t.version = v.version
+returning t.token_id as "tokenId"`,
     values: [
       plains(sorted.map(({ tokenId }) => tokenId)),
       plains(sorted.map(({ version }) => version)),
       texts(sorted.map(row => plains(row.cards))),
     ],
   })
-  const ids = new Set(written.map(row => row.token_id))
+  const ids = new Set(written.map(({ tokenId }) => tokenId))
   await cards.changeAll(
     db,
     sorted.filter(({ tokenId }) => ids.has(tokenId)),

@@ -24,13 +24,13 @@ export interface LockHolder {
 
 interface Row {
   pid: number
-  wait_ms: number
+  waitMs: number
   relation: string | null
   blocker: number
   user: string | null
   application: string | null
   state: string | null
-  held_ms: number | null
+  heldMs: number | null
   mode: string | null
 }
 
@@ -46,10 +46,10 @@ export async function listHolders(db: Db, ms: number): Promise<LockHolder[]> {
   from pg_locks as l join pg_stat_activity as a on a.pid = l.pid
   where not l.granted and a.datname = current_database() and l.waitstart <= clock_timestamp() - make_interval(secs => $1 / 1000.0)
   group by l.pid order by wait_ms desc limit ${WAITERS_MAX})
-select w.pid, w.wait_ms, (select format('%I.%I', n.nspname, c.relname) from pg_class as c
+select w.pid, w.wait_ms as "waitMs", (select format('%I.%I', n.nspname, c.relname) from pg_class as c
     join pg_namespace as n on n.oid = c.relnamespace where c.oid = w.relation) as relation, b.pid as blocker, a.usename::text as "user",
   nullif(a.application_name, '') as application, a.state,
-  (extract(epoch from clock_timestamp() - a.xact_start) * 1000)::float8 as held_ms,
+  (extract(epoch from clock_timestamp() - a.xact_start) * 1000)::float8 as "heldMs",
   (select h.mode from pg_locks as h where h.pid = b.pid and h.granted and h.relation = w.relation
     order by h.mode = 'AccessExclusiveLock' desc, h.mode like '%Exclusive%' desc limit 1) as mode
 from waiter as w cross join lateral unnest(pg_blocking_pids(w.pid)) as b(pid) left join pg_stat_activity as a on a.pid = b.pid`,
@@ -83,9 +83,9 @@ export function holdersOf(rows: readonly Row[]): LockHolder[] {
         relations: [...new Set(waiters.flatMap(({ relation }) => relation ?? []))].sort(),
         mode: own.find(({ mode }) => mode !== null)?.mode ?? null,
         state: said?.state ?? null,
-        heldMs: said?.held_ms ?? null,
+        heldMs: said?.heldMs ?? null,
         waiting: waiters.length,
-        waitMs: Math.max(...waiters.map(({ wait_ms: waitMs }) => waitMs)),
+        waitMs: Math.max(...waiters.map(({ waitMs }) => waitMs)),
       }
     })
     .sort((a, b) => b.waitMs - a.waitMs)
@@ -93,9 +93,9 @@ export function holdersOf(rows: readonly Row[]): LockHolder[] {
 
 /** How long the one has waited that waits longest, in ms; 0 if nobody waits. */
 export async function longestWait(db: Db): Promise<number> {
-  const { rows } = await db.query<{ wait_ms: number | null }>({
-    text: `select max(extract(epoch from clock_timestamp() - l.waitstart) * 1000)::float8 as wait_ms
+  const { rows } = await db.query<{ waitMs: number | null }>({
+    text: `select max(extract(epoch from clock_timestamp() - l.waitstart) * 1000)::float8 as "waitMs"
 from pg_locks as l join pg_stat_activity as a on a.pid = l.pid where not l.granted and a.datname = current_database()`,
   })
-  return rows[0]?.wait_ms ?? 0
+  return rows[0]?.waitMs ?? 0
 }

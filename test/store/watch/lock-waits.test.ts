@@ -93,11 +93,11 @@ it('of lines that meet is each first one, and of a circle all', () => {
       pid,
       blocker,
       relation,
-      wait_ms: pid * 1_000,
+      waitMs: pid * 1_000,
       user: 'u',
       application: null,
       state: null,
-      held_ms: null,
+      heldMs: null,
       mode: null,
     },
   })
