@@ -77,13 +77,13 @@ const SHOWN = `
   merchant_company_entity_uid as "merchantCompanyEntityUid",
   customer_entity_uid as "customerEntityUid"`
 
-function orderOf(row: Row): Order {
+function orderOf({ merchantCompanyEntityUid, customerEntityUid, ...row }: Row): Order {
   return {
     ...row,
     createdDate: new Date(row.createdDate).toISOString(),
     modifiedDate: new Date(row.modifiedDate).toISOString(),
-    merchantCompanyEntityUid: row.merchantCompanyEntityUid ?? undefined,
-    customerEntityUid: row.customerEntityUid ?? undefined,
+    ...(merchantCompanyEntityUid !== null && { merchantCompanyEntityUid }),
+    ...(customerEntityUid !== null && { customerEntityUid }),
   }
 }
 
