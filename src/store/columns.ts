@@ -125,6 +125,12 @@ export function texts(values: readonly (string | number | null)[]): string {
   return `{${values.map(value => (value === null ? 'NULL' : quoted(String(value)))).join(',')}}`
 }
 
+/** What a statement selects of these columns: each under the name of its member. */
+export function asMembers(columns: readonly string[]): string {
+  const memberOf = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  return columns.map(name => `\n  ${name} as "${memberOf(name)}"`).join(',')
+}
+
 /** The literal of an array whose elements hold nothing that needs quoting: numbers, UUIDs. */
 export function plains(values: readonly (string | number | null)[]): string {
   return `{${values.map(value => value ?? 'NULL').join(',')}}`

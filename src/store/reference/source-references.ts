@@ -63,7 +63,11 @@ const SELECTED = `${OWNED},
 type Row = Omit<StoredReference, 'mark'> & { batchNo: number | null; batchLine: number | null }
 
 function referenceOf(row: Row): StoredReference {
-  return { ...row, mark: row.batchNo === null ? null : { batchNo: row.batchNo, line: row.batchLine ?? 0 } }
+  const { referenceNo, tokenScope, provider, providerAccount, customerId, cardId, tokenId, onFile } = row
+  const { version, createdAt, updatedAt, lastReceipt, batchNo, batchLine, givenAt, before } = row
+  const mark = batchNo === null ? null : { batchNo, line: batchLine ?? 0 }
+  const owner = { tokenScope, provider, providerAccount, customerId, cardId }
+  return { ...owner, referenceNo, tokenId, onFile, version, createdAt, updatedAt, lastReceipt, mark, givenAt, before }
 }
 
 /** The references of these owners, by `ownerKey`; missing ones are left out. */

@@ -2,6 +2,7 @@
 // secrets; this room has no key.
 import { Secret } from '../../secret.ts'
 import { type Authentication, FINDINGS, type Finding, type Secrets } from '../../three-ds/record.ts'
+import { asMembers } from '../columns.ts'
 
 /**
  * The functions of the vault's key ring that are used here. `row` names the row to which the sealed bytes are bound.
@@ -48,11 +49,8 @@ export const CHANGING = [
   ...FINDINGS,
 ] as const
 export const NAMES = [...LASTING, ...CHANGING] as const
-const memberOf = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-const MEMBERS = NAMES.filter(name => !FINDINGS.includes(name as Finding)).map(name => `${name} as "${memberOf(name)}"`)
 /** The columns of a `Row`. */
-export const SELECTED = `
-  ${MEMBERS.join(',\n  ')},
+export const SELECTED = `${asMembers(NAMES.filter(name => !FINDINGS.includes(name as Finding)))},
   json_strip_nulls(json_build_object(${FINDINGS.map(name => `'${name}', ${name}`).join(', ')})) as findings`
 
 /** What the secrets of an authentication are sealed for. */

@@ -1,6 +1,6 @@
 // A token's row as the store holds it, and its columns, for tokens.ts. No statement is sent from here.
 import type { BatchMark, ThirdPartyName, TokenRow } from '../../token/token.ts'
-import { type Column, plains } from '../columns.ts'
+import { asMembers, type Column, plains } from '../columns.ts'
 
 /** A token as it is stored: the fields that the rules use, and those that only the store needs. */
 export interface StoredToken extends TokenRow {
@@ -81,9 +81,8 @@ export const COLUMNS: readonly Column<StoredToken>[] = [
   column('given_at', 'jsonb', t => jsonOf(t.givenAt), false),
 ]
 export const NAMES = COLUMNS.map(({ name }) => name).join(', ')
-const memberOf = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 /** The columns of a `Row`. */
-export const SELECTED = COLUMNS.map(({ name }) => `${name} as "${memberOf(name)}"`).join(', ')
+export const SELECTED = asMembers(COLUMNS.map(({ name }) => name))
 
 /** The third party's name for a token, from the columns of its row. */
 export function thirdPartyOf({

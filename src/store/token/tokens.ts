@@ -14,10 +14,20 @@ export { type StoredToken, type ThirdPartyColumns, thirdPartyOf } from './token-
 const FIND_BY_CARD = `select found.*
 from unnest(${listOf(1, 'uuid')}) as wanted(fp)
 cross join lateral (select token_id as owner from tokenmill.card where fp = wanted.fp limit 1) as known
-cross join lateral (select ${SELECTED} from tokenmill.token where token_id = known.owner limit 1) as found`
+cross join lateral (
+  select ${SELECTED}
+  from tokenmill.token
+  where token_id = known.owner
+  limit 1
+) as found`
 const FIND_BY_ID = `select found.*
 from unnest(${listOf(1, 'uuid')}) as wanted(id)
-cross join lateral (select ${SELECTED} from tokenmill.token where token_id = wanted.id limit 1) as found`
+cross join lateral (
+  select ${SELECTED}
+  from tokenmill.token
+  where token_id = wanted.id
+  limit 1
+) as found`
 
 /**
  * The live tokens that have one of these fingerprints, each once; fingerprints without one are left out. `fps`: their texts,
@@ -42,7 +52,12 @@ export async function findByThirdParty(db: Db, names: readonly string[]): Promis
     name: 'tokens-by-third-party',
     text: `select found.*
 from tokenmill.scheme_token as s
-cross join lateral (select ${SELECTED} from tokenmill.token where token_id = s.token_id and status <> 'DELETED' limit 1) as found
+cross join lateral (
+  select ${SELECTED}
+  from tokenmill.token
+  where token_id = s.token_id and status <> 'DELETED'
+  limit 1
+) as found
 where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
     values: [texts(names)],
   })
