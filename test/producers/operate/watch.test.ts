@@ -92,7 +92,7 @@ describeStore('the scheduler', engine => {
     const counting = {
       ...store,
       query: async (statement: Parameters<Store['query']>[0]) => {
-        if (/min\(created_at\) as oldest from tokenmill.outbox/.test(statement.text)) {
+        if (/min\(created_at\) as oldest\s+from tokenmill.outbox/.test(statement.text)) {
           counted += 1
           await setTimeout(slowMs)
         }
