@@ -76,8 +76,12 @@ where batch_id = $1`,
  */
 export async function findUnsettled(db: Db, limit: number, now: number): Promise<number[]> {
   const { rows } = await db.query<Pick<Batch, 'batchNo'>>({
-    text: `select batch_no as "batchNo" from (select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn
-  from tokenmill.batch where (finished_at is null or coalesce((counts->>'FAILED')::bigint, 0) > 0) and active_at > $1) as open
+    text: `select batch_no as "batchNo"
+from (
+  select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn
+  from tokenmill.batch
+  where (finished_at is null or coalesce((counts->>'FAILED')::bigint, 0) > 0) and active_at > $1
+) as open
 where turn <= $2`,
     values: [new Date(now - BATCH_LIFE.abandonedMs), limit],
   })

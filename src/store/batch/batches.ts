@@ -284,7 +284,9 @@ async function change(db: Db, batchNo: number, set: string, values: readonly unk
   return one(
     db,
     undefined,
-    `update tokenmill.batch set ${set} where batch_no = $1
+    `update tokenmill.batch
+set ${set}
+where batch_no = $1
 returning ${BATCH_COLUMNS}`,
     [batchNo, ...values],
   )

@@ -82,7 +82,8 @@ export type NewIntake = Pick<
 export async function begin(db: Db, intake: NewIntake): Promise<number> {
   const { rows } = await db.query<Pick<Intake, 'intakeNo'>>({
     text: `insert into tokenmill.intake (client_id, entity_id, batch_id, record_kind, token_scope, dry_run, accepted_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning intake_no as "intakeNo"`,
+values ($1, $2, $3, $4, $5, $6, $7, $8)
+returning intake_no as "intakeNo"`,
     values: [
       intake.clientId,
       intake.entityId,
@@ -166,8 +167,14 @@ where i.client_id = $1 and i.batch_id = $2 and i.state <> 'RECEIVING'`,
 export async function findByNumbers(db: Db, intakeNos: readonly number[]): Promise<Intake[]> {
   const { rows } = await db.query<Row>({
     name: 'intake-by-number',
-    text: `select found.* from unnest($1::bigint[]) as wanted(no)
-cross join lateral (select ${COLUMNS} ${FROM} where i.intake_no = wanted.no limit 1) as found`,
+    text: `select found.*
+from unnest($1::bigint[]) as wanted(no)
+cross join lateral (
+  select ${COLUMNS}
+  ${FROM}
+  where i.intake_no = wanted.no
+  limit 1
+) as found`,
     values: [`{${intakeNos.join(',')}}`],
   })
   return rows.map(intakeOf)

@@ -99,7 +99,8 @@ export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit
 )
 update tokenmill.delivery as d set state = 'SENDING', attempt = d.attempt + due.more,
   next_at = now() + $1 * interval '1 millisecond'
-from due where d.delivery_id = due.delivery_id and d.state = due.state and d.attempt = due.attempt
+from due
+where d.delivery_id = due.delivery_id and d.state = due.state and d.attempt = due.attempt
 returning d.delivery_id as "deliveryId", d.attempt, due.entity_id as "entityId"`,
         values: [leaseMs, limit],
       })

@@ -169,8 +169,13 @@ for no key update`,
 export async function findSecrets(db: Db, endpointId: string): Promise<SealedSecret[]> {
   const { rows } = await db.query<SealedSecret>({
     name: 'endpoint-secrets',
-    text: `select sealed, seal_version as "keyVersion" from tokenmill.endpoint where endpoint_id = $1 and sealed is not null
-union all select former_sealed, former_version from tokenmill.endpoint where endpoint_id = $1 and former_until > now()`,
+    text: `select sealed, seal_version as "keyVersion"
+from tokenmill.endpoint
+where endpoint_id = $1 and sealed is not null
+union all
+select former_sealed, former_version
+from tokenmill.endpoint
+where endpoint_id = $1 and former_until > now()`,
     values: [endpointId],
   })
   return rows

@@ -36,7 +36,8 @@ export async function insertAll(db: Db, events: readonly Event[]): Promise<Store
   const { rows } = await db.query<Omit<StoredEvent, 'type' | 'revision' | 'data'>>({
     name: `events-insert-${shape}`,
     text: `insert into tokenmill.event (type, client_id, subject, revision, data)
-select v.type, v.client_id, v.subject, v.revision, v.data from ${source}
+select v.type, v.client_id, v.subject, v.revision, v.data
+from ${source}
 returning
   event_id as "eventId",
   client_id as "clientId",

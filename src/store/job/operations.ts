@@ -104,7 +104,8 @@ export async function take(
   select receipt_id from tokenmill.operation where state = 'QUEUED' and due_at <= $1 order by due_at limit $3 for update skip locked
 )
 update tokenmill.operation as o set due_at = $1 + least(greatest($1 - o.accepted_at, interval '5 s'), $2 * interval '1 ms')
-from due where o.receipt_id = due.receipt_id
+from due
+where o.receipt_id = due.receipt_id
 returning ${COLUMNS}, o.jws`,
     values: [new Date(now), leaseMs, limit],
   })
@@ -127,10 +128,19 @@ export async function findSigns(db: Db, receiptIds: readonly string[]): Promise<
   const { rows } = await db.query<Sign>({
     text: `select o.receipt_id as "receiptId", told.body
 from unnest($1::uuid[]) as wanted(id)
-cross join lateral (select receipt_id, sha256(convert_to(jws, 'UTF8')) as envelope from tokenmill.operation
-  where receipt_id = wanted.id and state = 'QUEUED' limit 1) as o
-cross join lateral (select body from tokenmill.outbox where receipt_id = o.receipt_id and envelope_digest = o.envelope
-  order by outbox_id desc limit 1) as told`,
+cross join lateral (
+  select receipt_id, sha256(convert_to(jws, 'UTF8')) as envelope
+  from tokenmill.operation
+  where receipt_id = wanted.id and state = 'QUEUED'
+  limit 1
+) as o
+cross join lateral (
+  select body
+  from tokenmill.outbox
+  where receipt_id = o.receipt_id and envelope_digest = o.envelope
+  order by outbox_id desc
+  limit 1
+) as told`,
     values: [plains(receiptIds)],
   })
   return rows

@@ -67,7 +67,16 @@ export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<
   const inserted = await db.query<Pick<OutboxRow, 'outboxId' | 'resultId'>>({
     name: `outbox-insert-${shape}`,
     text: `insert into tokenmill.outbox (day, result_id, client_id, reply_to, receipt_id, revision, envelope_digest, body)
-select current_date, v.result_id, v.client_id, v.reply_to, v.receipt_id, v.revision, v.envelope_digest, v.body from ${source}
+select
+  current_date,
+  v.result_id,
+  v.client_id,
+  v.reply_to,
+  v.receipt_id,
+  v.revision,
+  v.envelope_digest,
+  v.body
+from ${source}
 returning outbox_id as "outboxId", result_id as "resultId"`,
     values,
   })
@@ -92,7 +101,14 @@ export function outboxRowsOfReceipts(columns: {
   written: string
 }): string {
   return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision, envelope_digest)
-select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptId}, revision, ${columns.envelope} from ${columns.written}
+select
+  current_date,
+  ${columns.clientId},
+  ${columns.replyTo},
+  ${columns.receiptId},
+  revision,
+  ${columns.envelope}
+from ${columns.written}
 returning outbox_id as "outboxId", receipt_id as "receiptId", revision`
 }
 

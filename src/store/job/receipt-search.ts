@@ -90,7 +90,8 @@ export async function chunksFrom(db: Db, batchNo: number, chunk: number, limit: 
     name: 'receipt-chunks-from',
     text: `select chunk, completed_at as "completedAt", outcomes
 from tokenmill.receipt
-where batch_no = $1 and chunk >= $2 and outcomes is not null order by chunk
+where batch_no = $1 and chunk >= $2 and outcomes is not null
+order by chunk
 limit $3`,
     values: [batchNo, chunk, limit],
   })

@@ -77,7 +77,8 @@ export interface Leased {
   intentId: string
 }
 
-export const COLUMNS = `
+/** The columns of a `SchemeRow`, which any role may read. */
+export const SHOWN_COLUMNS = `
   provision_id as "provisionId",
   token_id as "tokenId",
   token_scope as "tokenScope",
@@ -88,16 +89,18 @@ export const COLUMNS = `
   state,
   reference,
   suspended_by as "suspendedBy",
-  sealed,
-  seal_version as "sealVersion",
   last_four as "lastFour",
   expiry_month as "expiryMonth",
   expiry_year as "expiryYear",
   par,
-  card,
-  card_version as "cardVersion",
   refusal,
   retired_at as "retiredAt",
+  version`
+export const COLUMNS = `${SHOWN_COLUMNS},
+  sealed,
+  seal_version as "sealVersion",
+  card,
+  card_version as "cardVersion",
   asked,
   last_intent as "lastIntent",
   lease,
@@ -106,7 +109,6 @@ export const COLUMNS = `
   checked_at as "checkedAt",
   third_party as "thirdParty",
   coalesce(cards, '{}') as cards,
-  version,
   created_at as "createdAt",
   updated_at as "updatedAt"`
 

@@ -3,25 +3,7 @@
 import type { SchemeRow } from '../../token/scheme.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
-
-const COLUMNS = `
-  provision_id as "provisionId",
-  token_id as "tokenId",
-  token_scope as "tokenScope",
-  client_id as "clientId",
-  provider,
-  current,
-  background,
-  state,
-  reference,
-  suspended_by as "suspendedBy",
-  last_four as "lastFour",
-  expiry_month as "expiryMonth",
-  expiry_year as "expiryYear",
-  par,
-  refusal,
-  retired_at as "retiredAt",
-  version`
+import { SHOWN_COLUMNS } from './scheme-row.ts'
 
 /** The shown scheme token of each token, by token id. */
 export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise<Map<string, SchemeRow>> {
@@ -31,7 +13,7 @@ export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise
     text: `select found.*
 from unnest($1::uuid[]) as wanted(id)
 cross join lateral (
-  select ${COLUMNS}
+  select ${SHOWN_COLUMNS}
   from tokenmill.scheme_token
   where token_id = wanted.id and current
   limit 1

@@ -107,7 +107,8 @@ export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): P
     text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
   select r.schedule_id, r.business_date, r.entity_id from tokenmill.schedule_run as r
   where r.next_at <= $1 and (r.state = 'DUE') = $4 and not ${WAITS_FOR_RESUME} order by r.next_at limit $3 for update skip locked
-) as due where r.schedule_id = due.schedule_id and r.business_date = due.business_date and r.entity_id = due.entity_id
+) as due
+where r.schedule_id = due.schedule_id and r.business_date = due.business_date and r.entity_id = due.entity_id
 returning ${COLUMNS}`,
     values: [new Date(now), new Date(now + leaseMs), limit, fresh],
   })
@@ -212,7 +213,8 @@ export async function giveUp(db: Db, before: number): Promise<Run[]> {
   const { rows } = await db.query<Run>({
     text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
   reason = case when s.removed_at is null then coalesce(r.reason, 'unanswered') else 'schedule_removed' end
-from tokenmill.schedule as s where s.schedule_id = r.schedule_id and r.${OPEN}
+from tokenmill.schedule as s
+where s.schedule_id = r.schedule_id and r.${OPEN}
   and (s.removed_at is not null or (r.due_at <= $1 and not ${WAITS_FOR_RESUME}))
 returning ${COLUMNS}`,
     values: [new Date(before)],

@@ -109,7 +109,8 @@ export async function take(db: Db, lease: string, leaseMs: number): Promise<Rese
 where purpose = (
   select purpose from tokenmill.reseal where state = 'RUNNING' and due_at <= now() order by due_at, purpose limit 1
   for update skip locked
-) returning ${COLUMNS}`,
+)
+returning ${COLUMNS}`,
     values: [lease, leaseMs],
   })
   return rows[0]

@@ -109,7 +109,9 @@ export interface KeyRotation {
 export async function lock(db: Db, contractId: string): Promise<{ formerUntil: number | null } | undefined> {
   const { rows } = await db.query<Pick<ListedContract, 'formerUntil'>>({
     text: `select case when former_until > now() then former_until end as "formerUntil"
-from tokenmill.threeds_contract where contract_id = $1 for update`,
+from tokenmill.threeds_contract
+where contract_id = $1
+for update`,
     values: [contractId],
   })
   return rows[0]

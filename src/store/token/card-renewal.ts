@@ -76,10 +76,13 @@ limit ${SET_ROWS}`,
 async function findPageEnd(db: Db, after: string): Promise<Omit<DueSet, 'rows'>> {
   const { rows } = await db.query<{ tokenId: string; place: number }>({
     name: 'cards-page-end',
-    text: `select token_id as "tokenId", place from (
+    text: `select token_id as "tokenId", place
+from (
   select token_id, row_number() over (order by token_id) as place
   from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}
-) as page order by place desc limit 1`,
+) as page
+order by place desc
+limit 1`,
     values: [after],
   })
   const [last] = rows

@@ -63,7 +63,8 @@ export async function claim(
   order by p.total_id, p.part limit $3 for update of p skip locked
 )
 update tokenmill.manifest_part as p set sent_at = now(), sent = p.sent + 1
-from due where p.total_id = due.total_id and p.part = due.part
+from due
+where p.total_id = due.total_id and p.part = due.part
 returning p.total_id as "totalId", p.part, due.entity_id as "entityId"`,
     values: [leaseMs, wantedMs, limit],
   })
@@ -114,7 +115,8 @@ export async function progress(db: Db, totalId: string): Promise<PartsProgress> 
   coalesce(sum(chunk_to - chunk_from), 0)::integer as chunks,
   coalesce(sum(chunk_to - chunk_from) filter (where done_at is not null), 0)::integer as "chunksDone",
   coalesce(bool_or(sent_at is not null) filter (where done_at is null), false) as "isSent"
-from tokenmill.manifest_part where total_id = $1`,
+from tokenmill.manifest_part
+where total_id = $1`,
     values: [totalId],
   })
   const [row] = rows

@@ -64,7 +64,9 @@ where total_id = $1`,
 /** Notes that somebody still waits for the total, and reads it. */
 export async function want(db: Db, totalId: string): Promise<Total | undefined> {
   const { rows } = await db.query<Total>({
-    text: `update tokenmill.manifest_total set wanted_at = now() where total_id = $1
+    text: `update tokenmill.manifest_total
+set wanted_at = now()
+where total_id = $1
 returning ${COLUMNS}`,
     values: [totalId],
   })
