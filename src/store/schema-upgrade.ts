@@ -42,12 +42,12 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
   pool.on('error', () => undefined)
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
-    const version = await sql<{ server_version_num: string }>`show server_version_num`.execute(db)
-    const major = Math.floor(Number(version.rows[0]?.server_version_num) / 10_000)
+    const version = await sql<{ num: string }>`select current_setting('server_version_num') as num`.execute(db)
+    const major = Math.floor(Number(version.rows[0]?.num) / 10_000)
     if (major < 13)
       throw new ConfigError(`DATABASE_URL: PostgreSQL 13 or newer is required, the server is PostgreSQL ${major}`)
-    const encoding = await sql<{ server_encoding: string }>`show server_encoding`.execute(db)
-    const has = encoding.rows[0]?.server_encoding
+    const encoding = await sql<{ has: string }>`select current_setting('server_encoding') as has`.execute(db)
+    const has = encoding.rows[0]?.has
     if (has !== 'UTF8')
       throw new ConfigError(
         `DATABASE_URL: this database stores texts in ${has}, which lacks letters that names have; make one with createdb --encoding=UTF8 --template=template0`,

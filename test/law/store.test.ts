@@ -20,6 +20,10 @@ const WRITE =
 const COMPOSED_WRITE =
   /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate(?:\s+table)?)\s+(?:tokenmill\.)?\$\{/i
 
+/** The type of a row in the spelling of its columns, which the code outside the statement never sees. */
+const ROW_OF_COLUMNS =
+  /\b[a-z]+_[a-z_]+\??:\s*(?:readonly\s+)?(?:string|number|boolean|bigint|Buffer|Date|unknown|null)\b/
+
 /** Every table that the migrations make and leave. */
 function tables(): Set<string> {
   const text = readdirSync(MIGRATIONS, { recursive: true, encoding: 'utf8' })
@@ -62,6 +66,16 @@ describe('SQL', () => {
   it('names the table that it writes, but where sealed bytes of any column are sealed anew', () => {
     const composing = product.filter(({ text }) => COMPOSED_WRITE.test(withoutComments(text)))
     expect(composing.map(({ path }) => path)).toEqual(['src/store/reseal/sealed-rows.ts'])
+  })
+
+  it('names what it selects as the code does: no row has a second type in the spelling of its columns', () => {
+    for (const row of ['interface Row {\n  token_id: string\n}', 'query<{ n: number; seen_at: Date | null }>'])
+      expect(row).toMatch(ROW_OF_COLUMNS)
+    expect('query<{ seenAt: Date }>({ text: `select seen_at as "seenAt"` })').not.toMatch(ROW_OF_COLUMNS)
+    expectNone(
+      product.filter(({ path }) => isWithin(path, 'src/store')),
+      ({ text }) => withoutComments(text).match(ROW_OF_COLUMNS) ?? [],
+    )
   })
 
   it('is seen to write in every form that the store uses', () => {

@@ -27,9 +27,10 @@ const SUMS = OUTCOMES.map(outcome => `coalesce(sum((counts->>'${outcome}')::bigi
 export async function sumChunks(db: Db, batchNo: number): Promise<BatchSums> {
   const values = [batchNo]
   const [summed, reasons] = await Promise.all([
-    db.query<Record<string, number> & { last_at: number | null }>({
+    db.query<Record<string, number> & { lastAt: number | null }>({
       name: 'batch-sums',
-      text: `select count(*) as chunks, max(at) as last_at, ${SUMS} from (
+      text: `select count(*) as chunks, max(at) as "lastAt", ${SUMS}
+from (
   select counts, completed_at as at ${RECEIPTS}
   union all select jsonb_build_object(case when c.code = 500 then 'FAILED' else 'REJECTED' end, c.records), null ${WITHOUT_RECEIPT}
 ) as ended`,
@@ -56,7 +57,7 @@ export async function sumChunks(db: Db, batchNo: number): Promise<BatchSums> {
     rows: sumOf(counts),
     counts,
     reasons: Object.fromEntries(reasons.rows.map(found => [found.outcome, found.reasons])),
-    lastAt: row?.last_at ?? null,
+    lastAt: row?.lastAt ?? null,
   }
 }
 
