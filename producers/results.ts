@@ -42,7 +42,7 @@ export interface InboxOptions {
 }
 
 /**
- * `unknown`: an event of a newer release, which this release ignores. `unproved`: its key stayed unknown for 24 h; it is
+ * `unknown`: an event of a type that isn't known here, which is ignored. `unproved`: its key stayed unknown for 24 h; it is
  * in the queue's failed set.
  */
 export type Acknowledged = 'taken' | 'forged' | 'unclaimed' | 'unknown' | 'unproved'
@@ -172,7 +172,7 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   return { ready: worker.ready, counts, close: deadlineMs => worker.close(deadlineMs) }
 }
 
-/** Whether this release knows the type of the delivery; a newer release may send other types. */
+/** Whether the type of the delivery is known here. */
 function isKnown(delivery: Delivery): boolean {
   return delivery.type === 'result' || (delivery.type === 'event' && isQueueEvent(delivery.event))
 }

@@ -212,14 +212,16 @@ export const TOKEN_FLAWS = {
 } as const satisfies Record<string, string>
 
 export type TokenFlaw = keyof typeof TOKEN_FLAWS
-const NEWER = { code: 400, text: 'A newer release gave this reason; see the documentation of that release.' } as const
+const UNKNOWN = {
+  code: 400,
+  text: 'This reason is not known here; see the documentation of the release of the workers.',
+} as const
 
 /**
- * Status and text of a reason. Results and receipts may hold a reason of a newer release, which this release doesn't
- * know.
+ * Status and text of a reason. Results and receipts may hold one that isn't known here.
  */
 export function meaningOf(reason: string): { code: 400 | 403 | 404 | 500; text: string } {
-  return Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason] : NEWER
+  return Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason] : UNKNOWN
 }
 
 /** A rule says no. `field` is the path of the wrong field, as `details` names it: `body.expiry_month`. */

@@ -1,6 +1,7 @@
 // Sends chunks, of which a bounded number is unanswered, and yields their results in the order of the file. The client
 // library sends an unanswered chunk again; this file waits for the answer.
 import { isRefusal, REASONS } from '../../src/errors.ts'
+import { UPGRADE_WORKERS } from '../../src/job/envelope/features.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
@@ -158,7 +159,7 @@ const NEXT: Record<string, string> = {
   batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
   batch_layout: 'Another batch has this id; choose another --batch-id.',
   role_missing: 'Ask the operator to grant the client the role LEDGER_WRITE.',
-  field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
+  field_unknown: UPGRADE_WORKERS,
   entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
   jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
 }

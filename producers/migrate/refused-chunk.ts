@@ -1,13 +1,15 @@
 // Makes the errors that end a run: after a chunk that was refused as a whole, or after a first chunk whose refusals all
 // other rows will share. Each error says what to do next.
+
+import { UPGRADE_WORKERS } from '../../src/job/envelope/features.ts'
 import type { Result } from '../../src/job/result.ts'
 import { FileError } from '../rows/file-error.ts'
 
 const NEXT: Record<string, string> = {
   batch_extent: 'Another file was begun under this batch id; choose another --batch-id.',
   batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
-  block_records: 'The workers are of an older release than this command: have them upgraded first.',
-  field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
+  block_records: UPGRADE_WORKERS,
+  field_unknown: UPGRADE_WORKERS,
   batch_layout: 'Run it with the options it was begun with (chunk size, scope, policies), or leave --batch-id out.',
   batch_too_old: 'Its receipts are gone: run it with --again to judge the file against today’s store.',
   alias_unknown: 'Ask the operator for the capture key of your entity, and name it in the client’s file.',
@@ -33,7 +35,7 @@ export function refusedChunk(number: number, result: Result, { startedAt }: { st
   )
 }
 
-/** The command line knows only policies of this release, so workers that refuse one are of an older release. */
+/** The command line knows only policies of this release, so workers that refuse one don't know it. */
 function nextOf(field: string, reason: string): string | undefined {
   return field.startsWith('body.request.policy') ? NEXT['field_unknown'] : NEXT[reason]
 }

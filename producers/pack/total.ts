@@ -20,7 +20,7 @@ export const TotalException = z.strictObject({
   batch_id: z.string(),
   line: z.int().min(1),
   reference: z.string().nullable(),
-  /** One of `LEFT_OUT_REASONS`, or a word of a newer release. */
+  /** One of `LEFT_OUT_REASONS`, or a word that isn't known here. */
   reason: z.string(),
 })
 export type TotalException = z.infer<typeof TotalException>

@@ -28,7 +28,7 @@ export interface RecordOutcome {
   line: number
   reference: string | undefined
   outcome: Outcome
-  /** A word of REASONS, or a word of a newer release. */
+  /** A word of REASONS, or one that isn't known here. */
   reason: string | undefined
   field: string | undefined
   /** The token's row, if the record has a token. */
@@ -165,7 +165,7 @@ function codeOf(outcome: Outcome, reason: string | undefined): number {
   return outcome === 'FAILED' ? 500 : meaningOf(reason ?? 'internal').code
 }
 
-/** Counts records by outcome. Outcomes of a newer release, which this release doesn't know, are left out. */
+/** Counts records by outcome. Outcomes that aren't known here are left out. */
 export function count(records: readonly { outcome: string }[]): Counts {
   const counts = noCounts()
   for (const known of OUTCOMES) counts[known] = records.filter(({ outcome }) => outcome === known).length

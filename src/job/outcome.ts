@@ -53,8 +53,8 @@ export type RecordResult = z.infer<typeof RecordResult>
 
 const { shape } = RecordResult
 /**
- * One record's outcome from a worker that may be of a newer release. The outcome may be a word that this release
- * doesn't know; a member that can't be read counts as absent.
+ * One record's outcome as a worker tells it. The outcome may be a word that isn't known here; a member that can't be read
+ * counts as absent.
  */
 export const AnyRecordResult = z.looseObject({
   line: shape.line,

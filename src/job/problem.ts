@@ -1,5 +1,5 @@
 // The error body of the token service: a fixed message per code, details by field, and never a value. It also reads
-// error bodies of newer releases: unknown members are passed on, up to a size.
+// error bodies with more than this schema has: unknown members are passed on, up to a size.
 import { z } from 'zod'
 import { meaningOf, type Reason, type Refusal } from '../errors.ts'
 
@@ -26,7 +26,7 @@ export const Problem = z.object({
 export type Problem = z.infer<typeof Problem>
 
 /**
- * An error body from a worker that may be of a newer release. An unknown status is replaced by a known one, a detail
+ * An error body as a worker tells it. An unknown status is replaced by a known one, a detail
  * that can't be read is left out, other members pass. If it can't be read whether something must still be reversed,
  * `reversal_status` is `REQUIRED`. A gateway replaces message and time by its own.
  */
@@ -53,7 +53,7 @@ const AnyDetail = z.looseObject({ message: z.string(), code: z.string() })
 
 export interface FieldReason {
   field: string
-  /** A word of REASONS, or a word of a newer release. */
+  /** A word of REASONS, or one that isn't known here. */
   reason: string
   /** The worker's text; undefined: this release's text for the reason. */
   text?: string

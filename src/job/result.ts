@@ -14,7 +14,7 @@ import { AnyProblem, Problem } from './problem.ts'
 
 const RESULT_TYP = 'tokenmill-result+jwt'
 /**
- * Of a result with `columns`. A reader of an older release takes it for a forgery; it would believe one without most of
+ * Of a result with `columns`. A reader that doesn't know columns takes it for a forgery; it would believe one without most of
  * its records.
  */
 const COLUMNS_TYP = 'tokenmill-result-columns+jwt'
@@ -143,8 +143,7 @@ export function openResult(data: unknown, clientId: string, keys: InstallationKe
   return opened.refused === undefined ? { refused: undefined, result: opened.content, newKeys: opened.newKeys } : opened
 }
 
-// The schema doesn't check it: the signature proves that a worker wrote it, and a newer release may use words that this
-// schema lacks.
+// The schema doesn't check it: the signature proves that a worker wrote it, perhaps with words that this schema lacks.
 function readSigned(body: string, claims: Record<string, unknown>): Result | ResultEvent | undefined {
   const result = JSON.parse(body) as Result | ResultEvent
   return result.result_id === claims['result_id'] ? result : undefined

@@ -63,7 +63,7 @@ export function writtenOf(end: End): Written {
   }
 }
 
-/** The HTTP answer of a result, whose worker may be of a newer release than this process. */
+/** The HTTP answer of a result, which may have words that this process doesn't know. */
 export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
   if (!error) return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
   const status = problemCodeOf(error.code)

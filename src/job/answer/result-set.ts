@@ -52,7 +52,7 @@ export function openDelivery(data: unknown, clientId: string, keys: Installation
   return set.refused === undefined ? { refused: undefined, results: set.content, newKeys: set.newKeys } : set
 }
 
-/** Not checked by the schema: the signature proves that a worker wrote it, perhaps one of a newer release. */
+/** Not checked by the schema: the signature proves that a worker wrote it, perhaps with words that the schema lacks. */
 function readSet(body: string, claims: Record<string, unknown>): Result[] | undefined {
   const results: unknown = JSON.parse(body)
   const isSet = Array.isArray(results) && results.length > 0 && results.length === claims['results']

@@ -46,7 +46,7 @@ export const Optional = z.object({
 })
 export type Optional = z.infer<typeof Optional>
 
-/** Any member that isn't named here is refused before a receipt; a later release's sender then does without it. */
+/** Any member that isn't named here is refused before a receipt; its sender then does without it (features.ts). */
 export const Claims = z.strictObject({
   iss: clientId(),
   aud: z.string(),

@@ -1,14 +1,22 @@
-// Features: words for what a later release adds to envelopes and requests that a worker without it refuses, because it
-// decides something. What doesn't decide goes into the envelope's member `optional`, which needs no word.
+// What a later release of this major may add, and what workers and senders of two releases owe each other. It is said
+// here alone.
 //
-// A sender of that release uses such a member only while every live worker announces its word. It falls back once where a
-// worker refuses it nevertheless: an older worker may have started since. The refusal has no receipt, so the same job may
-// be sent without the member. A job that was on the queue twice may have been done in the new form and be refused in the
-// other one as another request; the first form then gets the answer from the receipt (producers/client/in-form.ts).
+// - What doesn't decide goes into the envelope's member `optional`: a worker ignores what it doesn't know there.
+// - What decides is a member of its own, and has a word, a *feature*. A worker of an older release refuses the member
+//   before a receipt. A sender uses it only while every live worker announces its word, and falls back once where a worker
+//   refuses it nevertheless, because an older worker may have started since: the same job is sent without the member. A
+//   job that was on the queue twice may have been done in the new form and be refused in the other one as another request;
+//   the first form then gets the answer from the receipt (producers/client/in-form.ts).
+// - Results, events and error bodies of a newer release may have members, reasons, outcomes and types that aren't known
+//   here. Readers pass on what they can, and treat the rest as unknown.
+// - The schema of the store may be of a later release (src/store/schema.ts).
 import { KINDS } from '../catalogue.ts'
 
 /** The words that workers of this release announce. Of 1.0 every worker knows the same, so it needs none. */
 export const FEATURES: readonly string[] = []
+
+/** What to do where workers refuse what a command sends. */
+export const UPGRADE_WORKERS = 'The workers are of an older release than this command: have them upgraded first.'
 
 /** What a worker process announces about itself, every five seconds. */
 export interface Speaking {

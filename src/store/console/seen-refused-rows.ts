@@ -11,7 +11,7 @@ export interface RefusedRow {
   /** The line of the source. */
   line: number
   outcome: Outcome
-  /** A word of REASONS, or of a newer release. */
+  /** A word of REASONS, or one that isn't known here. */
   reason: string | null
 }
 

@@ -214,7 +214,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     const refusal = JSON.stringify([{ field: 'body.id', reason: NEWER.code }])
     const id = place.split('/').at(-1)
     await query('update tokenmill.receipt set code = 403, refusal = $2 where receipt_id = $1', [id, refusal])
-    const told = { 'params.id': { code: NEWER.code, message: expect.stringMatching(/newer release/) } }
+    const told = { 'params.id': { code: NEWER.code, message: expect.stringMatching(/not known here/) } }
     expect(await ended()).toMatchObject({ status: 'FAILED', code: 403, error: { code: 403, details: told } })
   })
 
