@@ -44,7 +44,7 @@ export function compareDryRun(run: Manifest, dryRun: Manifest, file: NamedFile):
 }
 
 /** Neither the size and form of chunks nor how many are in flight decides about a row. */
-function decidingOf({ options: { chunk_records: _, in_flight: __, record_form: ___, ...deciding } }: Manifest): object {
+function decidingOf({ options: { chunk_records: _, in_flight: __, ...deciding } }: Manifest): object {
   return deciding
 }
 

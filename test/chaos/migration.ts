@@ -160,8 +160,11 @@ export async function expectExactlyOnce(place: Place, file: CardFile, summary: R
   const verified = await runCommand(verify, { env: place.env })
   expect(verified, verified.stderr).toMatchObject({ code: 0 })
   // Otherwise the test would say nothing about blocks in columns.
-  const manifest = JSON.parse(await readFile(`${file.path}.manifest.json`, 'utf8'))
-  expect(manifest.options).toMatchObject({ record_form: 'columns' })
+  const forms = await place.ask(
+    `select distinct layout->>'record_form' as form from tokenmill.batch where token_scope = $1`,
+    [file.scope],
+  )
+  expect(forms).toEqual([{ form: 'columns' }])
   const before = await stateOf(place, file.scope)
   const again = await migrateAgain(place, file)
   expect(again, again.stderr).toMatchObject({ code: 3, json: { variant: 'replay' } })
