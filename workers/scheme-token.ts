@@ -8,7 +8,7 @@ import { decideInSequence } from './line/in-sequence.ts'
 import { type Handler, noEffect, type Success } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { shownScheme } from './provider/shown-scheme.ts'
+import { shownScheme } from './provider/scheme-view.ts'
 import { reconcileThenShow } from './provider/token-effects.ts'
 
 interface Prepared extends SchemeToken {

@@ -29,7 +29,7 @@ import {
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
-import { shownScheme } from './provider/shown-scheme.ts'
+import { shownScheme } from './provider/scheme-view.ts'
 import type { Provisioned } from './provider/third-party-actions.ts'
 import { runThirdPartyActions } from './provider/third-party-actions.ts'
 import { firstSchemes, reconcileThenShow } from './provider/token-effects.ts'

@@ -26,7 +26,7 @@ import { type EffectDecision, type Handler, noEffect, type Success, type Work } 
 import type { NetworkResult } from './provider/network-actions.ts'
 import type { MadeScheme } from './provider/relink-actions.ts'
 import { actFor, deletionOf, makeFor, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { shownScheme } from './provider/shown-scheme.ts'
+import { shownScheme } from './provider/scheme-view.ts'
 import { reconcileThenShow } from './provider/token-effects.ts'
 import { givenOf } from './token-create.ts'
 

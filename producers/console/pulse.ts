@@ -1,7 +1,7 @@
 // Whether what works is seen, as every page needs it that would else say well of what nobody sees. Heartbeats and the looks of the
-// scheduler tell it; they are in the store (src/store/console/seen-now.ts).
+// scheduler tell it; they are in the store (src/store/console/now.ts).
 import type { BatchState } from '../../src/store/batch/batch-state.ts'
-import type { Pulse } from '../../src/store/console/seen-now.ts'
+import type { Pulse } from '../../src/store/console/now.ts'
 import type { ShownState } from './batches/state-mark.ts'
 
 /**

@@ -1,7 +1,7 @@
 // The owners in the store whom a complete file doesn't name any more. The store is read in pages, and a second time if
 // owners are missing; only keyed digests of those stay in memory.
 import type { Db } from '../../src/store/pool.ts'
-import { pagesOf } from '../../src/store/reference/shown-references.ts'
+import { pagesOf } from '../../src/store/reference/reference-views.ts'
 import { type OwnerId, ownerKey } from '../../src/token/on-file.ts'
 import { isListed, type OnlyList } from '../rows/only/list.ts'
 import {

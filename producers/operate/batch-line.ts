@@ -6,7 +6,7 @@ import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as search from '../../src/store/job/receipt-search.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as shownTokens from '../../src/store/token/shown-tokens.ts'
+import * as shownTokens from '../../src/store/token/token-views.ts'
 import { reuseTokenOf } from '../../src/token/token.ts'
 
 /** One record of a chunk, and the receipt that decided it. */

@@ -6,8 +6,8 @@ import * as batchList from '../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as receiptSearch from '../../src/store/job/receipt-search.ts'
 import type { Db } from '../../src/store/pool.ts'
+import { pagesOf } from '../../src/store/reference/reference-views.ts'
 import * as released from '../../src/store/reference/released-references.ts'
-import { pagesOf } from '../../src/store/reference/shown-references.ts'
 import type { OwnerId } from '../../src/token/on-file.ts'
 
 /**

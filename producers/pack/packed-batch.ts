@@ -7,7 +7,7 @@ import { signerOf, type VerifyKey } from '../detached-signature.ts'
 import { type NamedFile, nameFrom, readManifest, signaturePath, verifyManifest } from '../migrate/manifest.ts'
 import { FileError } from '../rows/file-error.ts'
 import { compareDryRun, type DryRun, isOfSameFile } from './dry-run.ts'
-import type { FoundManifest } from './found-manifests.ts'
+import type { FoundManifest } from './manifest-search.ts'
 import type { PackedBatch, Signer } from './pack.ts'
 
 export interface PackingBatch {

@@ -9,22 +9,22 @@ const ROOM = 'src/store/console'
 const TESTS = 'test/store/console-lists'
 /** Lists without a plan: why they stay short. */
 const SHORT: Readonly<Record<string, string>> = {
-  'seen-now.ts listChecks': 'a row for each check of `status`',
-  'seen-now.ts listQueues': 'a row for each kind',
-  'seen-jobs.ts listClients': 'a row for each client, which administrators add',
-  'installation/seen-keys.ts listDataKeys': 'a row for each version of a key',
-  'installation/seen-keys.ts listKeks': 'a row for each key-encryption key',
-  'installation/seen-keys.ts listSigningKeys': 'a row for each signing key of the installation',
-  'installation/seen-keys.ts listGatewayKeys': 'a row for each key of the gateways',
-  'installation/seen-installation.ts listHosts': 'a row for each process',
-  'installation/seen-installation.ts listProviders': 'a row for each process and provider',
-  'installation/seen-installation.ts listDisplays': 'a row for each display, which administrators add',
-  'installation/seen-client-list.ts listKeys': 'a row for each key of one client',
+  'now.ts listChecks': 'a row for each check of `status`',
+  'now.ts listQueues': 'a row for each kind',
+  'jobs.ts listClients': 'a row for each client, which administrators add',
+  'installation/keys.ts listDataKeys': 'a row for each version of a key',
+  'installation/keys.ts listKeks': 'a row for each key-encryption key',
+  'installation/keys.ts listSigningKeys': 'a row for each signing key of the installation',
+  'installation/keys.ts listGatewayKeys': 'a row for each key of the gateways',
+  'installation/installation.ts listHosts': 'a row for each process',
+  'installation/installation.ts listProviders': 'a row for each process and provider',
+  'installation/installation.ts listDisplays': 'a row for each display, which administrators add',
+  'installation/client-list.ts listKeys': 'a row for each key of one client',
 }
 
 const FUNCTION = /^export (?:async )?function ((?:list|findChunks)\w*)\(\s*([^)]*)/gm
 
-/** `seen-runs.ts list` of every list in the room. */
+/** `runs.ts list` of every list in the room. */
 function listsIn(files: readonly { path: string; text: string }[]): string[] {
   return files.flatMap(({ path, text }) =>
     [...text.matchAll(FUNCTION)]
@@ -61,12 +61,12 @@ describe('a list of the console', () => {
   })
 
   it('is found, and missed, where it is in nobody’s test', () => {
-    const file = { path: `${ROOM}/seen-new.ts`, text: 'export async function listNew(sight: Sight, db: Db) {}' }
-    expect(listsIn([file])).toEqual(['seen-new.ts listNew'])
-    expect(explained.has('seen-new.ts listNew')).toBe(false)
+    const file = { path: `${ROOM}/new.ts`, text: 'export async function listNew(sight: Sight, db: Db) {}' }
+    expect(listsIn([file])).toEqual(['new.ts listNew'])
+    expect(explained.has('new.ts listNew')).toBe(false)
     const text =
-      "import * as seenNew from '../../../src/store/console/seen-new.ts'\nexplaining(store, db => seenNew.listNew(sight, db))"
-    expect(explainedBy({ path: `${TESTS}/new.test.ts`, text })).toEqual(['seen-new.ts listNew'])
+      "import * as seenNew from '../../../src/store/console/new.ts'\nexplaining(store, db => seenNew.listNew(sight, db))"
+    expect(explainedBy({ path: `${TESTS}/new.test.ts`, text })).toEqual(['new.ts listNew'])
     expect(explainedBy({ path: `${TESTS}/new.test.ts`, text: text.replace('explaining', 'called') })).toEqual([])
   })
 })

@@ -3,7 +3,7 @@
 import { performIn } from '../../src/acts/act.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Act } from '../../src/job/system/act.ts'
-import { ExportParameters } from '../../src/job/system/taken-lists.ts'
+import { ExportParameters } from '../../src/job/system/list-exports.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db } from '../../src/store/pool.ts'

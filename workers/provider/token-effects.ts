@@ -14,7 +14,7 @@ import type { JobIds } from './action-rules.ts'
 import { openLease } from './lease.ts'
 import { cardOf, pendingRow } from './pending-card.ts'
 import { reconcileRow } from './reconcile/reconcile-row.ts'
-import { shownScheme } from './shown-scheme.ts'
+import { shownScheme } from './scheme-view.ts'
 
 type EffectDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 

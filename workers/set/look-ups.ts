@@ -3,7 +3,7 @@
 import { gather } from '../../src/queue/gather.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
+import * as shownSchemes from '../../src/store/provider/scheme-views.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'

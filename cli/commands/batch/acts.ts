@@ -11,7 +11,7 @@ import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { moment, print, say, type Terminal } from '../../terminal.ts'
-import { type ClientOption, findOne, shownBatch } from './shown.ts'
+import { type ClientOption, findOne, shownBatch } from './view.ts'
 
 type ActOptions = ClientOption & OperatorOptions & { all?: boolean; yes?: boolean }
 

@@ -12,7 +12,7 @@ import { batchSpeed } from '../../../src/store/batch/batch-sums.ts'
 import type { JsonOption } from '../../command.ts'
 import { openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
 import { facts, moment, print, type Terminal, table } from '../../terminal.ts'
-import { type ClientOption, findOne, shownBatch } from './shown.ts'
+import { type ClientOption, findOne, shownBatch } from './view.ts'
 
 interface ListOptions extends JsonOption {
   limit: number

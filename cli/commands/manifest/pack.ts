@@ -11,9 +11,9 @@ import {
   countersign,
   countersignaturePath,
 } from '../../../producers/pack/countersignature.ts'
-import { type FoundManifest, findManifests } from '../../../producers/pack/found-manifests.ts'
 import { leaveOutPath } from '../../../producers/pack/leave-out/leave-out-file.ts'
 import { makePack } from '../../../producers/pack/make.ts'
+import { type FoundManifest, findManifests } from '../../../producers/pack/manifest-search.ts'
 import { type Maker, type Pack, readPack } from '../../../producers/pack/pack.ts'
 import { signerFrom } from '../../../producers/pack/packed-batch.ts'
 import { computeTotal, type MigrationTotal } from '../../../producers/pack/total.ts'

@@ -1,15 +1,15 @@
 // Rows of the audit as CSV, with the filters of the page. The columns are named as in `audit list --json`.
-import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
+import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { ConsoleApp } from '../app.ts'
 import { sendCsv } from '../csv.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/shown.ts'
+import { shown } from '../explain/sender-text.ts'
 import { sessionOf } from '../server/guard.ts'
 import { missingPage, sendPage } from '../server/page.ts'
 import { filterOf, readAsked } from './filter.ts'
-import { whoText } from './words.ts'
+import { whoText } from './row-text.ts'
 
 const PAGE = 500
 const HEAD = [

@@ -1,11 +1,11 @@
 // The page Audit: who did what to what, when, why, and how it ended; newest first.
 import { z } from 'zod'
-import * as choices from '../../../src/store/console/audit/seen-choices.ts'
-import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
+import * as choices from '../../../src/store/console/audit/choices.ts'
+import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/shown.ts'
+import { shown } from '../explain/sender-text.ts'
 import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -21,7 +21,7 @@ import {
   readAsked,
 } from './filter.ts'
 import { proofOf, proofSection, worstOf } from './proof.ts'
-import { outcomeMark, who } from './words.ts'
+import { outcomeMark, who } from './row-text.ts'
 
 /** How many rows one page lists. */
 const LISTED = 50

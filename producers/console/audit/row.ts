@@ -1,19 +1,19 @@
 // The page of one row of the audit: its fields in words, what proves who acted, and how the command says the same.
-import * as seenProof from '../../../src/store/console/audit/seen-proof.ts'
-import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
+import * as seenProof from '../../../src/store/console/audit/proof.ts'
+import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/shown.ts'
+import { shown } from '../explain/sender-text.ts'
 import { FAILED_ACTS } from '../failed/acts.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { addressOf } from './filter.ts'
-import { actText, detailFacts, outcomeMark, rawOf, who, whyText } from './words.ts'
+import { actText, detailFacts, outcomeMark, rawOf, who, whyText } from './row-text.ts'
 
 export function auditRowRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.get<{ Params: { id: string } }>('/audit/:id', async (request, reply) => {

@@ -1,7 +1,7 @@
 // What people may do to a batch, as words: which roles may, in which states it is possible, and what will happen. A worker
 // decides it again by its own rules; these words only keep a page from offering what would be refused.
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
-import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import type { ActWords } from '../acts/subject.ts'
 import { rows } from '../figures.ts'
 

@@ -1,7 +1,7 @@
 // The content of the page of one batch: its progress, how it went, what became of its rows, its facts, and what may be done to it.
 // Figures change on the open page; where there is something else to show, the page is asked for anew.
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
-import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { mayDo } from '../acts/subject.ts'
 import { chart } from '../chart/chart.ts'

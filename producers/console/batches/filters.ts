@@ -1,7 +1,7 @@
 // The filters of the list of batches: parameters of its address, and a form. They hold only what tokenmill has made, numbers and
 // dates. A batch's id is its sender's choice, so no filter takes one: it must stand in no address.
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
-import type { Listed, ListFilter, ListOrder, SeenClient } from '../../../src/store/console/seen-batch-list.ts'
+import type { Listed, ListFilter, ListOrder, SeenClient } from '../../../src/store/console/batch-list.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 
 /** In the order of the form. */

@@ -1,8 +1,8 @@
 // The page of the batches that a person may see: what needs somebody first, or newest first.
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
-import * as seenList from '../../../src/store/console/seen-batch-list.ts'
-import * as seenNow from '../../../src/store/console/seen-now.ts'
+import * as seenList from '../../../src/store/console/batch-list.ts'
+import * as seenNow from '../../../src/store/console/now.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'

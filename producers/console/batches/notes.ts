@@ -1,11 +1,11 @@
 // What people did to a batch, and their notes on it, on the batch's page: who, when, what and why, the newest first.
-import type { SeenAuditRow } from '../../../src/store/console/audit/seen-rows.ts'
-import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import type { SeenAuditRow } from '../../../src/store/console/audit/rows.ts'
+import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { type ActWords, mayDo } from '../acts/subject.ts'
 import { addressOf } from '../audit/filter.ts'
-import { who } from '../audit/words.ts'
-import { shown } from '../explain/shown.ts'
+import { who } from '../audit/row-text.ts'
+import { shown } from '../explain/sender-text.ts'
 import { moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 

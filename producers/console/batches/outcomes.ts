@@ -3,7 +3,7 @@
 import { basename } from 'node:path'
 import { meaningOf } from '../../../src/errors.ts'
 import { OUTCOMES, type Outcome } from '../../../src/job/outcome.ts'
-import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import { command, count, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { idOf, type LivePart } from '../live/texts.ts'

@@ -2,8 +2,8 @@
 // limited time and says how far it looked: a long batch may have few of them. It shows no reference; the line finds the row in
 // the file and in its results.
 import { meaningOf } from '../../../src/errors.ts'
-import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
-import * as seenRefused from '../../../src/store/console/seen-refused-rows.ts'
+import type { SeenBatch } from '../../../src/store/console/batches.ts'
+import * as seenRefused from '../../../src/store/console/refused-rows.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { ConsoleApp } from '../app.ts'

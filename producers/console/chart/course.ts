@@ -1,8 +1,8 @@
 // How a batch went, as numbers for its chart: points, the stretches in which it was paused or stalled, the total, and where it
 // will be if it goes on like this. It decides and draws nothing.
 import { BATCH_LIFE, type BatchState } from '../../../src/store/batch/batch-state.ts'
-import type { SeenSample } from '../../../src/store/console/seen-batch-samples.ts'
-import type { SeenBatch } from '../../../src/store/console/seen-batches.ts'
+import type { SeenSample } from '../../../src/store/console/batch-samples.ts'
+import type { SeenBatch } from '../../../src/store/console/batches.ts'
 
 /** Rows that were done at a moment (ms since the epoch), and how many of them were refused. */
 export interface Point {

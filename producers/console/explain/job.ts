@@ -2,7 +2,7 @@
 // shown to people who may act.
 import { Fault } from '../../../src/errors.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
-import * as seenNow from '../../../src/store/console/seen-now.ts'
+import * as seenNow from '../../../src/store/console/now.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { factsOf, type JobName, type Sources } from '../../operate/find-facts.ts'

@@ -13,7 +13,7 @@ import { sessionOf } from '../server/guard.ts'
 import { framed, refuse, sendPage } from '../server/page.ts'
 import { explainContent } from './form.ts'
 import { readerOf } from './reader.ts'
-import { isNumberLikeCard } from './shown.ts'
+import { isNumberLikeCard } from './sender-text.ts'
 
 /** How long queues and the failed set are searched, in ms. */
 export const LOOK_MS = 400

@@ -1,8 +1,8 @@
 // The page of one token: its state, and the jobs that were about it; and the page of batches that have one id.
 
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
-import { find } from '../../../src/store/console/seen-batches.ts'
-import * as names from '../../../src/store/console/seen-names.ts'
+import { find } from '../../../src/store/console/batches.ts'
+import * as names from '../../../src/store/console/names.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { findJobs, type TokenFacts } from '../../operate/explain.ts'
 import type { ReadReceipt } from '../../operate/job-reader.ts'

@@ -11,8 +11,8 @@ import { copyOf } from './copy.ts'
 import { type Filter, fixed, listPath, optionsOf, readFilter, readMoment, sinceOf, writeMoment } from './filter.ts'
 import { clientOf, copyFilterOf, copyPath } from './list.ts'
 import { clientsOf, type ListedCopy } from './set.ts'
+import { faultText, jobs, notDone, reasonText } from './text.ts'
 import { openTurns } from './turns.ts'
-import { faultText, jobs, notDone, reasonText } from './words.ts'
 
 /** How long the page of an act counts at most, in ms. */
 const COUNT_MS = 5_000

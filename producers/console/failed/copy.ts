@@ -12,7 +12,7 @@ import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
 import { clientOf } from './list.ts'
 import { findCopy, type ListedCopy } from './set.ts'
-import { chosen, couldBeCard, faultText, reasonText } from './words.ts'
+import { chosen, couldBeCard, faultText, reasonText } from './text.ts'
 
 /** The copy of a path, if it is the session's person's to see. */
 export async function copyOf(

@@ -11,7 +11,7 @@ import { readFilter, sinceOf } from './filter.ts'
 import { copyFilterOf } from './list.ts'
 import type { From } from './place.ts'
 import { type ListedCopy, look } from './set.ts'
-import { couldBeCard } from './words.ts'
+import { couldBeCard } from './text.ts'
 
 const PAGE = 500
 const BOUND = { ms: 500, least: 20, most: 1_000 } as const

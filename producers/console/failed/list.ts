@@ -1,7 +1,7 @@
 // The page of the jobs that failed for good and that a person may see, newest first.
 import { TICKED_MOST } from '../../../src/job/system/act.ts'
 import type { CopyFilter } from '../../../src/queue/failed/selection.ts'
-import * as seenClients from '../../../src/store/console/seen-clients.ts'
+import * as seenClients from '../../../src/store/console/clients.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
@@ -25,8 +25,8 @@ import {
 } from './filter.ts'
 import { readFrom, writeFrom } from './place.ts'
 import { type ListedCopy, type Looked, look } from './set.ts'
+import { faultText, sendable } from './text.ts'
 import { openTurns } from './turns.ts'
-import { faultText, sendable } from './words.ts'
 
 const LISTED = 50
 /** How many clients the filter offers. */

@@ -9,8 +9,8 @@ import { EFFECTS, REASONED, stays } from './act.ts'
 import { FAILED_ACTS, type FailedActName, isFailedAct } from './acts.ts'
 import { type Filter, listPath, readFilter } from './filter.ts'
 import { findCopy, type ListedCopy } from './set.ts'
+import { jobs } from './text.ts'
 import { openTurns } from './turns.ts'
-import { jobs } from './words.ts'
 
 /** Each copy is read whole. */
 const inTurn = openTurns({ most: 4, mostOfOne: 2 })

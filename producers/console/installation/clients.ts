@@ -1,7 +1,7 @@
 // The list of clients, and the page of one: what it may do, its keys and when they end. An API key, its hash and public halves of
 // keys aren't shown.
 import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
-import * as seenClients from '../../../src/store/console/installation/seen-client-list.ts'
+import * as seenClients from '../../../src/store/console/installation/client-list.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, id, moment } from '../figures.ts'

@@ -1,7 +1,7 @@
 // What is known of each key of the installation: what it is for, how many rows still need it, what is due and when. It decides by the
 // rules of `tokenmill status` and of the commands of keys; nothing is counted.
 import { dateOf } from '../../../src/clock.ts'
-import type { SeenDataKey, SeenKek, SeenSigningKey } from '../../../src/store/console/installation/seen-keys.ts'
+import type { SeenDataKey, SeenKek, SeenSigningKey } from '../../../src/store/console/installation/keys.ts'
 import { CRYPTOPERIOD_DAYS, KEK_DAYS, NOTICE_DAYS, SIGNING_DAYS } from '../../../src/vault/ring/cryptoperiod.ts'
 import { count } from '../figures.ts'
 

@@ -1,11 +1,11 @@
 // The page Installation: what is set up here, for people who see all of it. What needs somebody stands first, by the checks of
 // `tokenmill status`. It is read-only.
 import { dateOf } from '../../../src/clock.ts'
-import * as seenClients from '../../../src/store/console/installation/seen-client-list.ts'
-import * as seen from '../../../src/store/console/installation/seen-installation.ts'
-import * as seenKeys from '../../../src/store/console/installation/seen-keys.ts'
-import * as seenScopes from '../../../src/store/console/installation/seen-scope-list.ts'
-import * as seenNow from '../../../src/store/console/seen-now.ts'
+import * as seenClients from '../../../src/store/console/installation/client-list.ts'
+import * as seen from '../../../src/store/console/installation/installation.ts'
+import * as seenKeys from '../../../src/store/console/installation/keys.ts'
+import * as seenScopes from '../../../src/store/console/installation/scope-list.ts'
+import * as seenNow from '../../../src/store/console/now.ts'
 import type { Sight } from '../../../src/store/console/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'

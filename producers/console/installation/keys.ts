@@ -6,8 +6,8 @@ import type {
   SeenGatewayKey,
   SeenKek,
   SeenSigningKey,
-} from '../../../src/store/console/installation/seen-keys.ts'
-import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
+} from '../../../src/store/console/installation/keys.ts'
+import { DEAD_MS } from '../../../src/store/console/now.ts'
 import { command, count, duration, id } from '../figures.ts'
 import { type Html, html, type Value } from '../html.ts'
 import { aboutOf, type Due, dataKeyDue, kekDue, rowsUnder, signingKeyDue } from './due.ts'

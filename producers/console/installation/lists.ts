@@ -1,6 +1,6 @@
 // The lists of token scopes and of capture keys.
-import * as seenCaptureKeys from '../../../src/store/console/installation/seen-capture-key-list.ts'
-import * as seenScopes from '../../../src/store/console/installation/seen-scope-list.ts'
+import * as seenCaptureKeys from '../../../src/store/console/installation/capture-key-list.ts'
+import * as seenScopes from '../../../src/store/console/installation/scope-list.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, id, moment } from '../figures.ts'

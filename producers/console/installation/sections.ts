@@ -5,9 +5,9 @@ import type {
   SeenHost,
   SeenProvider,
   SeenStore,
-} from '../../../src/store/console/installation/seen-installation.ts'
-import * as seen from '../../../src/store/console/installation/seen-installation.ts'
-import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
+} from '../../../src/store/console/installation/installation.ts'
+import * as seen from '../../../src/store/console/installation/installation.ts'
+import { DEAD_MS } from '../../../src/store/console/now.ts'
 import { readVersion } from '../../../src/version.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment } from '../figures.ts'

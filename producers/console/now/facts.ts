@@ -1,9 +1,9 @@
 // Reads what the page Now shows, for one sight.
 import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
-import * as seenBatches from '../../../src/store/console/seen-batches.ts'
-import * as seen from '../../../src/store/console/seen-now.ts'
-import * as seenOpen from '../../../src/store/console/seen-open.ts'
+import * as seenBatches from '../../../src/store/console/batches.ts'
+import * as seen from '../../../src/store/console/now.ts'
+import * as seenOpen from '../../../src/store/console/open-batches.ts'
 import type { Sight } from '../../../src/store/console/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { isSeenGoing } from '../pulse.ts'

@@ -1,7 +1,7 @@
 // What needs somebody, worst first, and the sentence with which the page begins. What can't be seen is unknown, never well. The
 // thresholds are those of `tokenmill status`: the scheduler makes its checks and writes them to the store.
 import { KINDS } from '../../../src/job/catalogue.ts'
-import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
+import { DEAD_MS } from '../../../src/store/console/now.ts'
 import { word } from '../figures.ts'
 import { type Path, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'

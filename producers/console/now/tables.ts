@@ -1,6 +1,6 @@
 // The lists of Now: open batches by need, the queue of each kind, and hosts. Figures that are not known are a question mark.
 import { CATALOGUE, KINDS, type Kind } from '../../../src/job/catalogue.ts'
-import { DEAD_MS } from '../../../src/store/console/seen-now.ts'
+import { DEAD_MS } from '../../../src/store/console/now.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import { command, count, duration, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'

@@ -10,7 +10,7 @@ import { framed, refusedPage, sendPage } from '../server/page.ts'
 import type { Site } from '../site.ts'
 import { markBrowser } from './browser.ts'
 import type { OpenIdProvider } from './provider.ts'
-import { FAILURES } from './words.ts'
+import { FAILURES } from './text.ts'
 
 export const CALLBACK = '/openid/callback'
 

@@ -2,7 +2,7 @@
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/shown.ts'
+import { shown } from '../explain/sender-text.ts'
 import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { when } from '../server/page.ts'

@@ -15,7 +15,7 @@ import { TOO_MANY } from '../session/sign-in.ts'
 import { readBrowser, unmarkBrowser } from './browser.ts'
 import { CALLBACK, depart, hashOfState, redirectUriOf } from './depart.ts'
 import type { Arrival } from './provider.ts'
-import { FAILURES, LOST, UNKNOWN } from './words.ts'
+import { FAILURES, LOST, UNKNOWN } from './text.ts'
 
 const Form = z.object({ to: z.string().max(DESTINATION_MAX).optional() })
 /** What `openid-client` makes. */

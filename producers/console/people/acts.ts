@@ -19,9 +19,9 @@ import {
   rightsInputs,
   written,
 } from './form.ts'
-import { inviteOf } from './found.ts'
+import { inviteOf } from './lookup.ts'
 import { CHANGE, LINK, REVOKE } from './person-acts.ts'
-import { inviter, LASTS, PEOPLE_ACTS, roleText, sees } from './words.ts'
+import { inviter, LASTS, PEOPLE_ACTS, roleText, sees } from './text.ts'
 
 const INVITE: ActSubject = {
   route: '/people/invite',

@@ -7,14 +7,14 @@ import {
   PERSON_ROLES,
   type PersonRole,
 } from '../../../src/job/system/people.ts'
-import type { SeenEntity } from '../../../src/store/console/seen-people.ts'
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import type { SeenEntity } from '../../../src/store/console/people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { Asked, Asking } from '../acts/subject.ts'
 import { id } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { when } from '../server/page.ts'
-import { UUID } from './found.ts'
+import { UUID } from './lookup.ts'
 
 type Given = Asked['given']
 

@@ -1,6 +1,6 @@
 // The page of the people who may use the console, and of the invites that are open. People for some entities don't see it.
-import type { SeenInvite, SeenPerson } from '../../../src/store/console/seen-people.ts'
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import type { SeenInvite, SeenPerson } from '../../../src/store/console/people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
@@ -10,8 +10,8 @@ import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
-import { UUID } from './found.ts'
-import { accounts, inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, roleText, sees } from './words.ts'
+import { UUID } from './lookup.ts'
+import { accounts, inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, roleText, sees } from './text.ts'
 
 const LISTED = 100
 

@@ -1,6 +1,6 @@
 // Acts on a person who is here, as pages: other rights, a new link, and the end.
 import { seenOfPerson } from '../../../src/job/system/people.ts'
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
 import { command } from '../figures.ts'
@@ -17,18 +17,8 @@ import {
   written,
   writtenOf,
 } from './form.ts'
-import { personOf } from './found.ts'
-import {
-  accounts,
-  entityList,
-  LASTS,
-  PEOPLE_ACTS,
-  passkeys,
-  personMark,
-  personPath,
-  plural,
-  roleText,
-} from './words.ts'
+import { personOf } from './lookup.ts'
+import { accounts, entityList, LASTS, PEOPLE_ACTS, passkeys, personMark, personPath, plural, roleText } from './text.ts'
 
 type Person = seenPeople.SeenPerson
 type Given = Asking['asked']['given']

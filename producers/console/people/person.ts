@@ -1,18 +1,18 @@
 // The page of one person: rights, passkeys, accounts at a provider, sessions, and what this person did.
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown, shownWord } from '../explain/shown.ts'
-import { chosen, couldBeCard } from '../failed/words.ts'
+import { shown, shownWord } from '../explain/sender-text.ts'
+import { chosen, couldBeCard } from '../failed/text.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
-import { personOf } from './found.ts'
-import { entityList, known, PEOPLE_ACTS, personMark, roleText } from './words.ts'
+import { personOf } from './lookup.ts'
+import { entityList, known, PEOPLE_ACTS, personMark, roleText } from './text.ts'
 
 const DEEDS = 20
 

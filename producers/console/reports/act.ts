@@ -1,7 +1,7 @@
 // Acts on a schedule: pause, resume, and run a day now.
 import { seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
-import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/seen-schedules.ts'
-import * as seenSchedules from '../../../src/store/console/seen-schedules.ts'
+import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/schedules.ts'
+import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { actRoutes } from '../acts/act-routes.ts'
 import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
@@ -12,7 +12,7 @@ import { effectOf, insteadOf, isScheduleAct, possibleIn, SCHEDULE_ACTS, type Sch
 import { isDay } from './filters.ts'
 import { schedulePath } from './list.ts'
 import { lastDay, scheduleOf } from './schedule.ts'
-import { whatOf, whenOf } from './words.ts'
+import { whatOf, whenOf } from './text.ts'
 
 /** The runs of one day: one for each entity of the client. */
 const RUNS_MAX = 10_000

@@ -2,9 +2,9 @@
 // its own rules.
 import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
-import type { SeenSchedule } from '../../../src/store/console/seen-schedules.ts'
+import type { SeenSchedule } from '../../../src/store/console/schedules.ts'
 import type { ActWords } from '../acts/subject.ts'
-import { dates, unknownZoneOf } from './words.ts'
+import { dates, unknownZoneOf } from './text.ts'
 
 interface ScheduleAct extends ActWords {
   /** On the page of the schedule. */

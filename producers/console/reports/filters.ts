@@ -1,8 +1,8 @@
 // The filter of runs: parameters of an address, and a form. It holds only what tokenmill has made: ids of its own, states, and dates.
-import { RUN_STATES, type RunFilter, type RunKey, type RunState } from '../../../src/store/console/seen-runs.ts'
-import type { NamedSchedule } from '../../../src/store/console/seen-schedules.ts'
+import { RUN_STATES, type RunFilter, type RunKey, type RunState } from '../../../src/store/console/runs.ts'
+import type { NamedSchedule } from '../../../src/store/console/schedules.ts'
 import { type Html, html, type Path, path } from '../html.ts'
-import { whatOf, whenOf } from './words.ts'
+import { whatOf, whenOf } from './text.ts'
 
 export interface AskedRuns extends RunFilter {
   after?: RunKey | undefined

@@ -1,11 +1,11 @@
 // The page of schedules, those that need somebody first, and of their runs, the newest day first.
 import { nextDue } from '../../../src/job/schedule/business-dates.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
-import * as seenNow from '../../../src/store/console/seen-now.ts'
-import type { ListedRun } from '../../../src/store/console/seen-runs.ts'
-import * as seenRuns from '../../../src/store/console/seen-runs.ts'
-import type { ListedSchedule } from '../../../src/store/console/seen-schedules.ts'
-import * as seenSchedules from '../../../src/store/console/seen-schedules.ts'
+import * as seenNow from '../../../src/store/console/now.ts'
+import type { ListedRun } from '../../../src/store/console/runs.ts'
+import * as seenRuns from '../../../src/store/console/runs.ts'
+import type { ListedSchedule } from '../../../src/store/console/schedules.ts'
+import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import { type ShownState, stateMark } from '../batches/state-mark.ts'
@@ -18,7 +18,7 @@ import { framed, sendPage, when } from '../server/page.ts'
 import { type AskedRuns, addressOf, commandOf, filterForm, isFiltered, readAsked } from './filters.ts'
 import { runTable } from './runs.ts'
 import { type Seeing, stateOfSchedule, troubleSince } from './state.ts'
-import { timeOf, whatOf } from './words.ts'
+import { timeOf, whatOf } from './text.ts'
 
 /** How many runs one page lists. */
 const LISTED = 50

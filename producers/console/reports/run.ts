@@ -1,14 +1,14 @@
 // The page of one run: how it went, its report and where the file is, and why it failed. The console serves no files of reports: they
 // hold amounts, and the console reaches none of the folders and buckets (docs/decisions/console-acts.md).
-import type { SeenRun } from '../../../src/store/console/seen-runs.ts'
-import * as seenRuns from '../../../src/store/console/seen-runs.ts'
+import type { SeenRun } from '../../../src/store/console/runs.ts'
+import * as seenRuns from '../../../src/store/console/runs.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { chosen } from '../failed/words.ts'
+import { chosen } from '../failed/text.ts'
 import { command, count, duration, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -18,7 +18,7 @@ import { isDay, isUuid } from './filters.ts'
 import { schedulePath, seeingOf } from './list.ts'
 import { rowsOf } from './runs.ts'
 import { type Seeing, stateOfRun } from './state.ts'
-import { entityOf, formatOf, nextStepOf, reasonOf, whatOf } from './words.ts'
+import { entityOf, formatOf, nextStepOf, reasonOf, whatOf } from './text.ts'
 
 export function runRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.get<{ Params: { id: string; date: string; entity: string } }>(

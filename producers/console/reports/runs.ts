@@ -1,11 +1,11 @@
 // The table of runs, for the list of all and for one schedule.
-import type { ListedRun, RunKey } from '../../../src/store/console/seen-runs.ts'
+import type { ListedRun, RunKey } from '../../../src/store/console/runs.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import { count, duration, moment } from '../figures.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 import { when } from '../server/page.ts'
 import { type Seeing, stateOfRun } from './state.ts'
-import { entityOf, reasonOf, whatOf } from './words.ts'
+import { entityOf, reasonOf, whatOf } from './text.ts'
 
 export function runPath({ scheduleId, businessDate, entityId }: RunKey): Path {
   return path`/reports/runs/${scheduleId}/${businessDate}/${entityId}`

@@ -2,8 +2,8 @@
 // store has no row of it. The limits are those of `tokenmill status`.
 import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
-import type { ListedRun } from '../../../src/store/console/seen-runs.ts'
-import type { SeenSchedule, Trouble, TroubleSince } from '../../../src/store/console/seen-schedules.ts'
+import type { ListedRun } from '../../../src/store/console/runs.ts'
+import type { SeenSchedule, Trouble, TroubleSince } from '../../../src/store/console/schedules.ts'
 import type { ShownState } from '../batches/state-mark.ts'
 
 /** A failure is a matter for somebody for a day, in ms. */

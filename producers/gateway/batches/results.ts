@@ -6,7 +6,7 @@ import type { AnyRecordResult } from '../../../src/job/outcome.ts'
 import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
-import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
+import * as shownTokens from '../../../src/store/token/token-views.ts'
 import { headerOf, textOf } from '../../rows/outcome/result-row.ts'
 
 /** Number of chunks per page: their records are in memory. */

@@ -15,7 +15,7 @@ import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
-import { shownScheme, unmask } from './shown-scheme.ts'
+import { shownScheme, unmask } from './scheme-view.ts'
 import { findVisible } from './visible-token.ts'
 
 const CARD = '/oidc/api/v2/card'

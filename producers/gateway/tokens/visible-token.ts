@@ -2,7 +2,7 @@
 // token, a deleted one, one of another entity, and a third party's value that two visible tokens have.
 
 import type { Scope } from '../../../src/store/access/scopes.ts'
-import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
+import * as shownTokens from '../../../src/store/token/token-views.ts'
 import { parseReuseToken, type TokenRow } from '../../../src/token/token.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'

@@ -12,7 +12,7 @@ import { drawDryRuns, drawFiles, drawRuns } from './runs.ts'
 import { openSheet, type PaperSheet } from './sheet.ts'
 import { drawCountersignature, drawSignatures } from './signatures.ts'
 import { drawTotal, openPoints } from './standing.ts'
-import { time } from './words.ts'
+import { time } from './text.ts'
 
 export interface PaperParts {
   pack: Pack

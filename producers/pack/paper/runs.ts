@@ -1,7 +1,7 @@
 // The files of a pack's batches, how each batch was run, and how it compares with its dry run.
 import type { Pack, PackedBatch } from '../pack.ts'
 import { grouped, type PaperSheet } from './sheet.ts'
-import { commandOf, operatorOf, pgpKeysOf, profileOf, signerOf, time } from './words.ts'
+import { commandOf, operatorOf, pgpKeysOf, profileOf, signerOf, time } from './text.ts'
 
 export function drawFiles(page: PaperSheet, { batches, exceptions, total }: Pack): void {
   page.title('Files')

@@ -3,7 +3,7 @@
 import { INK, setText } from '../../../src/report/pdf/page.ts'
 import type { Countersignature } from '../countersignature.ts'
 import type { PaperSheet } from './sheet.ts'
-import { time } from './words.ts'
+import { time } from './text.ts'
 
 export function drawCountersignature(page: PaperSheet, record: Countersignature): void {
   const { counterparty, signed_at: signedAt, checked_at: checkedAt, checked_by: checkedBy } = record

@@ -1,7 +1,7 @@
 // How a migration stands, in a few sentences, and the totals of both sides.
 import type { Pack } from '../pack.ts'
 import { grouped, type PaperSheet } from './sheet.ts'
-import { time } from './words.ts'
+import { time } from './text.ts'
 
 /** What a person should know before signing. */
 export function openPoints(pack: Pack): string[] {

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { text, uuid } from '../envelope/text.ts'
 import { AccountParameters } from './account.ts'
+import { ExportParameters } from './list-exports.ts'
 import { isPersonName, PEOPLE_ACTS, PEOPLE_PARAMETERS } from './people.ts'
 import { ScheduleParameters, ScheduleRunParameters } from './schedule-act.ts'
-import { ExportParameters } from './taken-lists.ts'
 
 export const ACTS = [
   ...(['batch.pause', 'batch.resume', 'batch.cancel', 'batch.note'] as const),

@@ -1,7 +1,7 @@
 // The speed of a batch: computed from a bounded number of its receipts, on its own page; the list reads no receipt.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { batchSpeed } from '../../../src/store/batch/batch-sums.ts'
-import * as seen from '../../../src/store/console/seen-batches.ts'
+import * as seen from '../../../src/store/console/batches.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement } from '../../../src/store/pool.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from './bundle.ts'

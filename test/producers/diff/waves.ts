@@ -9,7 +9,7 @@ import type { MigrateOptions, RejectedMax } from '../../../producers/migrate/opt
 import { migrate, type Summary } from '../../../producers/migrate/run.ts'
 import { readOnly } from '../../../producers/rows/only/read.ts'
 import { Secret } from '../../../src/secret.ts'
-import { pagesOf } from '../../../src/store/reference/shown-references.ts'
+import { pagesOf } from '../../../src/store/reference/reference-views.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { isSameCard } from '../../../src/token/token.ts'
 import { ENTITY, type Installation } from '../../support/installation.ts'

@@ -6,7 +6,7 @@ import { openLook, WATCHED_CHECKS, type WatchSources } from '../../../producers/
 import { FAILED_QUEUE, KINDS } from '../../../src/job/catalogue.ts'
 import { openLog } from '../../../src/log.ts'
 import * as processes from '../../../src/store/access/processes.ts'
-import { findPulse } from '../../../src/store/console/seen-now.ts'
+import { findPulse } from '../../../src/store/console/now.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { describeStore } from '../../support/engines.ts'

@@ -2,9 +2,9 @@
 // for some entities nothing of others.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
-import * as choices from '../../../src/store/console/audit/seen-choices.ts'
-import * as proof from '../../../src/store/console/audit/seen-proof.ts'
-import * as seenRows from '../../../src/store/console/audit/seen-rows.ts'
+import * as choices from '../../../src/store/console/audit/choices.ts'
+import * as proof from '../../../src/store/console/audit/proof.ts'
+import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'

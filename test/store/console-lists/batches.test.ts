@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
 import { BATCH_STATES, type BatchLife, type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
-import * as seenList from '../../../src/store/console/seen-batch-list.ts'
+import * as seenList from '../../../src/store/console/batch-list.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'

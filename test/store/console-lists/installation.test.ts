@@ -1,8 +1,8 @@
 // What the page Installation lists is read by an index, page by page, with thousands of clients, scopes and capture keys.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import * as captureKeys from '../../../src/store/console/installation/seen-capture-key-list.ts'
-import * as clients from '../../../src/store/console/installation/seen-client-list.ts'
-import * as scopes from '../../../src/store/console/installation/seen-scope-list.ts'
+import * as captureKeys from '../../../src/store/console/installation/capture-key-list.ts'
+import * as clients from '../../../src/store/console/installation/client-list.ts'
+import * as scopes from '../../../src/store/console/installation/scope-list.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
 import { type Lists, openLists, within } from './plan.ts'

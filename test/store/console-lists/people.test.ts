@@ -1,7 +1,7 @@
 // What the page People reads stays bounded by what it shows: 6,000 people with passkeys, sessions and invites, and an audit of
 // others.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'

@@ -2,8 +2,8 @@
 // 100 schedules, and 20,000 runs of 200 days.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
-import * as seenRuns from '../../../src/store/console/seen-runs.ts'
-import * as seenSchedules from '../../../src/store/console/seen-schedules.ts'
+import * as seenRuns from '../../../src/store/console/runs.ts'
+import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
 import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'

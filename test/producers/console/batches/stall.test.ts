@@ -4,7 +4,7 @@ import { whyStalledOf } from '../../../../producers/console/batches/stall.ts'
 import { explainStalls } from '../../../../producers/operate/stalled-batches.ts'
 import { openLog } from '../../../../src/log.ts'
 import type { Queues } from '../../../../src/queue/engine.ts'
-import type { SeenBatch } from '../../../../src/store/console/seen-batches.ts'
+import type { SeenBatch } from '../../../../src/store/console/batches.ts'
 import type { Store } from '../../../../src/store/pool.ts'
 
 const BATCH = { clientId: 'c1', batchId: 'b1', recordKind: 'card' }

@@ -1,7 +1,7 @@
 // How a batch went, as its chart shows it: nothing is drawn that nobody noted.
 import { describe, expect, it } from 'vitest'
 import { courseOf, type Standing } from '../../../../producers/console/chart/course.ts'
-import type { SeenSample } from '../../../../src/store/console/seen-batch-samples.ts'
+import type { SeenSample } from '../../../../src/store/console/batch-samples.ts'
 
 const MIN = 60_000
 const batch = {

@@ -2,7 +2,7 @@
 // index; of some entities' rows it looks at the newest. It only reads.
 import type { Db } from '../../pool.ts'
 import { entitiesOf, type Sight } from '../sight.ts'
-import { knows, nameOf } from './seen-rows.ts'
+import { knows, nameOf } from './rows.ts'
 
 /** How many of the newest rows of each of their entities are looked at for people for some entities. */
 const LOOKED = 1_000

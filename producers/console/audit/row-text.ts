@@ -1,8 +1,8 @@
 // A row of the audit in words: who acted, how it ended, and what its detail says. Digits that could be a card number are never shown,
 // whoever wrote them.
 import { REASONS } from '../../../src/errors.ts'
-import type { SeenActor, SeenAuditRow } from '../../../src/store/console/audit/seen-rows.ts'
-import { shown } from '../explain/shown.ts'
+import type { SeenActor, SeenAuditRow } from '../../../src/store/console/audit/rows.ts'
+import { shown } from '../explain/sender-text.ts'
 import { count, id, moment } from '../figures.ts'
 import { type Html, html, type Value } from '../html.ts'
 

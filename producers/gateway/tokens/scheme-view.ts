@@ -2,7 +2,7 @@
 // process has the key for that number. On results queues the number is masked.
 import { Fault } from '../../../src/errors.ts'
 import type { Scope } from '../../../src/store/access/scopes.ts'
-import * as shownSchemes from '../../../src/store/provider/shown-schemes.ts'
+import * as shownSchemes from '../../../src/store/provider/scheme-views.ts'
 import { isSupported, type SchemeRecord, type SchemeRow, type ShownScheme } from '../../../src/token/scheme.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
 import { withReload } from '../../../src/vault/ring/reload.ts'

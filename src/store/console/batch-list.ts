@@ -3,7 +3,7 @@
 import { openState, timesOf } from '../batch/batch-counts.ts'
 import type { BatchState } from '../batch/batch-state.ts'
 import type { Db } from '../pool.ts'
-import { CLIENT, COLUMNS, type SeenBatch, type SeenRow, seenOf } from './seen-batches.ts'
+import { CLIENT, COLUMNS, type SeenBatch, type SeenRow, seenOf } from './batches.ts'
 import { entitiesOf, type Sight } from './sight.ts'
 
 /** `need`: open batches first, those that need somebody before all; then the ended ones. Both newest first besides. */

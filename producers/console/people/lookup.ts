@@ -1,6 +1,6 @@
 // Finds the person or the invite that a path names. People for some entities find none.
-import type { SeenInvite, SeenPerson } from '../../../src/store/console/seen-people.ts'
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import type { SeenInvite, SeenPerson } from '../../../src/store/console/people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'

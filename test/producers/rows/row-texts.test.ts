@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { keptFieldsOf, rejectsFieldsOf } from '../../../producers/rows/kept.ts'
 import { refusePanLookalikes } from '../../../producers/rows/pan-lookalikes.ts'
+import { keptFieldsOf, rejectsFieldsOf } from '../../../producers/rows/row-texts.ts'
 import { type RowOptions, readRows } from '../../../producers/rows/rows.ts'
 import { collect, inPieces } from './bytes.ts'
 import { PAN, profile, profileNamed } from './profile/profiled.ts'

@@ -1,6 +1,6 @@
 // People in words: what they may do, what they see, and whether they can act.
 import { PERSON_ROLES } from '../../../src/job/system/people.ts'
-import type { SeenInvite, SeenPerson } from '../../../src/store/console/seen-people.ts'
+import type { SeenInvite, SeenPerson } from '../../../src/store/console/people.ts'
 import type { ActWords } from '../acts/subject.ts'
 import { mark } from '../batches/state-mark.ts'
 import { count, id, moment } from '../figures.ts'

@@ -1,4 +1,4 @@
-// One batch as the console shows it; seen-batch-list.ts has the lists. A row without an entity (its chunks are of several) is
+// One batch as the console shows it; batch-list.ts has the lists. A row without an entity (its chunks are of several) is
 // seen only by people for all entities. It only reads.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts } from '../../job/outcome.ts'

@@ -1,6 +1,6 @@
 // Schedules and runs in words.
 import type { Timing } from '../../../src/job/schedule/business-dates.ts'
-import { NO_ENTITY } from '../../../src/store/console/seen-runs.ts'
+import { NO_ENTITY } from '../../../src/store/console/runs.ts'
 import { runNextStep, runReasonText } from '../../schedule/run-reasons.ts'
 import { id } from '../figures.ts'
 import { type Html, html } from '../html.ts'

@@ -8,7 +8,7 @@ import { count, id, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
-import { jobs, notDone } from './words.ts'
+import { jobs, notDone } from './text.ts'
 
 export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request } }) => {
   const parameters = FailedParameters.parse(request['parameters'])

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Manifest } from '../../../producers/migrate/manifest.ts'
-import { findManifests, type WantedManifests } from '../../../producers/pack/found-manifests.ts'
+import { findManifests, type WantedManifests } from '../../../producers/pack/manifest-search.ts'
 import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
 
 let folder: string

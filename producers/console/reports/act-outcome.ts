@@ -1,7 +1,7 @@
 // An act on a schedule that was sent, and how the schedule is now.
 import { ScheduleRunParameters } from '../../../src/job/system/schedule-act.ts'
-import type { SeenSchedule } from '../../../src/store/console/seen-schedules.ts'
-import * as seenSchedules from '../../../src/store/console/seen-schedules.ts'
+import type { SeenSchedule } from '../../../src/store/console/schedules.ts'
+import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/console/sight.ts'
 import type { DescribeSent } from '../acts/subject.ts'
@@ -13,7 +13,7 @@ import { SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
 import { schedulePath, seeingOf } from './list.ts'
 import { scheduleOf } from './schedule.ts'
 import { stateOfSchedule, troubleSince } from './state.ts'
-import { whatOf } from './words.ts'
+import { whatOf } from './text.ts'
 
 export const sentScheduleAct: DescribeSent = async ({ deps, session, act: { request } }) => {
   const schedule = await scheduleOf(deps, session, String(request['subject']))

@@ -2,7 +2,7 @@
 // made it, and nowhere else.
 import { ChangeParameters, InviteParameters, LinkParameters } from '../../../src/job/system/people.ts'
 import type { SentAct } from '../../../src/store/console/pending-acts.ts'
-import * as seenPeople from '../../../src/store/console/seen-people.ts'
+import * as seenPeople from '../../../src/store/console/people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { DescribeSent, SentDescription } from '../acts/subject.ts'
@@ -10,8 +10,8 @@ import type { ConsoleDeps } from '../deps.ts'
 import { moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { accountText } from './account.ts'
-import { inviteOf, personOf } from './found.ts'
-import { entityList, personMark, personPath, roleText } from './words.ts'
+import { inviteOf, personOf } from './lookup.ts'
+import { entityList, personMark, personPath, roleText } from './text.ts'
 
 const BACK = html`<a href="/people">People</a>`
 
