@@ -16,6 +16,7 @@ import { jobId } from '../../src/job/envelope/ids.ts'
 import { type Result, sealResult } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
+import { kidOf, sealCaptureStatement, withStatement } from '../../src/vault/capture/statement.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import { describeRedis } from '../support/engines.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -55,7 +56,7 @@ describeRedis('docs/upstream.md', () => {
     parties = await makeParties()
     dir = mkdtempSync(join(tmpdir(), 'upstream-'))
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
-    writeFile(parties)
+    await writeFile(parties)
     const { clientId } = parties.credentials.signingKey
     const rule = block('', 'user shop').replace('CLIENT_ID', clientId).replace('PASSWORD', 'secret')
     const admin = new Redis(server.url)
@@ -72,9 +73,19 @@ describeRedis('docs/upstream.md', () => {
   const clientFile = () => join(dir, 'client.json')
   const ownUrl = () => server.url.replace('//', '//shop:secret@')
 
-  function writeFile({ credentials, clientJwk, installationJwk, captureJwk }: Parties): void {
+  async function writeFile({
+    credentials,
+    clientJwk,
+    installation,
+    installationJwk,
+    captureJwk,
+  }: Parties): Promise<void> {
     writeFileSync(join(dir, 'signing.jwk'), JSON.stringify(clientJwk))
-    writeFileSync(join(dir, 'capture.jwk'), JSON.stringify(captureJwk))
+    const { audience, entityId } = credentials
+    const publicKey = JSON.stringify(captureJwk)
+    const key = { alias: 'shop-1', entityId, kid: await kidOf(publicKey), until: Date.now() + 86_400_000 }
+    const statement = sealCaptureStatement({ audience, key, now: Date.now() }, installation)
+    writeFileSync(join(dir, 'capture.jwk'), withStatement(publicKey, statement))
     const file = {
       client_id: credentials.signingKey.clientId,
       user_id: credentials.userId,

@@ -152,7 +152,7 @@ describe('the statement about a key', () => {
     )
 
   it.each(['jwe-rsa', 'jwe-ec', 'pgp'] as const)(
-    'travels inside a key of type %s, which is read with and without it',
+    'travels inside a key of type %s, which nobody who asks for it reads without',
     async type => {
       const { publicKey } = await makeCaptureKey(type, ALIAS, halves)
       const statement = await stateOf(publicKey)
@@ -164,8 +164,9 @@ describe('the statement about a key', () => {
       })
       expect((await readPublicCaptureKey(ALIAS, stated, trust)).kid).toBe(await kidOf(publicKey))
       expect((await readPublicCaptureKey(ALIAS, stated)).kid).toBeUndefined()
-      // A key file of a release before 0.4 has no statement and is trusted as it is.
-      expect((await readPublicCaptureKey(ALIAS, publicKey, trust)).kid).toBeUndefined()
+      await expect(readPublicCaptureKey(ALIAS, publicKey, trust)).rejects.toThrow(
+        'has no statement of the installation',
+      )
     },
   )
 
