@@ -9,6 +9,8 @@ const NEWS_MS = 10_000
 const ATTRIBUTES = ['value', 'max', 'data-tone', 'data-state', 'datetime', 'd', 'points', 'x', 'y', 'y1', 'y2', 'width']
 /** A page whose lists change all the time is asked for anew this often at most, in ms. */
 const AGAIN_MS = 5_000
+/** A page that the person leaves isn't asked for anew within this time, in ms: that would take the place of where he or she goes. */
+const LEAVING_MS = 10_000
 /** How far down the person was when the page was asked for anew. */
 const PLACE = 'live-place'
 
@@ -19,6 +21,7 @@ let at = root.dataset.at
 let shape = root.dataset.shape
 let isSilent = false
 let isOver = false
+let leavesAt = Number.NEGATIVE_INFINITY
 let stream
 
 if (location.pathname === root.dataset.again) comeBack()
@@ -39,6 +42,9 @@ function watch() {
   // Timers sleep while a page is hidden, and so does a computer.
   for (const event of ['visibilitychange', 'pageshow', 'focus']) addEventListener(event, look, true)
   document.addEventListener('visibilitychange', listen)
+  addEventListener('beforeunload', () => {
+    leavesAt = Date.now()
+  })
 }
 
 /** A page that nobody sees takes no stream: a session has four. */
@@ -95,7 +101,8 @@ function change() {
     document.activeElement !== document.body ||
     !getSelection().isCollapsed
   root.querySelector('[data-changed]').hidden = !isBusy
-  if (isBusy || Date.now() - openedAt <= AGAIN_MS) return
+  const isLeaving = Date.now() - leavesAt < LEAVING_MS
+  if (isBusy || isLeaving || Date.now() - openedAt <= AGAIN_MS) return
   sessionStorage.setItem(PLACE, String(scrollY))
   location.replace(root.dataset.again)
 }
