@@ -44,7 +44,10 @@ try {
   await start(place, binaries, { max_wal_size: first })
   await ask('create database growth', 'postgres')
   const installation = await openInstallation({
-    ...{ name: 'postgres', prefix: '{growth}', redisUrls: undefined, databaseUrl: urlOf(DATABASE) },
+    name: 'postgres',
+    prefix: '{growth}',
+    redisUrls: undefined,
+    databaseUrl: urlOf(DATABASE),
   })
   let from = 0
   const measure = async (name: string, rows: number, work: () => Promise<unknown>) => {
@@ -56,9 +59,13 @@ try {
     const after = await readWal()
     console.log(
       JSON.stringify({
-        ...{ name, tokens: after.tokens, rows, perSecond: Math.round(rows / seconds) },
+        name,
+        tokens: after.tokens,
+        rows,
+        perSecond: Math.round(rows / seconds),
         walPerRow: Math.round((after.bytes - before.bytes) / rows),
-        ...{ images: after.images - before.images, checkpoints: after.checkpoints - before.checkpoints },
+        images: after.images - before.images,
+        checkpoints: after.checkpoints - before.checkpoints,
         hot: after.hot - before.hot,
       }),
     )
@@ -136,8 +143,11 @@ async function readWal(): Promise<Wal> {
   (select n_live_tup from pg_stat_user_tables where relid = to_regclass('tokenmill.token')) as tokens,
   (select n_tup_hot_upd from pg_stat_user_tables where relid = to_regclass('tokenmill.token')) as hot`)
   return {
-    ...{ bytes: Number(row?.bytes), images: Number(row?.images) },
-    ...{ checkpoints: Number(row?.checkpoints), tokens: Number(row?.tokens), hot: Number(row?.hot) },
+    bytes: Number(row?.bytes),
+    images: Number(row?.images),
+    checkpoints: Number(row?.checkpoints),
+    tokens: Number(row?.tokens),
+    hot: Number(row?.hot),
   }
 }
 

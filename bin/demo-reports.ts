@@ -56,14 +56,24 @@ export async function reportNight(session: Session, { queues, credentials }: Pro
   await ingest(
     { file, chunk: 250, inFlight: 4, ignoreUnknown: false },
     {
-      ...{ queues, credentials, log, clock: systemClock, stop: new AbortController().signal },
+      queues,
+      credentials,
+      log,
+      clock: systemClock,
+      stop: new AbortController().signal,
       stream: terminal.stderr as NodeJS.WriteStream,
     },
   )
   const scheduleId = randomUUID()
   await schedules.insert(store, {
-    ...{ scheduleId, clientId: credentials.signingKey.clientId, entityId: credentials.entityId, parameters: {} },
-    ...{ reportType: 'DAILY_TRANSACTION_REPORT', mimeType: 'text/csv', time: '00:00', zone: 'UTC' },
+    scheduleId,
+    clientId: credentials.signingKey.clientId,
+    entityId: credentials.entityId,
+    parameters: {},
+    reportType: 'DAILY_TRANSACTION_REPORT',
+    mimeType: 'text/csv',
+    time: '00:00',
+    zone: 'UTC',
     // The schedule counts as made before last midnight, so that last night's run is due.
     since: midnight - 3_600_000,
   })

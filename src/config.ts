@@ -246,7 +246,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     reportsUrl: e.REPORTS_URL ?? (e.DATABASE_URL === undefined ? ownReportsUrl(dataDir) : undefined),
     reportDays: e.TOKENMILL_REPORT_DAYS,
     reseal: {
-      ...{ rowsPerSecondMax: e.TOKENMILL_RESEAL_ROWS_PER_SECOND, workMsMax: e.TOKENMILL_RESEAL_LATENCY_MS },
+      rowsPerSecondMax: e.TOKENMILL_RESEAL_ROWS_PER_SECOND,
+      workMsMax: e.TOKENMILL_RESEAL_LATENCY_MS,
       replicaLagMsMax: Math.round(e.TOKENMILL_RESEAL_LAG_SECONDS * 1000),
       walBytesPerSecondMax: e.TOKENMILL_RESEAL_WAL_MB_PER_SECOND * 1_000_000,
     },

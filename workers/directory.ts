@@ -106,7 +106,8 @@ export async function openDirectory(
     return scope && isOurs('scope', tokenScope, scopeText(scope), scope) ? scope : undefined
   })
   const openLine = lineOpener({
-    ...{ halves, ring },
+    halves,
+    ring,
     onUngranted: key => onUngranted('capture-key', captureKeys.captureKeyName(key)),
   })
   const captureLineAnew = cached(async alias => openLine(alias, await captureKeys.findLine(store, alias)), {

@@ -203,7 +203,8 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   return {
     settings,
     store,
-    ...{ lookUps, sets: openSets(setDeps) },
+    lookUps,
+    sets: openSets(setDeps),
     background: { lookUps: openLookUps(store), sets: openSets(setDeps, SETS_BOUNDS.background) },
     queues,
     ring,

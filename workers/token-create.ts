@@ -124,7 +124,9 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const claim = await decideClaim(work, row, scope, deps)
   const render = (scheme: ShownScheme | undefined) => ({ ...renderPut(row, range, scheme), ...claim.shown })
   const answer: Success = {
-    ...{ code: 200, outcome: verdict.outcome, tokenId: row.tokenId },
+    code: 200,
+    outcome: verdict.outcome,
+    tokenId: row.tokenId,
     record: render(shown),
   }
   const takeUps = contract ? [takeUpOf(receiptId, provisioned && !stored ? [provisioned] : [])] : []

@@ -19,9 +19,21 @@ async function measure(name: string, { place, engine, rows }: Asked, busy: Schem
   const { jobs, p50, p99, most } = interactive
   return [
     {
-      ...{ case: name, engine, rows: cards, perSecond: callsPerSecond, limit: 'calls of the granted rate' },
-      ...{ limitPerSecond: RATE, ratio: used, p50, p99, jobs, most },
-      ...{ seconds, turnedAway, others, cardsWithSeveralTokens },
+      case: name,
+      engine,
+      rows: cards,
+      perSecond: callsPerSecond,
+      limit: 'calls of the granted rate',
+      limitPerSecond: RATE,
+      ratio: used,
+      p50,
+      p99,
+      jobs,
+      most,
+      seconds,
+      turnedAway,
+      others,
+      cardsWithSeveralTokens,
     },
   ]
 }

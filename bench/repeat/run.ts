@@ -101,9 +101,16 @@ function summaryOf(side: string, lines: readonly Line[]) {
   const sumOf = ({ processor }: Line) => processor && Object.values(processor).reduce((sum, us) => sum + us, 0)
   const { case: name, engine, rows, limit } = first
   return {
-    ...{ side, case: name, engine, rows, runs: lines.length, limit },
-    ...{ perSecond: spread(line => line.perSecond), ratio: spread(line => line.ratio) },
-    ...{ p50: spread(line => line.p50), p99: spread(line => line.p99) },
+    side,
+    case: name,
+    engine,
+    rows,
+    runs: lines.length,
+    limit,
+    perSecond: spread(line => line.perSecond),
+    ratio: spread(line => line.ratio),
+    p50: spread(line => line.p50),
+    p99: spread(line => line.p99),
     /** Of all processes together. */
     us: spread(sumOf),
     processor: Object.fromEntries(used),

@@ -75,7 +75,9 @@ export async function soakConsole({ place, engine, check, minutes }: SoakOptions
       check(part, `grows by at most ${GROWTH_MIB_MAX} MiB (${growth.toFixed(1)})`, growth <= GROWTH_MIB_MAX, true)
     await pause(SWEPT_MS)
     check(part, 'keeps no session, challenge or act that is over', await leftOver(installation), {
-      ...{ sessions: 0, challenges: 0, acts: 0 },
+      sessions: 0,
+      challenges: 0,
+      acts: 0,
     })
   } finally {
     caller.close()

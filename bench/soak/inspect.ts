@@ -97,7 +97,10 @@ async function soakForm(form: Form, bytes: number, check: Check): Promise<void> 
   const { cards } = JSON.parse((await told) || '{}') as { cards?: Record<string, unknown> }
   const shared = Math.floor(made.customers / 5)
   const expected = {
-    ...{ rows, cards: rows, distinctCards: rows - shared, rejected: {} },
+    rows,
+    cards: rows,
+    distinctCards: rows - shared,
+    rejected: {},
     customers: { distinct: made.customers, withOneRow: 0, rowsMost: 2 },
   }
   const { customers } = (cards?.['owners'] ?? {}) as { customers?: unknown }

@@ -129,7 +129,9 @@ async function report(where: Place): Promise<void> {
   await installation.startWorkers({ roles: ['bulk'] })
   const client = await installation.connect()
   const request = {
-    ...{ report_type: 'MERCHANT_SETTLEMENT_REPORT', entity_id: ENTITY, mime_type: 'text/csv' },
+    report_type: 'MERCHANT_SETTLEMENT_REPORT',
+    entity_id: ENTITY,
+    mime_type: 'text/csv',
     parameters: { clearingDate: DAY },
   }
   const ask = async () => {
@@ -156,7 +158,9 @@ async function costOf(
   const redisKiB = await redis()
   const now = await sizesOf(installation)
   return {
-    ...{ perSecond: Math.round(done.perSecond), us, redisKiB },
+    perSecond: Math.round(done.perSecond),
+    us,
+    redisKiB,
     wal: Math.round((now.wal - used.wal) / pieces),
     disk: Math.round((now.disk - used.disk) / pieces),
   }

@@ -108,7 +108,13 @@ export async function openMigration(
   const scope = options.scope ?? (options.recordKind === 'token-create' ? tokenScope : undefined)
   return {
     optionsOf: file => ({
-      ...{ file, format: options.format, scope, ...decryption(terminal, options), map, profile, only },
+      file,
+      format: options.format,
+      scope,
+      ...decryption(terminal, options),
+      map,
+      profile,
+      only,
       ignoreUnknown: options.ignoreUnknown ?? false,
       echo: options.echo ?? [],
       results: options.results,

@@ -50,7 +50,9 @@ export async function startScheduler(session: Session): Promise<void> {
   const collect = openInstallationMetrics(registry, { ...deps, beside, more: MEASURES })
   const own = { aheadMs: () => 0 }
   const health = openHealth(registry, {
-    ...{ store: storeServer.watched(store), queue: queues, collect },
+    store: storeServer.watched(store),
+    queue: queues,
+    collect,
     clock: { aheadMs: () => own.aheadMs() },
   })
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })

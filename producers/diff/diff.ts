@@ -66,13 +66,11 @@ export async function diff({ migrate, complete }: DiffOptions, deps: FileRunDeps
   const groups = openGroups()
   const [only] = migrate.map(options => options.only)
   const summary = {
-    ...{
-      rows: files.reduce((sum, { rows }) => sum + rows, 0),
-      changes: {},
-      leftOut: 0,
-      plans: [],
-      releases: undefined,
-    },
+    rows: files.reduce((sum, { rows }) => sum + rows, 0),
+    changes: {},
+    leftOut: 0,
+    plans: [],
+    releases: undefined,
     removed: removed && { count: removed.count, stored: removed.stored },
     listing: undefined,
   }

@@ -38,7 +38,13 @@ export async function predict(
   const { queues, credentials, log, clock, checkKey, stream, resendMs } = deps
   await discardAnswers(deps, replyTo)
   const client = await connect({
-    ...{ queues, credentials, replyTo, log, clock, checkKey, tell: tellTo(stream) },
+    queues,
+    credentials,
+    replyTo,
+    log,
+    clock,
+    checkKey,
+    tell: tellTo(stream),
     ...(resendMs === undefined ? {} : { resendMs }),
   })
   const output = openSight(see)

@@ -53,8 +53,16 @@ export function openCardInspection(at: number): CardInspection {
   const owners = openOwnerInspection()
   let unnamed = 0
   const findings = {
-    ...{ rows: 0, cards: 0, encrypted: 0, expired: 0, withoutExpiry: 0 },
-    ...{ brands: {}, expiryYears: {}, rejected: {}, skipped: {}, repairs: {} },
+    rows: 0,
+    cards: 0,
+    encrypted: 0,
+    expired: 0,
+    withoutExpiry: 0,
+    brands: {},
+    expiryYears: {},
+    rejected: {},
+    skipped: {},
+    repairs: {},
   }
 
   function seeCard(row: Row, raw: Record<string, unknown>, onFile: OwnedBy | undefined): void {

@@ -61,7 +61,9 @@ const PLACE_HOLDER = 'FILL IN'
 /** The form of an expiry that isn't settled is never guessed, so its column isn't named either. */
 function sketchOf(form: FileForm, { number, expiry, reference }: Found): Profile {
   const sketch = {
-    ...{ profile: 1, name: 'draft', title: 'Draft by tokenmill inspect: fill in what is missing' },
+    profile: 1,
+    name: 'draft',
+    title: 'Draft by tokenmill inspect: fill in what is missing',
     format: formatOf(form),
     columns: {
       ...(reference && isUsual(reference.name) ? { reference: `{${reference.name}}` } : {}),

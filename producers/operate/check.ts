@@ -54,7 +54,9 @@ export async function askAll<Sources>(
   { firstMs, lastMs, onFirst }: Patience,
 ): Promise<Check[]> {
   const asked = questions.map(({ name, ask, server }) => ({
-    ...{ name, server, answer: ask(sources).catch(error => verdictOf(error, server)) },
+    name,
+    server,
+    answer: ask(sources).catch(error => verdictOf(error, server)),
   }))
   const began = performance.now()
   const left = () => lastMs - (performance.now() - began)

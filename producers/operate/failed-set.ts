@@ -101,7 +101,12 @@ async function factsOfCopy(kind: Kind, copy: FailedJob, clientOf: ClientOf, now:
   const { id, code, attempt, failedAt, jobId, clientId, jti, reference } = copy
   const client = await clientOf(clientId)
   return {
-    ...{ id, kind, code, attempt, failedAt, jobId },
+    id,
+    kind,
+    code,
+    attempt,
+    failedAt,
+    jobId,
     client: { id: clientId, ...(client && { name: client.name }) },
     ...(jti !== undefined && { jti }),
     ...(reference !== undefined && { reference }),

@@ -68,7 +68,10 @@ function decidedStep(decided: NonNullable<PlainFacts['decided']>, attempts: numb
   const { at, status, code, outcome, reasons, chunk } = decided
   if (status === 'CANCELLED')
     return {
-      ...{ at, what: 'decided', title: 'Cancelled', tone: 'warn' },
+      at,
+      what: 'decided',
+      title: 'Cancelled',
+      tone: 'warn',
       text: 'The sender had given the job up before it was decided, so it never takes effect.',
     }
   const many = attempts > 1 ? `This was attempt ${attempts}: earlier ones ended with a fault and were repeated.` : ''

@@ -73,8 +73,14 @@ async function look(
   { queues: measured, unpublished }: Asks,
 ): Promise<void> {
   const sources: StatusSources = {
-    ...{ store: async () => store, queues: async () => measured, redis, now: clock(), scheduleLateMs, unpublished },
-    ...{ tls: undefined, reportsUrl: undefined },
+    store: async () => store,
+    queues: async () => measured,
+    redis,
+    now: clock(),
+    scheduleLateMs,
+    unpublished,
+    tls: undefined,
+    reportsUrl: undefined,
     openKeys: () => Promise.reject(new Error('the scheduler has no key')),
   }
   const measuring = Promise.all(KINDS.map(kind => queueOf(measured, kind))).catch(() => undefined)

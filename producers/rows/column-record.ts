@@ -31,8 +31,12 @@ export function columnsOf(
   const expiry = wholeExpiry(cells, layout)
   if (expiry === 0) return undefined
   return {
-    ...{ line, reference, cardNumber, cardholderName },
-    ...{ expiryMonth: expiry % 100, expiryYear: Math.floor(expiry / 100) },
+    line,
+    reference,
+    cardNumber,
+    cardholderName,
+    expiryMonth: expiry % 100,
+    expiryYear: Math.floor(expiry / 100),
   }
 }
 

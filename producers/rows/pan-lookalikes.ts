@@ -8,8 +8,9 @@ import { holdsOwnNumber, isWholeNumber, type Row, rejectRow } from './record.ts'
 /**
  * Returns the rows with such rows rejected. `stored`: references will be stored before a worker checks them, so all are
  * compared here. Otherwise references and texts about owners of sent rows are compared here only with cards that no worker
- * sees (those of rejected and skipped rows); the worker compares them with the other cards. A row that isn't rejected, and whose number is given but isn't a card number, stays the same
- * record, too; the results leave out its texts that could be a card number.
+ * sees (those of rejected and skipped rows); the worker compares them with the other cards. A row that isn't rejected, and
+ * whose number is given but isn't a card number, stays the same record, too; the results leave out its texts that could be a
+ * card number.
  */
 export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
   if (!rows.some(couldName)) return rows

@@ -122,9 +122,19 @@ export function askConfirmation(
     if (waiting) return waiting
     const askedAt = await readClock(db)
     const asked: confirmations.Confirmation = {
-      ...{ id: randomBytes(ID_BYTES).toString('hex'), action: deed.action, subject: deed.subject },
-      ...{ askedBy: actor.id, askedKey: actor.key, askedAt, expiresAt: askedAt + CONFIRM_MS },
-      ...{ confirmedBy: null, confirmedKey: null, confirmedAt: null, auditSeq: null, auditHash: null, usedAt: null },
+      id: randomBytes(ID_BYTES).toString('hex'),
+      action: deed.action,
+      subject: deed.subject,
+      askedBy: actor.id,
+      askedKey: actor.key,
+      askedAt,
+      expiresAt: askedAt + CONFIRM_MS,
+      confirmedBy: null,
+      confirmedKey: null,
+      confirmedAt: null,
+      auditSeq: null,
+      auditHash: null,
+      usedAt: null,
     }
     await confirmations.insert(db, asked, codeOf(ring, asked))
     const detail = { act: deed.action, of: deed.subject, until: new Date(asked.expiresAt).toISOString() }

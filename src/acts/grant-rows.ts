@@ -35,7 +35,10 @@ export interface Grant extends MacOfRow {
 export function ofClient(client: clients.Client): Grant {
   const { clientId, revokedAt } = client
   return {
-    ...{ kind: 'client', id: clientId, text: clientText(client), isRevoked: revokedAt !== null },
+    kind: 'client',
+    id: clientId,
+    text: clientText(client),
+    isRevoked: revokedAt !== null,
     ...macOf(client),
     save: (db, ...code) => clients.setMac(db, clientId, ...code),
   }
@@ -44,7 +47,10 @@ export function ofClient(client: clients.Client): Grant {
 export function ofClientKey(key: clients.ClientKey): Grant {
   const { clientId, kid, state } = key
   return {
-    ...{ kind: 'client-key', id: `${clientId} ${kid}`, text: clientKeyText(key), isRevoked: state === 'REVOKED' },
+    kind: 'client-key',
+    id: `${clientId} ${kid}`,
+    text: clientKeyText(key),
+    isRevoked: state === 'REVOKED',
     ...macOf(key),
     save: (db, ...code) => clients.setKeyMac(db, { clientId, kid }, ...code),
   }
@@ -53,12 +59,10 @@ export function ofClientKey(key: clients.ClientKey): Grant {
 export function ofCaptureKey(key: captureKeys.CaptureKeyInfo): Grant {
   const { keyId, state } = key
   return {
-    ...{
-      kind: 'capture-key',
-      id: captureKeys.captureKeyName(key),
-      text: captureKeyText(key),
-      isRevoked: state === 'DESTROYED',
-    },
+    kind: 'capture-key',
+    id: captureKeys.captureKeyName(key),
+    text: captureKeyText(key),
+    isRevoked: state === 'DESTROYED',
     ...macOf(key),
     save: (db, ...code) => captureKeys.setMac(db, keyId, ...code),
   }
@@ -67,7 +71,10 @@ export function ofCaptureKey(key: captureKeys.CaptureKeyInfo): Grant {
 export function ofScope(scope: scopes.Scope): Grant {
   const { tokenScope } = scope
   return {
-    ...{ kind: 'scope', id: tokenScope, text: scopeText(scope), isRevoked: false },
+    kind: 'scope',
+    id: tokenScope,
+    text: scopeText(scope),
+    isRevoked: false,
     ...macOf(scope),
     save: (db, ...code) => scopes.setMac(db, tokenScope, ...code),
   }
@@ -76,7 +83,10 @@ export function ofScope(scope: scopes.Scope): Grant {
 export function ofSigningKey(key: signingKeys.PublicSigningKey): Grant {
   const { kid } = key
   return {
-    ...{ kind: 'signing-key', id: kid, text: signingKeyText(key), isRevoked: false },
+    kind: 'signing-key',
+    id: kid,
+    text: signingKeyText(key),
+    isRevoked: false,
     ...macOf(key),
     save: (db, ...code) => signingKeys.setMac(db, kid, ...code),
   }
@@ -85,7 +95,10 @@ export function ofSigningKey(key: signingKeys.PublicSigningKey): Grant {
 export function ofPerson(person: persons.Person): Grant {
   const { personId, revokedAt } = person
   return {
-    ...{ kind: 'person', id: personId, text: personText(person), isRevoked: revokedAt !== null },
+    kind: 'person',
+    id: personId,
+    text: personText(person),
+    isRevoked: revokedAt !== null,
     ...macOf(person),
     save: (db, ...code) => persons.setMac(db, personId, ...code),
   }
@@ -94,7 +107,10 @@ export function ofPerson(person: persons.Person): Grant {
 export function ofPasskey(passkey: credentials.Credential): Grant {
   const { credentialId, revokedAt } = passkey
   return {
-    ...{ kind: 'passkey', id: credentialId, text: passkeyText(passkey), isRevoked: revokedAt !== null },
+    kind: 'passkey',
+    id: credentialId,
+    text: passkeyText(passkey),
+    isRevoked: revokedAt !== null,
     ...macOf(passkey),
     save: (db, ...code) => credentials.setMac(db, credentialId, ...code),
   }
@@ -103,7 +119,10 @@ export function ofPasskey(passkey: credentials.Credential): Grant {
 export function ofIdentity(identity: identities.Identity): Grant {
   const { identityId, revokedAt } = identity
   return {
-    ...{ kind: 'identity', id: identityId, text: identityText(identity), isRevoked: revokedAt !== null },
+    kind: 'identity',
+    id: identityId,
+    text: identityText(identity),
+    isRevoked: revokedAt !== null,
     ...macOf(identity),
     save: (db, ...code) => identities.setMac(db, identityId, ...code),
   }
@@ -112,7 +131,10 @@ export function ofIdentity(identity: identities.Identity): Grant {
 export function ofInvite(invite: invites.Invite): Grant {
   const { inviteId, usedAt } = invite
   return {
-    ...{ kind: 'invite', id: inviteId, text: inviteText(invite), isRevoked: usedAt !== null },
+    kind: 'invite',
+    id: inviteId,
+    text: inviteText(invite),
+    isRevoked: usedAt !== null,
     ...macOf(invite),
     save: (db, ...code) => invites.setMac(db, inviteId, ...code),
   }

@@ -131,9 +131,16 @@ export async function makeInvite(
   const { name, roles, entities, account } = person
   await invites.withdraw(db, { personId, name })
   const invite = {
-    ...{ inviteId: randomUUID(), ...key },
-    ...{ name, roles, entities, personId, issuer: account?.issuer ?? null, subject: account?.subject ?? null },
-    ...{ invitedBy: actorOf(by), expiresAt: now + (isFirst ? FIRST_INVITE_MS : INVITE_MS) },
+    inviteId: randomUUID(),
+    ...key,
+    name,
+    roles,
+    entities,
+    personId,
+    issuer: account?.issuer ?? null,
+    subject: account?.subject ?? null,
+    invitedBy: actorOf(by),
+    expiresAt: now + (isFirst ? FIRST_INVITE_MS : INVITE_MS),
   }
   await invites.insert(db, invite)
   await grantInvite(db, ring, invite)

@@ -21,14 +21,17 @@ export interface Removed {
 }
 
 export const removed = (seq: number, to: number, where: string): Removed => ({
-  ...{ found: 'removed', seq, to },
+  found: 'removed',
+  seq,
+  to,
   says: seq === to ? `row ${seq} was removed${where}` : `rows ${seq} to ${to} were removed${where}`,
 })
 
 export const changed = (seq: number, how: string): Finding => ({ found: 'changed', seq, says: `row ${seq} ${how}` })
 
 export const segmentSays = (segment: number, says: string): Finding => ({
-  ...{ found: 'segment', segment },
+  found: 'segment',
+  segment,
   says: `segment ${segment}: ${says}`,
 })
 

@@ -1,8 +1,8 @@
 // The records of a chunk in columns: the form of a block whose first line holds all records that are nothing but a card in
 // clear, as arrays, and whose other lines are the other records, as in a block of rows. The protected header of the block
-// says which form it has; a worker that doesn't know it reads the lines as rows and refuses the chunk, because their number is wrong. The text is canonical: the same
-// records have one text, because a receipt recognises a repeated chunk by it. Workers check the records; nothing is
-// refused here but a text of another form.
+// says which form it has; a worker that doesn't know it reads the lines as rows and refuses the chunk, because their number
+// is wrong. The text is canonical: the same records have one text, because a receipt recognises a repeated chunk by it.
+// Workers check the records; nothing is refused here but a text of another form.
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 
@@ -47,7 +47,13 @@ export function columnLines(given: readonly (ColumnRecord | string)[]): string[]
   const isOne = given.filter(record => typeof record !== 'string').length === 1
   const records = isOne ? given.map(record => (typeof record === 'string' ? record : rowOf(record))) : given
   const columns: RecordColumns = {
-    ...{ line: [], reference: [], cardNumber: [], expiryMonth: [], expiryYear: [], cardholderName: [], others: [] },
+    line: [],
+    reference: [],
+    cardNumber: [],
+    expiryMonth: [],
+    expiryYear: [],
+    cardholderName: [],
+    others: [],
   }
   const lines = ['']
   for (const [place, record] of records.entries()) {

@@ -145,7 +145,10 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
         if (workers.delete(worker)) backend.dismiss()
       }
       const worker = openWorker(backend, queue, handler, {
-        ...{ ...workOptions, onError, lockMs, onClosed },
+        ...workOptions,
+        onError,
+        lockMs,
+        onClosed,
         places: placesFor(workOptions.concurrency),
       })
       workers.add(worker)

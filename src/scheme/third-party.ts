@@ -158,7 +158,11 @@ export function openThirdParty(
 
 const STATELESS = { answer: 'refused', reason: 'token_state' } as const
 const PLAIN = {
-  ...{ state: 'ACTIVE', suspendedBy: [], number: undefined, expiryMonth: undefined, expiryYear: undefined },
+  state: 'ACTIVE',
+  suspendedBy: [],
+  number: undefined,
+  expiryMonth: undefined,
+  expiryYear: undefined,
   par: undefined,
 } as const satisfies Omit<ProviderToken, 'reference'>
 

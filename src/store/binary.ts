@@ -4,7 +4,14 @@ import { assert, Fault } from '../errors.ts'
 
 /** The types of elements, by their numbers in every PostgreSQL. An array's elements must have exactly the stated type. */
 const TYPES = {
-  ...{ bytea: 17, bigint: 20, smallint: 21, integer: 23, text: 25, date: 1082, timestamptz: 1184, uuid: 2950 },
+  bytea: 17,
+  bigint: 20,
+  smallint: 21,
+  integer: 23,
+  text: 25,
+  date: 1082,
+  timestamptz: 1184,
+  uuid: 2950,
 } as const
 /** Dimensions, whether a null may follow, type of the elements, length, lower bound. */
 const HEADER_BYTES = 20

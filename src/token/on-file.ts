@@ -179,7 +179,11 @@ export function judgeClaim(
   const { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark, givenAt } = stored
   const row = {
     ...stored,
-    ...{ tokenId, onFile: merged, version: stored.version + 1, lastReceipt: receiptId, mark: mark ?? null },
+    tokenId,
+    onFile: merged,
+    version: stored.version + 1,
+    lastReceipt: receiptId,
+    mark: mark ?? null,
     updatedAt: isKept ? stored.updatedAt : now,
     givenAt: newest || givenAt ? giver : null,
     // A batch isn't reversed, so nothing is kept to restore.

@@ -37,7 +37,10 @@ describe('the owner of the database', () => {
   beforeAll(async () => {
     database = await freshDatabase()
     installation = await openInstallation({
-      ...{ name: 'postgres', prefix: '{audit}', redisUrls: undefined, databaseUrl: database.url },
+      name: 'postgres',
+      prefix: '{audit}',
+      redisUrls: undefined,
+      databaseUrl: database.url,
     })
     folder = await mkdtemp(join(tmpdir(), 'tokenmill-audit-'))
     const { vault } = installation

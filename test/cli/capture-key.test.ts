@@ -90,7 +90,8 @@ it('retires a key by its number, not its only known successor too early, and not
   const retired = await run('retire', 'rsa', '--key', '1', '--until', until, '--reason', 'the page is new', '--json')
   expect(retired.json()).toEqual({ alias: 'rsa', number: 1, state: 'RETIRED', until })
   expect(await run('retire', 'rsa', '--key', '1')).toMatchObject({
-    ...{ status: 1, stderr: expect.stringContaining(`already retired at ${until}`) },
+    status: 1,
+    stderr: expect.stringContaining(`already retired at ${until}`),
   })
   expect(await audited('rsa/1')).toEqual([
     ...['capture-key.retire refused', 'capture-key.retire done', 'capture-key.retire refused'],
@@ -130,7 +131,9 @@ it('hands no key on that somebody put into the database', async () => {
     await bench.rows(copyAs2('forged'))
     await bench.rows(`update tokenmill.capture_key set created_at = ${created} where alias = 'forged' and number = 2`)
     expect(await run('rotate', 'forged')).toMatchObject({
-      ...{ status: 78, stdout: '', stderr: expect.stringContaining('not written by tokenmill') },
+      status: 78,
+      stdout: '',
+      stderr: expect.stringContaining('not written by tokenmill'),
     })
     const listed = (await run('list', '--json')).json<Record<string, unknown>[]>()
     expect(

@@ -55,8 +55,11 @@ describeStore('tokenmill events', engine => {
       const [{ actor, action, detail } = expect.fail('an audit row')] = await audits(id)
       expect({ actor, action }).toEqual({ actor: expect.stringMatching(/^client:c/), action: 'events.add' })
       expect(detail).toMatchObject({
-        ...{ to: 'https://receiver.example', private: false, reason: 'asked for in a letter' },
-        ...{ events: ['batch.finished', 'report.failed'], proof: expect.any(String) },
+        to: 'https://receiver.example',
+        private: false,
+        reason: 'asked for in a letter',
+        events: ['batch.finished', 'report.failed'],
+        proof: expect.any(String),
       })
       expect(JSON.stringify(detail)).not.toMatch(/s3cr3t|whsec_/)
       await cli('remove', id)

@@ -55,8 +55,14 @@ describeEngines('the failed set', engine => {
     const { clientId } = credentials.signingKey
     const copy: FailedCopy = {
       jws: signed.data.jws,
-      ...{ kind, code: 'contention', attempt: 8, failedAt: signedAt, jobId: signed.id },
-      ...{ clientId, jti, reference: 'shopper 7' },
+      kind,
+      code: 'contention',
+      attempt: 8,
+      failedAt: signedAt,
+      jobId: signed.id,
+      clientId,
+      jti,
+      reference: 'shopper 7',
       ...failing.copy,
     }
     const kept = failing.emptied ? withoutCard({ ...copy, block: 'ciphertext' }) : copy

@@ -159,7 +159,10 @@ describeEngines('commands over queues and files', engine => {
     await writeFile(join(dataDir, 'cards.csv.results.csv'), results)
     const manifest: Manifest = {
       v: 1,
-      ...{ reasons: {}, repairs: {}, operator: { client_id: 'c' }, pgp_keys: null },
+      reasons: {},
+      repairs: {},
+      operator: { client_id: 'c' },
+      pgp_keys: null,
       batch_id: 'b-1',
       dry_run: false,
       input: { name: 'cards.csv', sha256: 'a'.repeat(64), bytes: 1 },

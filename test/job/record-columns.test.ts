@@ -14,8 +14,12 @@ import {
 
 const text = fc.string({ unit: fc.constantFrom('a', 'B', ' ', '1', 'é', 'ß', '日', "'", '\u007f'), maxLength: 12 })
 const column: fc.Arbitrary<ColumnRecord> = fc.record({
-  ...{ line: fc.integer({ min: 1, max: 2_147_483_647 }), reference: text, cardNumber: text, cardholderName: text },
-  ...{ expiryMonth: fc.integer({ min: 1, max: 12 }), expiryYear: fc.integer({ min: 1900, max: 2999 }) },
+  line: fc.integer({ min: 1, max: 2_147_483_647 }),
+  reference: text,
+  cardNumber: text,
+  cardholderName: text,
+  expiryMonth: fc.integer({ min: 1, max: 12 }),
+  expiryYear: fc.integer({ min: 1900, max: 2999 }),
 })
 const other = fc.constantFrom('{"line":1}', '{"line":2,"rejected":{"reason":"row_fields"}}', 'no JSON', '日')
 const records = fc.array(fc.oneof({ weight: 5, arbitrary: column }, { weight: 1, arbitrary: other }), { maxLength: 20 })
@@ -23,7 +27,11 @@ const blockOf = (lines: readonly string[]) => Buffer.from(lines.join('\n'))
 
 const GOLDEN = [
   {
-    ...{ line: 2, reference: 'cust-1', cardNumber: '4111110000000021', expiryMonth: 1, expiryYear: 2031 },
+    line: 2,
+    reference: 'cust-1',
+    cardNumber: '4111110000000021',
+    expiryMonth: 1,
+    expiryYear: 2031,
     cardholderName: 'ANNA MÜLLER',
   },
   '{"line":3,"rejected":{"reason":"row_fields"}}',

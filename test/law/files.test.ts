@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
-import { code, expectNone, product, readTree, root, tree } from './tree.ts'
+import { code, expectNone, product, readTree, root, tree, withoutComments } from './tree.ts'
 
 const FORBIDDEN_NAMES = /^(utils?|helpers?|common|types|shared|misc|index)(\.ts)?$/
 /** These tests hold the words that they forbid. */
@@ -25,6 +25,14 @@ describe('a file', () => {
     expectNone(
       code.filter(file => !isLaw(file)),
       ({ text }) => later.exec(text)?.slice(0, 1) ?? [],
+    )
+  })
+
+  it('writes the members of a literal where they belong, and spreads no literal into another to save lines', () => {
+    const squeezed = /\.\.\.\{/
+    expectNone(
+      code.filter(file => !isLaw(file)),
+      ({ text }) => squeezed.exec(withoutComments(text))?.slice(0, 1) ?? [],
     )
   })
 

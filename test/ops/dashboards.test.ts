@@ -90,7 +90,10 @@ describeRedis('an installation that Prometheus scrapes', () => {
     simulator = await openSchemeSimulator({ host: '127.0.0.1', port: 0, folder, ratePerSecond: 200, latencyMs: 0 })
     const redisUrls = [redisUrl() ?? '']
     installation = await openInstallation({
-      ...{ name: 'redis', prefix: '{dashboards}', redisUrls, databaseUrl: database.url },
+      name: 'redis',
+      prefix: '{dashboards}',
+      redisUrls,
+      databaseUrl: database.url,
     })
     ports = await freePorts(ROLES.length)
     const env = {
@@ -107,7 +110,12 @@ describeRedis('an installation that Prometheus scrapes', () => {
     const [, url = ''] = await start.line(/It serves (\S+)\/oidc/, { stream: 'stderr' })
     prometheus = await startPrometheus(ports)
     const { tokenScope } = await makeScope(installation.vault, {
-      ...{ entityId: ENTITY, par: true, networkTokens: true, autoProvision: true, requestor: 'MERCHANT', binDigits: 8 },
+      entityId: ENTITY,
+      par: true,
+      networkTokens: true,
+      autoProvision: true,
+      requestor: 'MERCHANT',
+      binDigits: 8,
     })
     const call = await openCalls(url, await basicOf(installation.clientFile))
     const put = async () => {

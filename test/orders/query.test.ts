@@ -64,8 +64,11 @@ describe('a query for orders', () => {
 
   it('has the defaults of its interface', () => {
     expect(OrderQuery.parse({})).toEqual({
-      ...{ orderType: ['MerchantOrder'], filterDateType: 'createdDate' },
-      ...{ pageNumber: 1, pageSize: 50, orderBy: 'DESC' },
+      orderType: ['MerchantOrder'],
+      filterDateType: 'createdDate',
+      pageNumber: 1,
+      pageSize: 50,
+      orderBy: 'DESC',
     })
   })
 

@@ -49,8 +49,18 @@ describeRedis('a reader of result sets', () => {
     const receipt = receiptId(clientId(), jti)
     const now = new Date().toISOString()
     return JSON.stringify({
-      ...{ v: 1, type: 'result', result_id: resultId(receipt, revision), receipt_id: receipt, revision, jti },
-      ...{ kind: 'token-lifecycle', status: 'SUCCEEDED', code: 204, attempt: 1, accepted_at: now, completed_at: now },
+      v: 1,
+      type: 'result',
+      result_id: resultId(receipt, revision),
+      receipt_id: receipt,
+      revision,
+      jti,
+      kind: 'token-lifecycle',
+      status: 'SUCCEEDED',
+      code: 204,
+      attempt: 1,
+      accepted_at: now,
+      completed_at: now,
     })
   }
   let count = 0

@@ -164,12 +164,20 @@ describe('of those that ask for one report', () => {
     expect(told.map(({ type, revision }) => `${type} ${revision}`)).toEqual(['report.failed 1', 'report.succeeded 2'])
     // The event holds a code only: no sums of the report and no texts.
     expect(told[0]?.data).toEqual({
-      ...{ report_uid: mine.reportUid, report_type: 'INVOICE', entity_id: ENTITY, revision: 1 },
-      ...{ status: 'FAILED', reason: 'report_mismatch' },
+      report_uid: mine.reportUid,
+      report_type: 'INVOICE',
+      entity_id: ENTITY,
+      revision: 1,
+      status: 'FAILED',
+      reason: 'report_mismatch',
     })
     expect(told[1]?.data).toEqual({
-      ...{ report_uid: mine.reportUid, report_type: 'INVOICE', entity_id: ENTITY, revision: 2 },
-      ...{ status: 'SUCCESSFUL', file_name: 'x.csv' },
+      report_uid: mine.reportUid,
+      report_type: 'INVOICE',
+      entity_id: ENTITY,
+      revision: 2,
+      status: 'SUCCESSFUL',
+      file_name: 'x.csv',
     })
     const refused = asked()
     await store.transaction(db => reports.refuseParameters(db, refused, 'reportableDay field_required'))

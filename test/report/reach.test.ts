@@ -40,8 +40,14 @@ const asked = (to: string): reports.Asked => ({
   period: { from: to, to },
 })
 const made = (asOf: number): reports.Made => ({
-  ...{ fileName: 'x.csv', storageKey: `f_${randomUUID()}.csv`, bytes: 1, sha256: '0'.repeat(64) },
-  ...{ lines: 1, totals: [], periodClosed: false, asOf },
+  fileName: 'x.csv',
+  storageKey: `f_${randomUUID()}.csv`,
+  bytes: 1,
+  sha256: '0'.repeat(64),
+  lines: 1,
+  totals: [],
+  periodClosed: false,
+  asOf,
 })
 
 /** `times`: the job's, ms since the epoch. */

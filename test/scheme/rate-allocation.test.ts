@@ -42,8 +42,12 @@ function openModel(granted: number) {
   const clockOf = ({ offsetMs, speed }: Process) => offsetMs + now * speed
   const usedBy = (process: Process) => (clockOf(process) < process.until ? process.share : 0)
   const lineOf = (process: Process, holds: number): RateClaim => ({
-    ...{ provider: PROVIDER, process: process.name, interactive: process.interactive },
-    ...{ wants: process.wants, holds, beat: process.beat },
+    provider: PROVIDER,
+    process: process.name,
+    interactive: process.interactive,
+    wants: process.wants,
+    holds,
+    beat: process.beat,
   })
   const model = {
     processes,
@@ -56,8 +60,17 @@ function openModel(granted: number) {
     arrive: (interactive: boolean, offsetMs: number, speed: number) => {
       names += 1
       processes.push({
-        ...{ name: `p${names}`, interactive, offsetMs, speed, wants: NOTHING, beat: 0, share: 0 },
-        ...{ until: Number.NEGATIVE_INFINITY, seen: new Map(), asked: undefined, answer: undefined },
+        name: `p${names}`,
+        interactive,
+        offsetMs,
+        speed,
+        wants: NOTHING,
+        beat: 0,
+        share: 0,
+        until: Number.NEGATIVE_INFINITY,
+        seen: new Map(),
+        asked: undefined,
+        answer: undefined,
       })
     },
     /** Begins an exchange; an earlier answer that didn't arrive is lost. */
@@ -182,7 +195,10 @@ describe('shares of a granted rate', () => {
             for (const process of model.processes) model.renew(process)
           }
           const claims = model.processes.map(({ name, interactive, wants: want }) => ({
-            ...{ process: name, interactive, wants: want, holds: 0 },
+            process: name,
+            interactive,
+            wants: want,
+            holds: 0,
           }))
           const targets = targetsOf(granted, claims)
           for (const process of model.processes)
@@ -195,14 +211,19 @@ describe('shares of a granted rate', () => {
 })
 
 const claim = (process: string, interactive: boolean, wanted: Partial<Claim['wants']>): Claim => ({
-  ...{ process, interactive, wants: { ...NOTHING, ...wanted }, holds: 0 },
+  process,
+  interactive,
+  wants: { ...NOTHING, ...wanted },
+  holds: 0,
 })
 const targets = (...claims: Claim[]) => Object.fromEntries(targetsOf(200, claims))
 
 describe('what is due', () => {
   it('is all but small floors to the only one that wants it', () => {
     expect(targets(claim('i', true, {}), claim('a', false, { bulk: 1_000 }), claim('b', false, {}))).toEqual({
-      ...{ i: 6, a: 193.5, b: 0.5 },
+      i: 6,
+      a: 193.5,
+      b: 0.5,
     })
   })
 
@@ -242,7 +263,8 @@ describe('what is due', () => {
 
 describe('what is wanted', () => {
   const load = (started: number, waiting: number) => ({
-    ...{ started: { interactive: 0, bulk: started }, waiting: { interactive: 0, bulk: waiting } },
+    started: { interactive: 0, bulk: started },
+    waiting: { interactive: 0, bulk: waiting },
   })
 
   it('is what waits, what was used of late, and a little more', () => {

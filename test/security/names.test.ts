@@ -269,8 +269,11 @@ describeOnRedis('a name that could be a card number', engine => {
       { line: 6, reference: '5555555555554444', request: { card: { ...clear, cardNumber: pan() } } },
     ]
     const plan = {
-      ...{ batchId: `like-${next}`, recordKind: 'token-create' as const, tokenScope: installation.scope },
-      ...{ acceptedAt: Math.floor(Date.now() / 1000), captureKey: key },
+      batchId: `like-${next}`,
+      recordKind: 'token-create' as const,
+      tokenScope: installation.scope,
+      acceptedAt: Math.floor(Date.now() / 1000),
+      captureKey: key,
     }
     const lines = records.map(record => JSON.stringify(record))
     const ask = await tokenBatch(client.clientId, plan, { number: 0, lines })

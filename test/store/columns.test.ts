@@ -6,7 +6,9 @@ const WIDTH = 10
 const ROWS = 70
 type Row = readonly string[]
 const columns: readonly Column<Row>[] = Array.from({ length: WIDTH }, (_, at) => ({
-  ...{ name: `c${at}`, type: 'text', plain: false },
+  name: `c${at}`,
+  type: 'text',
+  plain: false,
   text: (row: Row) => row[at] ?? null,
 }))
 

@@ -58,9 +58,18 @@ export async function openSystemDesk(
     sign(kind, request, { jti = randomUUID(), now = Date.now() } = {}) {
       const iat = Math.floor(now / 1000)
       const claims = Claims.parse({
-        ...{ iss: name, client_id: clientId, aud: credentials.audience, sub: credentials.userId },
-        ...{ entity_id: credentials.entityId, roles: ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'] },
-        ...{ iat, exp: iat + 600, jti, kind, request, reply_to: replyTo },
+        iss: name,
+        client_id: clientId,
+        aud: credentials.audience,
+        sub: credentials.userId,
+        entity_id: credentials.entityId,
+        roles: ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'],
+        iat,
+        exp: iat + 600,
+        jti,
+        kind,
+        request,
+        reply_to: replyTo,
       })
       const jws = sign(claims, signingKey)
       return {

@@ -240,7 +240,9 @@ describe('an update', () => {
     const bare = { expiryMonth: null, expiryYear: null, cardSequence: null, startMonth: null, startYear: null }
     expect(patch(row, { card: other }).row).toMatchObject({ ...bare, cards: other.fingerprints.kept })
     expect(patch(row, { card: other }).row).toMatchObject({
-      ...{ cardHolderName: row.cardHolderName, cardHolderEmail: 'a@example.org', tokenExpiryDate: row.tokenExpiryDate },
+      cardHolderName: row.cardHolderName,
+      cardHolderEmail: 'a@example.org',
+      tokenExpiryDate: row.tokenExpiryDate,
     })
     expect(patch(row, { card: other, cardHolderName: 'B' }).row).toMatchObject({ ...bare, cardHolderName: 'B' })
     expect(patch(row, { card: other, startMonth: 1, startYear: 2020 }).row).toMatchObject({

@@ -7,8 +7,17 @@ const NOW = 1_000
 
 function reference(over: Partial<SourceReference> = {}): SourceReference {
   return {
-    ...{ ...OWNER, tokenId: 't1', onFile: {}, version: 1, createdAt: 0, updatedAt: 0, lastReceipt: 'r0' },
-    ...{ mark: null, givenAt: null, before: null, ...over },
+    ...OWNER,
+    tokenId: 't1',
+    onFile: {},
+    version: 1,
+    createdAt: 0,
+    updatedAt: 0,
+    lastReceipt: 'r0',
+    mark: null,
+    givenAt: null,
+    before: null,
+    ...over,
   }
 }
 
@@ -23,12 +32,10 @@ describe('a claim', () => {
     const { outcome, row } = judge(stored, { network_transaction_id: 'B', is_default: false })
     expect(outcome).toBe('CHANGED')
     expect(row?.onFile).toEqual({
-      ...{
-        network_transaction_ids: ['A', 'B'],
-        network_transaction_id: 'B',
-        agreement: 'RECURRING',
-        is_default: false,
-      },
+      network_transaction_ids: ['A', 'B'],
+      network_transaction_id: 'B',
+      agreement: 'RECURRING',
+      is_default: false,
     })
   })
 
@@ -55,7 +62,8 @@ describe('a claim', () => {
     const given = { network_transaction_ids: fresh, network_transaction_id: 'n7' }
     const { onFile } = judge(stored, given).row ?? {}
     expect(onFile).toMatchObject({
-      ...{ network_transaction_ids: ['n0', 'n7', ...fresh.slice(2)], network_transaction_id: 'n7' },
+      network_transaction_ids: ['n0', 'n7', ...fresh.slice(2)],
+      network_transaction_id: 'n7',
     })
   })
 
@@ -73,10 +81,13 @@ describe('a claim', () => {
   it('of an earlier line is older only within its own batch', () => {
     const stored = reference({ mark: { batchNo: 1, line: 5 } })
     expect(judge(stored, {}, { mark: { batchNo: 1, line: 4 }, tokenId: 't2' })).toEqual({
-      ...{ outcome: 'OLDER', row: undefined, previousToken: undefined },
+      outcome: 'OLDER',
+      row: undefined,
+      previousToken: undefined,
     })
     expect(judge(stored, {}, { mark: { batchNo: 2, line: 4 }, tokenId: 't2' })).toMatchObject({
-      ...{ outcome: 'MOVED', previousToken: 't1' },
+      outcome: 'MOVED',
+      previousToken: 't1',
     })
   })
 })
@@ -100,7 +111,12 @@ describe('a reversal', () => {
     expect(toldAgain(row)).toEqual({ outcome: 'MOVED', previousToken: 't1' })
     const restored = takeBack(row, back)
     expect(restored).toMatchObject({
-      ...{ tokenId: 't1', onFile: {}, mark: { batchNo: 3, line: 7 }, lastReceipt: 'x', version: 3, before: null },
+      tokenId: 't1',
+      onFile: {},
+      mark: { batchNo: 3, line: 7 },
+      lastReceipt: 'x',
+      version: 3,
+      before: null,
     })
     if (typeof restored !== 'object') throw new Error('it is a row')
     expect(takeBack(restored, back)).toBeUndefined()

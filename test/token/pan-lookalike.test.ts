@@ -50,7 +50,12 @@ describe('a text looks like a card of many', () => {
 
 describe('rows of a file', () => {
   const row = (line: number, number: string, more: Partial<Row> = {}): Row => ({
-    ...{ line, number, reference: `r${line}`, json: '{}', rejected: undefined, echo: undefined },
+    line,
+    number,
+    reference: `r${line}`,
+    json: '{}',
+    rejected: undefined,
+    echo: undefined,
     ...more,
   })
   const told = (rows: Row[]) => rows.map(({ reference, rejected, echo }) => ({ reference, rejected, echo }))

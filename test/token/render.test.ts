@@ -115,7 +115,8 @@ describe('a token record', () => {
     const { issuerCountry: _, ...range } = RANGE
     for (const render of [renderPut, renderPatch, renderGet])
       expect(render(row, range)).toMatchObject({
-        ...{ issuer_country: 'ZZZ', bin_details: { issuer_country: 'ZZZ', issuer_name: 'A Bank' } },
+        issuer_country: 'ZZZ',
+        bin_details: { issuer_country: 'ZZZ', issuer_name: 'A Bank' },
       })
   })
 

@@ -11,9 +11,23 @@ import {
 } from '../../src/token/scheme.ts'
 
 const row: SchemeRow = {
-  ...{ provisionId: 'p', tokenId: 't', tokenScope: 's', clientId: 'c', provider: 'mdes', current: true, version: 1 },
-  ...{ background: false, state: 'ACTIVE', reference: 'r', suspendedBy: [], lastFour: '4321', expiryMonth: 12 },
-  ...{ expiryYear: 2032, par: '50012345678901234567890123456', refusal: null, retiredAt: null },
+  provisionId: 'p',
+  tokenId: 't',
+  tokenScope: 's',
+  clientId: 'c',
+  provider: 'mdes',
+  current: true,
+  version: 1,
+  background: false,
+  state: 'ACTIVE',
+  reference: 'r',
+  suspendedBy: [],
+  lastFour: '4321',
+  expiryMonth: 12,
+  expiryYear: 2032,
+  par: '50012345678901234567890123456',
+  refusal: null,
+  retiredAt: null,
 }
 const merchant = { par: true, networkTokens: true, requestor: 'MERCHANT' } as const
 

@@ -40,7 +40,8 @@ describeStore('calls to providers', engine => {
 
   it('name a third party without its contract', async () => {
     const theirs = {
-      ...{ reuse_token_type: 'THIRD_PARTY_1', reuse_token_details: { expiry_month: 7, expiry_year: 2033 } },
+      reuse_token_type: 'THIRD_PARTY_1',
+      reuse_token_details: { expiry_month: 7, expiry_year: 2033 },
       token_context: { payment_provider_contract: CONTRACT },
     }
     const request = { token_scope: installation.scope, ...(await world.cardOf(testPan(2))), ...theirs }

@@ -140,8 +140,10 @@ describeOnRedis('traces', engine => {
   it('show a report as one, with its making', async () => {
     const client = await installation.connect({ replyTo: 'tracesr' })
     const asked = await client.call('report', {
-      ...{ report_type: 'MERCHANT_SETTLEMENT_REPORT', entity_id: ENTITY },
-      ...{ parameters: { clearingDate: '2026-01-31' }, mime_type: 'text/csv' },
+      report_type: 'MERCHANT_SETTLEMENT_REPORT',
+      entity_id: ENTITY,
+      parameters: { clearingDate: '2026-01-31' },
+      mime_type: 'text/csv',
     })
     expect(asked.status).toBe('SUCCEEDED')
     const job = await receiver.span('a report', ({ attributes }) => attributes['job.kind'] === 'report')

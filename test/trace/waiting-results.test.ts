@@ -57,7 +57,11 @@ describeStore('a result that waited', engine => {
     }
     const key = await openInstallationKey(vault.store, vault.halves)
     const announcer = openAnnouncer({
-      ...{ store: vault.store, queues: failing, clock: systemClock, log: session.log, tracer: told },
+      store: vault.store,
+      queues: failing,
+      clock: systemClock,
+      log: session.log,
+      tracer: told,
       signing: () => ({ key, newKeys: [] }),
       metrics: openWorkerMetrics(registry, KINDS),
       bodyOf: async () => undefined,

@@ -160,7 +160,10 @@ describe('the statement about a key', () => {
       expect(statementIn(publicKey)).toBeUndefined()
       expect(statementIn(stated)).toBe(statement)
       expect(openCaptureStatement(statement, 'mill', trust.keys)).toEqual({
-        ...{ alias: ALIAS, entityId: ENTITY, until: 9_000, kid: await kidOf(publicKey) },
+        alias: ALIAS,
+        entityId: ENTITY,
+        until: 9_000,
+        kid: await kidOf(publicKey),
       })
       expect((await readPublicCaptureKey(ALIAS, stated, trust)).kid).toBe(await kidOf(publicKey))
       expect((await readPublicCaptureKey(ALIAS, stated)).kid).toBeUndefined()

@@ -154,7 +154,9 @@ describeStore('a capture key that turns', engine => {
     expect(header.kid).toMatch(/^[\w-]{43}$/)
     expect(header.kid).not.toBe(jwe.alias)
     const made = await client.call('token-create', {
-      ...{ token_scope: installation.scope, encrypted_card: encrypted, public_key_alias: jwe.alias },
+      token_scope: installation.scope,
+      encrypted_card: encrypted,
+      public_key_alias: jwe.alias,
     })
     expect(made.status).toBe('SUCCEEDED')
   })

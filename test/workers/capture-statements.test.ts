@@ -95,7 +95,8 @@ describeOnRedis('the statement about a capture key', engine => {
     await expect(client.takeCaptureKeys(rest)).rejects.toThrow(ConfigError)
     await client.takeCaptureKeys({ ...rest, new_keys: newKeys })
     const made = await client.call('token-create', {
-      ...{ token_scope: installation.scope, ...(await client.encryptCard(CARD)) },
+      token_scope: installation.scope,
+      ...(await client.encryptCard(CARD)),
     })
     expect(made.status).toBe('SUCCEEDED')
   })

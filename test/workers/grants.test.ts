@@ -186,7 +186,8 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
     for (const words of ways) {
       expect({ words, status: (await cli(words, { env })).status }).toEqual({ words, status: 0 })
       expect({ words, bad: await listUngranted(installation.vault.store, installation.vault.ring) }).toEqual({
-        ...{ words, bad: [] },
+        words,
+        bad: [],
       })
     }
     await after(`update tokenmill.client set roles = roles || '{ADMIN}' where client_id = $1`, [changing], async () => {
@@ -233,7 +234,9 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
       const { status, stderr } = await cli(words, { env })
       await own('drop function public.swap cascade')
       expect({ words, status, stderr }).toEqual({
-        ...{ words, status: 78, stderr: expect.stringMatching(/other than it was written.*trigger/) },
+        words,
+        status: 78,
+        stderr: expect.stringMatching(/other than it was written.*trigger/),
       })
       expect(await rows()).toEqual(before)
     }
@@ -247,7 +250,8 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
     try {
       const upgraded = await cli(['schema', 'upgrade'], { env: installation.env })
       expect(upgraded).toMatchObject({
-        ...{ status: 78, stderr: expect.stringMatching(/lost its data key of grant.*restore its row from a backup/) },
+        status: 78,
+        stderr: expect.stringMatching(/lost its data key of grant.*restore its row from a backup/),
       })
       expect(await own(`select from tokenmill.data_key where purpose = 'grant'`)).toEqual([])
     } finally {

@@ -73,7 +73,14 @@ export async function play(world: World, store: Store, { senders, deeds }: Play,
       const { jws } = data as { jws: string }
       const times = { acceptedAt: Date.now(), expiresAt: Date.now() + 600_000, dueAt: Date.now() }
       asking.isStored = await operations.accept(store, {
-        ...{ receiptId, clientId: 'c', entityId: ENTITY, kind, jobId: job.id, refusalId: randomUUID(), jws, ...times },
+        receiptId,
+        clientId: 'c',
+        entityId: ENTITY,
+        kind,
+        jobId: job.id,
+        refusalId: randomUUID(),
+        jws,
+        ...times,
         requestDigest: Buffer.alloc(32),
       })
       if (!asking.isStored) return

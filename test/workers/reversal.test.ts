@@ -276,9 +276,17 @@ describeOnRedis('a reversal', engine => {
     const { sent, id } = await made()
     const { clientId } = client
     const operation = {
-      ...{ receiptId: sent.receiptId, clientId, entityId: ENTITY, kind: 'token-create' as const, jobId: 'j' },
-      ...{ requestDigest: Buffer.alloc(32), refusalId: randomUUID(), jws: 'the second envelope' },
-      ...{ acceptedAt: Date.now(), expiresAt: Date.now() + 600_000, dueAt: Date.now() + 600_000 },
+      receiptId: sent.receiptId,
+      clientId,
+      entityId: ENTITY,
+      kind: 'token-create' as const,
+      jobId: 'j',
+      requestDigest: Buffer.alloc(32),
+      refusalId: randomUUID(),
+      jws: 'the second envelope',
+      acceptedAt: Date.now(),
+      expiresAt: Date.now() + 600_000,
+      dueAt: Date.now() + 600_000,
     }
     expect(await operations.accept(installation.vault.store, operation)).toBe(true)
     expect(await desk.reverse(sent)).toBe('NONE')

@@ -45,7 +45,10 @@ export async function decideClaim(
   const claim = claimOf(request.on_file, scope)
   const stored = (await references.findByOwners(deps.store, [claim.owner])).get(ownerKey(claim.owner))
   const judged = judgeClaim(stored, claim, {
-    ...{ tokenId: token.tokenId, receiptId, now, mark: undefined },
+    tokenId: token.tokenId,
+    receiptId,
+    now,
+    mark: undefined,
     giver: giverAt(work.acceptedAt),
   })
   const rows = judged.row ? [{ ...judged.row, referenceNo: stored?.referenceNo }] : []

@@ -69,8 +69,11 @@ export function contractFor(
   const found = providers?.schemes.thirdParty({ type, contract, entityId })
   if (!found) return refuse('third_party_unavailable', 'body.token_context')
   return {
-    ...{ type, provider: found.provider.name, place: contractScopeId(scope.tokenScope, found.contract) },
-    ...{ expiryMonth: details.expiry_month, expiryYear: details.expiry_year },
+    type,
+    provider: found.provider.name,
+    place: contractScopeId(scope.tokenScope, found.contract),
+    expiryMonth: details.expiry_month,
+    expiryYear: details.expiry_year,
   }
 }
 

@@ -170,7 +170,12 @@ export async function foldChanges(prepared: readonly PreparedChange[], folding: 
   const { visible, acted, claims, stops = false } = folding
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
   const changes: Changes = {
-    ...{ bases, rows: new Map(bases), outcomes: [], linked: [], schemes: new Map(), waiting: [] },
+    bases,
+    rows: new Map(bases),
+    outcomes: [],
+    linked: [],
+    schemes: new Map(),
+    waiting: [],
   }
   const stopped = new Set<string>()
   for (const change of prepared) {

@@ -127,7 +127,11 @@ export function fold(
   const random = randomBytes(prepared.length * ID_BYTES).toString('hex')
   const time = timeOf(context.work.now)
   const folding: Folding = {
-    ...{ stored, context, provisioned, relinks, older },
+    stored,
+    context,
+    provisioned,
+    relinks,
+    older,
     policy: policyOf(context),
     folded: new Map(),
     freed: new Set(),
@@ -177,7 +181,10 @@ function foldCard(
   const { line, key, contract, giver, field } = record
   const { now, receiptId } = context.work
   const judged = create(current, record.given, record.facts, {
-    ...{ now, receiptId, giver, field },
+    now,
+    receiptId,
+    giver,
+    field,
     tokenId: current?.tokenId ?? made?.tokenId ?? newTokenId(index),
     tokenScope: record.scope.tokenScope,
     thirdParty: contract && made && nameOf(contract, made),

@@ -234,8 +234,12 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
     cardHolderNames: order.map(place => records.names[place] ?? null),
     binRanges: order.map(place => records.binRanges[place] ?? null),
     shared: {
-      ...{ tokenScope: scope.tokenScope, cardVersion: cards.version, turn: cards.turn },
-      ...{ now, receiptId, batchNo: batch?.batchNo ?? 0 },
+      tokenScope: scope.tokenScope,
+      cardVersion: cards.version,
+      turn: cards.turn,
+      now,
+      receiptId,
+      batchNo: batch?.batchNo ?? 0,
     },
   }
   return { plain, tokens, created: told, added: addedClaims(records, order, told.tokenIds) }

@@ -77,7 +77,8 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
     return add(head, 'body.encrypted_card', NOT_OPENED, claim)
   }
   return {
-    ...{ records, sealed },
+    records,
+    sealed,
     take(text) {
       if (text.length * UTF8_BYTES_MAX > CHUNK.lineBytesMax) return false
       const head = parsed(text)
@@ -97,7 +98,9 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
       if (!isLine(line[at]) || typeof name !== 'string' || !isPlainReference(name)) return false
       const head = { line: line[at] as number, reference: name === '' ? undefined : name }
       const card = {
-        ...{ cardNumber: cardNumber[at], expiryMonth: expiryMonth[at], expiryYear: expiryYear[at] },
+        cardNumber: cardNumber[at],
+        expiryMonth: expiryMonth[at],
+        expiryYear: expiryYear[at],
         cardholderName: cardholderName[at],
       }
       return add(head, 'body.card', clearCardOf(card, bins))

@@ -34,7 +34,9 @@ export function interpretAnswer(
   { ring, clock }: Pick<Deps, 'clock'> & { ring: Pick<KeyRing, 'sealNetworkToken'> },
 ): Interpretation {
   const denied = (update: LeasedUpdate, denial: Denial): Interpretation => ({
-    ...{ update, end: refusalOf(denial), intent: { state: 'REFUSED', refusal: denial } },
+    update,
+    end: refusalOf(denial),
+    intent: { state: 'REFUSED', refusal: denial },
   })
   switch (answer.answer) {
     case 'token':

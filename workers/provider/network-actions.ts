@@ -81,12 +81,16 @@ function plan(action: NetworkAction, context: Context): Plan<Granted> {
   const isOpen = intent?.state === 'INTENDED'
   // If the call of an earlier attempt had had an effect, the row would name its intent; so that intent is abandoned.
   const answered = (result: NetworkResult, reliesOn?: string): Plan<Granted> => ({
-    ...{ plan: 'answered', result },
+    plan: 'answered',
+    result,
     ...(isOpen ? { intent: 'abandoned' } : {}),
     ...(reliesOn === undefined ? {} : { reliesOn }),
   })
   const call = (name: SchemeCall, id: string, newRow?: NewScheme): Plan<Granted> => ({
-    ...{ plan: 'call', call: name, provisionId: id, isRepeat: false },
+    plan: 'call',
+    call: name,
+    provisionId: id,
+    isRepeat: false,
     ...(newRow ? { newRow } : {}),
   })
   const step = stepOf(row, action.action)

@@ -55,7 +55,10 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: De
   const fields = fieldsOf(refusal)
   const result = resultOf({ ...receipt, fields, revision, reversalStatus: 'REQUIRED' })
   await deps.announcer.publish({
-    ...{ clientId: work.addressee, replyTo: receipt.replyTo, outboxId, revision },
+    clientId: work.addressee,
+    replyTo: receipt.replyTo,
+    outboxId,
+    revision,
     ...result,
   })
   await queueReversal(receipt, deps)
@@ -136,20 +139,33 @@ async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Pro
   const { jti, reference } = (await withoutOwnCard(work, deps)).claims
   const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
   return {
-    ...{ receiptId, entityId: claims.entity_id, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti },
-    ...{ requestDigest: digest.hash, digestVersion: digest.keyVersion },
+    receiptId,
+    entityId: claims.entity_id,
+    clientId: client.clientId,
+    iss: claims.iss,
+    kind: claims.kind,
+    jti,
+    requestDigest: digest.hash,
+    digestVersion: digest.keyVersion,
     contentDigest: (await contentDigest(work, undefined, digest.keyVersion, deps)) ?? null,
-    ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: reference ?? null, status: 'FAILED' },
-    ...{ code: REASONS[refusal.reason].code, outcome: null, refusal: fieldsOf(refusal), tokenId: null, batchNo: null },
-    ...{
-      chunk: null,
-      counts: null,
-      reasons: null,
-      outcomes: null,
-      failedRecords: 0,
-      revision: 1,
-      reversal: 'REQUIRED',
-    },
-    ...{ attempt, acceptedAt, completedAt: deps.clock() },
+    envelopeDigest,
+    replyTo: claims.reply_to ?? null,
+    reference: reference ?? null,
+    status: 'FAILED',
+    code: REASONS[refusal.reason].code,
+    outcome: null,
+    refusal: fieldsOf(refusal),
+    tokenId: null,
+    batchNo: null,
+    chunk: null,
+    counts: null,
+    reasons: null,
+    outcomes: null,
+    failedRecords: 0,
+    revision: 1,
+    reversal: 'REQUIRED',
+    attempt,
+    acceptedAt,
+    completedAt: deps.clock(),
   }
 }

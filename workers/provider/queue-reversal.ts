@@ -27,8 +27,16 @@ export async function queueReversal(
     // Once a reversal has been given up, the next one needs another jti.
     const jti = `undo-${receiptId}-${Math.floor(now / LIFETIME_S)}`
     const claims: Claims = {
-      ...{ iss: providers.signingKey.clientId, client_id: clientId, aud: settings.audience, sub: client.userId },
-      ...{ entity_id: entityId, roles: [], iat: now, exp: now + LIFETIME_S, jti, kind: 'reversal' },
+      iss: providers.signingKey.clientId,
+      client_id: clientId,
+      aud: settings.audience,
+      sub: client.userId,
+      entity_id: entityId,
+      roles: [],
+      iat: now,
+      exp: now + LIFETIME_S,
+      jti,
+      kind: 'reversal',
       request: { receipt_id: receiptId, envelope: envelopeDigest.toString('base64url') },
     }
     const data = { jws: sign(claims, providers.signingKey) }

@@ -84,8 +84,12 @@ export async function openShares(
   }
 
   const lineOf = ({ name }: SchemeRate): RateClaim => ({
-    ...{ provider: name, process, interactive, wants: (demands.get(name) ?? NO_DEMAND).wants },
-    ...{ holds: shares.get(name) ?? 0, beat },
+    provider: name,
+    process,
+    interactive,
+    wants: (demands.get(name) ?? NO_DEMAND).wants,
+    holds: shares.get(name) ?? 0,
+    beat,
   })
 
   const isUnmet = (rate: SchemeRate) => {

@@ -94,7 +94,9 @@ async function write<Action extends ProviderAction, Known, Result>(
       : one,
   )
   const intentOf = ({ action, intentId }: PlannedAction<Action, Result>) => ({
-    ...{ intentId, receiptId, tokenId: rules.subjectOf(action).tokenId },
+    intentId,
+    receiptId,
+    tokenId: rules.subjectOf(action).tokenId,
   })
   const calls = written.flatMap(one =>
     one.plan.plan === 'call' ? [{ ...intentOf(one), provisionId: one.plan.provisionId, action: one.plan.call }] : [],

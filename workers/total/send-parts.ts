@@ -55,8 +55,15 @@ function jobOf(
 ): QueuedJob {
   const jti = `total-${totalId}-${part}`
   const claims: Claims = {
-    ...{ iss: signingKey.clientId, aud: settings.audience, sub, entity_id: entityId, roles: [] },
-    ...{ iat: Math.floor(clock() / 1000), jti, kind: 'manifest-total', request: { total_id: totalId, part } },
+    iss: signingKey.clientId,
+    aud: settings.audience,
+    sub,
+    entity_id: entityId,
+    roles: [],
+    iat: Math.floor(clock() / 1000),
+    jti,
+    kind: 'manifest-total',
+    request: { total_id: totalId, part },
   }
   return { id: jobId(signingKey.clientId, jti), data: { jws: sign(claims, signingKey) } }
 }

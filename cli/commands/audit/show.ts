@@ -16,9 +16,16 @@ export function run(terminal: Terminal, seq: number, options: JsonOption): Promi
     const codes = { hash: hash.toString('hex'), mac: mac.toString('hex'), key_version: keyVersion }
     const known = { seq, audit_id: auditId, at, actor, host, action, subject, outcome, detail }
     const text = facts({
-      ...{ number: String(seq), at, actor, host: host ?? undefined, action, subject, outcome },
+      number: String(seq),
+      at,
+      actor,
+      host: host ?? undefined,
+      action,
+      subject,
+      outcome,
       ...Object.fromEntries(Object.entries(detail).map(([key, value]) => [key, textOf(value)])),
-      ...{ hash: codes.hash, proved: sentence(proved) },
+      hash: codes.hash,
+      proved: sentence(proved),
     })
     print(terminal, options, { ...known, ...codes, proved }, text)
   })

@@ -52,8 +52,17 @@ async function openCompared(session: Session, scope: string | undefined) {
 function show(terminal: Terminal, files: readonly string[], options: DiffCommandOptions, found: DiffSummary): void {
   const { rows, changes, leftOut, removed, stopped, plans, releases, listing, ms } = found
   const value = {
-    ...{ files, rows, changes, left_out: leftOut, removed: removed?.count, compared: removed?.stored },
-    ...{ stopped, plans, releases, listing, ms },
+    files,
+    rows,
+    changes,
+    left_out: leftOut,
+    removed: removed?.count,
+    compared: removed?.stored,
+    stopped,
+    plans,
+    releases,
+    listing,
+    ms,
   }
   const counts = Object.entries(changes).map(([change, n]) => [change, String(n)])
   const text = facts({

@@ -63,19 +63,39 @@ async function partOf(manifest: Manifest, options: MigrateOptions): Promise<Part
   const { batch_id: batchId, rows, counts, reasons = {}, repairs = {}, references, on_file } = manifest
   const expected = expect === undefined ? undefined : (await readManifest(expect)).manifest
   return {
-    ...{ file, expect, batchId, state: 'finished_before', complete: true, rows, counts, reasons, repairs },
+    file,
+    expect,
+    batchId,
+    state: 'finished_before',
+    complete: true,
+    rows,
+    counts,
+    reasons,
+    repairs,
     owners: references && on_file && { references, on_file },
     ...pathsOf(options, 'run'),
-    ...{ stopped: undefined, broken: undefined, differences: compare(expected, counts) },
+    stopped: undefined,
+    broken: undefined,
+    differences: compare(expected, counts),
   }
 }
 
 function asJson({ file, state, stopped, rows, owners, differences, ...part }: Part): Record<string, unknown> {
   const isCompared = part.complete && part.expect !== undefined
   return {
-    ...{ file, state, stopped, rows, batch_id: part.batchId, ...named(part.counts) },
-    ...{ reasons: part.reasons, repairs: part.repairs, references: owners?.references, on_file: owners?.on_file },
-    ...{ results: part.results, rejects: part.rejects, return: part.return },
+    file,
+    state,
+    stopped,
+    rows,
+    batch_id: part.batchId,
+    ...named(part.counts),
+    reasons: part.reasons,
+    repairs: part.repairs,
+    references: owners?.references,
+    on_file: owners?.on_file,
+    results: part.results,
+    rejects: part.rejects,
+    return: part.return,
     manifest: part.complete ? part.manifest : undefined,
     as_expected: isCompared ? differences.length === 0 : undefined,
     differences,

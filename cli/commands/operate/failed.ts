@@ -88,8 +88,15 @@ export function show(terminal: Terminal, id: string, options: JsonOption): Promi
 function shownFailed(job: FailedFacts): Record<string, unknown> {
   const { id, kind, code, attempt, failedAt, jobId, client, jti, reference, whyNot } = job
   return {
-    ...{ id, kind, code, attempt, failed_at: moment(failedAt), job_id: jobId },
-    ...{ client, jti, reference },
+    id,
+    kind,
+    code,
+    attempt,
+    failed_at: moment(failedAt),
+    job_id: jobId,
+    client,
+    jti,
+    reference,
     can_be_retried: whyNot === undefined,
     why_not: whyNot,
     card_data_removed: whyNot === 'card_data_removed',

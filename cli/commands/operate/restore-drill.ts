@@ -22,7 +22,10 @@ export function showDrill(terminal: Terminal, options: JsonOption): Promise<void
   return withSession(terminal, async session => {
     const { url, embedded } = await openDatabase(session)
     const store = openStore(url, {
-      ...{ log: session.log, connectionsMax: 1, statementMsMax: STATEMENT_MS_MAX, application: 'tokenmill cli' },
+      log: session.log,
+      connectionsMax: 1,
+      statementMsMax: STATEMENT_MS_MAX,
+      application: 'tokenmill cli',
     })
     session.lifetime.onClose('store', () => store.close())
     await assertSchema(store)

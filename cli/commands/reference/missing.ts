@@ -29,7 +29,8 @@ export function run(terminal: Terminal, file: string, options: MissingOptions): 
     if (!(await scopes.find(store, tokenScope))) throw new Stop(`there is no token scope ${tokenScope}`, EXIT.usage)
     const of = { tokenScope, provider, providerAccount }
     const missing = await findMissing(store, {
-      ...{ ids, of },
+      ids,
+      of,
       hashesOf: cardId => ring.ownerHashes(ownerKey({ ...of, customerId: '', cardId })),
       versions: ring.ownerVersions(),
       written: cardIds => readEnds(results, cardIds),

@@ -47,7 +47,10 @@ export function readAsked(query: unknown): AskedAudit {
 
 export function filterOf({ actor, action, outcome, like, since, until }: AskedAudit): AuditFilter {
   return {
-    ...{ actor, action, outcome, like },
+    actor,
+    action,
+    outcome,
+    like,
     since: since === undefined ? undefined : Date.parse(since),
     until: until === undefined ? undefined : Date.parse(until) + DAY_MS,
   }

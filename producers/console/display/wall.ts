@@ -82,7 +82,8 @@ function batches(part: LivePart, { batches: open, areMore, pulse, now }: Facts):
     stalled === 0 && !seesBatches(pulse)
       ? { ...STALLED, tone: 'unknown', text: unknownSince(unseenSince(pulse, now)) }
       : {
-          ...{ ...STALLED, tone: stalled > 0 ? 'bad' : 'well' },
+          ...STALLED,
+          tone: stalled > 0 ? 'bad' : 'well',
           text: `${count(stalled)}${stalled === open.length ? more : ''}`,
         },
   ]

@@ -61,7 +61,9 @@ function isWorkUnseen({ facts: { queued, decided }, heardMs }: Explained): boole
 }
 
 const UNSEEN_STEP: Step = {
-  ...{ what: 'queued', title: 'In its queue now', tone: 'warn' },
+  what: 'queued',
+  title: 'In its queue now',
+  tone: 'warn',
   text: 'A worker took it. Whether that worker lives is not known.',
 }
 

@@ -51,7 +51,10 @@ export function failedCsvRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
       }
     }
     return sendCsv(deps, session, reply, {
-      ...{ name: 'failed', subject: 'failed', head: HEAD, pages },
+      name: 'failed',
+      subject: 'failed',
+      head: HEAD,
+      pages,
       parameters: { list: 'failed', ...Object.fromEntries(given) },
     })
   })

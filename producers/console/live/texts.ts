@@ -74,7 +74,9 @@ export function openLivePart(): LivePart {
     },
     fixed: what => fixed.push(what),
     texts: (at, isLast = false) => ({
-      ...{ shape: hashOf([...Object.keys(texts), '', ...fixed]), texts: { ...texts }, at },
+      shape: hashOf([...Object.keys(texts), '', ...fixed]),
+      texts: { ...texts },
+      at,
       ...(isLast ? { isLast } : {}),
     }),
   }

@@ -46,12 +46,10 @@ export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & {
     .map(({ oldestMs }) => some(oldestMs))
   return [
     {
-      ...{
-        id: 'rows',
-        name: 'Rows/s',
-        about: 'Rows of batches, and single jobs on cards, in the last 60 s',
-        threshold: undefined,
-      },
+      id: 'rows',
+      name: 'Rows/s',
+      about: 'Rows of batches, and single jobs on cards, in the last 60 s',
+      threshold: undefined,
       ...measured(now, pulse.heardMs, HEARD_MS, done / 60),
       // A minute without work has no row; one in which nobody looked isn't known.
       values: over(rows, row => row.rows / 60).map(({ minute, value }) => ({
@@ -61,28 +59,36 @@ export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & {
       shown: n => (n > 0 && n < 10 ? n.toFixed(1) : count(n)),
     },
     {
-      ...{ id: 'wait', name: 'Oldest interactive job', about: 'How long the oldest interactive job has waited' },
+      id: 'wait',
+      name: 'Oldest interactive job',
+      about: 'How long the oldest interactive job has waited',
       ...measured(now, queuesAgo, HEARD_MS, Math.max(0, ...waits)),
-      ...{ values: over(minutes, row => row.interactiveMs), threshold: ALARMS.interactiveMs, shown: seconds },
+      values: over(minutes, row => row.interactiveMs),
+      threshold: ALARMS.interactiveMs,
+      shown: seconds,
     },
     {
-      ...{
-        id: 'outbox',
-        name: 'Oldest unpublished result',
-        about: 'How old the oldest result is that is not published',
-      },
+      id: 'outbox',
+      name: 'Oldest unpublished result',
+      about: 'How old the oldest result is that is not published',
       ...measured(now, last?.agoMs ?? null, HEARD_MS, last?.outboxLastMs ?? 0),
-      ...{ values: over(minutes, row => row.outboxMs), threshold: ALARMS.outboxMs, shown: seconds },
+      values: over(minutes, row => row.outboxMs),
+      threshold: ALARMS.outboxMs,
+      shown: seconds,
     },
     {
-      ...{ id: 'failed', name: 'Failed set', about: 'Jobs that failed for good and wait for somebody' },
+      id: 'failed',
+      name: 'Failed set',
+      about: 'Jobs that failed for good and wait for somebody',
       ...measured(
         now,
         queuesAgo,
         HEARD_MS,
         queues.reduce((sum, { failed }) => sum + failed, 0),
       ),
-      ...{ values: over(minutes, row => row.failed), threshold: ALARMS.failed, shown: count },
+      values: over(minutes, row => row.failed),
+      threshold: ALARMS.failed,
+      shown: count,
     },
   ]
 }

@@ -76,7 +76,11 @@ export function needsOfWhole(
     ...told.map(({ name, state, says, next, since }) => ({
       id: name.replaceAll(' ', '-'),
       tone: TONES[state === 'well' ? 'unknown' : state],
-      ...{ what: name, says, since, to: placeOf(name, says), next: next ?? '`tokenmill status`' },
+      what: name,
+      says,
+      since,
+      to: placeOf(name, says),
+      next: next ?? '`tokenmill status`',
     })),
     ...(told.some(({ name }) => name === 'workers') ? [] : workersNeed(now, processes)),
   ]
@@ -132,7 +136,10 @@ function needsOfBatches({ now, pulse, batches }: Facts): Need[] {
   const stalled = batches.filter(({ state }) => state === 'STALLED').map(stalledNeed)
   if (seesBatches(pulse)) return stalled
   const unseen: Need = {
-    ...{ id: 'unseen', tone: 'unknown', what: 'batches', to: path`/batches` },
+    id: 'unseen',
+    tone: 'unknown',
+    what: 'batches',
+    to: path`/batches`,
     says: 'whether your batches go on is not known: a part of tokenmill does not answer',
     since: unseenSince(pulse, now),
     next: 'ask those who run tokenmill',
@@ -143,11 +150,11 @@ function needsOfBatches({ now, pulse, batches }: Facts): Need[] {
 function stalledNeed({ batchNo, batchId, clientId, activeAt }: ShownBatch): Need {
   return {
     id: `batch-${batchNo}`,
-    ...{ tone: 'warn', what: batchId, says: 'it has rows left, and no chunk of it was answered for a minute' },
-    ...{
-      since: activeAt,
-      to: path`/batches/${batchNo}`,
-      next: `\`tokenmill batch show ${word(batchId)} --client ${word(clientId)}\``,
-    },
+    tone: 'warn',
+    what: batchId,
+    says: 'it has rows left, and no chunk of it was answered for a minute',
+    since: activeAt,
+    to: path`/batches/${batchNo}`,
+    next: `\`tokenmill batch show ${word(batchId)} --client ${word(clientId)}\``,
   }
 }

@@ -39,7 +39,11 @@ export async function depart(
   const sessionHash = session?.sessionHash ?? null
   await flows.insert(deps.store, {
     stateHash: hashOfState(state),
-    ...{ browserHash, nonce, verifier, sessionHash, destination },
+    browserHash,
+    nonce,
+    verifier,
+    sessionHash,
+    destination,
   })
   return sendPage(reply.header('set-cookie', header), 200, departurePage(deps, session, provider, to))
 }

@@ -89,8 +89,13 @@ export function openProvider(settings: OpenIdSettings, { secret, outbound, clock
       if (!configuration) return undefined
       const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()]
       const to = client.buildAuthorizationUrl(configuration, {
-        ...{ response_type: 'code', scope: 'openid', redirect_uri: redirectUri, state, nonce },
-        ...{ code_challenge: await client.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+        response_type: 'code',
+        scope: 'openid',
+        redirect_uri: redirectUri,
+        state,
+        nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
       })
       return { to, state, nonce, verifier }
     },

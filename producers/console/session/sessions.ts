@@ -50,6 +50,16 @@ function sessionRow(
   { isThis, openid }: { isThis: boolean } & Pick<ConsoleDeps, 'openid'>,
 ): Html {
   const by = { passkey: 'passkey', openid: openid?.name ?? 'OpenID', link: 'link of start' }
-  const end = html`<form method="post" action="/sessions/end"><input type="hidden" name="session" value="${sessionHash.toString('hex')}"><button type="submit">End</button></form>`
-  return html`<tr><td>${address}${isThis ? html` <span class="muted">(this one)</span>` : undefined}</td><td>${by[began]}</td><td>${moment(createdAt)}</td><td>${moment(seenAt)}</td><td>${isThis ? undefined : end}</td></tr>`
+  const end = html`<form method="post" action="/sessions/end">
+<input type="hidden" name="session" value="${sessionHash.toString('hex')}">
+<button type="submit">End</button>
+</form>`
+  const mark = isThis ? html` <span class="muted">(this one)</span>` : undefined
+  return html`<tr>
+<td>${address}${mark}</td>
+<td>${by[began]}</td>
+<td>${moment(createdAt)}</td>
+<td>${moment(seenAt)}</td>
+<td>${isThis ? undefined : end}</td>
+</tr>`
 }

@@ -89,7 +89,13 @@ export async function receive(
       // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
-          ...{ clientId, batchId, entityId, recordKind, tokenScope, chunkRecords: CHUNK.recordsOverHttp, layout },
+          clientId,
+          batchId,
+          entityId,
+          recordKind,
+          tokenScope,
+          chunkRecords: CHUNK.recordsOverHttp,
+          layout,
           acceptedAt,
           extent: { ...read, rows: read.records, name: null, sha256: null },
         })
@@ -186,8 +192,14 @@ async function sealChunk(
 ): Promise<Omit<chunks.NewChunk, 'intakeNo'>> {
   const { batchId, recordKind, tokenScope, policy, dryRun } = batch
   const plan = {
-    ...{ batchId, recordKind, tokenScope, policy, dryRun, captureKey },
-    ...{ acceptedAt: acceptedAt / 1000, chunkRecords: CHUNK.recordsOverHttp },
+    batchId,
+    recordKind,
+    tokenScope,
+    policy,
+    dryRun,
+    captureKey,
+    acceptedAt: acceptedAt / 1000,
+    chunkRecords: CHUNK.recordsOverHttp,
   }
   assert(number !== undefined, 'a row of a body is sent, whatever it is')
   const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })

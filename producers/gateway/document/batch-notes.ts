@@ -73,8 +73,17 @@ const rows = [
 ]
 const csv = [Object.keys(rows[0] ?? {}), ...rows.map(row => Object.values(row))].map(cells => `${cells.join(',')}\n`)
 const result = {
-  ...{ line: 2, reference: 'cust-1', outcome: 'CREATED', code: 200, reuse_token: REUSE_TOKEN, bin: '41111111' },
-  ...{ last_four: '1111', expiry_month: 12, expiry_year: 2030, brand: 'VISA', token_status: 'ACTIVE' },
+  line: 2,
+  reference: 'cust-1',
+  outcome: 'CREATED',
+  code: 200,
+  reuse_token: REUSE_TOKEN,
+  bin: '41111111',
+  last_four: '1111',
+  expiry_month: 12,
+  expiry_year: 2030,
+  brand: 'VISA',
+  token_status: 'ACTIVE',
 }
 const CSV_RESULTS = `line,reference,outcome,code,reuse_token,analytics_token,bin,last_four,expiry_month,expiry_year,brand,reason
 2,cust-1,CREATED,200,${REUSE_TOKEN},,41111111,1111,12,2030,VISA,
@@ -157,11 +166,13 @@ export const BATCH_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
           keys: {
             keys: [
               {
-                ...{ kty: 'EC', crv: 'P-256', kid: ALIAS, use: 'enc', alg: 'ECDH-ES' },
-                ...{
-                  x: 'xjw76ObUmF8i3cqpCKS91_RfbsGBOEcHEDeqeQceJww',
-                  y: 'Vd5fQC0lFH9bJ4_lhvVmpECsU_rH-DuzGwJnWz4nEjE',
-                },
+                kty: 'EC',
+                crv: 'P-256',
+                kid: ALIAS,
+                use: 'enc',
+                alg: 'ECDH-ES',
+                x: 'xjw76ObUmF8i3cqpCKS91_RfbsGBOEcHEDeqeQceJww',
+                y: 'Vd5fQC0lFH9bJ4_lhvVmpECsU_rH-DuzGwJnWz4nEjE',
               },
             ],
             openpgp: [],

@@ -73,12 +73,19 @@ const asked = {
   mimeType: 'text/csv',
 }
 const initiated = {
-  ...{ reportUid: UID, ...asked, createdOn: '2026-01-31T03:00:00.000Z', modifiedOn: '2026-01-31T03:00:00.000Z' },
+  reportUid: UID,
+  ...asked,
+  createdOn: '2026-01-31T03:00:00.000Z',
+  modifiedOn: '2026-01-31T03:00:00.000Z',
   status: 'INITIATED',
 }
 const successful = {
-  ...{ ...initiated, status: 'SUCCESSFUL', modifiedOn: '2026-01-31T03:00:02.114Z' },
-  ...{ fileName: `DAILY_TRANSACTION_REPORT_2026-01-30_${UID}.csv`, lines: 2, bytes: 812 },
+  ...initiated,
+  status: 'SUCCESSFUL',
+  modifiedOn: '2026-01-31T03:00:02.114Z',
+  fileName: `DAILY_TRANSACTION_REPORT_2026-01-30_${UID}.csv`,
+  lines: 2,
+  bytes: 812,
   sha256: '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b',
 }
 const files = {
@@ -133,9 +140,17 @@ const filter = {
   userUids: [USER],
 }
 const order = {
-  ...{ orderId: 'O-1001', orderReference: 'terminals-berlin', status: 'SUBMITTED', orderType: 'MerchantOrder' },
-  ...{ createdUserUid: USER, createdBy: 'Anna Meyer', createdDate: '2026-01-15T10:00:00.000Z' },
-  ...{ modifiedUserUid: USER, modifiedBy: 'Anna Meyer', modifiedDate: '2026-01-16T08:30:00.000Z', entityUid: ENTITY },
+  orderId: 'O-1001',
+  orderReference: 'terminals-berlin',
+  status: 'SUBMITTED',
+  orderType: 'MerchantOrder',
+  createdUserUid: USER,
+  createdBy: 'Anna Meyer',
+  createdDate: '2026-01-15T10:00:00.000Z',
+  modifiedUserUid: USER,
+  modifiedBy: 'Anna Meyer',
+  modifiedDate: '2026-01-16T08:30:00.000Z',
+  entityUid: ENTITY,
 }
 
 export const ORDER_OPERATIONS: Readonly<Record<string, OperationNotes>> = {

@@ -70,7 +70,14 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
     .update(`${caller.onlyEntity ?? ''}\n${requestText(kind, request)}`)
     .digest()
   const operation = {
-    ...{ receiptId, clientId, entityId, kind, jobId: signed.id, requestDigest, jws, acceptedAt },
+    receiptId,
+    clientId,
+    entityId,
+    kind,
+    jobId: signed.id,
+    requestDigest,
+    jws,
+    acceptedAt,
     refusalId: refusalResultId(receiptId, envelopeDigest(jws)),
     expiresAt: signed.expiresAt,
     dueAt: acceptedAt + FIRST_DUE_MS,

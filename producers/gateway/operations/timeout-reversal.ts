@@ -133,7 +133,9 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     const [eldest] = byReversal.keys()
     if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
     timedOut.set(receiptId, {
-      ...{ reversalId, kind, status: 'REQUIRED' },
+      reversalId,
+      kind,
+      status: 'REQUIRED',
       reversed: Promise.withResolvers<true>(),
     })
     byReversal.set(reversalId, receiptId)
@@ -215,9 +217,17 @@ async function storeReversal(
   const { jws } = signed.data
   // If the operation isn't new, the reversal is stored already.
   await operations.accept(store, {
-    ...{ receiptId: reversalId, clientId: client.clientId, entityId, kind: 'reversal', jobId: signed.id, jws },
-    ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now + dueInMs },
-    ...{ refusalId: refusalResultId(reversalId, envelopeDigest(jws)), expiresAt: signed.expiresAt },
+    receiptId: reversalId,
+    clientId: client.clientId,
+    entityId,
+    kind: 'reversal',
+    jobId: signed.id,
+    jws,
+    requestDigest: Buffer.from(requestDigest, 'base64url'),
+    acceptedAt: now,
+    dueAt: now + dueInMs,
+    refusalId: refusalResultId(reversalId, envelopeDigest(jws)),
+    expiresAt: signed.expiresAt,
   })
 }
 

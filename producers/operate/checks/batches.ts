@@ -22,7 +22,8 @@ export async function askBatches({ store, queues, now }: Omit<WorkSources, 'sche
   const shown = stalled.slice(0, SHOWN_MAX).map(({ batch }) => batch)
   const reasons = (await explainStalls(shown, { reader: wholeStallReader(db), queues, now })).map(
     ({ isRevoked, why }, at) => ({
-      ...{ isRevoked, words: `${shown[at]?.batchId}: ${why}` },
+      isRevoked,
+      words: `${shown[at]?.batchId}: ${why}`,
     }),
   )
   const cancel = reasons.some(({ isRevoked }) => isRevoked)

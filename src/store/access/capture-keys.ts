@@ -1,4 +1,5 @@
-// Capture keys: the public half, to which callers encrypt cards, and the private half, sealed under a data key. An alias names a line of keys. The vault opens the private half.
+// Capture keys: the public half, to which callers encrypt cards, and the private half, sealed under a data key. An alias
+// names a line of keys. The vault opens the private half.
 
 import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'

@@ -85,7 +85,10 @@ export const COLUMNS = `
   content_digest as "contentDigest"`
 
 const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
-  ...{ name, type, text, plain },
+  name,
+  type,
+  text,
+  plain,
 })
 const binary = (value: Buffer) => `\\x${value.toString('hex')}`
 const moment = (ms: number) => new Date(ms).toISOString()

@@ -6,7 +6,10 @@ import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, limitStatements, type Statement, type Store } from '../pool.ts'
 
 const column = (name: string, type: string, text: Column<IngestedOrder>['text'], plain: boolean) => ({
-  ...{ name, type, text, plain },
+  name,
+  type,
+  text,
+  plain,
 })
 const at = (moment: string) => new Date(moment).toISOString()
 

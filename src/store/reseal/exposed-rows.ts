@@ -41,7 +41,10 @@ const by = (column: string): Order => [{ column, type: 'uuid' }]
 const IMAGE = { table: BEFORE_IMAGE.table, key: BEFORE_IMAGE.key, keyType: 'uuid', order: by('receipt_id') } as const
 
 const token = (column: string) => ({
-  ...{ column: `token.${column}`, table: 'token', key: 'token_id', keyType: 'uuid' as const },
+  column: `token.${column}`,
+  table: 'token',
+  key: 'token_id',
+  keyType: 'uuid' as const,
   where: `${column} is not null and $1::int is not null`,
 })
 
@@ -51,19 +54,20 @@ const UNVERSIONED: Readonly<Record<string, readonly ExposedPlace[]>> = {
   fingerprint: [
     { column: 'card.fp', table: 'card', key: 'token_id', keyType: 'uuid', order: by('fp'), where: 'version = $1' },
     {
-      ...{
-        column: 'scheme_card.fp',
-        table: 'scheme_card',
-        key: 'provision_id',
-        keyType: 'uuid' as const,
-        order: by('fp'),
-      },
+      column: 'scheme_card.fp',
+      table: 'scheme_card',
+      key: 'provision_id',
+      keyType: 'uuid' as const,
+      order: by('fp'),
       where: 'version = $1',
     },
   ],
   audit: [
     {
-      ...{ column: 'audit.mac', table: 'audit', key: 'audit_id', keyType: 'bigint' as const },
+      column: 'audit.mac',
+      table: 'audit',
+      key: 'audit_id',
+      keyType: 'bigint' as const,
       where: 'key_version = $1',
     },
   ],

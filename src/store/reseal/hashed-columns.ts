@@ -25,48 +25,56 @@ const GRANT = { column: 'mac', version: 'mac_version', where: 'mac is not null' 
 export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> = {
   digest: [
     {
-      ...{ table: 'receipt', column: 'request_digest', key: 'receipt_id', keyType: 'uuid', version: 'digest_version' },
+      table: 'receipt',
+      column: 'request_digest',
+      key: 'receipt_id',
+      keyType: 'uuid',
+      version: 'digest_version',
       // The receipt of a job that was cancelled before it began has an empty digest.
       where: 'octet_length(request_digest) > 0',
     },
     {
-      ...{
-        table: 'authentication',
-        column: 'request_digest',
-        key: 'authentication_id',
-        keyType: 'uuid',
-        version: 'digest_version',
-      },
+      table: 'authentication',
+      column: 'request_digest',
+      key: 'authentication_id',
+      keyType: 'uuid',
+      version: 'digest_version',
       // Until a challenge ends, the URL to which its result is sent holds a digest, too.
       where: `(request_digest is not null or state in ('OPEN', 'C'))`,
     },
   ],
   'api-key': [
     {
-      ...{ table: 'client', column: 'api_key_hash', key: 'client_id', keyType: 'text', version: 'api_key_version' },
+      table: 'client',
+      column: 'api_key_hash',
+      key: 'client_id',
+      keyType: 'text',
+      version: 'api_key_version',
       where: 'api_key_hash is not null and revoked_at is null',
     },
   ],
   intake: [
     {
-      ...{ table: 'intake', column: 'body_mac', key: 'intake_no', keyType: 'bigint', version: 'body_mac_version' },
+      table: 'intake',
+      column: 'body_mac',
+      key: 'intake_no',
+      keyType: 'bigint',
+      version: 'body_mac_version',
       where: 'body_mac is not null',
     },
   ],
   owner: [
     {
-      ...{
-        table: 'released_reference',
-        column: 'owner_hash',
-        key: 'reference_no',
-        keyType: 'bigint',
-        version: 'key_version',
-        order: [
-          { column: 'owner_hash', type: 'bytea' },
-          { column: 'receipt_id', type: 'uuid' },
-          { column: 'reference_no', type: 'bigint' },
-        ],
-      },
+      table: 'released_reference',
+      column: 'owner_hash',
+      key: 'reference_no',
+      keyType: 'bigint',
+      version: 'key_version',
+      order: [
+        { column: 'owner_hash', type: 'bytea' },
+        { column: 'receipt_id', type: 'uuid' },
+        { column: 'reference_no', type: 'bigint' },
+      ],
       where: 'true',
     },
   ],

@@ -41,8 +41,12 @@ export function sealCaptureStatement(
   { alg, kid, privateKey }: InstallationKey,
 ): string {
   const statement: z.input<typeof CaptureStatement> = {
-    ...{ aud: audience, iat: Math.floor(now / 1000), alias: key.alias, entity_id: key.entityId },
-    ...{ kid: key.kid, until: Math.floor(key.until / 1000) },
+    aud: audience,
+    iat: Math.floor(now / 1000),
+    alias: key.alias,
+    entity_id: key.entityId,
+    kid: key.kid,
+    until: Math.floor(key.until / 1000),
   }
   return signCompact({ alg, kid, typ: CAPTURE_STATEMENT_TYP }, JSON.stringify(statement), privateKey)
 }

@@ -58,7 +58,9 @@ export async function openRoleRing(
   const held = await holdKeys(source, SHARED_PURPOSES, options)
   const { names, isTurning, refresh } = held
   return {
-    ...{ names, isTurning, refresh },
+    names,
+    isTurning,
+    refresh,
     apiKeyHash: (userId, apiKey) => {
       const { key, version } = held.current('api-key')
       return { hash: hashApiKey(key, userId, apiKey), keyVersion: version }

@@ -12,7 +12,10 @@ describe('audit', () => {
   beforeAll(async () => {
     database = await freshDatabase()
     installation = await openInstallation({
-      ...{ name: 'postgres', prefix: '{cliaudit}', redisUrls: undefined, databaseUrl: database.url },
+      name: 'postgres',
+      prefix: '{cliaudit}',
+      redisUrls: undefined,
+      databaseUrl: database.url,
     })
     await installation.openWorkers({ roles: ['interactive'] })
   })

@@ -62,13 +62,17 @@ describeOnRedis('key compromise fingerprint', engine => {
       { version: 3, rows: TOKENS },
     ])
     expect(await run('rotate', 'fingerprint')).toMatchObject({
-      ...{ status: 1, stderr: expect.stringContaining('run `tokenmill key compromise fingerprint`') },
+      status: 1,
+      stderr: expect.stringContaining('run `tokenmill key compromise fingerprint`'),
     })
     const out = join(installation.dataDir, 'exposed.csv')
     const ended = await run('compromise', 'fingerprint', '--yes', '--out', out, '--json')
     expect(ended).toMatchObject({ status: 0 })
     expect(ended.json()).toEqual({
-      ...{ purpose: 'fingerprint', version: 1, exposed: { 'card.fp': TOKENS + 1 }, file: out },
+      purpose: 'fingerprint',
+      version: 1,
+      exposed: { 'card.fp': TOKENS + 1 },
+      file: out,
     })
     const [kept] = await ask<{ token_id: string }>('select token_id from tokenmill.card where version = 1')
     expect(await exposedIn(out)).toEqual([...tokens, kept?.token_id].map(id => `card.fp,${id}`).sort())
@@ -89,13 +93,15 @@ where action = 'data-key.compromise' and outcome = 'done' order by audit_id`,
     await killedAfter(['rotate', 'fingerprint'], /Cards are written under fingerprint\/4, too/)
     const first = await run('compromise', 'fingerprint', '--yes')
     expect(first).toMatchObject({
-      ...{ status: 1, stdout: expect.stringContaining(`fingerprint/3 exposed ${TOKENS} in card.fp`) },
+      status: 1,
+      stdout: expect.stringContaining(`fingerprint/3 exposed ${TOKENS} in card.fp`),
       stderr: expect.stringContaining('made before fingerprint/3 was marked'),
     })
     expect(await states()).toEqual(['1 DECRYPT_ONLY', '2 DESTROYED', '3 DECRYPT_ONLY', '4 ACTIVE'])
     const second = await run('compromise', 'fingerprint', '--yes')
     expect(second).toMatchObject({
-      ...{ status: 0, stdout: expect.stringContaining(`fingerprint/4 exposed ${TOKENS} in card.fp`) },
+      status: 0,
+      stdout: expect.stringContaining(`fingerprint/4 exposed ${TOKENS} in card.fp`),
     })
     expect((await states()).slice(3)).toEqual(['4 DECRYPT_ONLY', '5 ACTIVE'])
     const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const

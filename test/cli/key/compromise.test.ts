@@ -114,7 +114,8 @@ select gen_random_uuid(), gen_random_uuid(), '', 1 from generate_series(1, 1000)
       nodeArgs: ['-c', 'ulimit -f 8; exec "$0" "$@"', process.execPath],
     })
     expect({ ...(await limited.exit), stderr: limited.stderr() }).toEqual({
-      ...{ code: 1, signal: null },
+      code: 1,
+      signal: null,
       stderr: expect.stringMatching(/copies\.csv can't be written \(EFBIG\); name another file/),
     })
     expect((await readdir(installation.dataDir)).filter(name => name.startsWith('copies'))).toEqual([])

@@ -35,7 +35,9 @@ describeOnRedis('a key-encryption key in KMS', engine => {
     await writeFile(list, `file:${join(installation.dataDir, 'kek')}\n${URI}\n`, { mode: 0o600 })
     env = {
       ...(installation.env as Record<string, string>),
-      ...{ TOKENMILL_KEK: list, TOKENMILL_KEK_FILE: '', ...kms.env },
+      TOKENMILL_KEK: list,
+      TOKENMILL_KEK_FILE: '',
+      ...kms.env,
     }
     await installation.startWorkers({ script: QUICK_WORKER, env })
     client = await installation.connect()

@@ -124,7 +124,8 @@ values (gen_random_uuid(), 'bulk', 'late-host', '0.3.0', 1, '{seal/1}')`)
         await turnKey(installation.vault, purpose)
         for (const version of ['1', '2'])
           expect(await destroy(purpose, version, '--backups-are-gone')).toEqual({
-            ...{ code: 1, stdout: '' },
+            code: 1,
+            stdout: '',
             stderr: expect.stringContaining(`${purpose}/${version} makes keyed hashes`),
           })
         const { rows } = await ask(`select state from tokenmill.data_key where purpose = '${purpose}' order by version`)

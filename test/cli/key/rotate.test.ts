@@ -48,8 +48,14 @@ describeOnRedis('tokenmill key', engine => {
   /** Adds the row of a live worker that holds these keys. */
   const addProcess = async (keys: readonly string[]) => {
     const process = {
-      ...{ processId: randomUUID(), role: 'bulk' as const, host: 'old-host', version: '0.3.0' },
-      ...{ kinds: ['token-batch'], features: [], connections: 10, keys },
+      processId: randomUUID(),
+      role: 'bulk' as const,
+      host: 'old-host',
+      version: '0.3.0',
+      kinds: ['token-batch'],
+      features: [],
+      connections: 10,
+      keys,
     }
     await processes.see(installation.vault.store, process)
     return process

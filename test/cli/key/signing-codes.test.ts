@@ -67,7 +67,7 @@ from tokenmill.signing_key where state = 'ACTIVE'`,
     })
     try {
       const [, port] = await workers.line(/"opsPort":(\d+),"msg":"all worker processes work"/, {
-        ...{ stream: 'stderr' },
+        stream: 'stderr',
       })
       const response = await fetch(`http://127.0.0.1:${port}/.well-known/jwks.json`)
       const { keys } = (await response.json()) as { keys: { kid: string }[] }

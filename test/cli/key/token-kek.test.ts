@@ -39,7 +39,9 @@ describeOnRedis('a key-encryption key in a token', engine => {
       await writeFile(list, `file:${join(installation.dataDir, 'kek')}\n${uri}\n`, { mode: 0o600 })
       env = {
         ...(installation.env as Record<string, string>),
-        ...{ TOKENMILL_KEK: list, TOKENMILL_KEK_FILE: '', SOFTHSM2_CONF: hsm.configPath },
+        TOKENMILL_KEK: list,
+        TOKENMILL_KEK_FILE: '',
+        SOFTHSM2_CONF: hsm.configPath,
       }
       await installation.startWorkers({ script: QUICK_WORKER, env })
       client = await installation.connect()

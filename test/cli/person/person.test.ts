@@ -243,7 +243,9 @@ from tokenmill.audit as t where action = 'person.invite'`,
     const said = await bench.cli(words(RP_ID), { env })
     expect(said.status, said.stderr).toBe(0)
     expect(said.json()).toMatchObject({
-      ...{ passkeys: 2, domain: 'new.example.com', others: ['Olga'] },
+      passkeys: 2,
+      domain: 'new.example.com',
+      others: ['Olga'],
       links: [{ name: 'Anna', person_id: ada, link: expect.stringMatching(/^https:\/\/new\.example\.com\/welcome#/) }],
     })
     expect(await liveOf()).toEqual([moved])

@@ -45,7 +45,8 @@ describeStore('references', engine => {
     last += 1
     const card = await client.encryptCard({ cardNumber: testPan(last), expiryMonth: 12, expiryYear: 2031 })
     const { record } = await client.call('token-create', {
-      ...{ token_scope: scope, ...card },
+      token_scope: scope,
+      ...card,
       ...(onFile ? { on_file: onFile } : {}),
     })
     return String(record?.['reuse_token'])
@@ -88,8 +89,12 @@ describeStore('references', engine => {
     expect(lines).toEqual([
       { ...ACME, customer_id: 'ben', card_id: '=2+2', reuse_token: b, is_default: true },
       {
-        ...{ ...ACME, customer_id: 'anna', card_id: 'a,1', reuse_token: a },
-        ...{ network_transaction_id: 'MCC1', transaction_link_id: 'x' },
+        ...ACME,
+        customer_id: 'anna',
+        card_id: 'a,1',
+        reuse_token: a,
+        network_transaction_id: 'MCC1',
+        transaction_link_id: 'x',
       },
       { ...ACME, card_id: '-1', reuse_token: c, ...ids },
       { ...ACME, card_id: '-d', reuse_token: d, ...formulas },
@@ -245,7 +250,8 @@ where token_scope = case when n between 200 and 11800 then $2::uuid else $1::uui
     const said = await cli('submit', file, '--client', installation.clientFile)
     expect(said.status).toBe(0)
     expect(JSON.parse(said.stdout)).toMatchObject({
-      ...{ line: 1, code: 200 },
+      line: 1,
+      code: 200,
       record: { outcome: 'UPDATED', reuse_token: id, token_status: 'ACTIVE' },
     })
   })

@@ -13,30 +13,46 @@ import { type CreatedRecord, createdOf } from './created.ts'
 
 const digits = (length: number) => fc.stringMatching(new RegExp(`^[0-9]{${length}}$`))
 const created: fc.Arbitrary<Omit<CreatedRecord, 'line'>> = fc.record({
-  ...{ reference: fc.option(fc.constantFrom('cust-1', "o'b"), { nil: undefined }), tokenId: fc.uuid() },
-  ...{ bin: fc.oneof(digits(6), digits(8)), lastFour: digits(4), presented: fc.constant('203112abcd') },
-  ...{ month: fc.integer({ min: 1, max: 12 }), year: fc.integer({ min: 2024, max: 2026 }) },
-  ...{ brand: fc.constantFrom('VISA', 'MASTERCARD', null), isAdded: fc.boolean() },
+  reference: fc.option(fc.constantFrom('cust-1', "o'b"), { nil: undefined }),
+  tokenId: fc.uuid(),
+  bin: fc.oneof(digits(6), digits(8)),
+  lastFour: digits(4),
+  presented: fc.constant('203112abcd'),
+  month: fc.integer({ min: 1, max: 12 }),
+  year: fc.integer({ min: 2024, max: 2026 }),
+  brand: fc.constantFrom('VISA', 'MASTERCARD', null),
+  isAdded: fc.boolean(),
 })
 const other: fc.Arbitrary<Omit<RecordOutcome, 'line'>> = fc.record({
-  ...{ reference: fc.option(fc.string(), { nil: undefined }), outcome: fc.constantFrom('REJECTED', 'FAILED') },
-  ...{ reason: fc.constantFrom('pan_luhn', 'internal'), field: fc.constantFrom('body.card', undefined) },
-  ...{ token: fc.constant(undefined) },
+  reference: fc.option(fc.string(), { nil: undefined }),
+  outcome: fc.constantFrom('REJECTED', 'FAILED'),
+  reason: fc.constantFrom('pan_luhn', 'internal'),
+  field: fc.constantFrom('body.card', undefined),
+  token: fc.constant(undefined),
 })
 const one = fc.record({ gap: fc.integer({ min: 1, max: 3 }), record: fc.oneof(created, other), isLost: fc.boolean() })
 
 describe('the columns of a result', () => {
   it('have the text that docs/schema shows, byte for byte', () => {
     const record = {
-      ...{ reference: undefined, presented: '', bin: '411111', month: 12, isAdded: false },
-      ...{ tokenId: '01234567-89ab-cdef-0123-456789abcdef', brand: 'VISA' },
+      reference: undefined,
+      presented: '',
+      bin: '411111',
+      month: 12,
+      isAdded: false,
+      tokenId: '01234567-89ab-cdef-0123-456789abcdef',
+      brand: 'VISA',
     }
     const records: CreatedRecord[] = [
       { ...record, line: 5, lastFour: '0039', year: 2032, brand: null },
       { ...record, line: 2, lastFour: '0021', year: 2031 },
     ]
     const rejected: RecordOutcome = {
-      ...{ line: 3, reference: undefined, outcome: 'REJECTED', reason: 'row_fields', field: undefined },
+      line: 3,
+      reference: undefined,
+      outcome: 'REJECTED',
+      reason: 'row_fields',
+      field: undefined,
       token: undefined,
     }
     const { columns = '' } = textsOf([rejected], createdOf(records), true)

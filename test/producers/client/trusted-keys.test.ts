@@ -118,7 +118,11 @@ describeEngines('results by a new key', engine => {
     const lines: string[] = []
     const openedAt = Date.now()
     const inbox = openInbox(queues, { clientId, ...trusted }, async () => 'taken', {
-      ...{ concurrency: 5, log: silent, retryMs: 10, unprovedMs: 1_000, tell: line => lines.push(line) },
+      concurrency: 5,
+      log: silent,
+      retryMs: 10,
+      unprovedMs: 1_000,
+      tell: line => lines.push(line),
     })
     await until(() => inbox.counts.unproved === 1)
     expect(Date.now() - openedAt).toBeGreaterThanOrEqual(1_000)

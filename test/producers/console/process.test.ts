@@ -114,13 +114,16 @@ describe('the link of `start`', () => {
     const signingKey = await readSystemKey(dataDir, 'console')
     const { installationId, store } = vault
     const served = await openConsole({
-      ...{
-        config: { ...config, metricsPort: 0 },
-        settings: { port: 0, origin: undefined },
-        installationId,
-        isEmbedded: true,
-      },
-      ...{ log, lifetime, queues, signingKey, tls: undefined, registry: openRegistry({ role: 'console' }) },
+      config: { ...config, metricsPort: 0 },
+      settings: { port: 0, origin: undefined },
+      installationId,
+      isEmbedded: true,
+      log,
+      lifetime,
+      queues,
+      signingKey,
+      tls: undefined,
+      registry: openRegistry({ role: 'console' }),
       ...noteAnswers(store, systemClock),
     })
     const call = callOf(served.port, served.site.origin)

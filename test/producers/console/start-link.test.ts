@@ -30,7 +30,11 @@ describeChromium('the link of `start`', () => {
       settings: { port: 0, origin: undefined },
       isEmbedded: true,
       registry: openRegistry({ role: 'console' }),
-      ...{ log, lifetime, queues, installationId: vault.installationId, tls: undefined },
+      log,
+      lifetime,
+      queues,
+      installationId: vault.installationId,
+      tls: undefined,
       ...noteAnswers(vault.store, systemClock),
       signingKey: await readSystemKey(dataDir, 'console'),
     })

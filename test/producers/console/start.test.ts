@@ -34,8 +34,11 @@ it('goes on without a console whose port is taken, or whose origin is wrong', as
     const child = startScript('cli/main.ts', ['start'], {
       env: {
         ...(installation.env as Record<string, string>),
-        ...{ TOKENMILL_HTTP_PORT: '0', TOKENMILL_THREE_DS_PORT: '0', TOKENMILL_PROCESSES: '1' },
-        ...{ TOKENMILL_METRICS_PORT: String(metrics), ...env },
+        TOKENMILL_HTTP_PORT: '0',
+        TOKENMILL_THREE_DS_PORT: '0',
+        TOKENMILL_PROCESSES: '1',
+        TOKENMILL_METRICS_PORT: String(metrics),
+        ...env,
       },
     })
     const [, url = ''] = await child.line(/It serves (http:\/\/[^/]+)\/oidc/, { stream: 'stderr' })

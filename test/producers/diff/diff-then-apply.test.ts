@@ -120,7 +120,10 @@ describeStore('a diff and what it lists', engine => {
     const lines = gone.map(key => {
       const [account, customer, id] = key.split('/')
       return JSON.stringify({
-        ...{ provider: 'shop', provider_account: account, card_id: id, action: 'RELEASE' },
+        provider: 'shop',
+        provider_account: account,
+        card_id: id,
+        action: 'RELEASE',
         ...(customer ? { customer_id: customer } : {}),
         ...(onOrphan ? { on_orphan: onOrphan } : {}),
       })

@@ -43,7 +43,10 @@ describeStore('migrate diff', engine => {
     const found = await waves.diff(file, { scope })
     expect(found).toMatchObject({
       changes: { changed: 1, moved: 1, added: 1, rejected: 1 },
-      ...{ rows: 5, leftOut: 1, removed: { count: 1, stored: 4 }, stopped: undefined },
+      rows: 5,
+      leftOut: 1,
+      removed: { count: 1, stored: 4 },
+      stopped: undefined,
     })
     expect(await ndjson(found.plans[0]?.plan)).toEqual([
       { reference: 'k2', customer: 'c2', account: 'eu', change: 'changed', line: 3 },
@@ -54,7 +57,11 @@ describeStore('migrate diff', engine => {
     ])
     expect(await ndjson(found.releases)).toEqual([
       {
-        ...{ reference: 'k4', provider: 'shop', provider_account: 'eu', customer_id: 'c4', card_id: 'k4' },
+        reference: 'k4',
+        provider: 'shop',
+        provider_account: 'eu',
+        customer_id: 'c4',
+        card_id: 'k4',
         action: 'RELEASE',
       },
     ])
@@ -73,7 +80,11 @@ describeStore('migrate diff', engine => {
     const file = await waves.put([of(1, { id: 'k11', year: 2036 }), ...others, of(1)])
     const found = await waves.diff(file, { scope }, 'partial')
     expect(await ndjson(found.plans[0]?.plan)).toContainEqual({
-      ...{ reference: 'k1', customer: 'c1', account: 'eu', change: 'unchanged', line: 10 },
+      reference: 'k1',
+      customer: 'c1',
+      account: 'eu',
+      change: 'unchanged',
+      line: 10,
     })
     await waves.apply(file, found, { scope })
     expect((await waves.state(scope, 2))['card 1']).toBe('2031 ACTIVE')
@@ -90,7 +101,11 @@ describeStore('migrate diff', engine => {
     })
     await waves.migrate(file, { scope })
     expect(await waves.diff(file, { scope })).toMatchObject({
-      ...{ changes: {}, leftOut: 2, removed: { count: 0, stored: 2 }, plans: [], releases: undefined },
+      changes: {},
+      leftOut: 2,
+      removed: { count: 0, stored: 2 },
+      plans: [],
+      releases: undefined,
     })
     expect(await readdir(dirname(file))).not.toContain(`${basename(file)}.plan.ndjson`)
   })

@@ -80,8 +80,18 @@ export async function openWaves(
   let files = 0
   const folder = await mkdtemp(join(installation.dataDir, 'waves-'))
   const optionsOf = (file: string, more: Partial<MigrateOptions>): MigrateOptions => ({
-    ...{ file, profile: SHOP, scope: installation.scope, ignoreUnknown: false, echo: [], dryRun: false, again: false },
-    ...{ onConflict: 'update', onExpired: 'import', chunk: 3, inFlight: 1, recordKind: 'token-create' },
+    file,
+    profile: SHOP,
+    scope: installation.scope,
+    ignoreUnknown: false,
+    echo: [],
+    dryRun: false,
+    again: false,
+    onConflict: 'update',
+    onExpired: 'import',
+    chunk: 3,
+    inFlight: 1,
+    recordKind: 'token-create',
     ...more,
   })
   const run = (file: string, more: Partial<MigrateOptions>) => migrate(optionsOf(file, more), deps)
@@ -114,7 +124,9 @@ export async function openWaves(
       }
       if (releases)
         await run(releases, {
-          ...{ profile: undefined, recordKind: 'reference', scope: options.scope ?? installation.scope },
+          profile: undefined,
+          recordKind: 'reference',
+          scope: options.scope ?? installation.scope,
         })
     },
     async state(scope, cards) {

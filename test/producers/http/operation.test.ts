@@ -17,7 +17,9 @@ it.each([
   const givenUp = new AbortController()
   const operation = openOperation(
     {
-      ...{ kind: 'token-create', receiptId: RECEIPT, deadline: Number.POSITIVE_INFINITY },
+      kind: 'token-create',
+      receiptId: RECEIPT,
+      deadline: Number.POSITIVE_INFINITY,
       signed: { id: 'j', data: { jws: 'second' }, issuedAt: 0, expiresAt: 0 },
     },
     { queues: { add: async () => {} } as never, clock: () => 0, isAway: () => false, givenUp: givenUp.signal },
@@ -46,7 +48,9 @@ it.each<[string, { throws?: Error[]; held?: string; isRefused?: boolean }, boole
   let calls = 0
   const operation = openOperation(
     {
-      ...{ kind: 'token-create', receiptId: RECEIPT, deadline: 600_000 },
+      kind: 'token-create',
+      receiptId: RECEIPT,
+      deadline: 600_000,
       signed: { id: 'j', data: { jws: 'first' }, issuedAt: 0, expiresAt: 0 },
     },
     {

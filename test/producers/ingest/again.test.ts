@@ -34,7 +34,10 @@ describeOnRedis('an ingest of a file', engine => {
   const run = (file: string, batchId: string) => {
     const { queues, credentials } = installation
     const deps: FileRunDeps = {
-      ...{ queues, credentials, clock: Date.now, log: silent, features: async () => ['ledger_columns'] },
+      queues,
+      credentials,
+      clock: Date.now,
+      log: silent,
       stream: { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream,
       stop: new AbortController().signal,
     }

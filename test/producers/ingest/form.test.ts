@@ -180,9 +180,13 @@ where transaction_uid = any($1) order by array_position($1, transaction_uid)`,
       return onSend?.(forms.length)
     })
     const deps: FileRunDeps = {
-      ...{ queues, credentials: installation.credentials, clock: Date.now, log: silent },
+      queues,
+      credentials: installation.credentials,
+      clock: Date.now,
+      log: silent,
       stream: { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream,
-      ...{ stop: stop.signal, resendMs },
+      stop: stop.signal,
+      resendMs,
     }
     const summary = await ingest({ file, chunk: CHUNK, inFlight, batchId }, deps)
     return { summary, forms }

@@ -45,7 +45,8 @@ it('names the columns that look like ids of customers and networks, and says wha
   const { profile, open, cards } = await inspected(header, `c1,${PAN},12/30,cus_1,MCC123,AbCdEfGhIjKlMnOpQrStU-`)
   expect(profile?.on_file).toEqual({
     provider: 'name-of-the-provider',
-    ...{ card_id: '{card_id}', customer_id: '{customer_id}' },
+    card_id: '{card_id}',
+    customer_id: '{customer_id}',
     network_transaction_ids: { from: 'network_transaction_id' },
     transaction_link_id: { from: 'transaction_link_id' },
   })
@@ -87,7 +88,9 @@ it.each([
     format: { delimiter: ';', encoding: 'iso-8859-1' },
     columns: {
       reference: `{${customer}}`,
-      ...{ card_number: { from: number }, expiry: { from: date, form }, cardholder_name: { from: [holder] } },
+      card_number: { from: number },
+      expiry: { from: date, form },
+      cardholder_name: { from: [holder] },
     },
   })
   expect(open).toHaveLength(1)
@@ -97,8 +100,16 @@ it.each([
 
 it('knows each form of a profile that four digits do not have, whatever the column is called', async () => {
   const forms = {
-    ...{ MMYYYY: '122030', YYYYMM: '203012', 'MM/YY': '12/30', 'MM-YY': '12-30', 'YY/MM': '30/12', 'YY-MM': '30-12' },
-    ...{ 'MM/YYYY': '12/2030', 'MM-YYYY': '12-2030', 'YYYY/MM': '2030/12', 'YYYY-MM': '2030-12' },
+    MMYYYY: '122030',
+    YYYYMM: '203012',
+    'MM/YY': '12/30',
+    'MM-YY': '12-30',
+    'YY/MM': '30/12',
+    'YY-MM': '30-12',
+    'MM/YYYY': '12/2030',
+    'MM-YYYY': '12-2030',
+    'YYYY/MM': '2030/12',
+    'YYYY-MM': '2030-12',
   }
   for (const [form, text] of Object.entries(forms)) {
     const { profile } = await inspected('card_id,a,b,c', `c1,${PAN},1230,${text}`)
@@ -122,7 +133,8 @@ it('is a sketch with place-holders, which fits no file, where the number or the 
   const { profile, sketch } = await inspected('card_id,number,expiry', `c1,${PAN},1011`)
   expect(profile).toBeUndefined()
   expect(sketch?.columns).toMatchObject({
-    ...{ reference: '{card_id}', card_number: { from: 'number' } },
+    reference: '{card_id}',
+    card_number: { from: 'number' },
     expiry: { from: expect.stringMatching(/^FILL IN/) },
   })
   const nothing = await inspected('a,b', 'x,y')

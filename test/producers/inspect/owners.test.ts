@@ -5,10 +5,15 @@ import { parseProfile } from '../../../producers/rows/profile/profile.ts'
 import { testPan } from '../../support/test-pan.ts'
 
 const PROFILE = {
-  ...{ profile: 1, name: 'shop', title: 'A shop', format: { type: 'delimited' } },
+  profile: 1,
+  name: 'shop',
+  title: 'A shop',
+  format: { type: 'delimited' },
   columns: { reference: '{card}', card_number: { from: 'number' }, expiry: { from: 'valid', form: 'MM/YY' } },
   on_file: {
-    ...{ provider: 'shop', customer_id: '{customer}', card_id: '{card}' },
+    provider: 'shop',
+    customer_id: '{customer}',
+    card_id: '{card}',
     network_transaction_ids: { from: 'nti' },
     transaction_link_id: { from: 'tlid' },
   },

@@ -6,8 +6,17 @@ import { type Profile, withAccount } from '../../../producers/rows/profile/profi
 import { profile } from '../rows/profile/profiled.ts'
 
 const by = (one: Profile): MigrateOptions => ({
-  ...{ file: 'cards.csv', profile: one, ignoreUnknown: false, echo: [], dryRun: false, again: false },
-  ...{ onConflict: 'update', onExpired: 'import', chunk: 500, inFlight: 16, recordKind: 'token-create' },
+  file: 'cards.csv',
+  profile: one,
+  ignoreUnknown: false,
+  echo: [],
+  dryRun: false,
+  again: false,
+  onConflict: 'update',
+  onExpired: 'import',
+  chunk: 500,
+  inFlight: 16,
+  recordKind: 'token-create',
 })
 const identity = (changes: Record<string, unknown>, columns: Record<string, unknown> = {}) => {
   const options = by(profile(changes, columns))

@@ -5,8 +5,17 @@ import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { BUILT_IN } from '../../../producers/rows/profile/built-in.ts'
 
 const OPTIONS: MigrateOptions = {
-  ...{ file: 'cards.csv', ignoreUnknown: false, echo: [], dryRun: false, again: false, scope: 's' },
-  ...{ onConflict: 'update', onExpired: 'import', chunk: 500, inFlight: 16, recordKind: 'token-create' },
+  file: 'cards.csv',
+  ignoreUnknown: false,
+  echo: [],
+  dryRun: false,
+  again: false,
+  scope: 's',
+  onConflict: 'update',
+  onExpired: 'import',
+  chunk: 500,
+  inFlight: 16,
+  recordKind: 'token-create',
   profile: BUILT_IN.square,
 }
 const run = (changes: Partial<MigrateOptions>) => () => refuseImpossible({ ...OPTIONS, ...changes })

@@ -79,7 +79,9 @@ describe('the extent of a file that is read by a profile', () => {
     expect(await measured([card(1)], 2)).toEqual({ chunks: 1, rows: 1, sha256, name: 'cards.csv' })
     const counted = [card(1), card(2, 'A'.repeat(500))]
     expect(await measured(counted, 1_000, { migration: 'spring' })).toMatchObject({
-      ...{ chunks: 1, rows: 2, name: 'spring/cards.csv' },
+      chunks: 1,
+      rows: 2,
+      name: 'spring/cards.csv',
       sha256: createHash('sha256').update(textOf(counted)).digest('hex'),
     })
     const hidden = await measured([card(1)], 2, { name: `${testPan(1)}.csv` })

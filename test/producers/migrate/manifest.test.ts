@@ -41,7 +41,10 @@ describe('the manifest', () => {
       manifest,
       {
         v: 1,
-        ...{ reasons: {}, repairs: {}, operator: { client_id: 'c' }, pgp_keys: null },
+        reasons: {},
+        repairs: {},
+        operator: { client_id: 'c' },
+        pgp_keys: null,
         batch_id: 'b-1',
         dry_run: false,
         input: { name: nameFrom(manifest, path('cards.csv')), sha256: hash(input), bytes: input.length },

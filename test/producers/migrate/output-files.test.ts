@@ -45,8 +45,17 @@ const PROFILE = {
   },
 }
 const OPTIONS: MigrateOptions = {
-  ...{ file: 'cards.csv', ignoreUnknown: false, echo: [], dryRun: false, again: false, scope: 's' },
-  ...{ onConflict: 'update', onExpired: 'import', chunk: 500, inFlight: 16, recordKind: 'token-create' },
+  file: 'cards.csv',
+  ignoreUnknown: false,
+  echo: [],
+  dryRun: false,
+  again: false,
+  scope: 's',
+  onConflict: 'update',
+  onExpired: 'import',
+  chunk: 500,
+  inFlight: 16,
+  recordKind: 'token-create',
 }
 const HEADER = 'customer;card;number;valid;holder;cvv;pin;kind'
 
@@ -267,8 +276,10 @@ describeStore('a run', engine => {
     expect(rest, rest.stderr).toMatchObject({ code: 3, json: { complete: true, references: { ADDED: 36 } } })
     expect(rest.stderr).toContain('begins again at the first row')
     expect(JSON.parse(await read(`${file}.manifest.json`))).toMatchObject({
-      ...{ references: { ADDED: 36 }, on_file: {} },
-      ...{ rejects: { name: 'owned.rejects' }, return: { name: 'owned.back' } },
+      references: { ADDED: 36 },
+      on_file: {},
+      rejects: { name: 'owned.rejects' },
+      return: { name: 'owned.back' },
     })
     expect((await read(at('owned.back'))).trim().split('\n')).toHaveLength(41)
     const [header, row] = (await read(at('owned.rejects'))).split('\n')

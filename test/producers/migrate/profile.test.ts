@@ -194,13 +194,16 @@ describeOnRedis('a file of a provider', engine => {
     expect(moved, moved.stderr).toMatchObject({ code: 0, json: { references: { UNCHANGED: 2, MOVED: 1 } } })
     const [, row] = await resultsOf(second)
     expect(row).toMatchObject({
-      ...{ reference: 'card_2', outcome: 'CREATED', reference_outcome: 'MOVED' },
+      reference: 'card_2',
+      outcome: 'CREATED',
+      reference_outcome: 'MOVED',
       previous_token: two?.['reuse_token'],
     })
     expect(row?.['reuse_token']).not.toBe(two?.['reuse_token'])
     const manifest = JSON.parse(await readFile(`${second}.manifest.json`, 'utf8'))
     expect(manifest).toMatchObject({
-      ...{ references: { UNCHANGED: 2, MOVED: 1 }, on_file: {} },
+      references: { UNCHANGED: 2, MOVED: 1 },
+      on_file: {},
       options: { provider_account: 'acct_1' },
     })
 
@@ -268,8 +271,14 @@ describeOnRedis('a file of a provider', engine => {
     expect(JSON.parse(inspected.stdout)).toMatchObject({
       form: { type: 'delimited', encoding: 'iso-8859-1', delimiter: ';' },
       cards: {
-        ...{ rows: 4, cards: 3, distinctCards: 2, references: { rows: 3, repeated: 1 }, sharing: 0 },
-        ...{ brands: { VISA: 3 }, expiryYears: { 2030: 3 }, skipped: { no_card: 1 } },
+        rows: 4,
+        cards: 3,
+        distinctCards: 2,
+        references: { rows: 3, repeated: 1 },
+        sharing: 0,
+        brands: { VISA: 3 },
+        expiryYears: { 2030: 3 },
+        skipped: { no_card: 1 },
       },
     })
     for (const text of [checked.stdout, inspected.stdout]) expect(text.replace(/\D/g, '')).not.toContain(testPan(41))

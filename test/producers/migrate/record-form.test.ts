@@ -22,16 +22,15 @@ import { type Installation, openInstallation } from '../../support/installation.
 import { silent } from '../bundle.ts'
 
 const OPTIONS: Omit<MigrateOptions, 'file'> = {
-  ...{
-    ignoreUnknown: false,
-    echo: [],
-    dryRun: false,
-    onConflict: 'update',
-    onExpired: 'import',
-    chunk: 50,
-    inFlight: 4,
-  },
-  ...{ recordKind: 'token-create', again: false },
+  ignoreUnknown: false,
+  echo: [],
+  dryRun: false,
+  onConflict: 'update',
+  onExpired: 'import',
+  chunk: 50,
+  inFlight: 4,
+  recordKind: 'token-create',
+  again: false,
 }
 describeStore('the form of a batch', engine => {
   let installation: Installation
@@ -75,7 +74,9 @@ describeStore('the form of a batch', engine => {
     const cells = header.split(',')
     const more = { inFlight: 1, echo: [cells[0] ?? ''], ignoreUnknown: true }
     const named = (name: string) => ({
-      ...{ results: `${file}.${name}.csv`, manifest: `${file}.${name}.json`, rejects: `${file}.${name}.rejects.csv` },
+      results: `${file}.${name}.csv`,
+      manifest: `${file}.${name}.json`,
+      rejects: `${file}.${name}.rejects.csv`,
     })
     const columns = await run(file, { ...more, ...named('columns') })
     const { counts, rejects = '', results } = columns.summary
@@ -119,7 +120,10 @@ describeStore('the form of a batch', engine => {
     forms = []
     const { credentials, scope, queues } = installation
     const deps: FileRunDeps = {
-      ...{ queues: watched(queues, knowsColumns ? undefined : refusing), credentials, clock: Date.now, log: silent },
+      queues: watched(queues, knowsColumns ? undefined : refusing),
+      credentials,
+      clock: Date.now,
+      log: silent,
       stream: { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream,
       stop: new AbortController().signal,
     }
@@ -153,10 +157,20 @@ describeStore('the form of a batch', engine => {
     const now = new Date().toISOString()
     const details = { 'body.request.block': { message: 'Refused.', code: 'block_records' } }
     const body = JSON.stringify({
-      ...{ v: 1, type: 'result', result_id: named.resultId, receipt_id: id, revision: 1, status: 'FAILED', code: 400 },
+      v: 1,
+      type: 'result',
+      result_id: named.resultId,
+      receipt_id: id,
+      revision: 1,
+      status: 'FAILED',
+      code: 400,
       error: { code: 400, message: 'Refused.', details, timestamp: 1, reversal_status: 'NONE' },
-      ...{ kind, jti, envelope: envelopeDigest(jws).toString('base64url'), attempt: 1 },
-      ...{ accepted_at: now, completed_at: now },
+      kind,
+      jti,
+      envelope: envelopeDigest(jws).toString('base64url'),
+      attempt: 1,
+      accepted_at: now,
+      completed_at: now,
     })
     const key = await openInstallationKey(vault.store, vault.halves)
     const data = sealResult(body, { clientId: iss, ...named }, key)
@@ -192,7 +206,9 @@ describe('a chunk', () => {
     ] as const) {
       const refused = answered(field, code)
       expect(await send({ now: 'columns' }, { columns: refused, rows: good })).toEqual({
-        ...{ result: good, sent: ['columns', 'rows'], form: { now: 'rows' } },
+        result: good,
+        sent: ['columns', 'rows'],
+        form: { now: 'rows' },
       })
       const both = await send({ now: 'columns' }, { columns: refused, rows: refused })
       expect(both).toMatchObject({ result: refused, form: { now: 'columns' } })
@@ -214,12 +230,16 @@ describe('a chunk', () => {
     }
     for (const older of [answered('body.columns', 'field_unknown'), answered('body.request.block', 'block_records')]) {
       expect(await inTurn(older, reused, good)).toEqual({
-        ...{ result: good, sent: ['columns', 'rows', 'columns'], form: { now: 'columns' } },
+        result: good,
+        sent: ['columns', 'rows', 'columns'],
+        form: { now: 'columns' },
       })
       // The older worker had it again: what it says is true of the fleet.
       const late = answered('body.columns', 'field_unknown')
       expect(await inTurn(older, reused, late)).toMatchObject({
-        ...{ result: older, sent: ['columns', 'rows', 'columns'], form: { now: 'columns' } },
+        result: older,
+        sent: ['columns', 'rows', 'columns'],
+        form: { now: 'columns' },
       })
     }
     expect(await inTurn(reused, reused, good)).toMatchObject({ result: reused, sent: ['columns', 'rows'] })

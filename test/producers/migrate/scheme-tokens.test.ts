@@ -78,8 +78,15 @@ it('asks for the scheme tokens of records that the result tells of in columns, a
     },
   } as unknown as Client
   const columns: CreatedColumns = {
-    ...{ line: [2, 4], reuse_token: `t${'0'.repeat(26)}`.repeat(2), bin: ['411111'], last_four: '0021,0039' },
-    ...{ expiry_month: [12], expiry_year: [2031], brand: ['VISA'], reference_outcome: [''], others: [1] },
+    line: [2, 4],
+    reuse_token: `t${'0'.repeat(26)}`.repeat(2),
+    bin: ['411111'],
+    last_four: '0021,0039',
+    expiry_month: [12],
+    expiry_year: [2031],
+    brand: ['VISA'],
+    reference_outcome: [''],
+    others: [1],
   }
   const plan = { batchId: 'file', recordKind: 'token-create' as const, acceptedAt: 1_790_000_000, captureKey }
   const part = { plan, chunk: 0, isLast: true, timeoutMs: 1, stop: new AbortController().signal, tell: () => {} }

@@ -53,7 +53,9 @@ describeStore('files of different ages', engine => {
     const file = await put('column.csv', ['updated_at,card_number,expiry,cardholder_name', ...rows, ''].join('\n'))
     const done = await migrate([file, '--source-time', 'updated_at'])
     expect(done.json).toMatchObject({
-      ...{ created: 1, duplicate: 1, rejected: 2 },
+      created: 1,
+      duplicate: 1,
+      rejected: 2,
       reasons: { REJECTED: { source_time_invalid: 1, source_time_future: 1 } },
     })
     const results = await readFile(`${file}.results.csv`, 'utf8')

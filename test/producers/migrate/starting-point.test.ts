@@ -15,19 +15,29 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const form = (name: OutputForm['name'], shapeSha256?: string): OutputForm => ({
-  ...{ name, header: `${name}\n`, shapeSha256 },
+  name,
+  header: `${name}\n`,
+  shapeSha256,
   textOf: () => '',
 })
 const SHAPE = digestOf('a shape').sha256
 const paths = () => ({
-  ...{ results: join(folder, 'r.csv'), rejects: join(folder, 'rejects.csv'), return: join(folder, 'out', 'back.csv') },
+  results: join(folder, 'r.csv'),
+  rejects: join(folder, 'rejects.csv'),
+  return: join(folder, 'out', 'back.csv'),
   manifest: join(folder, 'm.json'),
 })
 const BEGAN = '2026-01-01T00:00:00.000Z'
 const DAY_MS = 86_400_000
 const at = (days = 6) => ({ paths: paths(), now: Date.parse(BEGAN) + days * DAY_MS })
 const checkpoint = (more: Partial<Checkpoint> = {}): Checkpoint => ({
-  ...{ v: 1, reasons: {}, repairs: {}, batch_id: 'b-1', options: {}, next_chunk: 3, results: digestOf('results\n1\n') },
+  v: 1,
+  reasons: {},
+  repairs: {},
+  batch_id: 'b-1',
+  options: {},
+  next_chunk: 3,
+  results: digestOf('results\n1\n'),
   counts: { ...noFileCounts(), CREATED: 3 },
   started_at: BEGAN,
   ...more,

@@ -226,7 +226,10 @@ from unnest(array['00041111', '000000', '41111111']) as bin`,
   it('names a gateway that logs in as a user who can read cards, and such a gateway can not pass for a worker', async () => {
     const { log } = installation.session
     const store = openStore(engine.databaseUrl, {
-      ...{ log, connectionsMax: 1, role: 'tokenmill_gateway', application: 'tokenmill gateway' },
+      log,
+      connectionsMax: 1,
+      role: 'tokenmill_gateway',
+      application: 'tokenmill gateway',
     })
     const leave = await startBeat({ store, log }, { role: 'gateway' })
     expect((await examine(installation.env))['gateway login']).toMatchObject({ state: 'warning' })

@@ -32,7 +32,12 @@ describeStore('status of a network', engine => {
   it('names one that answers 429, the rate that is left of the configured one, and since when', async () => {
     expect(await look()).toEqual({ name: 'networks', state: 'well', says: 'no provider slows calls' })
     const { tokenScope } = await makeScope(networked.installation.vault, {
-      ...{ entityId: ENTITY, par: true, networkTokens: true, autoProvision: true, requestor: 'MERCHANT', binDigits: 8 },
+      entityId: ENTITY,
+      par: true,
+      networkTokens: true,
+      autoProvision: true,
+      requestor: 'MERCHANT',
+      binDigits: 8,
     })
     const put = (n: number) =>
       gateway.put({ cardNumber: numberedPan(n), expiryMonth: 12, expiryYear: 2031 }, { token_scope: tokenScope })

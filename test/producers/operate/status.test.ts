@@ -56,8 +56,13 @@ describeEngines('status', engine => {
     const { store } = installation.vault
     const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
     await schedules.insert(store, {
-      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
-      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
+      ...schedule,
+      reportType: 'TOKEN_ACTIVITY_REPORT',
+      entityId: ENTITY,
+      mimeType: 'text/csv',
+      parameters: {},
+      time: '03:00',
+      zone: 'UTC',
     })
     const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
     await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
@@ -154,7 +159,11 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       says: expect.stringMatching(/^1 STALLED; stalls: nobody sends: none of its chunks is in the queue/),
     })
     const copy = {
-      ...{ jws: 'x', block: 'y', kind: 'token-batch', code: 'store_busy', attempt: 8 },
+      jws: 'x',
+      block: 'y',
+      kind: 'token-batch',
+      code: 'store_busy',
+      attempt: 8,
       failedAt: Date.now(),
     }
     const [ours, others] = ['o', 'x'].map(letter => `f_${letter.repeat(43)}`) as [string, string]
@@ -299,8 +308,14 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
     const since = Date.now() - 3 * 86_400_000
     await schedules.insert(store, {
-      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
-      ...{ parameters: {}, time: '00:00', zone: 'UTC', since },
+      ...schedule,
+      reportType: 'TOKEN_ACTIVITY_REPORT',
+      entityId: ENTITY,
+      mimeType: 'text/csv',
+      parameters: {},
+      time: '00:00',
+      zone: 'UTC',
+      since,
     })
     expect((await look()).named['schedules']).toMatchObject({
       state: 'critical',
@@ -382,7 +397,8 @@ describe('a check', () => {
       ],
       {},
       {
-        ...{ firstMs: 50, lastMs: 150 },
+        firstMs: 50,
+        lastMs: 150,
         onFirst: (answered, awaited) => {
           told.push(
             answered.map(({ name }) => name),

@@ -13,7 +13,11 @@ const base: PlainFacts = {
   told: [],
 }
 const decided: NonNullable<PlainFacts['decided']> = {
-  ...{ at: at(5), status: 'SUCCEEDED', code: 200, outcome: 'CREATED', reasons: [] },
+  at: at(5),
+  status: 'SUCCEEDED',
+  code: 200,
+  outcome: 'CREATED',
+  reasons: [],
 }
 const whats = (facts: PlainFacts) => timelineOf(facts).map(({ what }) => what)
 
@@ -27,7 +31,9 @@ describe('the timeline of a job', () => {
   it('shows an earlier refusal before the decision, and a reversal behind it', () => {
     const call = { action: 'PROVISION', state: 'DONE', reversal: 'COMPLETED' } as const
     const facts: PlainFacts = {
-      ...{ ...base, accepted_at: at(1), attempts: 1 },
+      ...base,
+      accepted_at: at(1),
+      attempts: 1,
       decided: { ...decided, status: 'FAILED', code: 400, reversal: 'COMPLETED' },
       calls: [{ ...call, recorded_at: at(3), changed_at: at(7) }],
       told: [

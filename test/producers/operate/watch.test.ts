@@ -124,7 +124,9 @@ describeStore('the scheduler', engine => {
     await client.call('token-create', { token_scope, ...(await client.encryptCard(card)) })
     await client.call('token-lifecycle', { id: 't00000000000000000000000000', action: 'SUSPEND' })
     const cards = ['5555555555554444', '5105105105105100', '4242424242424241'].map(number => ({
-      ...{ card_number: number, expiry_month: 12, expiry_year: 2030 },
+      card_number: number,
+      expiry_month: 12,
+      expiry_year: 2030,
     }))
     const outcomes = await writeBatch(client, installation, cards)
     await workers.close()

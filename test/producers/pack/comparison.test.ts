@@ -21,7 +21,9 @@ describe('the totals of both sides', () => {
   it('name the brands that differ, and those of one side', () => {
     const theirs = { ...sum('d'), by_brand: { VISA: sum('b', 3_000), AMEX: sum('c', 1_999), JCB: sum('e') } }
     expect(compareTotals(vault, theirs)).toEqual({
-      ...{ equal: false, brands_differ: ['AMEX'], brands_of_one_side: ['JCB'] },
+      equal: false,
+      brands_differ: ['AMEX'],
+      brands_of_one_side: ['JCB'],
     })
     expect(compareTotals(vault, sum('d'))).toMatchObject({ brands_differ: [], brands_of_one_side: [] })
   })

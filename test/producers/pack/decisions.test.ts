@@ -20,7 +20,10 @@ async function decided(lines: readonly string[], batches: readonly string[] = ['
   return readDecisions(path, { packPath: join(folder, 'x.pack.json'), batches })
 }
 const row = (line: number, reference: string | null, batchId = 'b-1', item: string | null = null) => ({
-  ...{ batchId, line, item, reference },
+  batchId,
+  line,
+  item,
+  reference,
 })
 
 describe('a file of decisions', () => {
@@ -95,7 +98,14 @@ describe('a file of decisions', () => {
 it('exceptions beyond the limit are counted and not listed', async () => {
   const exceptions = openExceptions(await decided([',5,,drop,Ann,2030-01-31,']))
   const ended = (line: number, outcome: 'FAILED' | 'CREATED') => ({
-    ...{ line, item: null, number: line, reference: null, outcome, reason: null, brand: null, expiryYear: null },
+    line,
+    item: null,
+    number: line,
+    reference: null,
+    outcome,
+    reason: null,
+    brand: null,
+    expiryYear: null,
   })
   for (let line = 2; line < LISTED_MAX + 12; line++) exceptions.add('b-1', ended(line, 'FAILED'), undefined)
   exceptions.add('b-1', ended(9_999, 'CREATED'), undefined)

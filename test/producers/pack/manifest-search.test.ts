@@ -12,8 +12,17 @@ const NO_FILE = { name: 'x', sha256: 'a'.repeat(64), bytes: 1 }
 
 async function put(name: string, change: Partial<Manifest>): Promise<void> {
   const manifest: Manifest = {
-    ...{ reasons: {}, repairs: {}, operator: { client_id: 'c' }, pgp_keys: null },
-    ...{ v: 1, batch_id: name, dry_run: false, input: NO_FILE, results: NO_FILE, options: {}, rows: 0 },
+    reasons: {},
+    repairs: {},
+    operator: { client_id: 'c' },
+    pgp_keys: null,
+    v: 1,
+    batch_id: name,
+    dry_run: false,
+    input: NO_FILE,
+    results: NO_FILE,
+    options: {},
+    rows: 0,
     counts: noFileCounts(),
     started_at: '2030-01-01T00:00:00.000Z',
     ended_at: '2030-01-01T00:00:01.000Z',

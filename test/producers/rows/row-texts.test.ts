@@ -92,7 +92,9 @@ describe('of a row are kept', () => {
 
   it('what tells whose card it is, but no card data that is read for it, whatever names its column', async () => {
     const onFile = {
-      ...{ provider: 'club', customer_id: '{member}-{#3}', card_id: '{id}-{number:last4}' },
+      provider: 'club',
+      customer_id: '{member}-{#3}',
+      card_id: '{id}-{number:last4}',
       cardholder_name: { from: ['full name'] },
       network_transaction_ids: { from: 'nti' },
       billing_address: { line1: '#5', city: 'NAME', state: 'Full Name' },
@@ -104,8 +106,13 @@ describe('of a row are kept', () => {
     const [row] = await rowsOf(text, { format: 'csv', recordKind, profile: by })
     const shown = Object.fromEntries(namesOf({ recordKind, profile: by }).map((name, at) => [name, row?.kept?.[at]]))
     expect(shown).toEqual({
-      ...{ id: '1', member: 'm1', nti: '016153' },
-      ...{ '#3': '', '#5': '', NAME: '', 'Full Name': '' },
+      id: '1',
+      member: 'm1',
+      nti: '016153',
+      '#3': '',
+      '#5': '',
+      NAME: '',
+      'Full Name': '',
     })
   })
 
@@ -121,7 +128,9 @@ describe('of a row are kept', () => {
     const by = profile({ where: [{ field: 'kind', is: ['card'] }] })
     const rows = [`1,${PAN},5,2030,A,bank`, `2,${PAN},13,2030,A,card`, '3,5555555555554444,5,2030,A,card']
     const read = await rowsOf(`id,number,month,year,name,kind\n${rows.join('\n')}\n`, {
-      ...{ format: 'csv', recordKind, profile: by },
+      format: 'csv',
+      recordKind,
+      profile: by,
     })
     expect(read.map(({ number }) => number)).toEqual([PAN, PAN, '5555555555554444'])
     const [, , third] = refusePanLookalikes(read.with(2, { ...(read[2] as (typeof read)[0]), reference: PAN }), {
@@ -138,7 +147,11 @@ describe('of a row are kept', () => {
     const options = { format: 'csv', recordKind, profile: profileNamed('stripe-json'), echo: ['note'] } as const
     const read = await rowsOf(text, options)
     expect(refusePanLookalikes(read, { stored: false })[1]).toMatchObject({
-      ...{ line: 2, fileLine: 2, item: '1.2', rejected: 'echo_pan', repairs: [] },
+      line: 2,
+      fileLine: 2,
+      item: '1.2',
+      rejected: 'echo_pan',
+      repairs: [],
     })
   })
 })

@@ -415,13 +415,19 @@ describe('a file of OpenPGP keys', () => {
   it('may hold keys that have expired or were revoked since: what was encrypted or signed before counts', async () => {
     const then = new Date(Date.now() - 10 * DAY_MS)
     const made = await generateKey({
-      ...{ type: 'curve25519', userIDs: [{ name: 'old' }], format: 'object' },
-      ...{ date: then, keyExpirationTime: DAY_MS / 1000 },
+      type: 'curve25519',
+      userIDs: [{ name: 'old' }],
+      format: 'object',
+      date: then,
+      keyExpirationTime: DAY_MS / 1000,
     })
     const date = new Date(then.getTime() + 1_000)
     const bytes = await encrypt({
       message: await createMessage({ binary: Buffer.from(samples.ONE_ROW), date }),
-      ...{ encryptionKeys: made.publicKey, signingKeys: made.privateKey, date, format: 'binary' },
+      encryptionKeys: made.publicKey,
+      signingKeys: made.privateKey,
+      date,
+      format: 'binary',
     })
     const message = Buffer.from(bytes as Uint8Array)
     const revoke = async (flag: number) =>
@@ -456,13 +462,19 @@ describe('a file of OpenPGP keys', () => {
   it('of a recipient is refused where it has no key that can encrypt, or several', async () => {
     const then = new Date(Date.now() - 10 * DAY_MS)
     const made = await generateKey({
-      ...{ type: 'curve25519', userIDs: [{ name: 'old' }], format: 'object' },
-      ...{ date: then, keyExpirationTime: DAY_MS / 1000 },
+      type: 'curve25519',
+      userIDs: [{ name: 'old' }],
+      format: 'object',
+      date: then,
+      keyExpirationTime: DAY_MS / 1000,
     })
     const gone = await revokeKey({ key: await readPrivateKey({ armoredKey: key('v1').privateKey }), format: 'object' })
     const signing = await generateKey({
-      ...{ type: 'ecc', curve: 'ed25519Legacy', userIDs: [{ name: 's' }] },
-      ...{ format: 'object', subkeys: [{ sign: true }] },
+      type: 'ecc',
+      curve: 'ed25519Legacy',
+      userIDs: [{ name: 's' }],
+      format: 'object',
+      subkeys: [{ sign: true }],
     })
     const refusal = async (armored: string) =>
       readRecipient(await put('recipient.pub', armored)).then(

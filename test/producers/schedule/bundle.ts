@@ -46,7 +46,11 @@ export async function openScheduleFor(
     userId: own.userId,
     trusted: { keys: credentials.installationKeys },
     settings: {
-      ...{ audience: credentials.audience, lateMs: 1_800_000, keepDays: 400, sweepPage: 500, webhookLeaseMs: 60_000 },
+      audience: credentials.audience,
+      lateMs: 1_800_000,
+      keepDays: 400,
+      sweepPage: 500,
+      webhookLeaseMs: 60_000,
       ...settings,
     },
     clock,

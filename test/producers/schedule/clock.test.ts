@@ -24,13 +24,21 @@ describeStore('a scheduler whose clock is fast', engine => {
       const { vault, queues, credentials } = installation
       const scheduleId = randomUUID()
       await schedules.insert(vault.store, {
-        ...{ scheduleId, clientId: credentials.signingKey.clientId, entityId: ENTITY, parameters: {} },
-        ...{ reportType: 'DAILY_TRANSACTION_REPORT', mimeType: 'text/csv', time: '00:00', zone: 'UTC' },
+        scheduleId,
+        clientId: credentials.signingKey.clientId,
+        entityId: ENTITY,
+        parameters: {},
+        reportType: 'DAILY_TRANSACTION_REPORT',
+        mimeType: 'text/csv',
+        time: '00:00',
+        zone: 'UTC',
       })
       await backdate(installation, scheduleId, 1)
       const yesterday = dayAfter(dateOf(Date.now()), -1)
       await startSchedule(session, {
-        ...{ store: vault.store, queues, log: silent },
+        store: vault.store,
+        queues,
+        log: silent,
         clock: () => Date.now() + DAY_MS,
         metrics: openScheduleMetrics(openRegistry({ role: 'scheduler' })),
       })

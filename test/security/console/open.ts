@@ -92,17 +92,27 @@ async function namesIn({ vault, queues }: Installation): Promise<Names[]> {
     }
     const { kind, copy } = copies[at % Math.max(1, copies.length)] ?? { kind: 'report', copy: 'none' }
     return {
-      ...{ batch: any('batch'), batchId: any('batchId'), reference: any('reference'), kind, copy, job: any('job') },
-      ...{ token: any('token'), schedule: any('schedule'), date: '2026-01-01', entity: NOTHING, audit: any('audit') },
-      ...{
-        person: any('person'),
-        invite: NOTHING,
-        client: any('client'),
-        identity: NOTHING,
-        act: 'none',
-        added: 'none',
-      },
-      ...{ enrolled: 'none', passkey: 'none', session: 'none', flow: 'none' },
+      batch: any('batch'),
+      batchId: any('batchId'),
+      reference: any('reference'),
+      kind,
+      copy,
+      job: any('job'),
+      token: any('token'),
+      schedule: any('schedule'),
+      date: '2026-01-01',
+      entity: NOTHING,
+      audit: any('audit'),
+      person: any('person'),
+      invite: NOTHING,
+      client: any('client'),
+      identity: NOTHING,
+      act: 'none',
+      added: 'none',
+      enrolled: 'none',
+      passkey: 'none',
+      session: 'none',
+      flow: 'none',
     }
   })
 }

@@ -28,8 +28,15 @@ describe('the points of a batch', () => {
   async function begin(chunks = 10): Promise<number> {
     const extent = { chunks, rows: chunks * 3, name: null, sha256: null }
     const made = await batches.open(store, {
-      ...{ clientId: CLIENT, batchId: randomUUID(), recordKind: 'transaction', tokenScope: null, chunkRecords: 3 },
-      ...{ layout: {}, entityId: null, acceptedAt: Date.now(), extent },
+      clientId: CLIENT,
+      batchId: randomUUID(),
+      recordKind: 'transaction',
+      tokenScope: null,
+      chunkRecords: 3,
+      layout: {},
+      entityId: null,
+      acceptedAt: Date.now(),
+      extent,
     })
     return made.batchNo
   }

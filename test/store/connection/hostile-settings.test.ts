@@ -224,7 +224,10 @@ where current_setting(v.name, true) is not null $$`),
     expect(await client.call('token-update', { id, ...named })).toMatchObject({ status: 'SUCCEEDED', record: named })
     expect(await client.call('token-create', request, { jti })).toMatchObject({ status: 'SUCCEEDED' })
     const cards = [1, 2, 3, 4].map(number => ({
-      ...{ cardNumber: testPan(10 * at + number), expiryMonth: 12, expiryYear: 2031, cardholderName: 'ZOË MÜLLER' },
+      cardNumber: testPan(10 * at + number),
+      expiryMonth: 12,
+      expiryYear: 2031,
+      cardholderName: 'ZOË MÜLLER',
     }))
     const outcomes = await writeBatch(client, installation, cards)
     expect(outcomes).toEqual([expect.stringMatching(/^(UPDATED|UNCHANGED)$/), 'CREATED', 'CREATED', 'CREATED'])

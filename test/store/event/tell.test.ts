@@ -232,8 +232,15 @@ describeStore('an event', engine => {
     const clientId = await newClient()
     await subscribe(clientId, 'queue', ['batch.stalled'])
     const { batchNo } = await batches.open(store, {
-      ...{ clientId, batchId: 'still', recordKind: 'token-create', tokenScope: null, chunkRecords: 1, layout: {} },
-      ...{ entityId: null, acceptedAt: Date.now(), extent: { chunks: 2, rows: 2, name: null, sha256: null } },
+      clientId,
+      batchId: 'still',
+      recordKind: 'token-create',
+      tokenScope: null,
+      chunkRecords: 1,
+      layout: {},
+      entityId: null,
+      acceptedAt: Date.now(),
+      extent: { chunks: 2, rows: 2, name: null, sha256: null },
     })
     const look = (afterMs: number) => tellStalls({ store, clock: () => Date.now() + afterMs })
     await look(BATCH_LIFE.stalledMs - 40_000)

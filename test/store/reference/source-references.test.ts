@@ -22,15 +22,17 @@ describe('references of the same owner', () => {
   const scope = randomUUID()
   const owner = (cardId: string) => ({ tokenScope: scope, provider: 'p', providerAccount: '', customerId: 'c', cardId })
   const row = (cardId: string): references.StoredReference => ({
-    ...{
-      ...owner(cardId),
-      tokenId: randomUUID(),
-      onFile: { is_default: true },
-      version: 1,
-      createdAt: 1,
-      updatedAt: 1,
-    },
-    ...{ lastReceipt: randomUUID(), mark: null, givenAt: null, before: null, referenceNo: undefined },
+    ...owner(cardId),
+    tokenId: randomUUID(),
+    onFile: { is_default: true },
+    version: 1,
+    createdAt: 1,
+    updatedAt: 1,
+    lastReceipt: randomUUID(),
+    mark: null,
+    givenAt: null,
+    before: null,
+    referenceNo: undefined,
   })
 
   it('are added by one of two transactions; the other loses the race, with all that it wrote', async () => {

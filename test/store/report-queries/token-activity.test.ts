@@ -118,7 +118,11 @@ values (gen_random_uuid(), current_date, $1, $1, $2, 'j', '', '', 'SUCCEEDED', 2
     const token = await tokenOf(SCOPE)
     for (const scope of [undefined, SCOPE])
       await add({
-        ...{ kind: 'token-update', entityId: ENTITY, records: [[UPDATED, token]], firstDays: 7, lastDays: 2 },
+        kind: 'token-update',
+        entityId: ENTITY,
+        records: [[UPDATED, token]],
+        firstDays: 7,
+        lastDays: 2,
         ...(scope ? { scope } : {}),
       })
     expect(await told(ENTITY, last)).toEqual(same([SCOPE, '2']))

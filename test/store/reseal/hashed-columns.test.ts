@@ -61,7 +61,12 @@ describe('a release', () => {
   const insert = (ownerHash: Buffer, keyVersion: number, releasedAt: number) =>
     released.insertAll(store, [
       {
-        ...{ ownerHash, cardHash: ownerHash, keyVersion, cause: 'RELEASED', releasedAt, referenceNo: releasedAt },
+        ownerHash,
+        cardHash: ownerHash,
+        keyVersion,
+        cause: 'RELEASED',
+        releasedAt,
+        referenceNo: releasedAt,
         receiptId: '01890000-0000-7000-8000-000000000000',
       },
     ])

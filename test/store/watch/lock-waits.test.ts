@@ -89,17 +89,15 @@ it('are named for a row and for a whole table', async () => {
 
 it('of lines that meet is each first one, and of a circle all', () => {
   const row = (pid: number, blocker: number, relation: string | null = 't') => ({
-    ...{
-      pid,
-      blocker,
-      relation,
-      waitMs: pid * 1_000,
-      user: 'u',
-      application: null,
-      state: null,
-      heldMs: null,
-      mode: null,
-    },
+    pid,
+    blocker,
+    relation,
+    waitMs: pid * 1_000,
+    user: 'u',
+    application: null,
+    state: null,
+    heldMs: null,
+    mode: null,
   })
   const pids = (rows: Parameters<typeof holdersOf>[0]) => holdersOf(rows).map(({ pid, waiting }) => [pid, waiting])
   expect(pids([row(1, 9), row(2, 1), row(3, 2), row(4, 8)])).toEqual([

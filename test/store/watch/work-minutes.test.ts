@@ -32,8 +32,14 @@ function workOf(ago: number, more: Partial<workMinutes.WorkMinute> = {}): workMi
   return { minute: NOW_MINUTE - ago, kind: 'token-batch', done: 0, refused: 0, failed: 0, ...more, waits }
 }
 const worker = (processId: string = randomUUID()) => ({
-  ...{ processId, role: 'bulk' as const, host: 'one', version: '1.0.0', kinds: ['token-batch'], features: [] },
-  ...{ connections: 1, keys: [] },
+  processId,
+  role: 'bulk' as const,
+  host: 'one',
+  version: '1.0.0',
+  kinds: ['token-batch'],
+  features: [],
+  connections: 1,
+  keys: [],
 })
 async function sums(kind = 'token-batch') {
   const { rows } = await store.query<{

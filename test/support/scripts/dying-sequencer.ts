@@ -16,7 +16,9 @@ const key = await openInstallationKey(vault.store, vault.halves)
 const place = await findAuditPlace(session)
 startSequencer(
   {
-    ...{ ...vault, signing: () => ({ key }), log: session.log },
+    ...vault,
+    signing: () => ({ key }),
+    log: session.log,
     ring: {
       auditMacBy: vault.ring.auditMacBy,
       auditMac: hash => {

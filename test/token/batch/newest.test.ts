@@ -255,7 +255,12 @@ describe('a single job on a row that keeps givers', () => {
     const other = facts({ fingerprints: printsOf(2) })
     const own = [NOW + 5, '', 0]
     expect(decided(update(plain, { card: other }, job(NOW + 5))).row.givenAt).toEqual({
-      ...{ name: [NOW, '', 0], status: [NOW, '', 0], number: own, expiry: own, sequence: own, start: own },
+      name: [NOW, '', 0],
+      status: [NOW, '', 0],
+      number: own,
+      expiry: own,
+      sequence: own,
+      start: own,
     })
     expect(decided(create(plain, { cardHolderName: 'PUT' }, facts(), job(NOW + 5))).row.givenAt).toBeNull()
     expect(decided(update(plain, { cardHolderName: 'PLAIN' }, job(NOW + 5))).touched).toBe(true)

@@ -44,8 +44,11 @@ export function openAuthenticator(site: Site, alg: Algorithm = 'ES256', { counts
     const { crossOrigin = false, topOrigin } = odd
     // Chromium's members, in its order; the last one keeps servers from comparing texts.
     const said = {
-      ...{ type: odd.type ?? type, challenge: challenge.toString('base64url'), origin: odd.origin ?? site.origin },
-      ...{ crossOrigin, topOrigin },
+      type: odd.type ?? type,
+      challenge: challenge.toString('base64url'),
+      origin: odd.origin ?? site.origin,
+      crossOrigin,
+      topOrigin,
       other_keys_can_be_added_here: 'do not compare clientDataJSON against a template. See https://goo.gl/yabPex',
     }
     return Buffer.from(JSON.stringify(said))

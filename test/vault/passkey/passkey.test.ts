@@ -21,7 +21,9 @@ describe('a new passkey', () => {
     const challenge = randomBytes(32)
     const made = readAttestation(authenticator.create(challenge), { ...SITE, challenge })
     expect(made).toEqual({
-      ...{ credentialId: authenticator.credentialId, alg, signCount: 0 },
+      credentialId: authenticator.credentialId,
+      alg,
+      signCount: 0,
       publicJwk: authenticator.publicJwk,
     })
     if (typeof made === 'string') return expect.fail()
@@ -200,12 +202,14 @@ describe('the vectors of the W3C', () => {
 
 describe('the challenge of an act', () => {
   const act: Omit<Act, 'proof'> = {
-    ...{ act: 'batch.pause', subject: 'b-1', parameters: { client_id: 'c' }, seen: 'RUNNING', reason: 'too fast' },
-    ...{
-      person_id: '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b',
-      nonce: 'AAAAAAAAAAAAAAAAAAAAAA',
-      expires_at: 1_900_000_000,
-    },
+    act: 'batch.pause',
+    subject: 'b-1',
+    parameters: { client_id: 'c' },
+    seen: 'RUNNING',
+    reason: 'too fast',
+    person_id: '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b',
+    nonce: 'AAAAAAAAAAAAAAAAAAAAAA',
+    expires_at: 1_900_000_000,
   }
 
   it('is another one whatever differs, except for the proof and the order of members', () => {

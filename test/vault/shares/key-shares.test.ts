@@ -104,7 +104,11 @@ describe('shares of a key', () => {
       'a22c832289acba4692b973aaa3bd00d589638944362add5c7598d02baf9ec668',
       'da0d88724ec1b93bc37cf615203844a9d9197da2749a360f034d9d922f9655a4',
     ].map((hex, at) => ({
-      ...{ setId: '0011223344556677', threshold: 3, of: 5, index: at + 1, kekId: kekIdOf(createSecretKey(key)) },
+      setId: '0011223344556677',
+      threshold: 3,
+      of: 5,
+      index: at + 1,
+      kekId: kekIdOf(createSecretKey(key)),
       bytes: new Secret(Buffer.from([...Buffer.from(hex, 'hex'), at + 1])),
     }))
     for (const chosen of choices(named(made), 3)) {

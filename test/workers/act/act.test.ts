@@ -83,7 +83,10 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
     expect(await stateNow(batch)).toBe('PAUSED')
     const row = await lastAudit()
     expect(row).toMatchObject({
-      ...{ actor: `person:${operator.personId}`, action: 'batch.pause', subject: batch.batchId, outcome: 'done' },
+      actor: `person:${operator.personId}`,
+      action: 'batch.pause',
+      subject: batch.batchId,
+      outcome: 'done',
       detail: { reason: 'a test', credential: operator.authenticator.credentialId, proof_sha256: expect.any(String) },
     })
     // What is kept suffices to verify the proof again.
@@ -212,13 +215,15 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
     const [ours, others] = [await bench.batch(ENTITY), await bench.batch(OTHER)]
     const about = async (batch: Batch, odd = {}) => ({
       ...(await bench.about(member, 'list.exported', batch, { seen: null, reason: null, ...odd })),
-      ...{ parameters: { list: 'refused', client_id: batch.clientId }, proof: null },
+      parameters: { list: 'refused', client_id: batch.clientId },
+      proof: null,
     })
     const refused = await about(ours)
     expect(await bench.send(refused)).toBe('DONE')
     const [row] = await rows('select actor, subject, detail from tokenmill.audit order by audit_id desc limit 1')
     expect(row).toEqual({
-      ...{ actor: `person:${member.personId}`, subject: ours.batchId },
+      actor: `person:${member.personId}`,
+      subject: ours.batchId,
       detail: { list: 'refused', client_id: ours.clientId, entity_id: ENTITY, unproved: true },
     })
     expect(await bench.send({ ...(await about(ours)), subject: 'batches', parameters: { list: 'batches' } })).toBe(
@@ -279,7 +284,8 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
     const taken = async (minutes: number) => {
       const request = {
         ...bench.on(member, { act: 'list.exported', subject: 'batches', parameters: { list: 'batches' }, seen: null }),
-        ...{ reason: null, proof: null },
+        reason: null,
+        proof: null,
       }
       const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
       if (!('save' in decision)) throw new Error('it decides in its transaction')
@@ -341,7 +347,10 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
     ]
     for (const [what, request, said] of tries) expect(await bench.send(request), what).toBe(said)
     expect(await lastAudit()).toMatchObject({
-      ...{ actor: 'client:console', action: 'person.prove', subject: admin.personId, outcome: 'refused' },
+      actor: 'client:console',
+      action: 'person.prove',
+      subject: admin.personId,
+      outcome: 'refused',
       detail: { act: 'batch.cancel', why: 'passkey_counter' },
     })
     expect([await stateNow(batch), await stateNow(other)]).toEqual(['RUNNING', 'RUNNING'])
@@ -354,21 +363,17 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
     const iat = Math.floor(Date.now() / 1000)
     const jti = `${batch.batchId}-0`
     const claims = Claims.parse({
-      ...{
-        iss: 'console',
-        aud: credentials.audience,
-        sub: randomUUID(),
-        entity_id: ENTITY,
-        roles: [],
-        client_id: clientId,
-      },
-      ...{
-        iat,
-        exp: iat + 120,
-        jti,
-        kind: 'act',
-        request: bench.touch(admin, await bench.about(admin, 'batch.cancel', batch)),
-      },
+      iss: 'console',
+      aud: credentials.audience,
+      sub: randomUUID(),
+      entity_id: ENTITY,
+      roles: [],
+      client_id: clientId,
+      iat,
+      exp: iat + 120,
+      jti,
+      kind: 'act',
+      request: bench.touch(admin, await bench.about(admin, 'batch.cancel', batch)),
     })
     const data = { jws: sign(claims, await readSystemKey(dataDir, 'console')) }
     await queues.add('act', { id: jobId('console', jti), data })

@@ -97,8 +97,17 @@ export async function openActBench(installation: Installation, site: Site = SITE
   const claimsOf = (request: Act, jti: string) => {
     const iat = Math.floor(Date.now() / 1000)
     return Claims.parse({
-      ...{ iss: 'console', aud: credentials.audience, sub: request.person_id, entity_id: NO_ENTITY, roles: [] },
-      ...{ iat, exp: iat + 120, jti, kind: 'act', request, reply_to: replyTo },
+      iss: 'console',
+      aud: credentials.audience,
+      sub: request.person_id,
+      entity_id: NO_ENTITY,
+      roles: [],
+      iat,
+      exp: iat + 120,
+      jti,
+      kind: 'act',
+      request,
+      reply_to: replyTo,
     })
   }
   const bench: ActBench = {
@@ -117,7 +126,12 @@ export async function openActBench(installation: Installation, site: Site = SITE
       return status === 'SUCCEEDED' ? 'DONE' : (Object.values(error?.details ?? {})[0]?.code ?? 'no reason')
     },
     on: ({ personId }, act, odd = {}) => ({
-      ...{ ...act, reason: 'a test', person_id: personId, nonce: nonce(), expires_at: expiresAt(), ...odd },
+      ...act,
+      reason: 'a test',
+      person_id: personId,
+      nonce: nonce(),
+      expires_at: expiresAt(),
+      ...odd,
     }),
     async about(member, act, batch, odd = {}) {
       const { batchId: subject, clientId } = batch
@@ -134,8 +148,14 @@ export async function openActBench(installation: Installation, site: Site = SITE
       return ended.done
     },
     enrolment: ({ inviteId }, personId) => ({
-      ...{ act: 'person.enrol', subject: inviteId, parameters: {}, seen: null, reason: null },
-      ...{ person_id: personId, nonce: nonce(), expires_at: expiresAt() },
+      act: 'person.enrol',
+      subject: inviteId,
+      parameters: {},
+      seen: null,
+      reason: null,
+      person_id: personId,
+      nonce: nonce(),
+      expires_at: expiresAt(),
     }),
     enrol(secret, authenticator, request, odd) {
       const challenge = challengeOf(request, installationId)
@@ -165,8 +185,14 @@ export async function openActBench(installation: Installation, site: Site = SITE
     },
     async batch(entityId = null) {
       return batches.open(store, {
-        ...{ clientId: credentials.signingKey.clientId, batchId: `batch-${randomUUID()}`, recordKind: 'token-create' },
-        ...{ entityId, tokenScope: installation.scope, chunkRecords: 10, layout: {}, acceptedAt: Date.now() },
+        clientId: credentials.signingKey.clientId,
+        batchId: `batch-${randomUUID()}`,
+        recordKind: 'token-create',
+        entityId,
+        tokenScope: installation.scope,
+        chunkRecords: 10,
+        layout: {},
+        acceptedAt: Date.now(),
         extent: { chunks: 5, rows: 50, name: null, sha256: null },
       })
     },

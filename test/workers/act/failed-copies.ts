@@ -9,8 +9,10 @@ import { withoutCard } from '../../../workers/process/housekeeping.ts'
 
 export const KIND = 'report'
 const REQUEST = {
-  ...{ report_type: 'BATCH_REPORT', entity_id: '00000000-0000-4000-8000-000000000000' },
-  ...{ parameters: { batchId: 'b' }, mime_type: 'text/csv' },
+  report_type: 'BATCH_REPORT',
+  entity_id: '00000000-0000-4000-8000-000000000000',
+  parameters: { batchId: 'b' },
+  mime_type: 'text/csv',
 } as const
 
 export interface Failing {
@@ -36,7 +38,13 @@ export async function failCopy(
   const { clientId } = credentials.signingKey
   const copy: FailedCopy = {
     jws: signed.data.jws,
-    ...{ kind: KIND, code, attempt: 8, failedAt, jobId: signed.id, clientId, jti },
+    kind: KIND,
+    code,
+    attempt: 8,
+    failedAt,
+    jobId: signed.id,
+    clientId,
+    jti,
     ...(reference === undefined ? {} : { reference }),
     ...failing.copy,
   }

@@ -64,14 +64,19 @@ describeStore('an act on failed jobs', engine => {
     ).map(({ outcome }) => outcome)
 
   const one = (act: Action, { id }: { id: string }) => ({
-    ...{ act, subject: id, parameters: { kind: KIND }, seen: digestOf([{ id }]) },
+    act,
+    subject: id,
+    parameters: { kind: KIND },
+    seen: digestOf([{ id }]),
   })
   const many = (
     act: Action,
     copies: readonly { id: string }[],
     { filter = {}, ...odd }: Record<string, unknown> = {},
   ) => ({
-    ...{ act, subject: `failed-${KIND}`, seen: digestOf(copies) },
+    act,
+    subject: `failed-${KIND}`,
+    seen: digestOf(copies),
     parameters: { kind: KIND, filter, count: copies.length, up_to: Date.now() - 30_000, ...odd },
   })
   const send = (member: Member, act: Pick<Unproved, 'act' | 'subject' | 'parameters' | 'seen'>) =>
@@ -86,11 +91,17 @@ describeStore('an act on failed jobs', engine => {
     const found = await rows('select * from tokenmill.audit where subject = $1', copy.id)
     expect(found).toMatchObject([
       {
-        ...{ audit_id: answer.record?.['audit_id'], actor: `person:${operator.personId}`, action: 'failed.retry' },
+        audit_id: answer.record?.['audit_id'],
+        actor: `person:${operator.personId}`,
+        action: 'failed.retry',
         outcome: 'done',
         detail: {
-          ...{ kind: KIND, job_id: copy.jobId, reason: 'a test', credential: operator.authenticator.credentialId },
-          ...{ proof: expect.any(String), proof_sha256: expect.any(String) },
+          kind: KIND,
+          job_id: copy.jobId,
+          reason: 'a test',
+          credential: operator.authenticator.credentialId,
+          proof: expect.any(String),
+          proof_sha256: expect.any(String),
         },
       },
     ])
@@ -99,7 +110,9 @@ describeStore('an act on failed jobs', engine => {
   it('does exactly the ticked ones, all or none', async () => {
     const copies = [await fail(), await fail(), await fail({ isEmptied: true }), await fail()]
     const ticked = (act: Action, ids: readonly { id: string }[]) => ({
-      ...{ act, subject: `failed-${KIND}`, seen: digestOf(ids) },
+      act,
+      subject: `failed-${KIND}`,
+      seen: digestOf(ids),
       parameters: { kind: KIND, ids: ids.map(({ id }) => id) },
     })
     const three = copies.slice(0, 3)

@@ -38,8 +38,14 @@ where person_id = $1 and revoked_at is null order by created_at`,
     ).map(({ id }) => id)
   const begun = ({ personId }: Pick<Member, 'personId'>, name: Act['act'], parameters: Act['parameters'] = {}) =>
     ({
-      ...{ act: name, subject: personId, parameters, seen: null, reason: null, person_id: personId },
-      ...{ nonce: randomBytes(16).toString('base64url'), expires_at: Math.floor(Date.now() / 1000) + 100 },
+      act: name,
+      subject: personId,
+      parameters,
+      seen: null,
+      reason: null,
+      person_id: personId,
+      nonce: randomBytes(16).toString('base64url'),
+      expires_at: Math.floor(Date.now() / 1000) + 100,
     }) satisfies Unproved
   /** The request with a new passkey, made for exactly this request. */
   const made = (member: Pick<Member, 'personId'>, further: Authenticator, odd: Oddity = {}): Unproved => {
@@ -70,7 +76,8 @@ where person_id = $1 and revoked_at is null order by created_at`,
         member.personId,
       )
       expect(row).toMatchObject({
-        ...{ actor: `person:${member.personId}`, outcome: 'done' },
+        actor: `person:${member.personId}`,
+        outcome: 'done',
         detail: { added: idOf(further), credential: idOf(member), proof_sha256: expect.any(String) },
       })
     }
@@ -195,7 +202,8 @@ from tokenmill.audit where action = 'passkey.remove' and subject = $1 and outcom
     const member = await bench.join('Moved', ['VIEWER'])
     const { vault } = installation
     const deps = {
-      ...{ ring: vault.ring, clock: Date.now },
+      ring: vault.ring,
+      clock: Date.now,
       console: { ...SITE, installationId: vault.installationId, isEmbedded: false },
     } as never
     const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const

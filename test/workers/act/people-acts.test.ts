@@ -63,19 +63,30 @@ describeStore('an act on people', engine => {
       account = undefined as Account | undefined,
     } = {},
   ) => ({
-    ...{ act: 'person.invite' as const, subject: name, seen: null, secret },
+    act: 'person.invite' as const,
+    subject: name,
+    seen: null,
+    secret,
     parameters: { roles, entities, ...(account && { account }), ...keyOf(secret) },
   })
   const changing = async (personId: string, roles: PersonRole[], entities: string[] | null = null) => ({
-    ...{ act: 'person.change' as const, subject: personId, seen: await seenNow(personId) },
+    act: 'person.change' as const,
+    subject: personId,
+    seen: await seenNow(personId),
     parameters: { roles, entities },
   })
   const linking = async (personId: string, secret = newSecret()) => ({
-    ...{ act: 'person.link' as const, subject: personId, seen: await seenNow(personId), secret },
+    act: 'person.link' as const,
+    subject: personId,
+    seen: await seenNow(personId),
+    secret,
     parameters: keyOf(secret),
   })
   const revoking = async (personId: string) => ({
-    ...{ act: 'person.revoke' as const, subject: personId, seen: await seenNow(personId), parameters: {} },
+    act: 'person.revoke' as const,
+    subject: personId,
+    seen: await seenNow(personId),
+    parameters: {},
   })
   const ending = async (inviteId: string) => {
     const invite = await invites.find(store(), inviteId)
@@ -126,7 +137,8 @@ describeStore('an act on people', engine => {
     })
     const [row] = await rows('select actor, subject, detail from tokenmill.audit order by audit_id desc limit 1')
     expect(row).toMatchObject({
-      ...{ actor: `person:${ada.personId}`, subject: 'Ines' },
+      actor: `person:${ada.personId}`,
+      subject: 'Ines',
       detail: { invite_id: invite?.inviteId, reason: 'a test', credential: ada.authenticator.credentialId },
     })
     const personId = randomUUID()

@@ -42,8 +42,14 @@ describeStore('an act on a schedule', engine => {
   const add = async (more: Partial<schedules.NewSchedule> = {}) => {
     const scheduleId = randomUUID()
     await schedules.insert(installation.vault.store, {
-      ...{ scheduleId, clientId: installation.credentials.signingKey.clientId, entityId: ENTITY },
-      ...{ reportType: 'TOKEN_ACTIVITY_REPORT', mimeType: 'text/csv', parameters: {}, time: '00:00', zone: 'UTC' },
+      scheduleId,
+      clientId: installation.credentials.signingKey.clientId,
+      entityId: ENTITY,
+      reportType: 'TOKEN_ACTIVITY_REPORT',
+      mimeType: 'text/csv',
+      parameters: {},
+      time: '00:00',
+      zone: 'UTC',
       ...more,
     })
     return scheduleId

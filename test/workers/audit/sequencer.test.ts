@@ -76,7 +76,11 @@ describe('the sequencer of the audit', () => {
     )
     const { ring } = installation.vault
     return verifyAudit(deps.store, {
-      ...{ ring, keys, place: openPlace(), isComplete: true, now: Date.now() + 401 * DAY_MS },
+      ring,
+      keys,
+      place: openPlace(),
+      isComplete: true,
+      now: Date.now() + 401 * DAY_MS,
     })
   }
 

@@ -48,7 +48,8 @@ describeStore('a single job that names an owner', engine => {
     expect(changed.record).toMatchObject({ reference_outcome: 'CHANGED' })
     const moved = await onFile.create(next, own)
     expect(moved.record).toMatchObject({
-      ...{ reference_outcome: 'MOVED', previous_token: added.record?.['reuse_token'] },
+      reference_outcome: 'MOVED',
+      previous_token: added.record?.['reuse_token'],
     })
     expect(await tokenOf(own)).toBe(moved.record?.['reuse_token'])
     expect(await onFile.reference(own)).toMatchObject({
@@ -71,7 +72,8 @@ describeStore('a single job that names an owner', engine => {
     const id = second.record?.['reuse_token']
     const moved = await onFile.world.run(updateJob(id, { on_file: own }))
     expect(moved.record).toMatchObject({
-      ...{ reference_outcome: 'MOVED', previous_token: first.record?.['reuse_token'] },
+      reference_outcome: 'MOVED',
+      previous_token: first.record?.['reuse_token'],
     })
     expect(await tokenOf(own)).toBe(id)
     const missing = await onFile.world.run(updateJob('tNOSUCHTOKEN00000000000000', { on_file: own }))

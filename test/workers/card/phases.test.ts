@@ -63,7 +63,9 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ do: fc.constant('chunk' as const), cards: fc.array(card, { minLength: 1, maxLength: 3 }), type },
+      do: fc.constant('chunk' as const),
+      cards: fc.array(card, { minLength: 1, maxLength: 3 }),
+      type,
       relink: fc.boolean(),
     }),
   },

@@ -23,8 +23,13 @@ describeStore('the entity of a batch', engine => {
   afterAll(() => installation?.close())
 
   const batchOf = (batchId: string) => ({
-    ...{ clientId: installation.credentials.signingKey.clientId, batchId, recordKind: 'transaction' as const },
-    ...{ tokenScope: null, chunkRecords: 10, layout: {}, acceptedAt: Date.now() },
+    clientId: installation.credentials.signingKey.clientId,
+    batchId,
+    recordKind: 'transaction' as const,
+    tokenScope: null,
+    chunkRecords: 10,
+    layout: {},
+    acceptedAt: Date.now(),
   })
   const joined = async (batchId: string, entityId: string, chunk = 0) => {
     const said = await joinBatch(installation.vault.store, { ...batchOf(batchId), entityId }, { chunk })
@@ -37,8 +42,14 @@ describeStore('the entity of a batch', engine => {
     const outDir = join(installation.dataDir, 'both')
     await mkdir(outDir)
     const file = await registerClient(installation.vault, {
-      ...{ name: 'both', entities: [ENTITY, OTHER], roles: ['TOKEN_WRITE'], publicJwk: undefined, names: undefined },
-      ...{ outDir, audience: installation.session.config.audience, baseUrl: 'http://127.0.0.1:8080/oidc' },
+      name: 'both',
+      entities: [ENTITY, OTHER],
+      roles: ['TOKEN_WRITE'],
+      publicJwk: undefined,
+      names: undefined,
+      outDir,
+      audience: installation.session.config.audience,
+      baseUrl: 'http://127.0.0.1:8080/oidc',
     })
     await writeFile(join(outDir, 'client.json'), JSON.stringify({ ...file, token_scope: installation.scope }))
     return readCredentials(join(outDir, 'client.json'))

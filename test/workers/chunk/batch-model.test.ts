@@ -137,8 +137,14 @@ describeStore('the life of a batch', engine => {
       },
     }))
     const claims = Claims.parse({
-      ...{ iss: signingKey.clientId, aud: installation.session.config.audience, sub: userId, entity_id: entityId, jti },
-      ...{ iat: Math.floor(Date.now() / 1000), kind: 'transaction-batch', roles: ['LEDGER_WRITE'] },
+      iss: signingKey.clientId,
+      aud: installation.session.config.audience,
+      sub: userId,
+      entity_id: entityId,
+      jti,
+      iat: Math.floor(Date.now() / 1000),
+      kind: 'transaction-batch',
+      roles: ['LEDGER_WRITE'],
       request: { batch_id: batchId, chunk: one.chunk, ...one.says, transactions },
     })
     const toldBefore = world.told.length
@@ -195,7 +201,11 @@ function shape(model: Model): unknown {
   const ordered = ({ CREATED = 0, FAILED = 0, CANCELLED = 0 }: Counts) => [CREATED, FAILED, CANCELLED]
   const { exists, extent, limit, paused, cancelled, chunks, summed, events } = model
   return {
-    ...{ exists, extent, limit, paused, cancelled },
+    exists,
+    extent,
+    limit,
+    paused,
+    cancelled,
     chunks: Object.entries(chunks).map(([no, counts]) => [no, ordered(counts)]),
     summed: { ...summed, counts: ordered(summed.counts) },
     events: events.map(ordered),

@@ -31,7 +31,13 @@ export interface Model {
 }
 
 export const NOTHING: Model = {
-  ...{ exists: false, extent: null, limit: null, paused: false, cancelled: false, chunks: {}, events: [] },
+  exists: false,
+  extent: null,
+  limit: null,
+  paused: false,
+  cancelled: false,
+  chunks: {},
+  events: [],
   summed: { chunks: 0, counts: {}, revision: 0 },
 }
 

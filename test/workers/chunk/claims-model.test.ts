@@ -106,7 +106,11 @@ describeStore('owners and their cards', engine => {
         fc.array(step, { minLength: 3, maxLength: 10 }),
         async (batches, steps) => {
           const scope = await makeScope(installation.vault, {
-            ...{ entityId: ENTITY, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 },
+            entityId: ENTITY,
+            par: false,
+            networkTokens: false,
+            requestor: 'MERCHANT',
+            binDigits: 8,
           })
           const onFile = await openOnFile(installation, scope.tokenScope)
           const run: Run = { onFile, id: randomUUID(), batches, models: [NOTHING], jobs: [] }

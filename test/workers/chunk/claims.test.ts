@@ -43,7 +43,9 @@ describeStore('records of a chunk that name owners', engine => {
     const later = await onFile.chunk([record(pan, { ...own, network_transaction_id: 'B2', is_default: true })])
     expect(outcomesOf(later)).toEqual(['UNCHANGED CHANGED'])
     expect((await onFile.reference(own))?.onFile).toEqual({
-      ...{ network_transaction_ids: ['A1', 'B2'], network_transaction_id: 'B2', is_default: true },
+      network_transaction_ids: ['A1', 'B2'],
+      network_transaction_id: 'B2',
+      is_default: true,
     })
   })
 
@@ -70,7 +72,9 @@ describeStore('records of a chunk that name owners', engine => {
     const job = await onFile.chunkJob([record(next, own)])
     const [moved] = (await onFile.world.run(job)).records ?? []
     expect(moved).toMatchObject({
-      ...{ outcome: 'CREATED', reference_outcome: 'MOVED', previous_token: made?.reuse_token },
+      outcome: 'CREATED',
+      reference_outcome: 'MOVED',
+      previous_token: made?.reuse_token,
     })
     expect(formatReuseToken((await onFile.reference(own))?.tokenId ?? '')).toBe(moved?.reuse_token)
     // The repeated job is answered from the receipt.
@@ -142,7 +146,12 @@ describeStore('records of a chunk that name owners', engine => {
     await onFile.chunk([record(nextPan(), { ...own, billing_address })])
     expect((await onFile.reference(own))?.onFile).toEqual({})
     const scope = await makeScope(installation.vault, {
-      ...{ entityId: ENTITY, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8, keepBilling: true },
+      entityId: ENTITY,
+      par: false,
+      networkTokens: false,
+      requestor: 'MERCHANT',
+      binDigits: 8,
+      keepBilling: true,
     })
     const keeping = await openOnFile(installation, scope.tokenScope)
     await keeping.chunk([record(nextPan(), { ...own, billing_address })])
@@ -188,7 +197,9 @@ describeStore('records of a chunk that name owners', engine => {
     expect(outcomesOf(await update(first?.reuse_token))).toEqual(['UNCHANGED ADDED'])
     const [moved] = await update(second?.reuse_token, { expiry_year: 2035 })
     expect(moved).toMatchObject({
-      ...{ outcome: 'UPDATED', reference_outcome: 'MOVED', previous_token: first?.reuse_token },
+      outcome: 'UPDATED',
+      reference_outcome: 'MOVED',
+      previous_token: first?.reuse_token,
     })
     expect(outcomesOf(await update('tNOSUCHTOKEN00000000000000'))).toEqual(['REJECTED -'])
   })
@@ -211,7 +222,10 @@ describeStore('records of a chunk that name owners', engine => {
     const changed = { ...record(two, own), card: { ...record(two).card, expiryYear: 2034 } }
     const [kept] = await onFile.chunk([changed], { policy: { ...policy, on_conflict: 'keep' } })
     expect(kept).toMatchObject({
-      ...{ outcome: 'UPDATED', reference_outcome: 'CHANGED', reuse_token: made?.reuse_token, expiry_year: 2034 },
+      outcome: 'UPDATED',
+      reference_outcome: 'CHANGED',
+      reuse_token: made?.reuse_token,
+      expiry_year: 2034,
     })
     expect(kept).not.toHaveProperty('previous_token')
     const lines = await onFile.chunk([record(one, other), record(two), record(three, own)], { policy })
@@ -311,9 +325,16 @@ describeStore('records of a chunk that name owners', engine => {
     expect(sent.filter(name => /reference|hold|touch|name-receipt/.test(name))).toEqual([])
     const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
     expect(batch?.layout).toEqual({
-      ...{ record_kind: 'token-create', record_form: 'rows', token_scope: onFile.scope, chunk_records: 1_000 },
-      ...{ on_conflict: 'keep', on_expired: 'import', on_orphan: 'keep', relink: false },
-      ...{ source_time: null, input_sha256: null },
+      record_kind: 'token-create',
+      record_form: 'rows',
+      token_scope: onFile.scope,
+      chunk_records: 1_000,
+      on_conflict: 'keep',
+      on_expired: 'import',
+      on_orphan: 'keep',
+      relink: false,
+      source_time: null,
+      input_sha256: null,
     })
     const [first, second] = world.resultOf(job.receiptId)?.records ?? []
     const ids = [first, second].map(made => parseReuseToken(made?.reuse_token ?? ''))

@@ -180,7 +180,8 @@ describeStore('records with source times', engine => {
     expect(await onFile.reverse(job)).toBe('COMPLETED')
     const kept = await onFile.reference(own)
     expect(await onFile.token(formatReuseToken(kept?.tokenId ?? ''))).toMatchObject({
-      ...{ status: 'ACTIVE', lastFour: testPan(next).slice(-4) },
+      status: 'ACTIVE',
+      lastFour: testPan(next).slice(-4),
     })
   })
 

@@ -278,7 +278,8 @@ describeStore('records in columns', engine => {
     const end = await runJob(job, new AbortController().signal, { ...world.deps, store })
     const { records } = resultOf(job)
     return {
-      ...{ end, columns },
+      end,
+      columns,
       outcomes: records?.map(({ outcome }) => outcome) ?? [],
       references: records?.map(({ reference_outcome }) => reference_outcome ?? '') ?? [],
     }
@@ -356,7 +357,9 @@ describeStore('records in columns', engine => {
       const told = recordsOf(result, line => records[line - from]?.reference)?.map(
         ({ reuse_token, previous_token, analytics_token, ...record }) => ({
           ...record,
-          ...{ reuse: nameOf(reuse_token), previous: nameOf(previous_token), analytics: analytics_token?.length },
+          reuse: nameOf(reuse_token),
+          previous: nameOf(previous_token),
+          analytics: analytics_token?.length,
         }),
       )
       seen.push(told ?? result.error?.details)
@@ -373,7 +376,10 @@ describeStore('records in columns', engine => {
       seen.push({
         ...said,
         givenAt: givenAt?.slice(1),
-        ...{ tokenScope: '', token: names.get(tokenId), lastReceipt: receipts.indexOf(lastReceipt), line: mark?.line },
+        tokenScope: '',
+        token: names.get(tokenId),
+        lastReceipt: receipts.indexOf(lastReceipt),
+        line: mark?.line,
       })
     }
     const named = new Set(rows.flatMap(row => row.cards))
@@ -414,7 +420,8 @@ describeStore('records in columns', engine => {
         const owner = { provider: 'stripe', customer_id: `cus_${pan}`, card_id: `card_${cards}_${pan}` }
         const card = { ...cardOf(pan), cardholderName: 'OTHER' }
         return JSON.stringify({
-          ...{ line: index + 1, request: { card, ...(pan % 2 === 0 ? { on_file: owner } : {}) } },
+          line: index + 1,
+          request: { card, ...(pan % 2 === 0 ? { on_file: owner } : {}) },
         })
       })
   }
@@ -428,7 +435,10 @@ describeStore('records in columns', engine => {
     if (broken === 'bytes') return JSON.stringify([line])
     if (broken === 'rejected') return JSON.stringify({ line, reference, rejected: { reason: 'row_fields' } })
     const card = {
-      ...{ cardNumber: numberOf(pan), expiryMonth: month, expiryYear: year, cardholderName: name },
+      cardNumber: numberOf(pan),
+      expiryMonth: month,
+      expiryYear: year,
+      cardholderName: name,
       ...(isObjects && !sealed ? { sequenceNumber: '' } : {}),
     }
     // The usual type; a record that names it isn't plain.
@@ -436,7 +446,8 @@ describeStore('records in columns', engine => {
     const { owner, said } = onFile ?? {}
     const ids = { provider: 'stripe', customer_id: `cus_${owner}`, card_id: `card_${cards}_${owner}` }
     return JSON.stringify({
-      ...{ line, reference },
+      line,
+      reference,
       request: {
         ...(sealed ? seal(sealed, card, captureKey()) : { card }),
         ...(onFile ? { on_file: { ...ids, ...said } } : {}),
@@ -505,9 +516,17 @@ describeStore('records in columns', engine => {
       pan && prints[0] === installation.vault.ring.fingerprints(new Secret(pan.reveal()), tokenScope).kept[0]
     return {
       ...others,
-      ...{ tokenId: names.get(tokenId), tokenScope: '', sealed: pan?.reveal(), cards: prints.length, isItsCard },
-      ...{ storedCards: 0, createdAt: 0, updatedAt: 0, analyticsToken: analyticsToken?.length },
-      ...{ lastReceipt: receipts.indexOf(lastReceipt ?? ''), mark: mark && { ...mark, batchNo: 0 } },
+      tokenId: names.get(tokenId),
+      tokenScope: '',
+      sealed: pan?.reveal(),
+      cards: prints.length,
+      isItsCard,
+      storedCards: 0,
+      createdAt: 0,
+      updatedAt: 0,
+      analyticsToken: analyticsToken?.length,
+      lastReceipt: receipts.indexOf(lastReceipt ?? ''),
+      mark: mark && { ...mark, batchNo: 0 },
       // Without the time: the two plays may be in two seconds.
       givenAt: givenAt && Object.entries(givenAt).map(([facet, giver]) => [facet, giver?.slice(1)]),
     }
@@ -545,11 +564,14 @@ function inColumns(lines: readonly string[]) {
 
 function inColumn(line: string): ColumnRecord | undefined {
   const card = z.strictObject({
-    ...{ cardNumber: z.string(), expiryMonth: z.int(), expiryYear: z.int() },
+    cardNumber: z.string(),
+    expiryMonth: z.int(),
+    expiryYear: z.int(),
     cardholderName: z.string().min(1).optional(),
   })
   const record = z.strictObject({
-    ...{ line: z.int(), reference: z.string().min(1).optional() },
+    line: z.int(),
+    reference: z.string().min(1).optional(),
     request: z.strictObject({ card }),
   })
   try {

@@ -109,7 +109,9 @@ describe('a client', () => {
 
   it('needs the role of lifecycles for a batch that suspends or deletes tokens without owners', () => {
     const of = (on_orphan: string, roles: Role[]) => ({
-      ...{ kind: 'token-batch' as const, roles, request: { record_kind: 'token-create', policy: { on_orphan } } },
+      kind: 'token-batch' as const,
+      roles,
+      request: { record_kind: 'token-create', policy: { on_orphan } },
     })
     expect(judge(of('keep', ['TOKEN_WRITE']))).toBeUndefined()
     for (const ending of ['suspend', 'delete']) {

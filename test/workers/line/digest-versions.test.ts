@@ -73,7 +73,8 @@ describeOnRedis('a repeat', engine => {
       world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(pan, more)) }, { jti })
     const first = await create('card')
     expect(await create('card', { captureTime: new Date(world.deps.clock() - 60_000).toISOString() })).toMatchObject({
-      ...{ revision: 1, record: { reuse_token: first.record?.['reuse_token'] } },
+      revision: 1,
+      record: { reuse_token: first.record?.['reuse_token'] },
     })
     await turnKey(installation.vault, 'digest')
     await world.deps.ring.refresh()

@@ -34,12 +34,16 @@ describeEngines('a job that fails while another copy of it ends', engine => {
     const { jwe } = credentials.captureKeys
     if (!jwe) throw new Error('broken law: the client has a JWE key')
     const plan = {
-      ...{ batchId: 'twice', recordKind: 'token-create' as const, tokenScope: scope, captureKey: jwe },
+      batchId: 'twice',
+      recordKind: 'token-create' as const,
+      tokenScope: scope,
+      captureKey: jwe,
       acceptedAt: Math.floor(Date.now() / 1000),
     }
     const lines = ['OVERTAKEN', 'other'].map((reference, index) =>
       JSON.stringify({
-        ...{ line: index + 2, reference },
+        line: index + 2,
+        reference,
         request: { card: { cardNumber: panOf(index, 91), expiryMonth: 12, expiryYear: 2031 } },
       }),
     )
@@ -80,8 +84,14 @@ describeStore('a job that is given up', engine => {
       },
     }))
     const claims = Claims.parse({
-      ...{ iss: signingKey.clientId, aud: installation.session.config.audience, sub: userId, entity_id: entityId, jti },
-      ...{ iat: Math.floor(signedAt / 1000), kind: 'transaction-batch', roles: ['LEDGER_WRITE'] },
+      iss: signingKey.clientId,
+      aud: installation.session.config.audience,
+      sub: userId,
+      entity_id: entityId,
+      jti,
+      iat: Math.floor(signedAt / 1000),
+      kind: 'transaction-batch',
+      roles: ['LEDGER_WRITE'],
       request: { batch_id: batchId, chunk: 0, last: true, transactions },
     })
     const data = { jws: sign(claims, signingKey) }

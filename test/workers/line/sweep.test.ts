@@ -48,7 +48,10 @@ describeOnRedis('results that wait in the outbox', engine => {
       }),
     )
     const announcer = openAnnouncer({
-      ...{ store: vault.store, queues: noted, clock: systemClock, log: session.log },
+      store: vault.store,
+      queues: noted,
+      clock: systemClock,
+      log: session.log,
       signing: () => ({ key, newKeys: [] }),
       metrics: openWorkerMetrics(openRegistry({ role: 'test' }), KINDS),
       bodyOf: async () => {

@@ -23,16 +23,38 @@ import { cardOf, deps, receipt, SCOPE, token } from './new-rows.ts'
 
 function scheme(over: Partial<NewScheme> = {}): NewScheme {
   return {
-    ...{ provisionId: randomUUID(), tokenId: randomUUID(), tokenScope: SCOPE, clientId: 'c', provider: 'visa' },
-    ...{ background: true, card: randomBytes(40), cardVersion: 1, dueAt: 0, createdAt: 0, ...over },
+    provisionId: randomUUID(),
+    tokenId: randomUUID(),
+    tokenScope: SCOPE,
+    clientId: 'c',
+    provider: 'visa',
+    background: true,
+    card: randomBytes(40),
+    cardVersion: 1,
+    dueAt: 0,
+    createdAt: 0,
+    ...over,
   }
 }
 
 function reference(over: Partial<StoredReference> = {}): StoredReference {
   return {
-    ...{ referenceNo: undefined, tokenScope: SCOPE, provider: 'p', providerAccount: '', customerId: '' },
-    ...{ cardId: randomUUID(), tokenId: randomUUID(), onFile: {}, version: 1, createdAt: 0, updatedAt: 0 },
-    ...{ lastReceipt: randomUUID(), mark: null, givenAt: null, before: null, ...over },
+    referenceNo: undefined,
+    tokenScope: SCOPE,
+    provider: 'p',
+    providerAccount: '',
+    customerId: '',
+    cardId: randomUUID(),
+    tokenId: randomUUID(),
+    onFile: {},
+    version: 1,
+    createdAt: 0,
+    updatedAt: 0,
+    lastReceipt: randomUUID(),
+    mark: null,
+    givenAt: null,
+    before: null,
+    ...over,
   }
 }
 
@@ -265,7 +287,11 @@ describe('effects of several decisions', () => {
     await schemeTokens.insertAll(store, [former, made, unused, foreign])
     for (const { provisionId } of [made, unused, foreign]) await answered(provisionId)
     const intentOf = ({ provisionId }: NewScheme, job: string) => ({
-      ...{ intentId: randomUUID(), receiptId: job, tokenId, provisionId, action: 'PROVISION' as const },
+      intentId: randomUUID(),
+      receiptId: job,
+      tokenId,
+      provisionId,
+      action: 'PROVISION' as const,
     })
     const named = [intentOf(made, receiptId), intentOf(unused, receiptId), intentOf(foreign, randomUUID())]
     await intents.intendAll(store, named, 1)

@@ -25,7 +25,13 @@ it.each(['is killed', 'hangs'])(
     const head = base64url(JSON.stringify({ alg: 'EdDSA', kid: 'k', typ: JOB_TYP }))
     const claims = { iss: `c${'a'.repeat(25)}`, kind: 'token-batch', request: { block: { records: 100 } } }
     const job = {
-      ...{ id: 'j_1', attempt: 1, stalled: 1, exhausted: false, tied: false, enqueuedAt: 0, isBackground: false },
+      id: 'j_1',
+      attempt: 1,
+      stalled: 1,
+      exhausted: false,
+      tied: false,
+      enqueuedAt: 0,
+      isBackground: false,
       data: { jws: `${head}.${base64url(JSON.stringify(claims))}.AA` },
     } as unknown as ReceivedJob
     const env = { ...process.env, KILLED_FILE: join(folder, how), ...(how === 'hangs' && { HANGS: 'yes' }) }

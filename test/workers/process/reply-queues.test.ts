@@ -54,7 +54,12 @@ describe('reply queues', () => {
       [clientId, 'slow'],
     ] as const)
       await outbox.insert(store, {
-        ...{ clientId: of, replyTo, resultId: randomUUID(), receiptId: randomUUID(), revision: 0, body: '{}' },
+        clientId: of,
+        replyTo,
+        resultId: randomUUID(),
+        receiptId: randomUUID(),
+        revision: 0,
+        body: '{}',
       })
     expect(await removeUnread({ store, queues })).toEqual(['results-gateway-gone'])
     expect(await names()).toEqual(['living', 'slow'])

@@ -18,7 +18,11 @@ it('a worker process that is killed before it works is started again, its jobs a
   const roles = ['interactive'] as const
   const processes = { interactive: 1 }
   const workers = supervise({
-    ...{ log: openLog('silent'), script, roles, processes, env },
+    log: openLog('silent'),
+    script,
+    roles,
+    processes,
+    env,
     withQueues: work => work({ handBack }),
   })
   onTestFinished(() => workers.close())

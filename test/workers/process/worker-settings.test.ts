@@ -13,7 +13,12 @@ describe('the settings of a worker process', () => {
     const kinds = ['token-create', 'token-batch']
     const env = workerEnv({ role: 'bulk', name: 'bulk-1', place: PLACE, processId: PROCESS_ID, kinds, concurrency: 3 })
     expect(readWorkerSettings({ ...env })).toEqual({
-      ...{ role: 'bulk', name: 'bulk-1', kinds: ['token-batch'], concurrency: 3, place: PLACE, cell: false },
+      role: 'bulk',
+      name: 'bulk-1',
+      kinds: ['token-batch'],
+      concurrency: 3,
+      place: PLACE,
+      cell: false,
       processId: PROCESS_ID,
     })
   })
@@ -21,8 +26,12 @@ describe('the settings of a worker process', () => {
   it('have a default for each that is absent or empty', () => {
     const { kinds, ...rest } = readWorkerSettings({ TOKENMILL_CONCURRENCY: '', TOKENMILL_KINDS: '' })
     expect(rest).toEqual({
-      ...{ role: 'interactive', name: 'interactive', concurrency: 64, cell: false },
-      ...{ place: undefined, processId: undefined },
+      role: 'interactive',
+      name: 'interactive',
+      concurrency: 64,
+      cell: false,
+      place: undefined,
+      processId: undefined,
     })
     expect(kinds).toContain('token-create')
     expect(kinds).not.toContain('token-batch')
@@ -30,11 +39,17 @@ describe('the settings of a worker process', () => {
 
   it('of a cell are its worker’s, but for the place and the process’s id', () => {
     const env = workerEnv({
-      ...{ role: 'interactive', name: 'interactive-0', place: PLACE, processId: PROCESS_ID },
-      ...{ kinds: undefined, concurrency: undefined },
+      role: 'interactive',
+      name: 'interactive-0',
+      place: PLACE,
+      processId: PROCESS_ID,
+      kinds: undefined,
+      concurrency: undefined,
     })
     expect(readWorkerSettings({ ...env, ...CELL_ENV })).toMatchObject({
-      ...{ cell: true, place: undefined, processId: undefined },
+      cell: true,
+      place: undefined,
+      processId: undefined,
     })
   })
 

@@ -107,7 +107,12 @@ describeStore('a batch of scheme tokens', engine => {
 
   it('comes by itself with new tokens of a scope that asks for it', async () => {
     const { tokenScope } = await makeScope(networked.installation.vault, {
-      ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8, autoProvision: true },
+      entityId: ENTITY,
+      par: true,
+      networkTokens: true,
+      requestor: 'MERCHANT',
+      binDigits: 8,
+      autoProvision: true,
     })
     const { live } = (await networked.simulator.stats()).tokens
     const cards = Array.from({ length: 40 }, (_, index) => cardOf(numberedPan(1_000 + index)))
@@ -119,13 +124,27 @@ describeStore('a batch of scheme tokens', engine => {
     const { installation } = networked
     return migrate(
       {
-        ...{ file, scope: installation.scope, ignoreUnknown: false, echo: [], dryRun: false, onConflict: 'update' },
-        ...{ onExpired: 'import', chunk: 2, inFlight: 4, recordKind: 'token-create', again: false, schemeTokens: true },
+        file,
+        scope: installation.scope,
+        ignoreUnknown: false,
+        echo: [],
+        dryRun: false,
+        onConflict: 'update',
+        onExpired: 'import',
+        chunk: 2,
+        inFlight: 4,
+        recordKind: 'token-create',
+        again: false,
+        schemeTokens: true,
         ...more,
       },
       {
-        ...{ queues, credentials: installation.credentials, clock: Date.now },
-        ...{ log: openLog('silent'), stream: process.stderr, stop: new AbortController().signal },
+        queues,
+        credentials: installation.credentials,
+        clock: Date.now,
+        log: openLog('silent'),
+        stream: process.stderr,
+        stop: new AbortController().signal,
       },
     )
   }

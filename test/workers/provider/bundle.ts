@@ -133,7 +133,13 @@ export async function openWorld(
   const told: World['told'] = []
   const queued: ReceivedJob[] = []
   const received = (id: string, data: unknown): ReceivedJob => ({
-    ...{ id, data, attempt: 1, stalled: 0, exhausted: false, tied: false, enqueuedAt: Date.now() },
+    id,
+    data,
+    attempt: 1,
+    stalled: 0,
+    exhausted: false,
+    tied: false,
+    enqueuedAt: Date.now(),
   })
   const queues = {
     ...installation.queues,
@@ -163,7 +169,8 @@ export async function openWorld(
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax }
 
   const storeAndSets = (store: Store) => ({
-    ...{ store, lookUps: openLookUps(store) },
+    store,
+    lookUps: openLookUps(store),
     sets: openSets({ store, ring: vault.ring, clock, metrics, log }),
     background: { lookUps: openLookUps(store), sets: openSets({ store, ring: vault.ring, clock, metrics, log }) },
   })
@@ -177,20 +184,18 @@ export async function openWorld(
     const mdes = mortalNetwork(network.provider, live)
     const theirs = mortalNetwork(thirdParty.provider, live)
     begun.deps = {
-      ...{
-        settings,
-        queues,
-        ring: vault.ring,
-        directory,
-        clock,
-        metrics,
-        log,
-        announcer,
-        captureUse: { note: () => {} },
-        progress: { note: () => {} },
-        dropped: { note: () => {} },
-        keyReaders: { note: () => {} },
-      },
+      settings,
+      queues,
+      ring: vault.ring,
+      directory,
+      clock,
+      metrics,
+      log,
+      announcer,
+      captureUse: { note: () => {} },
+      progress: { note: () => {} },
+      dropped: { note: () => {} },
+      keyReaders: { note: () => {} },
       console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
       onUngranted: () => {},
       handlers,
@@ -248,7 +253,11 @@ export async function openWorld(
   }
 
   const world: World = {
-    ...{ network, thirdParty, told, queued, resultOf },
+    network,
+    thirdParty,
+    told,
+    queued,
+    resultOf,
     get deps() {
       return running.deps
     },
@@ -262,7 +271,14 @@ export async function openWorld(
       const signing = bySystem ? gatewayKey : own
       const iat = Math.floor(clock() / 1000)
       const claims = Claims.parse({
-        ...{ iss: signing.clientId, aud: audience, sub: userId, entity_id: entityId, iat, jti, kind, request },
+        iss: signing.clientId,
+        aud: audience,
+        sub: userId,
+        entity_id: entityId,
+        iat,
+        jti,
+        kind,
+        request,
         roles,
         ...(bySystem ? { client_id: own.clientId } : {}),
         ...(sequence === undefined ? {} : { sequence }),

@@ -10,15 +10,46 @@ import { ABSENT_MAX, AGAIN_MS, interpretAnswer } from '../../../workers/provider
 
 const NOW = 1_000_000
 const ROW: StoredScheme = {
-  ...{ provisionId: 'p', tokenId: 't', tokenScope: 's', clientId: 'c', provider: 'mdes', current: true },
-  ...{ background: false, state: 'PENDING', reference: null, suspendedBy: [], lastFour: null, expiryMonth: null },
-  ...{ expiryYear: null, par: null, refusal: null, retiredAt: null, version: 1, sealed: null, sealVersion: null },
-  ...{ card: Buffer.from('sealed'), cardVersion: 1, asked: 'PROVISION', lastIntent: 'i', lease: 'l', dueAt: NOW },
-  ...{ attempts: 1, checkedAt: null, thirdParty: false, cards: [], createdAt: 0, updatedAt: 0 },
+  provisionId: 'p',
+  tokenId: 't',
+  tokenScope: 's',
+  clientId: 'c',
+  provider: 'mdes',
+  current: true,
+  background: false,
+  state: 'PENDING',
+  reference: null,
+  suspendedBy: [],
+  lastFour: null,
+  expiryMonth: null,
+  expiryYear: null,
+  par: null,
+  refusal: null,
+  retiredAt: null,
+  version: 1,
+  sealed: null,
+  sealVersion: null,
+  card: Buffer.from('sealed'),
+  cardVersion: 1,
+  asked: 'PROVISION',
+  lastIntent: 'i',
+  lease: 'l',
+  dueAt: NOW,
+  attempts: 1,
+  checkedAt: null,
+  thirdParty: false,
+  cards: [],
+  createdAt: 0,
+  updatedAt: 0,
 }
 const TOKEN: ProviderToken = {
-  ...{ reference: 'ref', state: 'ACTIVE', suspendedBy: [], number: undefined },
-  ...{ expiryMonth: 12, expiryYear: 2031, par: undefined },
+  reference: 'ref',
+  state: 'ACTIVE',
+  suspendedBy: [],
+  number: undefined,
+  expiryMonth: 12,
+  expiryYear: 2031,
+  par: undefined,
 }
 const ring = {
   sealNetworkToken: () => {
@@ -60,7 +91,8 @@ describe('an answer', () => {
 
   it('that names another provisioning’s token is a refusal, unless that token is being deleted', () => {
     expect(interpret({ answer: 'duplicate', isRetired: false })).toMatchObject({
-      ...{ update: { state: 'VOID', refusal: null }, intent: { state: 'REFUSED', refusal: 'token_taken' } },
+      update: { state: 'VOID', refusal: null },
+      intent: { state: 'REFUSED', refusal: 'token_taken' },
     })
     const { end, intent } = interpret({ answer: 'duplicate', isRetired: true })
     expect(end).toBeInstanceOf(Postponed)

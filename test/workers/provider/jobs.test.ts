@@ -37,7 +37,11 @@ describeStore('a scheme token', engine => {
   const scopeOf = async (more: Parameters<typeof makeScope>[1] | object) =>
     (
       await makeScope(installation.vault, {
-        ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8 },
+        entityId: ENTITY,
+        par: true,
+        networkTokens: true,
+        requestor: 'MERCHANT',
+        binDigits: 8,
         ...more,
       })
     ).tokenScope
@@ -277,7 +281,8 @@ describeStore('a scheme token', engine => {
     expect(other.record?.['scheme_token']).toEqual({ status: 'DELETED' })
     expect(world.network.live()).toEqual([])
     const third = await world.ask('token-update', {
-      ...{ id, scheme_token_action: 'ACTIVATE' },
+      id,
+      scheme_token_action: 'ACTIVATE',
       ...(await world.cardOf(nextPan())),
     })
     expect(third.record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
@@ -295,7 +300,8 @@ describeStore('a scheme token', engine => {
     const bare = { encrypted_card: await encryptCard(undated, key), public_key_alias: key.alias }
     const asked = { id, scheme_token_action: 'ACTIVATE' }
     expect(await world.ask('token-update', { ...asked, ...bare })).toMatchObject({
-      ...{ code: 400, error: { details: { 'body.expiry_year': { code: 'field_required' } } } },
+      code: 400,
+      error: { details: { 'body.expiry_year': { code: 'field_required' } } },
     })
     const { records } = await chunkOf([{ ...asked, card: { cardNumber: undated.cardNumber } }])
     expect(records).toMatchObject([{ outcome: 'REJECTED', reason: 'field_required' }])
@@ -306,7 +312,8 @@ describeStore('a scheme token', engine => {
     const unfit = await world.ask('token-update', { ...asked, ...(await world.cardOf(nextPan())) })
     providers.schemes.network = network
     expect(unfit).toMatchObject({
-      ...{ code: 400, error: { details: { 'body.scheme_token_action': { code: 'scheme_action_unavailable' } } } },
+      code: 400,
+      error: { details: { 'body.scheme_token_action': { code: 'scheme_action_unavailable' } } },
     })
     expect(world.network.calls).toHaveLength(calls)
   })
@@ -526,7 +533,12 @@ describeStore('a scheme token', engine => {
     const secret = { sealed: randomBytes(40), keyVersion: 1 }
     const url = 'https://receiver.example/'
     await endpoints.insert(store, {
-      ...{ endpointId, clientId, url, events: ['scheme-token.updated'], isPrivate: false, secret },
+      endpointId,
+      clientId,
+      url,
+      events: ['scheme-token.updated'],
+      isPrivate: false,
+      secret,
     })
     world.network.otherwise = () => 'again'
     const { id } = await make(await scopeOf({ autoProvision: true }))
@@ -537,7 +549,9 @@ describeStore('a scheme token', engine => {
     await deliveries.claim(store, { leaseMs: 60_000, limit: 10 })
     const outgoing = await deliveries.findOutgoing(store, delivery?.deliveryId ?? '', 1)
     expect(outgoing?.data).toEqual({
-      ...{ reuse_token: id, token_scope: expect.any(String), revision: delivery?.revision },
+      reuse_token: id,
+      token_scope: expect.any(String),
+      revision: delivery?.revision,
       changed: expect.arrayContaining(['status']),
     })
     expect(world.told.filter(one => one.type === 'event')).toHaveLength(1)
@@ -563,7 +577,8 @@ describeStore('a scheme token', engine => {
     expect((await act(id, 'SUSPEND')).record?.['scheme_token']).toMatchObject({ status: 'SUSPENDED' })
     expect(await world.ask('token-lifecycle', { id, action: 'ACTIVATE' })).toMatchObject({ code: 204 })
     expect((await world.ask('token-update', { id })).record).toMatchObject({
-      ...{ token_status: 'ACTIVE', scheme_token: { status: 'SUSPENDED' } },
+      token_status: 'ACTIVE',
+      scheme_token: { status: 'SUSPENDED' },
     })
     expect(world.network.calls).toEqual(['provision', 'suspend'])
   })
@@ -571,7 +586,9 @@ describeStore('a scheme token', engine => {
   it('is asked for together with other changes of its token, or not at all', async () => {
     const { id } = await make()
     const wrong = await world.ask('token-update', {
-      ...{ id, token_expiry_date: '2001-01-01', scheme_token_action: 'ACTIVATE' },
+      id,
+      token_expiry_date: '2001-01-01',
+      scheme_token_action: 'ACTIVATE',
     })
     expect(wrong).toMatchObject({ code: 400, error: { details: { 'body.token_expiry_date': {} } } })
     expect(world.network.calls).toEqual([])

@@ -52,21 +52,25 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      ...{ do: fc.constant('patch' as const), slot },
+      do: fc.constant('patch' as const),
+      slot,
       action: fc.option(schemeAction, { nil: undefined }),
     }),
   },
   {
     weight: 4,
     arbitrary: fc.record({
-      ...{ do: fc.constant('relink' as const), slot, again: fc.boolean() },
+      do: fc.constant('relink' as const),
+      slot,
+      again: fc.boolean(),
       action: fc.constantFrom(undefined, 'ACTIVATE' as const, 'ACTIVATE' as const, 'DELETE' as const),
     }),
   },
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ do: fc.constant('lifecycle' as const), slot },
+      do: fc.constant('lifecycle' as const),
+      slot,
       action: fc.constantFrom('SUSPEND' as const, 'ACTIVATE' as const, 'DELETE' as const),
     }),
   },
@@ -74,7 +78,9 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ do: fc.constant('issuer' as const), slot, told: fc.nat(2) },
+      do: fc.constant('issuer' as const),
+      slot,
+      told: fc.nat(2),
       what: fc.constantFrom('suspend' as const, 'resume' as const, 'delete' as const, 'expiry' as const),
     }),
   },
@@ -98,7 +104,12 @@ describeStore('store and network', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     const made = await makeScope(installation.vault, {
-      ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8, autoProvision: true },
+      entityId: ENTITY,
+      par: true,
+      networkTokens: true,
+      requestor: 'MERCHANT',
+      binDigits: 8,
+      autoProvision: true,
     })
     autoScope = made.tokenScope
   })
@@ -312,7 +323,8 @@ where not s.third_party and (s.reference = any($1::text[]) or s.due_at is not nu
 })
 
 const THEIRS = {
-  ...{ reuse_token_type: 'THIRD_PARTY_1', reuse_token_details: { expiry_month: 12, expiry_year: 2031 } },
+  reuse_token_type: 'THIRD_PARTY_1',
+  reuse_token_details: { expiry_month: 12, expiry_year: 2031 },
   token_context: { payment_provider_contract: CONTRACT },
 }
 

@@ -155,7 +155,8 @@ describeStore('scheme tokens over HTTP', engine => {
     const made = await gateway.put(
       { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 },
       {
-        ...{ reuse_token_type: 'THIRD_PARTY_1', reuse_token_details: { expiry_month: 12, expiry_year: 2031 } },
+        reuse_token_type: 'THIRD_PARTY_1',
+        reuse_token_details: { expiry_month: 12, expiry_year: 2031 },
         token_context: { payment_provider_contract: CONTRACT },
       },
     )
@@ -163,7 +164,9 @@ describeStore('scheme tokens over HTTP', engine => {
     const path = `${CARD}/${made.body['reuse_token']}`
     const { thirdParty } = await networked.simulator.stats()
     expect((await gateway.call('GET', path)).body).toMatchObject({
-      ...{ reuse_token: made.body['reuse_token'], reuse_token_type: 'THIRD_PARTY_1', token_status: 'ACTIVE' },
+      reuse_token: made.body['reuse_token'],
+      reuse_token_type: 'THIRD_PARTY_1',
+      token_status: 'ACTIVE',
     })
     expect(await gateway.call('PATCH', `${path}/suspend`)).toMatchObject({ status: 204 })
     expect((await gateway.call('GET', path)).body).toMatchObject({ token_status: 'SUSPENDED' })
@@ -218,7 +221,11 @@ describeStore('scheme tokens over HTTP', engine => {
   it('are nothing but a status where the token requestor is not the merchant', async () => {
     const { installation } = networked
     const { tokenScope } = await makeScope(installation.vault, {
-      ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'PSP', binDigits: 8 },
+      entityId: ENTITY,
+      par: true,
+      networkTokens: true,
+      requestor: 'PSP',
+      binDigits: 8,
     })
     const card = { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 }
     const made = await gateway.put(card, { token_scope: tokenScope })

@@ -4,7 +4,12 @@ import { SUSPENDED_BY_US } from '../../../src/token/scheme.ts'
 import { compensationOf, type Provisioning } from '../../../workers/provider/owed-compensation.ts'
 
 const row: Provisioning = {
-  ...{ lastIntent: 'intent', asked: null, state: 'PENDING', background: false, suspendedBy: [], retiredAt: null },
+  lastIntent: 'intent',
+  asked: null,
+  state: 'PENDING',
+  background: false,
+  suspendedBy: [],
+  retiredAt: null,
 }
 
 function judge(
@@ -40,7 +45,9 @@ describe('an intent of a job that is refused', () => {
   it('leaves a provisioning that the loop works', () => {
     for (const state of ['PENDING', 'ACTIVE'] as const)
       expect(judge('INTENDED', [['row', { ...row, background: true, state }]])).toEqual({
-        ...{ owed: [], abandoned: ['intent'], withdrawn: [] },
+        owed: [],
+        abandoned: ['intent'],
+        withdrawn: [],
       })
   })
 

@@ -40,8 +40,12 @@ describeStore('shares of a granted rate', engine => {
     const own = openStore(engine.databaseUrl, { log, connectionsMax: 2 })
     const waiting = { interactive: 0, bulk: 0 }
     const rate: SchemeRate = {
-      ...{ name: 'mdes', granted: GRANTED, rate: () => busy.limit, isResting: () => false },
-      ...{ part: () => 1, slowdown: () => undefined },
+      name: 'mdes',
+      granted: GRANTED,
+      rate: () => busy.limit,
+      isResting: () => false,
+      part: () => 1,
+      slowdown: () => undefined,
       limit: ratePerSecond => {
         busy.limit = ratePerSecond
         most = Math.max(most, total())

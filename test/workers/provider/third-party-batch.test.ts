@@ -26,7 +26,8 @@ describeStore('a batch of third-party tokens', engine => {
 
   const recordOf = (cardNumber: string) => ({
     card: { cardNumber, expiryMonth: 12, expiryYear: 2031 },
-    ...{ reuse_token_type: 'THIRD_PARTY_1', reuse_token_details: { expiry_month: 12, expiry_year: 2031 } },
+    reuse_token_type: 'THIRD_PARTY_1',
+    reuse_token_details: { expiry_month: 12, expiry_year: 2031 },
     token_context: { payment_provider_contract: CONTRACT },
   })
   const own = (cardNumber: string) => ({ card: { cardNumber, expiryMonth: 12, expiryYear: 2031 } })
@@ -37,8 +38,12 @@ describeStore('a batch of third-party tokens', engine => {
     if (!captureKey) throw new Error('these credentials hold no JWE key')
     const { dryRun = false, batchId = dryRun ? `dry-${randomUUID()}` : randomUUID() } = more
     const plan = {
-      ...{ batchId, recordKind: 'token-create' as const, tokenScope: installation.scope, captureKey },
-      ...{ acceptedAt: Math.floor(Date.now() / 1000), ...(dryRun ? { dryRun } : {}) },
+      batchId,
+      recordKind: 'token-create' as const,
+      tokenScope: installation.scope,
+      captureKey,
+      acceptedAt: Math.floor(Date.now() / 1000),
+      ...(dryRun ? { dryRun } : {}),
     }
     const lines = requests.map((request, index) => JSON.stringify({ line: index + 2, request }))
     const ask = await tokenBatch(client.clientId, plan, { lines, number: 0 })

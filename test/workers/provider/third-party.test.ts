@@ -39,7 +39,9 @@ describeStore('a third-party token', engine => {
   })
 
   const bodyFor = async (pan: string, more: Record<string, unknown> = {}) => ({
-    ...{ token_scope: installation.scope, ...THEIRS, ...more },
+    token_scope: installation.scope,
+    ...THEIRS,
+    ...more,
     ...(await world.cardOf(pan)),
   })
   async function make(pan = nextPan(), more: Record<string, unknown> = {}) {
@@ -48,7 +50,8 @@ describeStore('a third-party token', engine => {
   }
   const stored = async (id: string) => (await tokens.findByThirdParty(installation.vault.store, [id]))[0]
   const refusedFor = (field: string, code: string, status = 400) => ({
-    ...{ code: status, error: { details: { [field]: { code } }, reversal_status: 'NONE' } },
+    code: status,
+    error: { details: { [field]: { code } }, reversal_status: 'NONE' },
   })
 
   it('is named as the third party names it, and the vault keeps no card for it', async () => {
@@ -75,7 +78,8 @@ describeStore('a third-party token', engine => {
       ['DELETE', 'DELETED'],
     ])
       expect(await world.ask('token-lifecycle', { id, action })).toMatchObject({
-        ...{ code: 204, record: { id, token_status: status } },
+        code: 204,
+        record: { id, token_status: status },
       })
     await world.calm()
     expect(world.thirdParty.live()).toEqual([])
@@ -176,7 +180,10 @@ describeStore('a third-party token', engine => {
     expect(result).toMatchObject(refusedFor('body.encrypted_card', 'third_party_card_declined'))
     const latest = await storedSchemes.listLatest(installation.vault.store, 100)
     expect(latest.find(({ refusal }) => refusal === 'card_declined')).toMatchObject({
-      ...{ thirdParty: true, state: 'VOID', card: null, cards: [] },
+      thirdParty: true,
+      state: 'VOID',
+      card: null,
+      cards: [],
     })
     expect((await make(pan)).result).toMatchObject({ code: 200 })
   })
@@ -263,7 +270,11 @@ describeStore('a third-party token', engine => {
     world = await openWorld(installation, { oneTokenPerCard: true })
     const { id, pan } = await make()
     const { tokenScope } = await makeScope(installation.vault, {
-      ...{ entityId: ENTITY, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 },
+      entityId: ENTITY,
+      par: false,
+      networkTokens: false,
+      requestor: 'MERCHANT',
+      binDigits: 8,
     })
     const elsewhere = await make(pan, { token_scope: tokenScope })
     expect(elsewhere.result).toMatchObject(refusedFor('body.encrypted_card', 'third_party_token_taken'))
@@ -289,7 +300,8 @@ describeStore('a third-party token', engine => {
     await world.calm()
     const named = async (cardHolderName: string) =>
       world.ask('token-create', {
-        ...{ token_scope: installation.scope, ...THEIRS },
+        token_scope: installation.scope,
+        ...THEIRS,
         ...(await world.cardOf(pan, { cardholderName: cardHolderName })),
       })
     const both = await Promise.all([named('ANNA'), named('BERTA')])

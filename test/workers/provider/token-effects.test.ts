@@ -398,7 +398,8 @@ where token_id = $1 and state not in ('DELETED', 'VOID')`,
       }
       const job = await patchOf(id, other)
       expect(await world.run(job)).toMatchObject({
-        ...{ code: 400, error: { details: { 'body.encrypted_card': { code: 'pan_taken' } } } },
+        code: 400,
+        error: { details: { 'body.encrypted_card': { code: 'pan_taken' } } },
       })
       expect(world.resultOf(job.receiptId)?.error?.reversal_status).toBe('REQUIRED')
       await expectCard(id, pan)

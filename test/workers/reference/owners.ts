@@ -95,8 +95,16 @@ order by data->>'card_id', event_id`,
 export function leaveAt({ vault, scope }: Installation, id: string, ...left: OwnerRequest[]): Promise<void> {
   const now = Date.now()
   const rest = {
-    ...{ referenceNo: undefined, tokenId: parseReuseToken(id) ?? '', onFile: {}, version: 1, createdAt: now },
-    ...{ updatedAt: now, lastReceipt: randomUUID(), mark: null, givenAt: null, before: null },
+    referenceNo: undefined,
+    tokenId: parseReuseToken(id) ?? '',
+    onFile: {},
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    lastReceipt: randomUUID(),
+    mark: null,
+    givenAt: null,
+    before: null,
   }
   return references.insertAll(
     vault.store,

@@ -136,7 +136,9 @@ describeOnRedis('re-encryption', engine => {
     await workers.close()
     const again = await turnKey(installation.vault, 'seal')
     const bulk = await installation.startWorkers({
-      ...{ script: fileURLToPath(new URL('worker.ts', import.meta.url)), processes: 1, roles: ['bulk'] },
+      script: fileURLToPath(new URL('worker.ts', import.meta.url)),
+      processes: 1,
+      roles: ['bulk'],
       env: { TOKENMILL_RESEAL_ROWS_PER_SECOND: '3000' },
     })
     expect(await beginReseal(store, 'seal', BY)).toMatchObject({ done: { isResumed: false } })

@@ -114,7 +114,9 @@ describeStore('jobs that are worked at the same time', engine => {
         refused += JSON.stringify(left.answers).split('"guesses"').length - 1
       }),
       {
-        ...{ numRuns: volume(8, 80), endOnFailure: true, includeErrorInReport: true },
+        numRuns: volume(8, 80),
+        endOnFailure: true,
+        includeErrorInReport: true,
         ...(process.env['SETS_SEED'] && { seed: Number(process.env['SETS_SEED']) }),
       },
     )

@@ -23,7 +23,12 @@ function openQueues(refuses?: string) {
 }
 
 const message = (outboxId: number, over: Partial<Message> = {}): Message => ({
-  ...{ outboxId, clientId: 'cone', replyTo: 'own', resultId: `result-${outboxId}`, revision: 1, inSets: true },
+  outboxId,
+  clientId: 'cone',
+  replyTo: 'own',
+  resultId: `result-${outboxId}`,
+  revision: 1,
+  inSets: true,
   body: JSON.stringify({ type: 'result', result_id: `result-${outboxId}` }),
   ...over,
 })

@@ -83,7 +83,10 @@ export async function leftBy({ installation, worlds }: Side, { mix, no, order }:
     marks: sortedBy(await of('sequence_mark', 'token_id, sequence')),
     owners: sortedBy(
       owners.map(({ referenceNo: _, createdAt: _c, updatedAt: _u, givenAt, before, mark, ...reference }) => ({
-        ...{ ...reference, given: givenAt?.slice(1), before: before && { tokenId: before.tokenId }, line: mark?.line },
+        ...reference,
+        given: givenAt?.slice(1),
+        before: before && { tokenId: before.tokenId },
+        line: mark?.line,
       })),
     ),
     schemes: sortedBy(
@@ -124,7 +127,12 @@ function shownToken(row: StoredToken, { vault: { ring } }: Installation) {
   const { createdAt: _c, updatedAt: _u, storedCards: _s, analyticsToken: _a, link: _l, ...shown } = rest
   const pan = sealed && sealVersion !== null ? ring.open(sealed, sealVersion, tokenId, tokenScope).reveal() : null
   return {
-    ...{ ...shown, tokenId, tokenScope, pan, cards: cards.length, line: mark?.line },
+    ...shown,
+    tokenId,
+    tokenScope,
+    pan,
+    cards: cards.length,
+    line: mark?.line,
     given: Object.keys(givenAt ?? {}).sort(),
   }
 }

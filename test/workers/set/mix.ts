@@ -47,8 +47,19 @@ export type Ask = { [K in keyof Asks]: Asks[K] & { is: K } }[keyof Asks]
 
 /** How often each ask comes. */
 const WEIGHTS = {
-  ...{ create: 6, guess: 3, name: 4, relink: 2, own: 2, lifecycle: 5, delete: 1, release: 2, scheme: 1 },
-  ...{ thirdParty: 1, reverse: 3, chunk: 1, chunkOfChanges: 1 },
+  create: 6,
+  guess: 3,
+  name: 4,
+  relink: 2,
+  own: 2,
+  lifecycle: 5,
+  delete: 1,
+  release: 2,
+  scheme: 1,
+  thirdParty: 1,
+  reverse: 3,
+  chunk: 1,
+  chunkOfChanges: 1,
 } as const satisfies Record<keyof Asks, number>
 
 /** A job, and how often it is delivered. */
@@ -73,8 +84,19 @@ export const anyMix: fc.Arbitrary<AnyJob[]> = fc.array(
 
 /** Which jobs a set may write: all of them, only those that are refused, or none. */
 export const IN_SETS = {
-  ...{ create: 'all', guess: 'all', name: 'all', own: 'all', lifecycle: 'all', relink: 'refused', delete: 'refused' },
-  ...{ release: 'none', scheme: 'none', thirdParty: 'none', reverse: 'none', chunk: 'none', chunkOfChanges: 'none' },
+  create: 'all',
+  guess: 'all',
+  name: 'all',
+  own: 'all',
+  lifecycle: 'all',
+  relink: 'refused',
+  delete: 'refused',
+  release: 'none',
+  scheme: 'none',
+  thirdParty: 'none',
+  reverse: 'none',
+  chunk: 'none',
+  chunkOfChanges: 'none',
 } as const satisfies Record<keyof Asks, 'all' | 'refused' | 'none'>
 
 /** Cards of which the same digits are shown, others in each mix. */
@@ -155,7 +177,8 @@ export async function prepareMix(
         return job('reference', {
           ...scope,
           ...ownerOf(no, ask.owner),
-          ...{ action: 'RELEASE', on_orphan: ask.orphan },
+          action: 'RELEASE',
+          on_orphan: ask.orphan,
         })
       // A token of its own: the calls for one token at a network may have another order than the receipts of their jobs.
       case 'scheme':

@@ -20,7 +20,8 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { deps, receipt, SCOPE, token } from '../line/new-rows.ts'
 
 const traceOf = (sampled: boolean) => ({
-  ...{ traceId: randomUUID().replaceAll('-', ''), spanId: randomUUID().slice(-12).padStart(16, '0') },
+  traceId: randomUUID().replaceAll('-', ''),
+  spanId: randomUUID().slice(-12).padStart(16, '0'),
   sampled,
 })
 
@@ -76,8 +77,11 @@ describe('single jobs that ask to be written at the same time', () => {
       })
     ).rows.map(({ xmin }) => xmin)
   const changed = (row: StoredToken): StoredToken => ({
-    ...{ ...row, link: undefined, storedCards: row.cards },
-    ...{ cardHolderName: 'BEN "Ö" \\', version: row.version + 1 },
+    ...row,
+    link: undefined,
+    storedCards: row.cards,
+    cardHolderName: 'BEN "Ö" \\',
+    version: row.version + 1,
   })
   const created = (row = token(), digits = randomUUID()) =>
     single({ inserts: [row], misses: [{ clientId: 'c', tokenScope: SCOPE, digits, missesMax: 10 }] })
@@ -257,7 +261,9 @@ describe('single jobs that ask to be written at the same time', () => {
     await writeAll(sets, [created(), ...traced])
     expect(started).toEqual([
       {
-        ...{ name: 'set', ended: true, fault: undefined },
+        name: 'set',
+        ended: true,
+        fault: undefined,
         options: { links: traced.slice(0, 2).map(({ trace }) => trace), attributes: { 'set.jobs': 4 } },
       },
     ])

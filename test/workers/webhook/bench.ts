@@ -53,7 +53,10 @@ export async function openWebhookBench(engine: Engine, { script, leaseMs }: Pace
   const deliveriesTo = ({ endpointId }: Subscribed) => deliveries.list(store, { endpointId, limit: 1_000 })
   let next = 0
   return {
-    ...{ installation, receiver, script: path, deliveriesTo },
+    installation,
+    receiver,
+    script: path,
+    deliveriesTo,
     async subscribe({ isPrivate = true, type = 'batch.finished', host = '127.0.0.1' } = {}) {
       next += 1
       const path = `/${next}`

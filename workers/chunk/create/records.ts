@@ -47,8 +47,16 @@ export interface PlainCard {
 
 export function openRecords(): PlainRecords {
   return {
-    ...{ lines: [], references: [], fields: [], pans: new Secret<string[]>([]), months: [], years: [], names: [] },
-    ...{ brands: [], binRanges: [], claims: [] },
+    lines: [],
+    references: [],
+    fields: [],
+    pans: new Secret<string[]>([]),
+    months: [],
+    years: [],
+    names: [],
+    brands: [],
+    binRanges: [],
+    claims: [],
   }
 }
 

@@ -39,28 +39,32 @@ const SOME = ['OPERATOR', 'ADMIN'] as const
 const ADMINS = ['ADMIN'] as const
 const given = { seen: SEEN, reason: 'why' }
 const onBatch = (act: string, may: Row['may']): Row => ({
-  ...{ may, said: 'batch_not_found', http: ({ batch }) => [`/batches/${batch}/${act}/begin`, given] },
+  may,
+  said: 'batch_not_found',
+  http: ({ batch }) => [`/batches/${batch}/${act}/begin`, given],
   asked: () => ({ subject: 'no-batch', parameters: { client_id: `c${'0'.repeat(25)}` }, seen: 'RUNNING' }),
 })
 const onFailed = (act: string, may: Row['may']): Row => ({
-  ...{ may, said: 'failed_not_found', http: ({ copy }) => [`/failed/${KIND}/${copy}/${act}/begin`, given] },
+  may,
+  said: 'failed_not_found',
+  http: ({ copy }) => [`/failed/${KIND}/${copy}/${act}/begin`, given],
   asked: () => ({ subject: `f_${SEEN}`, parameters: { kind: KIND }, seen: SEEN }),
 })
 const onSchedule = (act: string, more = {}): Row => ({
-  ...{ may: SOME, said: 'schedule_not_found' },
+  may: SOME,
+  said: 'schedule_not_found',
   http: ({ schedule }) => [`/reports/schedules/${schedule}/${act}/begin`, { ...given, ...more }],
   asked: () => ({ subject: NO_ID, parameters: more, seen: SEEN }),
 })
 const onPerson = (act: string, form: Record<string, string>, parameters: object): Row => ({
-  ...{
-    may: ADMINS,
-    said: 'person_unknown',
-    http: ({ person }) => [`/people/${person}/${act}/begin`, { ...given, ...form }],
-  },
+  may: ADMINS,
+  said: 'person_unknown',
+  http: ({ person }) => [`/people/${person}/${act}/begin`, { ...given, ...form }],
   asked: () => ({ subject: NO_ID, parameters: { ...parameters }, seen: SEEN }),
 })
 const onOwn = (parameters: object, said: string): Row => ({
-  ...{ may: EVERY, said },
+  may: EVERY,
+  said,
   asked: ({ personId }) => ({ subject: personId, parameters: { ...parameters }, seen: null }),
 })
 /** Made for no request of anybody. */
@@ -80,7 +84,9 @@ const ROWS: Record<ActName, Row> = {
   // Nobody is anybody yet.
   'person.enrol': { ...onOwn({}, 'invite_unknown'), asked: () => ({ subject: NO_ID, parameters: {}, seen: null }) },
   'list.exported': {
-    ...{ may: EVERY, said: 'DONE', http: () => ['/batches/csv', {}] },
+    may: EVERY,
+    said: 'DONE',
+    http: () => ['/batches/csv', {}],
     asked: () => ({ subject: 'batches', parameters: { list: 'batches' }, seen: null }),
   },
   'passkey.add': { ...onOwn({ ...NEW }, 'passkey_challenge'), http: () => ['/passkeys/add/begin', {}] },
@@ -88,18 +94,18 @@ const ROWS: Record<ActName, Row> = {
   'identity.connect': onOwn(ACCOUNT, 'DONE'),
   'identity.disconnect': onOwn({ ...ACCOUNT, subject: 'never' }, 'identity_unknown'),
   'person.invite': {
-    ...{
-      may: ADMINS,
-      said: 'DONE',
-      http: () => ['/people/invite/begin', { ...given, ...RIGHTS, ...KEY, name: 'nora', seen: '' }],
-    },
+    may: ADMINS,
+    said: 'DONE',
+    http: () => ['/people/invite/begin', { ...given, ...RIGHTS, ...KEY, name: 'nora', seen: '' }],
     asked: () => ({ subject: 'nora', parameters: { roles: ['VIEWER'], entities: null, ...KEY }, seen: null }),
   },
   'person.change': onPerson('change', RIGHTS, { roles: ['VIEWER'], entities: null }),
   'person.link': onPerson('link', KEY, KEY),
   'person.revoke': onPerson('revoke', {}, {}),
   'invite.revoke': {
-    ...{ may: ADMINS, said: 'invite_unknown', http: ({ invite }) => [`/people/invites/${invite}/revoke/begin`, given] },
+    may: ADMINS,
+    said: 'invite_unknown',
+    http: ({ invite }) => [`/people/invites/${invite}/revoke/begin`, given],
     asked: () => ({ subject: NO_ID, parameters: {}, seen: SEEN }),
   },
 }
@@ -132,7 +138,10 @@ values ($1, 'report', $2, 'INVOICE', $3, 'text/csv', '02:00', 'UTC')`,
     const { inviteId } = await bench.invite('ines', ['VIEWER'])
     const person = (await bundle.addPerson('somebody')).personId
     subjects = {
-      ...{ batch: await bundle.addBatch(), schedule, person, invite: inviteId },
+      batch: await bundle.addBatch(),
+      schedule,
+      person,
+      invite: inviteId,
       copy: (await failCopy(queues, { credentials })).id,
     }
   })

@@ -131,7 +131,8 @@ async function takeCsv(page: Page, button: string): Promise<void> {
 
 const SECOND = {
   ...({ protocol: 'ctap2', transport: 'usb', hasResidentKey: true, hasUserVerification: true } as const),
-  ...{ isUserVerified: true, automaticPresenceSimulation: true },
+  isUserVerified: true,
+  automaticPresenceSimulation: true,
 }
 
 /** By a passkey that a second device makes and the first one confirms; the first is the one in use again. */

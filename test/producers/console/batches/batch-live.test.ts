@@ -65,7 +65,10 @@ describe.concurrent('the page of a batch, live', () => {
     it('has the figures of batch show --json, of each revision', async () => {
       const batchId = 'same-live-figures'
       const no = await bundle.addBatch({
-        ...{ batchId, extentRows: 90_000, rowsDone: 40_000, counts: { CREATED: 39_000, REJECTED: 1_000 } },
+        batchId,
+        extentRows: 90_000,
+        rowsDone: 40_000,
+        counts: { CREATED: 39_000, REJECTED: 1_000 },
         more: `${AT_WORK}, reasons = '{"REJECTED": {"pan_luhn": 600, "card_expired": 400}}'`,
       })
       await addReceipt(no, { CREATED: 5_000, REJECTED: 1_000 })
@@ -126,7 +129,9 @@ describe.concurrent('the page of a batch, live', () => {
 
     it('has another shape where there is something else to show, and the same for everybody who sees it', async () => {
       const no = await bundle.addBatch({
-        ...{ batchId: 'noted-live', rowsDone: 3, counts: { REJECTED: 3 } },
+        batchId: 'noted-live',
+        rowsDone: 3,
+        counts: { REJECTED: 3 },
         more: `${AT_WORK}, reasons = '${JSON.stringify({ REJECTED: { [HOSTILE]: 3 } })}'`,
       })
       const viewer = await bundle.addPerson('vic', { roles: ['VIEWER'], entities: [OURS] })

@@ -64,7 +64,9 @@ describe('one batch', () => {
   it('has the figures of batch show --json', async () => {
     const batchId = 'same-figures'
     const no = await bundle.addBatch({
-      ...{ batchId, extentRows: 91_234, rowsDone: 54_321 },
+      batchId,
+      extentRows: 91_234,
+      rowsDone: 54_321,
       counts: { CREATED: 40_001, UPDATED: 7_002, UNCHANGED: 5_003, DUPLICATE: 1_004, REJECTED: 900, FAILED: 411 },
       more: `extent_chunks = 92, chunks_done = 55, paused_at = '2026-11-20T10:11:12Z', created_at = '2026-11-20T09:08:07Z',
   active_at = '2026-11-20T10:10:10Z', source_name = 'spring/part-2.csv', source_sha256 = '${'ab'.repeat(32)}',
@@ -244,7 +246,8 @@ describe('a CSV', () => {
     expect(answer.text).not.toContain('canary-theirs')
     expect(await exports()).toEqual([
       {
-        ...{ actor: `person:${limited.personId}`, subject: 'batches' },
+        actor: `person:${limited.personId}`,
+        subject: 'batches',
         detail: { list: 'batches', state: 'open', since: '2020-01-01', unproved: true },
       },
     ])
@@ -343,7 +346,7 @@ describe('a CSV', () => {
     verdict: Awaited<ReturnType<Parameters<typeof sendCsv>[0]['sendAct']>>,
     list: Parameters<typeof sendCsv>[3],
     takes: (body: Readable) => void = () => {},
-    session: { sessionHash: Buffer; entities: string[] | null } = { ...ada, ...{ roles: ['ADMIN'], entities: null } },
+    session: { sessionHash: Buffer; entities: string[] | null } = { ...ada, entities: null },
   ) {
     let [status, text] = [200, '']
     const reply = {

@@ -28,7 +28,8 @@ describe('a stalled batch', () => {
   let no: number
   beforeAll(async () => {
     no = await bundle.addBatch({
-      ...{ batchId, rowsDone: 400 },
+      batchId,
+      rowsDone: 400,
       more: `extent_chunks = 2, chunks_done = 1, active_at = now() - interval '5 minutes'`,
     })
   })

@@ -13,7 +13,10 @@ const batch = {
   finishedAt: null as number | null,
 }
 const at = (minutes: number, rowsDone: number, state: SeenSample['state'] = 'RUNNING'): SeenSample => ({
-  ...{ at: minutes * MIN, rowsDone, rowsRefused: Math.floor(rowsDone / 10), state },
+  at: minutes * MIN,
+  rowsDone,
+  rowsRefused: Math.floor(rowsDone / 10),
+  state,
 })
 const standing: Standing = { state: 'RUNNING', speed: undefined, now: 10 * MIN, refused: 30 }
 const course = (own: Partial<typeof batch>, samples: SeenSample[], told: Partial<Standing> = {}) =>

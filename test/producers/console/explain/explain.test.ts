@@ -204,10 +204,23 @@ values (gen_random_uuid(), $1, gen_random_uuid(), gen_random_uuid(), 'PROVISION'
 
 async function addReceipt(over: Record<string, unknown>): Promise<void> {
   const row: Record<string, unknown> = {
-    ...{ receipt_id: randomUUID(), day: new Date().toISOString().slice(0, 10), client_id: client.clientId },
-    ...{ entity_id: ENTITY, iss: client.clientId, kind: 'token-create', jti: randomUUID(), request_digest: '\\x00' },
-    ...{ envelope_digest: '\\x00', status: 'SUCCEEDED', code: 200, outcome: 'CREATED', revision: 1, attempt: 1 },
-    ...{ accepted_at: new Date(), completed_at: new Date(), ...over },
+    receipt_id: randomUUID(),
+    day: new Date().toISOString().slice(0, 10),
+    client_id: client.clientId,
+    entity_id: ENTITY,
+    iss: client.clientId,
+    kind: 'token-create',
+    jti: randomUUID(),
+    request_digest: '\\x00',
+    envelope_digest: '\\x00',
+    status: 'SUCCEEDED',
+    code: 200,
+    outcome: 'CREATED',
+    revision: 1,
+    attempt: 1,
+    accepted_at: new Date(),
+    completed_at: new Date(),
+    ...over,
   }
   const names = Object.keys(row)
   await bundle.rows(

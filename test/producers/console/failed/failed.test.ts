@@ -194,9 +194,13 @@ describe('an act', () => {
       [nonce],
     )
     expect(row?.request).toMatchObject({
-      ...{ act: 'failed.retry', subject: 'failed-report', seen: digestOf(copies.slice(0, 2)) },
+      act: 'failed.retry',
+      subject: 'failed-report',
+      seen: digestOf(copies.slice(0, 2)),
       parameters: {
-        ...{ kind: KIND, count: 2, up_to: expect.any(Number) },
+        kind: KIND,
+        count: 2,
+        up_to: expect.any(Number),
         filter: { code: 'files_away', since: expect.any(Number) },
       },
     })
@@ -234,7 +238,9 @@ describe('an act', () => {
       [(JSON.parse(begun.text) as { nonce: string }).nonce],
     )
     expect(row?.request).toMatchObject({
-      ...{ act: 'failed.retry', subject: 'failed-report', seen: digestOf(copies.slice(0, 2)) },
+      act: 'failed.retry',
+      subject: 'failed-report',
+      seen: digestOf(copies.slice(0, 2)),
       parameters: { kind: KIND, ids: copies.slice(0, 2).map(({ id }) => id) },
     })
     // A single one; none; too many; those of others as those that don't exist.

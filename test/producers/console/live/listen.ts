@@ -42,14 +42,12 @@ export function openListener(origin: () => string): Listener {
         asked.on('error', reject)
         asked.on('response', response => {
           const reading: Reading = {
-            ...{
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              messages: [],
-              heardAt: 0,
-              isOver: false,
-              response,
-            },
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            messages: [],
+            heardAt: 0,
+            isOver: false,
+            response,
             stop: () => asked.destroy(),
           }
           response.on('close', () => {

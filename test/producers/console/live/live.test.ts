@@ -22,7 +22,9 @@ describe('a stream', () => {
     const reading = await listen(ada.cookie)
     const first = await heard(reading, 1)
     expect(reading.headers).toMatchObject({
-      ...{ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
     })
     expect(page.text).toContain(`data-shape="${first.shape}"`)
     const ids = Object.keys(first.texts).map(key => key.split('@')[0])

@@ -14,12 +14,26 @@ const STYLES = readdirSync(ROOM)
 /** The colours as they were decided. */
 const DECIDED = {
   light: {
-    ...{ ground: '#ffffff', panel: '#f5f6f8', ink: '#1b1f24', muted: '#57606a', link: '#0b57d0', well: '#1a7f37' },
-    ...{ warn: '#8a5a00', bad: '#b3261e', border: '#7d8590' },
+    ground: '#ffffff',
+    panel: '#f5f6f8',
+    ink: '#1b1f24',
+    muted: '#57606a',
+    link: '#0b57d0',
+    well: '#1a7f37',
+    warn: '#8a5a00',
+    bad: '#b3261e',
+    border: '#7d8590',
   },
   dark: {
-    ...{ ground: '#14171c', panel: '#1b1f26', ink: '#e6e9ee', muted: '#9aa4b1', link: '#8ab4f8', well: '#57c26f' },
-    ...{ warn: '#e0a93b', bad: '#ff8a80', border: '#6e7885' },
+    ground: '#14171c',
+    panel: '#1b1f26',
+    ink: '#e6e9ee',
+    muted: '#9aa4b1',
+    link: '#8ab4f8',
+    well: '#57c26f',
+    warn: '#e0a93b',
+    bad: '#ff8a80',
+    border: '#6e7885',
   },
 } as const
 const TEXTS = ['ink', 'muted', 'link', 'well', 'warn', 'bad'] as const

@@ -144,7 +144,8 @@ async function addBatches(bundle: ConsoleBundle): Promise<Pick<World, 'running' 
   const source = `source_name = 'autumn/part-2.csv', source_sha256 = '${'ab'.repeat(32)}'`
   const figures = { extentRows: 900_000, rowsDone: 381_231, counts }
   const running = await bundle.addBatch({
-    ...{ batchId: '2026-11-20-autumn', ...figures },
+    batchId: '2026-11-20-autumn',
+    ...figures,
     more: `${begun}, active_at = now(), extent_chunks = 900, chunks_done = 382, ${reasons}, ${source}`,
   })
   await bundle.rows(
@@ -154,16 +155,19 @@ from generate_series(0, 60) as n`,
     [running],
   )
   const paused = await bundle.addBatch({
-    ...{ batchId: 'winter', ...figures },
+    batchId: 'winter',
+    ...figures,
     more: `${begun}, active_at = now() - interval '9 minutes', paused_at = now() - interval '9 minutes'`,
   })
   const stalled = await bundle.addBatch({
-    ...{ batchId: `spring-${'x'.repeat(50)}`, ...figures },
+    batchId: `spring-${'x'.repeat(50)}`,
+    ...figures,
     more: `${begun}, active_at = now() - interval '12 minutes', ${reasons}`,
   })
   const ended = { extentRows: 1_000, rowsDone: 1_000, counts: { CREATED: 990, REJECTED: 10 } }
   const finished = await bundle.addBatch({
-    ...{ batchId: 'summer', ...ended },
+    batchId: 'summer',
+    ...ended,
     more: `${begun}, chunks_done = 1, finished_at = now(), revision = 1`,
   })
   await bundle.addBatch({ batchId: 'open-one', extentRows: null, rowsDone: 41_200 })

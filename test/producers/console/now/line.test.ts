@@ -6,7 +6,10 @@ import { byMinute, drawLine, LINE } from '../../../../producers/console/now/line
 
 it('has a gap where nothing is known, and a dot for a minute between two gaps', () => {
   expect(drawLine([0, 10, null, 10, null], undefined)).toEqual({
-    ...{ d: 'M0 46L60 2M180 2h0.1', thresholdY: null, most: 10, least: 0 },
+    d: 'M0 46L60 2M180 2h0.1',
+    thresholdY: null,
+    most: 10,
+    least: 0,
   })
   expect(drawLine([null, null], 5)).toMatchObject({ d: '', most: null, least: null })
 })

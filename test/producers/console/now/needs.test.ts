@@ -6,7 +6,11 @@ import { KINDS } from '../../../../src/job/catalogue.ts'
 
 const NOW = Date.UTC(2026, 10, 23, 12, 3, 20)
 const process = (role: string, silentMs: number, kinds: string[] = []) => ({
-  ...{ host: 'one', version: '1.0.0', role, silentMs, kinds },
+  host: 'one',
+  version: '1.0.0',
+  role,
+  silentMs,
+  kinds,
 })
 const interactive = KINDS.filter(kind => kind !== 'token-batch')
 const living = [
@@ -15,16 +19,28 @@ const living = [
   process('scheduler', 100),
 ]
 const noted = (name: string, state: 'well' | 'warning' | 'unknown' | 'critical', says = 'x') => ({
-  ...{ name, state, says, next: null, since: NOW - 60_000 },
+  name,
+  state,
+  says,
+  next: null,
+  since: NOW - 60_000,
 })
 const whole = (more: Partial<Whole> = {}): Whole => ({
-  ...{ processes: living, checks: [noted('store', 'well')], queues: [], recent: [], waits: [], rows: [], minutes: [] },
+  processes: living,
+  checks: [noted('store', 'well')],
+  queues: [],
+  recent: [],
+  waits: [],
+  rows: [],
+  minutes: [],
   ...more,
 })
 const facts = (more: Partial<Facts> = {}): Facts => ({
   now: NOW,
   pulse: { watchedMs: 3_000, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true },
-  ...{ whole: whole(), batches: [], areMore: false },
+  whole: whole(),
+  batches: [],
+  areMore: false,
   ...more,
 })
 const told = (one: Facts) => {
@@ -40,7 +56,8 @@ describe('a person who sees everything is told', () => {
   it('what needs somebody, worst first', () => {
     const checks = [noted('failed jobs', 'warning'), noted('outbox', 'critical'), noted('clock', 'unknown')]
     expect(told(facts({ whole: whole({ checks }) }))).toEqual({
-      ...{ text: '2 things need you, and something can’t be seen', tone: 'bad' },
+      text: '2 things need you, and something can’t be seen',
+      tone: 'bad',
       of: ['outbox bad', 'failed jobs warn', 'clock unknown'],
     })
   })
@@ -60,7 +77,9 @@ describe('a person who sees everything is told', () => {
     const pulse = { watchedMs: 10_001, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true }
     const checks = [noted('outbox', 'critical')]
     expect(told(facts({ pulse, whole: whole({ checks }) }))).toEqual({
-      ...{ text: 'Unknown since 12:03:09', tone: 'unknown', of: ['scheduler unknown'] },
+      text: 'Unknown since 12:03:09',
+      tone: 'unknown',
+      of: ['scheduler unknown'],
     })
   })
 
@@ -88,26 +107,22 @@ describe('a person who sees everything is told', () => {
 
 describe('a person who sees some entities is told', () => {
   const batch = (state: 'STALLED' | 'RUNNING', batchNo = 1) => ({
-    ...{
-      batchNo,
-      batchId: `b ${batchNo}`,
-      clientId: 'c',
-      createdAt: 0,
-      extentRows: 10,
-      rowsDone: 1,
-      state,
-      isSeen: true,
-      speed: undefined,
-    },
-    ...{
-      extentChunks: 2,
-      limitChunks: null,
-      chunksDone: 1,
-      pausedAt: null,
-      cancelledAt: null,
-      finishedAt: null,
-      activeAt: 0,
-    },
+    batchNo,
+    batchId: `b ${batchNo}`,
+    clientId: 'c',
+    createdAt: 0,
+    extentRows: 10,
+    rowsDone: 1,
+    state,
+    isSeen: true,
+    speed: undefined,
+    extentChunks: 2,
+    limitChunks: null,
+    chunksDone: 1,
+    pausedAt: null,
+    cancelledAt: null,
+    finishedAt: null,
+    activeAt: 0,
   })
   const limited = (more: Partial<Facts> = {}) => facts({ whole: undefined, batches: [batch('RUNNING')], ...more })
 

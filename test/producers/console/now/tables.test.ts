@@ -8,10 +8,18 @@ const NOW = Date.UTC(2026, 10, 23, 12, 3, 20)
 const process = (host: string, role = 'bulk') => ({ host, role, version: '1.0.0', silentMs: 900, kinds: [...KINDS] })
 const textsOf = (whole: Partial<Whole>, pulse: Partial<Facts['pulse']> = {}) =>
   contentOf({
-    ...{ now: NOW, batches: [], areMore: false },
+    now: NOW,
+    batches: [],
+    areMore: false,
     pulse: { watchedMs: 3_000, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true, ...pulse },
     whole: {
-      ...{ processes: [], checks: [], queues: [], recent: [], waits: [], rows: [], minutes: [] },
+      processes: [],
+      checks: [],
+      queues: [],
+      recent: [],
+      waits: [],
+      rows: [],
+      minutes: [],
       ...whole,
     },
   }).texts.texts

@@ -66,7 +66,10 @@ it('finds an account, shows it, and asks for a touch of the person’s passkey t
     [begun.nonce],
   )
   expect(pending?.request).toMatchObject({
-    ...{ act: 'identity.connect', subject: ada.personId, person_id: ada.personId, seen: null },
+    act: 'identity.connect',
+    subject: ada.personId,
+    person_id: ada.personId,
+    seen: null,
     parameters: { issuer: bundle.provider.issuer, subject: HOSTILE },
   })
   // Without a touch nothing is sent, and nothing is connected by the way there and back.

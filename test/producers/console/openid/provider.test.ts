@@ -33,8 +33,11 @@ function openBench(answers: Answers, issuer = ISSUER) {
 
 const metadata = (more: Answers = {}) => ({
   'openid-configuration': {
-    ...{ issuer: ISSUER, authorization_endpoint: `${ISSUER}/auth`, token_endpoint: `${ISSUER}/token` },
-    ...{ jwks_uri: `${ISSUER}/jwks`, ...more },
+    issuer: ISSUER,
+    authorization_endpoint: `${ISSUER}/auth`,
+    token_endpoint: `${ISSUER}/token`,
+    jwks_uri: `${ISSUER}/jwks`,
+    ...more,
   },
 })
 
@@ -44,8 +47,13 @@ it('sends people away with state, nonce and PKCE, each new, and asks for no more
   const { searchParams: sent } = first?.to ?? new URL('about:blank')
   expect(first?.to.href.startsWith(`${ISSUER}/auth?`)).toBe(true)
   expect(Object.fromEntries(sent)).toEqual({
-    ...{ client_id: 'console', redirect_uri: CALLBACK, response_type: 'code', scope: 'openid' },
-    ...{ state: first?.state, nonce: first?.nonce, code_challenge_method: 'S256' },
+    client_id: 'console',
+    redirect_uri: CALLBACK,
+    response_type: 'code',
+    scope: 'openid',
+    state: first?.state,
+    nonce: first?.nonce,
+    code_challenge_method: 'S256',
     code_challenge: expect.stringMatching(/^[\w-]{43}$/),
   })
   for (const name of ['state', 'nonce', 'verifier'] as const) expect(first?.[name]).not.toBe(second?.[name])

@@ -71,8 +71,12 @@ function answering(
   const oidc = new OidcProvider(provider.issuer, {
     clients: [
       {
-        ...{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris: [redirectUri] },
-        ...{ response_types: ['code'], grant_types: ['authorization_code'], id_token_signed_response_alg: 'ES256' },
+        client_id: CLIENT_ID,
+        client_secret: CLIENT_SECRET,
+        redirect_uris: [redirectUri],
+        response_types: ['code'],
+        grant_types: ['authorization_code'],
+        id_token_signed_response_alg: 'ES256',
       },
     ],
     jwks: { keys: [jwk as { kty: 'EC' }] },

@@ -112,7 +112,10 @@ it('stands on the page of the verdict as a text', async () => {
     const nonce = `${randomUUID().replaceAll('-', '').slice(0, 21)}A`
     const account = { issuer: bundle.provider.issuer, subject }
     const request = {
-      ...{ act: 'person.invite', subject: 'Nora', person_id: ada.personId, reason: null },
+      act: 'person.invite',
+      subject: 'Nora',
+      person_id: ada.personId,
+      reason: null,
       parameters: { roles: ['VIEWER'], entities: null, ...KEY, ...(subject !== '' && { account }) },
     }
     await bundle.rows(

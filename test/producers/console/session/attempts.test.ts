@@ -14,8 +14,10 @@ afterAll(() => bundle?.close())
 const post = (path: string, body: object) => bundle.call('POST', path, body)
 const proofOf = (id: string) =>
   JSON.stringify({
-    ...{ credential_id: id, client_data_json: Buffer.from('{"challenge":"AA"}').toString('base64url') },
-    ...{ authenticator_data: 'AA', signature: 'AA' },
+    credential_id: id,
+    client_data_json: Buffer.from('{"challenge":"AA"}').toString('base64url'),
+    authenticator_data: 'AA',
+    signature: 'AA',
   })
 
 it('gives challenges to everybody, after many that were only begun or failed', async () => {

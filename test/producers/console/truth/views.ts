@@ -47,7 +47,10 @@ const HOSTS: Claims = {
 const NOW: Claims = { ...SENTENCE, ...RUNNING_BATCH, ...QUEUES, ...WORK, ...OUTBOX, ...HOSTS }
 const NOW_LIMITED: Claims = { ...SENTENCE, ...RUNNING_BATCH }
 const WALL: Claims = {
-  ...{ ...SENTENCE, ...QUEUES, ...WORK, ...OUTBOX },
+  ...SENTENCE,
+  ...QUEUES,
+  ...WORK,
+  ...OUTBOX,
   // How many are heard is counted; the console itself goes on. Without workers it is another number, of which the sentence tells.
   'processes heard': [],
 }
@@ -62,74 +65,106 @@ export const VIEWS: readonly View[] = [
   { name: 'Now, for some entities', path: () => '/now', cookie: limited, claims: NOW_LIMITED },
   { name: 'Now, live', path: () => '/now/live', cookie: whole, claims: NOW, isStream: true },
   {
-    ...{ name: 'Now, live, for some entities', path: () => '/now/live', cookie: limited },
-    ...{ claims: NOW_LIMITED, isStream: true },
+    name: 'Now, live, for some entities',
+    path: () => '/now/live',
+    cookie: limited,
+    claims: NOW_LIMITED,
+    isStream: true,
   },
   {
-    ...{ name: 'Batches', path: () => '/batches', cookie: whole },
+    name: 'Batches',
+    path: () => '/batches',
+    cookie: whole,
     // A batch that ended has ended, whatever is away.
     claims: { RUNNING: ALL, FINISHED: [] },
   },
   {
-    ...{ name: 'Batches, filtered', path: () => '/batches?state=running', cookie: limited },
+    name: 'Batches, filtered',
+    path: () => '/batches?state=running',
+    cookie: limited,
     claims: { RUNNING: ALL },
   },
   { name: 'a batch that runs', path: ({ running }) => `/batches/${running}`, cookie: whole, claims: RUNNING_BATCH },
   {
-    ...{ name: 'a batch that runs, for its entity', path: ({ running }) => `/batches/${running}`, cookie: limited },
+    name: 'a batch that runs, for its entity',
+    path: ({ running }) => `/batches/${running}`,
+    cookie: limited,
     claims: RUNNING_BATCH,
   },
   {
-    ...{ name: 'a batch that runs, live', path: ({ running }) => `/batches/${running}/live`, cookie: whole },
-    ...{ claims: RUNNING_BATCH, isStream: true },
+    name: 'a batch that runs, live',
+    path: ({ running }) => `/batches/${running}/live`,
+    cookie: whole,
+    claims: RUNNING_BATCH,
+    isStream: true,
   },
   {
-    ...{ name: 'a batch that is open', path: ({ open }) => `/batches/${open}`, cookie: whole },
+    name: 'a batch that is open',
+    path: ({ open }) => `/batches/${open}`,
+    cookie: whole,
     // OPEN says that no chunk has told how many there will be, as the store has it. It doesn't say that the batch goes on.
     claims: { 'rate of a batch': ALL },
   },
   {
-    ...{ name: 'a batch that has ended', path: ({ finished }) => `/batches/${finished}`, cookie: whole },
+    name: 'a batch that has ended',
+    path: ({ finished }) => `/batches/${finished}`,
+    cookie: whole,
     claims: { FINISHED: [] },
   },
   {
-    ...{ name: 'Reports', path: () => '/reports', cookie: whole },
+    name: 'Reports',
+    path: () => '/reports',
+    cookie: whole,
     // A schedule is on time while nothing that was due is late, which the store knows, and a scheduler looks what is due. A run
     // that workers or queues leave undone is LATE at its time. QUEUED says where the run was last; it has its own page.
     claims: { 'ON TIME': ['scheduler'], SUCCEEDED: [], QUEUED: [] },
   },
   {
-    ...{ name: 'a schedule', path: ({ schedule }) => `/reports/schedules/${schedule}`, cookie: limited },
+    name: 'a schedule',
+    path: ({ schedule }) => `/reports/schedules/${schedule}`,
+    cookie: limited,
     claims: { 'ON TIME': ['scheduler'], SUCCEEDED: [], QUEUED: [] },
   },
   {
-    ...{ name: 'a run', path: ({ run }) => run, cookie: limited },
+    name: 'a run',
+    path: ({ run }) => run,
+    cookie: limited,
     claims: { QUEUED: [], 'a worker makes the report': ['workers'] },
   },
   {
-    ...{ name: 'a run that is due', path: ({ due }) => due, cookie: limited },
+    name: 'a run that is due',
+    path: ({ due }) => due,
+    cookie: limited,
     claims: { 'a scheduler sends the run': ['scheduler'] },
   },
   // Copies are read from Redis when the page is made, whoever else is away.
   { name: 'Failed', path: () => '/failed', cookie: whole, claims: { 'no failed job': ['Redis'] } },
   {
-    ...{ name: 'Failed, filtered', path: () => '/failed?kind=report', cookie: limited },
+    name: 'Failed, filtered',
+    path: () => '/failed?kind=report',
+    cookie: limited,
     claims: { 'no failed job like this': ['Redis'] },
   },
   {
-    ...{ name: 'a job in work', path: ({ inWork }) => inWork, cookie: whole },
+    name: 'a job in work',
+    path: ({ inWork }) => inWork,
+    cookie: whole,
     // Its queue is read when the page is made. That its worker lives only its heartbeat says.
     claims: { 'IN WORK': ['workers', 'Redis'], 'a worker has the job': ['workers', 'Redis'] },
     // When Redis is back, another worker takes the job.
     last: 'Redis',
   },
   {
-    ...{ name: 'a job that is decided', path: ({ decided }) => decided, cookie: whole },
+    name: 'a job that is decided',
+    path: ({ decided }) => decided,
+    cookie: whole,
     // The decision is in the store. Whether its answer was read is in Redis.
     claims: { DONE: [], 'answer delivered': ['Redis'], 'nothing has to be done': ['Redis'] },
   },
   {
-    ...{ name: 'Installation', path: () => '/installation', cookie: whole },
+    name: 'Installation',
+    path: () => '/installation',
+    cookie: whole,
     claims: {
       'nothing here needs you': ALL,
       'ALIVE, of workers': ['workers'],
@@ -142,15 +177,23 @@ export const VIEWS: readonly View[] = [
   },
   { name: 'a wall display', path: () => '/display', cookie: ({ cookies }) => cookies.wall, claims: WALL },
   {
-    ...{ name: 'a wall display for some entities', path: () => '/display', cookie: ({ cookies }) => cookies.ourWall },
+    name: 'a wall display for some entities',
+    path: () => '/display',
+    cookie: ({ cookies }) => cookies.ourWall,
     claims: WALL_LIMITED,
   },
   {
-    ...{ name: 'a wall display, live', path: () => '/display/live', cookie: ({ cookies }) => cookies.wall },
-    ...{ claims: WALL, isStream: true },
+    name: 'a wall display, live',
+    path: () => '/display/live',
+    cookie: ({ cookies }) => cookies.wall,
+    claims: WALL,
+    isStream: true,
   },
   {
-    ...{ name: 'a wall display for some entities, live', path: () => '/display/live' },
-    ...{ cookie: ({ cookies }: World) => cookies.ourWall, claims: WALL_LIMITED, isStream: true },
+    name: 'a wall display for some entities, live',
+    path: () => '/display/live',
+    cookie: ({ cookies }: World) => cookies.ourWall,
+    claims: WALL_LIMITED,
+    isStream: true,
   },
 ]

@@ -44,8 +44,14 @@ export async function openWorld(): Promise<World> {
   await Promise.all([bundle.installation.startWorkers(), startScheduler(scheduler)])
   const batches = await addBatches(bundle)
   return {
-    ...{ bundle, redis, scheduler, inWork, cookies: await addCookies(bundle) },
-    ...{ ...batches, ...(await addSchedule(bundle)), decided: await decideJob(bundle) },
+    bundle,
+    redis,
+    scheduler,
+    inWork,
+    cookies: await addCookies(bundle),
+    ...batches,
+    ...(await addSchedule(bundle)),
+    decided: await decideJob(bundle),
     work: () => work(bundle, [batches.running, batches.open]),
     async close() {
       await scheduler.lifetime.close()
@@ -100,11 +106,15 @@ async function decideJob({ installation }: ConsoleBundle): Promise<string> {
 async function addBatches(bundle: ConsoleBundle): Promise<Pick<World, 'running' | 'open' | 'finished'>> {
   const begun = `created_at = now() - interval '1 hour'`
   const running = await bundle.addBatch({
-    ...{ batchId: 'autumn', extentRows: 90_000, rowsDone: 4_000 },
+    batchId: 'autumn',
+    extentRows: 90_000,
+    rowsDone: 4_000,
     more: `${begun}, extent_chunks = 90, chunks_done = 4, active_at = now()`,
   })
   const finished = await bundle.addBatch({
-    ...{ batchId: 'summer', rowsDone: 1_000, counts: { CREATED: 1_000 } },
+    batchId: 'summer',
+    rowsDone: 1_000,
+    counts: { CREATED: 1_000 },
     more: `${begun}, chunks_done = 1, finished_at = now(), revision = 1`,
   })
   const open = await bundle.addBatch({ batchId: 'winter', extentRows: null, more: `${begun}, active_at = now()` })

@@ -257,8 +257,14 @@ describeStore('a batch over HTTP', engine => {
     it('is listed beside those that came by the queue, newest first, and finished for the workers, too', async () => {
       const { clientId } = installation.credentials.signingKey
       await batches.open(installation.vault.store, {
-        ...{ clientId, batchId: 'queued', recordKind: 'token-create', tokenScope: installation.scope, layout: {} },
-        ...{ entityId: null, chunkRecords: 500, acceptedAt: Date.now() },
+        clientId,
+        batchId: 'queued',
+        recordKind: 'token-create',
+        tokenScope: installation.scope,
+        layout: {},
+        entityId: null,
+        chunkRecords: 500,
+        acceptedAt: Date.now(),
       })
       expect((await post('&batch_id=listed', csvOf(50_000, 600))).status).toBe(202)
       // Workers may take chunks of both batches in any order, so either may end first.

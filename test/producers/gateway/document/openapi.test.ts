@@ -189,13 +189,22 @@ describe('the document of the gateway', () => {
 
   it('bounds the pages of orders and reports, and says what they are by default', () => {
     expect(parameterOf('searchReports', 'pageSize')?.schema).toEqual({
-      ...{ type: 'integer', minimum: 1, maximum: 1_000, default: 50 },
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000,
+      default: 50,
     })
     expect(parameterOf('listOrders', 'pageSize')?.schema).toEqual({
-      ...{ type: 'integer', minimum: 1, maximum: 100, default: 50 },
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: 50,
     })
     expect(parameterOf('listOrders', 'pageNumber')?.schema).toEqual({
-      ...{ type: 'integer', minimum: 1, maximum: 999_999_999, default: 1 },
+      type: 'integer',
+      minimum: 1,
+      maximum: 999_999_999,
+      default: 1,
     })
   })
 

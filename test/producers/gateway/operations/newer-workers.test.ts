@@ -37,13 +37,23 @@ it('the reasons of this release are within the bounds of what is passed on', () 
 
 it('a stored result of a newer worker is read: what this release does not know passes, what it needs is checked', () => {
   const problem = {
-    ...{ code: 409, message: 'A conflict.', timestamp: 1, reversal_status: 'NONE', severity: 'low' },
+    code: 409,
+    message: 'A conflict.',
+    timestamp: 1,
+    reversal_status: 'NONE',
+    severity: 'low',
     details: { 'body.id': { ...NEWER, hint: 'x' }, 'body.x': 'only a text' },
   }
   const record = { line: 2, outcome: 'REJECTED', code: 409, failed_facet: 'network', weight: 1 }
   const result = {
-    ...{ v: 2, type: 'result', kind: 'token-touch', code: 409, revision: 1, completed_at: '2030-01-31T09:30:00.000Z' },
-    ...{ error: problem, records: [record] },
+    v: 2,
+    type: 'result',
+    kind: 'token-touch',
+    code: 409,
+    revision: 1,
+    completed_at: '2030-01-31T09:30:00.000Z',
+    error: problem,
+    records: [record],
   }
   expect(readResult(JSON.stringify(result))).toEqual({
     ...result,
@@ -104,17 +114,20 @@ describeStore('a gateway older than its workers', engine => {
         const now = new Date().toISOString()
         const error = { code, message: 'Whatever a release to come says.', details, timestamp: 1, reversal_status }
         const body = JSON.stringify({
-          ...{ v: 1, type: 'result', result_id: resultId(id, 1), receipt_id: id, revision: 1, kind: claims.kind },
-          ...{
-            jti: claims.jti,
-            envelope: envelopeDigest(jws).toString('base64url'),
-            status: 'FAILED',
-            code,
-            error,
-            attempt: 1,
-            accepted_at: now,
-            completed_at: now,
-          },
+          v: 1,
+          type: 'result',
+          result_id: resultId(id, 1),
+          receipt_id: id,
+          revision: 1,
+          kind: claims.kind,
+          jti: claims.jti,
+          envelope: envelopeDigest(jws).toString('base64url'),
+          status: 'FAILED',
+          code,
+          error,
+          attempt: 1,
+          accepted_at: now,
+          completed_at: now,
         })
         const about = { clientId: claims.iss, resultId: resultId(id, 1), revision: 1 }
         const data = sealResult(body, about, key)
@@ -184,7 +197,12 @@ describeStore('a gateway older than its workers', engine => {
         id,
       ])
       await outbox.insert(installation.vault.store, {
-        ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
+        clientId,
+        replyTo: null,
+        resultId: resultId(id, 1),
+        receiptId: id,
+        revision: 1,
+        body,
         envelopeDigest: envelopeDigest(operation?.jws ?? ''),
       })
     }
@@ -252,7 +270,11 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     const { clientId } = installation.credentials.signingKey
     const error = { code: 403, message: '', details: { 'body.batch_id': NEWER }, timestamp: 1, reversal_status: 'NONE' }
     await outbox.insert(installation.vault.store, {
-      ...{ clientId, replyTo: null, resultId: resultId(receipt, 1), receiptId: receipt, revision: 1 },
+      clientId,
+      replyTo: null,
+      resultId: resultId(receipt, 1),
+      receiptId: receipt,
+      revision: 1,
       body: JSON.stringify({ kind: 'token-batch', code: 403, error }),
     })
     expect(await lineOf('chunk')).toBe(`2,r-1,REJECTED,403,,,,,,,,${NEWER.code}`)
@@ -267,7 +289,12 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     const [unread, beside] = both.map(row => row.receipt_id)
     const told = (id = '', body: string) =>
       outbox.insert(installation.vault.store, {
-        ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
+        clientId,
+        replyTo: null,
+        resultId: resultId(id, 1),
+        receiptId: id,
+        revision: 1,
+        body,
       })
     await told(unread, JSON.stringify({ code: 'a word' }))
     await told(beside, JSON.stringify({ code: 200, records: [{ ...RECORD, reference: null, outcome: 'POSTPONED' }] }))

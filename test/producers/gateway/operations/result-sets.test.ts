@@ -21,7 +21,10 @@ describeStore('a gateway that reads result sets', engine => {
   async function open(timeoutMs: number): Promise<RequestReply> {
     const { queues, vault, credentials, dataDir, session } = installation
     const opened = openRequestReply({
-      ...{ queues, store: vault.store, clock: Date.now, log: session.log },
+      queues,
+      store: vault.store,
+      clock: Date.now,
+      log: session.log,
       signingKey: await readSystemKey(dataDir, 'gateway'),
       trusted: { keys: credentials.installationKeys },
       settings: { audience: credentials.audience, timeoutMs, inFlightMax: 100 },
@@ -57,8 +60,19 @@ describeStore('a gateway that reads result sets', engine => {
     const id = receiptId(client_id ?? iss, jti)
     const now = new Date().toISOString()
     return JSON.stringify({
-      ...{ v: 1, type: 'result', result_id: resultId(id, 1), receipt_id: id, revision: 1, status: 'SUCCEEDED' },
-      ...{ code: 204, kind, jti, envelope, attempt: 1, accepted_at: now, completed_at: now },
+      v: 1,
+      type: 'result',
+      result_id: resultId(id, 1),
+      receipt_id: id,
+      revision: 1,
+      status: 'SUCCEEDED',
+      code: 204,
+      kind,
+      jti,
+      envelope,
+      attempt: 1,
+      accepted_at: now,
+      completed_at: now,
     })
   }
   /** Answers as soon as `together` jobs have come, in one set. */

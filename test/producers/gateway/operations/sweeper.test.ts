@@ -23,8 +23,17 @@ describeStore('the sweeper of operations', engine => {
     const accept = async (expiresAt: number) => {
       const [receiptId, refusalId] = [randomUUID(), randomUUID()]
       await operations.accept(store, {
-        ...{ receiptId, refusalId, clientId: 'c', entityId: ENTITY, kind: 'token-create', jobId: `j_${receiptId}` },
-        ...{ requestDigest: Buffer.alloc(32), jws: 'x', acceptedAt: Date.now() - 5 * MINUTE_MS, expiresAt, dueAt: 0 },
+        receiptId,
+        refusalId,
+        clientId: 'c',
+        entityId: ENTITY,
+        kind: 'token-create',
+        jobId: `j_${receiptId}`,
+        requestDigest: Buffer.alloc(32),
+        jws: 'x',
+        acceptedAt: Date.now() - 5 * MINUTE_MS,
+        expiresAt,
+        dueAt: 0,
       })
       return receiptId
     }
@@ -32,7 +41,10 @@ describeStore('the sweeper of operations', engine => {
     const over = await accept(Date.now() - 2 * MINUTE_MS)
     let refused = 0
     const sweeper = await openSweeper({
-      ...{ store, clock: Date.now, log: session.log, settings: { resendMs: MINUTE_MS, receiptDays: 90 } as never },
+      store,
+      clock: Date.now,
+      log: session.log,
+      settings: { resendMs: MINUTE_MS, receiptDays: 90 } as never,
       signingKey: await readSystemKey(dataDir, 'gateway'),
       queues: {
         ...installation.queues,

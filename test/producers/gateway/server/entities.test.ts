@@ -80,8 +80,14 @@ describeStore('a client of two entities', engine => {
     const outDir = join(installation.dataDir, 'both')
     await mkdir(outDir)
     const file = await registerClient(installation.vault, {
-      ...{ name: 'both', entities: [ENTITY, SISTER], roles: ROLES, publicJwk: undefined, names: undefined, outDir },
-      ...{ audience: installation.session.config.audience, baseUrl: 'http://127.0.0.1:8080/oidc' },
+      name: 'both',
+      entities: [ENTITY, SISTER],
+      roles: ROLES,
+      publicJwk: undefined,
+      names: undefined,
+      outDir,
+      audience: installation.session.config.audience,
+      baseUrl: 'http://127.0.0.1:8080/oidc',
     })
     const jwk = JSON.parse(await readFile(file.signing_key_file ?? '', 'utf8')) as JsonWebKey &
       Record<'kid' | 'alg', string>
@@ -148,7 +154,9 @@ describeStore('a client of two entities', engine => {
       return (body['finished'] === true || ['SUCCEEDED', 'FAILED'].includes(String(body['status']))) && body
     })
   const report = (reportEntityUid?: string) => ({
-    ...{ reportType: 'MERCHANT_SETTLEMENT_REPORT', mimeType: 'text/csv', ...(reportEntityUid && { reportEntityUid }) },
+    reportType: 'MERCHANT_SETTLEMENT_REPORT',
+    mimeType: 'text/csv',
+    ...(reportEntityUid && { reportEntityUid }),
     reportParameter: { clearingDate: `2030-01-${String(10 + (pans++ % 20))}` },
   })
 
@@ -357,7 +365,8 @@ describeStore('a client of two entities', engine => {
         expect([entity, action, code === 404]).toEqual([entity, action, entity === STRANGER])
       }
     const lines = [ENTITY, SISTER, STRANGER].map((entity, index) => ({
-      ...{ line: index + 1, transaction: transactionOf(index, { entity, seed: 'two entities' }) },
+      line: index + 1,
+      transaction: transactionOf(index, { entity, seed: 'two entities' }),
     }))
     const request = { batch_id: 'two-entities', chunk: 0, transactions: lines }
     const { records } = await both.call('transaction-batch', request, { jti: 'two-entities-0' })

@@ -144,7 +144,8 @@ describe('the face of the service', () => {
     expect((await fetch(`${bundle.url}/docs/`)).status).toBe(200)
     for (const path of ['/', '/oidc', '/oidc/3ds-service'])
       expect((await bundle.call('GET', path, { authorization: null })).body).toEqual({
-        ...{ documentation: '/docs', openapi: '/openapi.json' },
+        documentation: '/docs',
+        openapi: '/openapi.json',
       })
   })
 })

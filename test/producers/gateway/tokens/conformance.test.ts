@@ -95,7 +95,8 @@ describeOnRedis('the card token service', engine => {
       const details = { expiry_month: 1, expiry_year: 2044 }
       for (const internal of [{}, { reuse_token_type: 'INTERNAL' }])
         expect(await caller.put(fresh(), { ...internal, reuse_token_details: details })).toMatchObject({
-          ...{ status: 200, body: { reuse_token_type: 'INTERNAL', expiry_month: 12, expiry_year: 2030 } },
+          status: 200,
+          body: { reuse_token_type: 'INTERNAL', expiry_month: 12, expiry_year: 2030 },
         })
       expect(reasonOf(await caller.put(fresh(), { reuse_token_details: { expiry_month: 13 } }))).toEqual({
         'body.reuse_token_details.expiry_month': 'field_range',

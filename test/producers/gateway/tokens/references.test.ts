@@ -102,7 +102,10 @@ describeStore('source references over HTTP', engine => {
         shownSecond,
         { found: false },
         {
-          ...{ found: true, reuse_token: one, token_status: 'ACTIVE', ...first },
+          found: true,
+          reuse_token: one,
+          token_status: 'ACTIVE',
+          ...first,
           transaction_link_id: 'kHj2_a9-0QwErTyUiOpAsD',
         },
         shownSecond,
@@ -132,7 +135,9 @@ describeStore('source references over HTTP', engine => {
   it('are looked up a thousand at once and no more', async () => {
     const id = await token()
     const asked = Array.from({ length: 1_000 }, (_, n) => ({
-      ...{ provider: 'acme', provider_account: 'a'.repeat(128), customer_id: 'c'.repeat(128) },
+      provider: 'acme',
+      provider_account: 'a'.repeat(128),
+      customer_id: 'c'.repeat(128),
       card_id: `many-${n}`,
     }))
     await add(id, asked[999] ?? {})

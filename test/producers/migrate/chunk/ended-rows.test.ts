@@ -10,11 +10,18 @@ import type { Result } from '../../../../src/job/result.ts'
 import { type CreatedRecord, createdOf } from '../../../job/answer/created.ts'
 
 const given = fc.record({
-  ...{ gap: fc.integer({ min: 1, max: 3 }), isSkipped: fc.boolean(), isCreated: fc.boolean(), isAdded: fc.boolean() },
-  ...{ reference: fc.constantFrom(undefined, 'cust-1', '=1'), echo: fc.constantFrom(undefined, ['a', '']) },
-  ...{ more: fc.constantFrom({}, { fileLine: 9, item: '1.2', repairs: ['date'], onFile: ['nti' as const] }) },
-  ...{ tokenId: fc.uuid(), brand: fc.constantFrom('VISA', 'CB', null), month: fc.integer({ min: 1, max: 12 }) },
-  ...{ outcome: fc.constantFrom('REJECTED', 'FAILED'), reason: fc.constantFrom('reference_pan', 'pan_luhn') },
+  gap: fc.integer({ min: 1, max: 3 }),
+  isSkipped: fc.boolean(),
+  isCreated: fc.boolean(),
+  isAdded: fc.boolean(),
+  reference: fc.constantFrom(undefined, 'cust-1', '=1'),
+  echo: fc.constantFrom(undefined, ['a', '']),
+  more: fc.constantFrom({}, { fileLine: 9, item: '1.2', repairs: ['date'], onFile: ['nti' as const] }),
+  tokenId: fc.uuid(),
+  brand: fc.constantFrom('VISA', 'CB', null),
+  month: fc.integer({ min: 1, max: 12 }),
+  outcome: fc.constantFrom('REJECTED', 'FAILED'),
+  reason: fc.constantFrom('reference_pan', 'pan_luhn'),
 })
 const COLUMNS = { profile: true, owners: true, tokenStatus: true, failedFacet: true, echo: ['one', 'two'] }
 

@@ -34,7 +34,9 @@ it('is read back as it was in any order, without what isn’t counted of a row, 
   expect(statSync(path).mode & 0o777).toBe(0o600)
   for (const number of [3, 4, 5])
     expect(read(await waiting.take(number))).toEqual({
-      ...{ number, isSent: true, texts: [`${number} é\n`, '', 'back'] },
+      number,
+      isSent: true,
+      texts: [`${number} é\n`, '', 'back'],
       rows: [
         { line: 2, outcome: 'CREATED' },
         { line: 3, outcome: 'REJECTED', reason: 'pan_luhn', repairs: ['trimmed'], reference_outcome: 'LINKED' },

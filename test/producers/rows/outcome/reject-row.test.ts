@@ -7,7 +7,9 @@ const COLUMNS = { profile: true, fields: ['city', '=note'].map(field => ({ field
 const PAN = '4111111111111111'
 const given = (changes: Partial<Row> = {}): Row => ({
   ...rejectRow(3, 'pan_luhn', 'r-3', undefined, PAN),
-  ...{ item: '', repairs: [], kept: ['Köln', 'x'] },
+  item: '',
+  repairs: [],
+  kept: ['Köln', 'x'],
   ...changes,
 })
 const rejected = { line: 3, reference: 'r-3', outcome: 'REJECTED', code: 400, reason: 'pan_luhn' } as const

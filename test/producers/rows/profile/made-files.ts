@@ -144,12 +144,20 @@ export function profileOf(one: Declared): Profile {
   const { kind, encoding, skip_lines, header, delimiter, quotes } = one
   const format = {
     delimited: {
-      ...{ type: kind, encoding, delimiter, quotes, skip_lines, header },
+      type: kind,
+      encoding,
+      delimiter,
+      quotes,
+      skip_lines,
+      header,
       ...(header === 'none' ? { names: NAMES } : {}),
       ...(one.trailer ? { trailer_record: { mark: 'END', count_field: 2 } } : {}),
     },
     fixed: {
-      ...{ type: kind, encoding, skip_lines, length: WIDTH * NAMES.length },
+      type: kind,
+      encoding,
+      skip_lines,
+      length: WIDTH * NAMES.length,
       columns: NAMES.map((name, index) => ({ name, start: 1 + index * WIDTH, length: WIDTH })),
       ...(one.trailer ? { trailer_record: { mark: 'END', count_start: 4, count_length: 6 } } : {}),
     },
@@ -160,7 +168,9 @@ export function profileOf(one: Declared): Profile {
   return profile(
     {
       format: format[kind],
-      ...{ trim: one.trim, null_words: one.null_words, no_card: one.no_card },
+      trim: one.trim,
+      null_words: one.null_words,
+      no_card: one.no_card,
       ...(one.where ? { where: [{ field: 'type', is: ['card'] }] } : {}),
       ...ownersOf(one),
     },
@@ -177,7 +187,9 @@ function ownersOf({ onFile }: Declared) {
   if (onFile === undefined) return {}
   const { customer, separator, equals, zipLength: length, day: form } = onFile
   const declared = {
-    ...{ provider: 'shop', card_id: '{id}', cardholder_name: { from: ['first', 'last'] } },
+    provider: 'shop',
+    card_id: '{id}',
+    cardholder_name: { from: ['first', 'last'] },
     ...(customer ? { customer_id: '{customer}' } : {}),
     network_transaction_ids: { from: 'networkIds', ...(separator === undefined ? {} : { separator }) },
     transaction_link_id: { from: 'linkId' },
@@ -327,7 +339,8 @@ function ownerOf(
   const isShort = /^\d+$/.test(zip) && zip.length < zipLength
   if (isShort) repairs.add('postal_zeros')
   return {
-    ...{ provider: 'shop', card_id: id },
+    provider: 'shop',
+    card_id: id,
     ...(customer === '' ? {} : { customer_id: customer }),
     ...(name === '' ? {} : { cardholder_name: name }),
     ...(networkIds.length === 0 ? {} : { network_transaction_ids: networkIds }),

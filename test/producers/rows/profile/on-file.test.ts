@@ -303,9 +303,13 @@ describe('a profile with on_file', () => {
 
 describe('a form that a spreadsheet makes', () => {
   const columns = {
-    ...{ customer_id: '{v}', provider_account: { from: 'v' }, transaction_link_id: { from: 'v' } },
-    ...{ network_transaction_ids: { from: 'v' }, billing_address: { postal_code: { from: 'v' } } },
-    ...{ card_id: '{id}-{v}', is_default: { from: 'v', equals: 'id' } },
+    customer_id: '{v}',
+    provider_account: { from: 'v' },
+    transaction_link_id: { from: 'v' },
+    network_transaction_ids: { from: 'v' },
+    billing_address: { postal_code: { from: 'v' } },
+    card_id: '{id}-{v}',
+    is_default: { from: 'v', equals: 'id' },
   }
 
   it.each(Object.entries(columns))('is not stored as %s, and the row names the member', async (name, column) => {
@@ -355,7 +359,8 @@ describe('a form that a spreadsheet makes', () => {
       (
         await collect(
           readRows(inPieces(fileOf(cells).replace('c1', id)), {
-            ...{ format: 'csv', recordKind: 'token-create' },
+            format: 'csv',
+            recordKind: 'token-create',
             profile: given,
             owners: true,
           }),

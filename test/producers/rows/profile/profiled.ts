@@ -15,7 +15,10 @@ export const profile = (changes: Record<string, unknown> = {}, columns: Record<s
   parseProfile(
     'test.json',
     JSON.stringify({
-      ...{ profile: 1, name: 'test', title: 'A test', format: { type: 'delimited' } },
+      profile: 1,
+      name: 'test',
+      title: 'A test',
+      format: { type: 'delimited' },
       ...changes,
       columns: {
         reference: '{id}',

@@ -111,7 +111,7 @@ describe('for any profile and any rows', () => {
         const again = first.map(row => {
           const [month, year] = [cell(row, 'expiry_month'), cell(row, 'expiry_year')]
           const name = cell(row, 'cardholder_name')
-          const empty = { ...{ expiry: '', last: '', type: '' }, ...noOwner }
+          const empty = { expiry: '', last: '', type: '', ...noOwner }
           return { ...empty, id: cell(row, 'reference'), number: cell(row, 'card_number'), month, year, first: name }
         })
         const second = ofRecords(await file(again), how)

@@ -29,12 +29,18 @@ export const SAMPLES: Record<string, Sample> = {
     ],
     owners: [
       {
-        ...{ provider: 'stripe', customer_id: 'cus_1', card_id: 'card_1', cardholder_name: 'Ada Lovelace' },
+        provider: 'stripe',
+        customer_id: 'cus_1',
+        card_id: 'card_1',
+        cardholder_name: 'Ada Lovelace',
         is_default: true,
         billing_address: { line1: '1 Rue', city: 'Paris', postal_code: '07501', country: 'FR' },
       },
       {
-        ...{ provider: 'stripe', customer_id: 'cus_1', card_id: 'card_2', cardholder_name: 'Ada "Byron"' },
+        provider: 'stripe',
+        customer_id: 'cus_1',
+        card_id: 'card_2',
+        cardholder_name: 'Ada "Byron"',
         is_default: false,
       },
     ],
@@ -55,8 +61,12 @@ export const SAMPLES: Record<string, Sample> = {
     ],
     owners: [
       {
-        ...{ provider: 'stripe', customer_id: 'cus_1', card_id: 'card_1', cardholder_name: 'Zoë Lovelace' },
-        ...{ is_default: true, billing_address: { line1: '1 Rue' } },
+        provider: 'stripe',
+        customer_id: 'cus_1',
+        card_id: 'card_1',
+        cardholder_name: 'Zoë Lovelace',
+        is_default: true,
+        billing_address: { line1: '1 Rue' },
       },
       { provider: 'stripe', customer_id: 'cus_1', card_id: 'card_2', is_default: false },
     ],
@@ -94,7 +104,10 @@ export const SAMPLES: Record<string, Sample> = {
     rows: [`2 1001-1111: ${PAN} 5/2030 Ada Lovelace`, '3 ?: rejected field_required'],
     owners: [
       {
-        ...{ provider: 'bluesnap', customer_id: '1001', card_id: '1111', cardholder_name: 'Ada Lovelace' },
+        provider: 'bluesnap',
+        customer_id: '1001',
+        card_id: '1111',
+        cardholder_name: 'Ada Lovelace',
         network_transaction_ids: ['016153570198200'],
         billing_address: { postal_code: '01234' },
       },
@@ -109,7 +122,10 @@ export const SAMPLES: Record<string, Sample> = {
     rows: [`2 shopper-1-1111: ${PAN} 5/2030 MARIA DEL CARMEN FERNANDEZ LOP [name_cut]`, '3 ?: skipped no_card'],
     owners: [
       {
-        ...{ provider: 'adyen', provider_account: 'M1', customer_id: 'shopper-1', card_id: '1111' },
+        provider: 'adyen',
+        provider_account: 'M1',
+        customer_id: 'shopper-1',
+        card_id: '1111',
         cardholder_name: LONG,
       },
     ],
@@ -119,7 +135,10 @@ export const SAMPLES: Record<string, Sample> = {
     rows: [`2 pm-1: ${PAN} 5/2030`],
     owners: [
       {
-        ...{ provider: 'gr4vy', provider_account: 'default', customer_id: 'b1', card_id: 'pm-1' },
+        provider: 'gr4vy',
+        provider_account: 'default',
+        customer_id: 'b1',
+        card_id: 'pm-1',
         network_transaction_ids: ['016'],
       },
     ],
@@ -149,8 +168,11 @@ export const SAMPLES: Record<string, Sample> = {
     rows: [`2 src_1: ${PAN} 5/2030 Ada`],
     owners: [
       {
-        ...{ provider: 'checkout', customer_id: 'a@example.org', card_id: 'src_1' },
-        ...{ network_transaction_ids: ['016'], transaction_link_id: '-AbCdEfGhIjKlMnOpQrStU' },
+        provider: 'checkout',
+        customer_id: 'a@example.org',
+        card_id: 'src_1',
+        network_transaction_ids: ['016'],
+        transaction_link_id: '-AbCdEfGhIjKlMnOpQrStU',
         billing_address: { postal_code: '01234', country: 'FR' },
       },
     ],
@@ -215,7 +237,9 @@ export const SAMPLES: Record<string, Sample> = {
     rows: [`2 8a82: ${PAN} 5/2030 Ada`],
     owners: [
       {
-        ...{ provider: 'aci', card_id: '8a82', cardholder_name: 'Ada' },
+        provider: 'aci',
+        card_id: '8a82',
+        cardholder_name: 'Ada',
         billing_address: { line1: '1 Rue', city: 'Paris', postal_code: '07501' },
       },
     ],

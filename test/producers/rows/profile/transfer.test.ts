@@ -17,7 +17,8 @@ describe('what a transfer adds at the end of a file', () => {
   it('is no part of fixed-width text, NDJSON, nested JSON and UTF-16', async () => {
     const card = JSON.stringify({ id: '1', number: PAN, month: '5', year: '2030', name: 'ADA' })
     const fixed = {
-      ...{ type: 'fixed', length: 30 },
+      type: 'fixed',
+      length: 30,
       columns: [
         ...[
           { name: 'number', start: 1, length: 16 },
