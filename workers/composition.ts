@@ -6,7 +6,7 @@ import { every } from '../src/recurring.ts'
 import { act } from './act.ts'
 import { startSequencer } from './audit/sequencer.ts'
 import type { Handlers } from './line/handlers.ts'
-import type { Loop } from './main.ts'
+import { CLOSE_MS, type Loop } from './main.ts'
 import { manifestTotal } from './manifest-total.ts'
 import { watchCaptureKeys } from './process/capture-keys.ts'
 import { watchFullKeys } from './process/full-keys.ts'
@@ -49,7 +49,6 @@ export function openHandlers({ webhooks, ...reports }: Means): Handlers {
 }
 
 const FAILED_ACTS_MS = 1_000
-const CLOSE_MS = 20_000
 
 /** In the order in which they start; they end in the reverse order. */
 export const LOOPS: readonly Loop[] = [

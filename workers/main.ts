@@ -109,7 +109,7 @@ const SWEEP_MS = 1_000
 const REFRESH_MS = 60_000
 /** The sweep leaves out rows younger than this, in ms: the process that wrote them is still publishing them. */
 const SWEEP_AGE_MS = 3_000
-const CLOSE_MS = 20_000
+export const CLOSE_MS = 20_000
 /**
  * The session is lowered only if locks last at least this long, in ms: while other programs use the whole processor, a
  * process of low priority may need seconds to renew its locks.

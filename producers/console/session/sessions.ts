@@ -55,11 +55,9 @@ function sessionRow(
 <button type="submit">End</button>
 </form>`
   const mark = isThis ? html` <span class="muted">(this one)</span>` : undefined
-  return html`<tr>
-<td>${address}${mark}</td>
+  return html`<tr><td>${address}${mark}</td>
 <td>${by[began]}</td>
 <td>${moment(createdAt)}</td>
 <td>${moment(seenAt)}</td>
-<td>${isThis ? undefined : end}</td>
-</tr>`
+<td>${isThis ? undefined : end}</td></tr>`
 }
