@@ -19,6 +19,7 @@ export default defineConfig({
     maxWorkers: Math.max(2, 2 * availableParallelism()),
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/run/setup.ts'],
+    setupFiles: ['test/support/run/end-children.ts'],
     // A condition awaited with its own deadline says more than a test that is cut off: these are the last resort.
     testTimeout: 600_000,
     hookTimeout: 600_000,

@@ -12,6 +12,7 @@ import { runCommand } from '../support/command.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { startCommand } from '../support/process.ts'
+import { untilReady } from '../support/ready.ts'
 
 describe('urlAs', () => {
   it.each([
@@ -163,7 +164,7 @@ describe('a login', () => {
         headers: { authorization: await basicOf(first().clientFile) },
       })
       expect(answer.status).toBe(404)
-      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+      await untilReady(`http://127.0.0.1:${port}`)
       warnings.push(/"level":"?(warn|40)"?.*can read sealed cards/.test(gateway.stderr()))
       gateway.signal('SIGTERM')
       expect(await gateway.exit).toMatchObject({ code: 0 })

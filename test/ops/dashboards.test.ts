@@ -14,6 +14,7 @@ import { describeRedis, redisUrl } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { type Child, startCommand } from '../support/process.ts'
+import { untilReady } from '../support/ready.ts'
 import { until } from '../support/until.ts'
 import { freePorts } from './free-ports.ts'
 import { missingPrometheus, type Prometheus, promtool, startPrometheus } from './prometheus.ts'
@@ -148,7 +149,7 @@ describeRedis('an installation that Prometheus scrapes', () => {
           new RegExp(`^tokenmill_build_info\\{version="[\\d.]+",role="${role}",process="${role}"\\} 1$`, 'm'),
         )
         expect(/^tokenmill_outbox_rows/m.test(page)).toBe(role === 'scheduler')
-        expect((await fetch(`http://127.0.0.1:${ports[index]}/readyz`)).status).toBe(200)
+        await untilReady(`http://127.0.0.1:${ports[index]}`)
       }
     },
   )

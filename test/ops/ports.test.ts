@@ -6,6 +6,7 @@ import { portAmongAll, portOf } from '../../src/ops.ts'
 import { describeStore } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { startCommand } from '../support/process.ts'
+import { untilReady } from '../support/ready.ts'
 import { freePorts } from './free-ports.ts'
 
 describe('the port of a role', () => {
@@ -56,7 +57,7 @@ describeStore('a port of metrics that is taken', engine => {
     const child = startCommand(['scheduler'], { env: { ...env, TOKENMILL_LOG_LEVEL: 'info' } })
     const [, port = ''] = await child.line(/"opsPort":(\d+),"msg":"scheduling"/, { stream: 'stderr' })
     expect(Number(port)).not.toBe(taken)
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+    await untilReady(`http://127.0.0.1:${port}`)
     child.signal('SIGTERM')
     expect(await child.exit).toMatchObject({ code: 0 })
   })

@@ -84,7 +84,21 @@ export function childEnvironment(added: Record<string, string | undefined>): Nod
   return env
 }
 
+const started = new Map<Child, number>()
+
+/** Kills the children that were started since then, by `performance.now()`, and waits until they have ended. */
+export async function killStartedSince(moment: number): Promise<void> {
+  await Promise.allSettled([...started].filter(([, at]) => at >= moment).map(([child]) => child.kill9()))
+}
+
 function watch(child: ChildProcess): Child {
+  const watched = watchedOf(child)
+  started.set(watched, performance.now())
+  child.once('close', () => started.delete(watched))
+  return watched
+}
+
+function watchedOf(child: ChildProcess): Child {
   killAtExit(child)
   const text = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const)

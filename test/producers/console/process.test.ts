@@ -10,6 +10,7 @@ import { openRegistry } from '../../../src/metrics.ts'
 import * as challenges from '../../../src/store/console/challenges.ts'
 import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
 import { startScript } from '../../support/process.ts'
+import { untilReady } from '../../support/ready.ts'
 import { type ConsoleBundle, callOf, openConsoleBundle } from './bundle.ts'
 
 let bundle: ConsoleBundle
@@ -68,7 +69,7 @@ describe('tokenmill console', () => {
     const child = start(env)
     const [, ops = ''] = await child.line(/"opsPort":(\d+),"msg":"showing metrics"/, { stream: 'stderr' })
     const [, port = ''] = await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
-    expect((await fetch(`http://127.0.0.1:${ops}/readyz`)).status).toBe(200)
+    await untilReady(`http://127.0.0.1:${ops}`)
     expect((await fetch(`http://localhost:${port}/sign-in`)).status).toBe(200)
     expect(await (await fetch(`http://127.0.0.1:${ops}/metrics`)).text()).toMatch(
       /tokenmill_http_request_seconds_count\{[^}]*route="\/sign-in"/,

@@ -7,6 +7,7 @@ import { redisUrl } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { type Child, startScript } from '../../support/process.ts'
+import { until } from '../../support/until.ts'
 import { volume } from '../../support/volume.ts'
 import { basicOf, CARD, encrypted } from './bundle.ts'
 import { type KeepAlive, openKeepAlive, type Sent } from './keep-alive.ts'
@@ -233,5 +234,5 @@ it(`answers ${REQUESTS.toLocaleString('en')} requests of all kinds as the interf
   const log = child.stderr()
   expect(log.split('\n').filter(line => line.includes(CANARY) || line.includes(CVV))).toEqual([])
   expect(log.match(/"level":50.*/g) ?? []).toEqual([])
-  expect((await http.send({ method: 'GET', path: '/readyz' })).status).toBe(200)
+  await until(async () => (await http.send({ method: 'GET', path: '/readyz' })).status === 200)
 })

@@ -346,7 +346,11 @@ describe('a CSV', () => {
     verdict: Awaited<ReturnType<Parameters<typeof sendCsv>[0]['sendAct']>>,
     list: Parameters<typeof sendCsv>[3],
     takes: (body: Readable) => void = () => {},
-    session: { sessionHash: Buffer; entities: string[] | null } = { ...ada, entities: null },
+    session: { sessionHash: Buffer; roles: string[]; entities: string[] | null } = {
+      ...ada,
+      roles: ['ADMIN'],
+      entities: null,
+    },
   ) {
     let [status, text] = [200, '']
     const reply = {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
+import { untilReady } from '../../../support/ready.ts'
 import { until } from '../../../support/until.ts'
 import { basicOf, CARD, type Caller, openGatewayFor } from '../bundle.ts'
 
@@ -23,6 +24,7 @@ describeEngines('a gateway', engine => {
 
   it('shows metrics, /healthz and /readyz on a port of its own, and no metrics on its HTTP port', async () => {
     const ops = `http://127.0.0.1:${caller.gateway.opsPort}`
+    await untilReady(ops)
     const pages = await Promise.all(['/healthz', '/readyz', '/metrics', '/docs'].map(page => fetch(`${ops}${page}`)))
     expect(pages.map(({ status }) => status)).toEqual([200, 200, 200, 404])
     expect((await fetch(`${caller.url}/metrics`)).status).toBe(404)
@@ -30,6 +32,7 @@ describeEngines('a gateway', engine => {
 
   it('answers /healthz and /readyz, having asked store and queue', async () => {
     expect(await caller.call('GET', '/healthz', { authorization: null })).toMatchObject({ status: 200, text: 'ok\n' })
+    await untilReady(caller.url)
     expect(await caller.call('GET', '/readyz', { authorization: null })).toMatchObject({ status: 200, text: 'ready\n' })
   })
 
@@ -165,6 +168,7 @@ describeEngines('a gateway', engine => {
     for (let time = 0; time < 8; time += 1) statuses.push((await limited.call('GET', NOBODY, { authorization })).status)
     expect(new Set(statuses)).toEqual(new Set([401, 429]))
     expect(statuses.at(-1)).toBe(429)
+    await untilReady(limited.url)
     for (const page of ['/healthz', '/readyz'])
       expect((await limited.call('GET', page, { authorization: null })).status).toBe(200)
     expect((await limited.call('GET', NOBODY)).status).toBe(404)

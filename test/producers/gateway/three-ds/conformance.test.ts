@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { untilReady } from '../../../support/ready.ts'
 import { CARD, ENTITY, lookupBody, OTHER_ENTITY } from '../../../three-ds/samples.ts'
 import { basicOf } from '../bundle.ts'
 import { type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts'
@@ -140,7 +141,7 @@ describe('the face of the service', () => {
     for (const { responses } of known)
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '401', '403', '404', '429', '500']))
     expect(Object.keys(paths['/oidc/3ds-service/v2/lookup']?.['post']?.responses ?? {})).toContain('504')
-    expect((await fetch(`${bundle.url}/readyz`)).status).toBe(200)
+    await untilReady(bundle.url)
     expect((await fetch(`${bundle.url}/docs/`)).status).toBe(200)
     for (const path of ['/', '/oidc', '/oidc/3ds-service'])
       expect((await bundle.call('GET', path, { authorization: null })).body).toEqual({

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../../src/config.ts'
 import * as processes from '../../../../src/store/access/processes.ts'
 import { startScript } from '../../../support/process.ts'
+import { untilReady } from '../../../support/ready.ts'
 import { until } from '../../../support/until.ts'
 import { CARD, lookupBody } from '../../../three-ds/samples.ts'
 import { encrypted, openCalls } from '../bundle.ts'
@@ -48,7 +49,7 @@ describe('tokenmill three-ds', () => {
     const child = start({ REDIS_URL: 'redis://127.0.0.1:1', TOKENMILL_THREE_DS_TIMEOUT_SECONDS: '2' })
     const [, port] = await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
     const url = `http://127.0.0.1:${port}`
-    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    await untilReady(url)
     const { store, keks } = bundle.installation.vault
     const [{ keys } = { keys: [] }] = await processes.listVault(store, 60_000)
     expect(keys).toEqual(expect.arrayContaining(['seal/1', keks.current.id]))
