@@ -14,7 +14,6 @@ const LEFT: Partial<Record<FeatureName, number>> = {
   console: 11,
   files: 17,
   keys: 5,
-  kms: 3,
   ledger: 1,
   networks: 48,
   operate: 3,

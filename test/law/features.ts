@@ -209,6 +209,7 @@ export const COMPOSITIONS = [
   'cli/docs/main.ts',
   'cli/docs/schema.ts',
   'cli/main.ts',
+  'cli/open/kek-openers.ts',
   'cli/process/gateway.ts',
   'cli/process/scheduler.ts',
   'cli/process/worker-process.ts',
