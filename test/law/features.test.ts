@@ -15,13 +15,11 @@ const LEFT: Partial<Record<FeatureName, number>> = {
   files: 17,
   keys: 5,
   ledger: 1,
-  networks: 48,
+  networks: 47,
   operate: 3,
-  reports: 6,
+  reports: 3,
   'sign-off': 1,
-  'three-ds': 2,
-  traces: 1,
-  webhooks: 4,
+  webhooks: 1,
 }
 
 const uncomposed = product.filter(({ path }) => !COMPOSITIONS.includes(path))

@@ -66,7 +66,7 @@ export const FEATURES = {
     ],
   },
   keys: {
-    mayImport: ['three-ds', 'operate', 'networks', 'webhooks'],
+    mayImport: ['three-ds', 'operate', 'networks'],
     paths: [
       'src/acts/key',
       'src/acts/capture-turning.ts',
@@ -88,6 +88,7 @@ export const FEATURES = {
     mayImport: ['files'],
     paths: [
       'producers/ingest',
+      'producers/gateway/order-notes.ts',
       'producers/gateway/orders.ts',
       'producers/transaction-batch.ts',
       'src/job/ledger',
@@ -119,13 +120,12 @@ export const FEATURES = {
     ],
   },
   operate: {
-    mayImport: ['console', 'reports', 'networks', 'audit', 'keys', 'webhooks', 'three-ds'],
+    mayImport: ['console', 'reports', 'networks', 'audit', 'keys', 'three-ds'],
     paths: ['producers/operate', 'cli/commands/operate', 'cli/usage/operate'],
   },
   reports: {
-    mayImport: ['operate', 'webhooks', 'ledger'],
+    mayImport: ['operate'],
     paths: [
-      'producers/gateway/document/report-notes.ts',
       'producers/gateway/reports',
       'producers/report.ts',
       'producers/schedule',
@@ -185,15 +185,19 @@ export const FEATURES = {
   },
   traces: {
     mayImport: [],
-    paths: ['src/trace/metrics.ts', 'src/trace/otel.ts', 'src/trace/settings.ts', 'cli/open/tracing.ts'],
+    paths: [
+      'src/trace/export-queue.ts',
+      'src/trace/metrics.ts',
+      'src/trace/otel.ts',
+      'src/trace/settings.ts',
+      'cli/open/tracing.ts',
+    ],
   },
   webhooks: {
     mayImport: [],
     paths: [
       'src/acts/events.ts',
       'src/job/system/webhook.ts',
-      'src/store/event/deliveries.ts',
-      'src/store/event/endpoints.ts',
       'workers/webhook',
       'workers/webhook.ts',
       'cli/commands/events',
@@ -213,7 +217,7 @@ export const COMPOSITIONS = [
   'cli/process/gateway.ts',
   'cli/process/scheduler.ts',
   'cli/process/worker-process.ts',
-  'producers/gateway/routes.ts',
+  'producers/gateway/services.ts',
   'workers/composition.ts',
   'workers/scheduled.ts',
 ]
