@@ -8,7 +8,6 @@ import type { CaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Span, Tracer } from '../src/trace/tracer.ts'
 import type { LiveRing } from '../src/vault/key-ring.ts'
-import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
@@ -43,8 +42,6 @@ export interface Deps {
   tracer?: Tracer | undefined
   /** The span of the job that is being worked, or of its current step; undefined if traces are off. */
   span?: Span | undefined
-  /** What a passkey of a person is checked against. */
-  console: ConsoleTrust
   /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
   onUngranted(kind: GrantKind, id: string): void
   /** Undefined if no provider is set up. */
@@ -60,13 +57,6 @@ export interface Providers {
   schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
   /** The key of the system client `worker`, which signs reversals of jobs with failed provider calls. */
   signingKey: SigningKey
-}
-
-/** It comes from this worker's own settings and store, and never from the console. */
-export interface ConsoleTrust extends RelyingParty {
-  installationId: string
-  /** The store is the embedded PostgreSQL: its local person acts without a passkey. */
-  isEmbedded: boolean
 }
 
 export interface Settings {

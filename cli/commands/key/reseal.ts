@@ -18,6 +18,7 @@ import * as reseals from '../../../src/store/reseal/reseals.ts'
 import { SEALING_PURPOSES, sealingPurpose } from '../../../src/store/reseal/sealed-columns.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
+import { GRANT_LISTS } from '../../open/grant-lists.ts'
 import { openCommandStore, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { moment, print, say, type Terminal } from '../../terminal.ts'
@@ -48,7 +49,7 @@ function codeAnew(terminal: Terminal, options: ResealOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
     const by = await byOf({ action: RESEAL, subject: 'grant' }, options, store, ring)
-    const regranted = await regrant(store, ring, by)
+    const regranted = await regrant(store, ring, by, GRANT_LISTS)
     print(terminal, options, { purpose: 'grant', rows_done: regranted.done }, regrantedText(regranted))
   })
 }

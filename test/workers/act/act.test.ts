@@ -3,6 +3,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
@@ -17,7 +18,7 @@ import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { lookupOf } from '../../../src/vault/passkey/invite-key.ts'
-import { act } from '../../../workers/act.ts'
+import { openAct } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
@@ -280,14 +281,18 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
   it('by which a list is taken is refused while the place of the audit is away', async () => {
     const member = await bench.join('Lara', ['VIEWER'])
     const { store, ring, installationId } = installation.vault
-    const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded: false } } as never
+    const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded: false }]
     const taken = async (minutes: number) => {
       const request = {
         ...bench.on(member, { act: 'list.exported', subject: 'batches', parameters: { list: 'batches' }, seen: null }),
         reason: null,
         proof: null,
       }
-      const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
+      const decision = await openAct(console).decide(
+        { request, receiptId: randomUUID() } as never,
+        request as never,
+        deps,
+      )
       if (!('save' in decision)) throw new Error('it decides in its transaction')
       // A worker of this test clears the mark, because no place is set here.
       return store.transaction(async db => {
@@ -391,8 +396,8 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
       const request = { ...(await bench.about({ personId }, 'batch.pause', batch)), proof: null }
       const work = { request, receiptId: randomUUID() } as never
       const { ring, installationId, store } = vault
-      const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded } } as never
-      const decision = await act.decide(work, request, deps)
+      const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded }]
+      const decision = await openAct(console).decide(work, request, deps)
       if (!('save' in decision)) return expect.fail()
       const said = await store.transaction(decision.save)
       return isRefusal(said) ? said.reason : 'DONE'
@@ -449,7 +454,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     await rows(`update tokenmill.person set roles = '{ADMIN}' where person_id = $1`, operator.personId)
     expect(await cancel(operator)).toBe('person_unknown')
     const { ring, store } = installation.vault
-    expect(await listUngranted(store, ring)).toEqual([
+    expect(await listUngranted(store, ring, GRANT_LISTS)).toEqual([
       `person ${operator.personId}`,
       `person ${forged.personId}`,
       `passkey ${credentialId}`,
