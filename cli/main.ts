@@ -13,6 +13,14 @@ const SCRIPT = fileURLToPath(import.meta.url)
 /** Adds arguments, options and further commands to `command`. `script`: this file, from which roles are forked. */
 type Usage = (command: Command, terminal: Terminal, script: string) => void
 
+/** A family whose commands are defined in two files. */
+function both(one: Usage, other: Usage): Usage {
+  return (command, terminal, script) => {
+    one(command, terminal, script)
+    other(command, terminal, script)
+  }
+}
+
 interface Entry {
   /** The command's line in `--help`: its name, whether it has options, its arguments. */
   term: string
@@ -135,7 +143,11 @@ const ENTRIES: Entry[] = [
   {
     term: 'references',
     description: 'whose cards tokens stand for: exported, and compared with what was expected',
-    load: async () => (await import('./usage/references.ts')).references,
+    load: async () => {
+      const { references } = await import('./usage/references.ts')
+      const { missingReferences } = await import('./usage/operate/references.ts')
+      return both(references, missingReferences)
+    },
   },
   {
     term: 'batch',
