@@ -73,12 +73,12 @@ const ENTRIES: Entry[] = [
   {
     term: 'person',
     description: 'people who use the console: invites, lists and revokes them',
-    load: async () => (await import('./usage/operate/person.ts')).person,
+    load: async () => (await import('./usage/person.ts')).person,
   },
   {
     term: 'display',
     description: 'wall displays of the page Now: adds, lists and revokes them',
-    load: async () => (await import('./usage/operate/display.ts')).display,
+    load: async () => (await import('./usage/display.ts')).display,
   },
   {
     term: 'scope',
@@ -133,7 +133,7 @@ const ENTRIES: Entry[] = [
   {
     term: 'ingest',
     description: 'reads files of transactions and orders into the store',
-    load: async () => (await import('./usage/files.ts')).ingest,
+    load: async () => (await import('./usage/ingest.ts')).ingest,
   },
   {
     term: 'results',
@@ -192,7 +192,11 @@ const ENTRIES: Entry[] = [
   {
     term: 'audit',
     description: 'who did what: lists, follows, exports and verifies the audit',
-    load: async () => (await import('./usage/audit.ts')).audit,
+    load: async () => {
+      const { audit } = await import('./usage/audit.ts')
+      const personProof = async () => (await import('../src/acts/person-proof.ts')).checkPersonProof
+      return (command, terminal) => audit(command, terminal, { personProof })
+    },
   },
   {
     term: 'scheme',

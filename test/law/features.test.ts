@@ -59,6 +59,17 @@ describe('a feature', () => {
   })
 })
 
+it('features import one another in no circle, so that each can be left out with those above it', () => {
+  const left = new Map<string, readonly string[]>(
+    Object.entries(FEATURES).map(([name, { mayImport }]) => [name, mayImport]),
+  )
+  for (let size = -1; size !== left.size; ) {
+    size = left.size
+    for (const [name, mayImport] of left) if (!mayImport.some(other => left.has(other))) left.delete(name)
+  }
+  expect([...left.keys()]).toEqual([])
+})
+
 it('a composition is imported by entries and tests alone', () => {
   const entries = /^(cli|bin|test|bench)\//
   expectNone(

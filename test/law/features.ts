@@ -10,7 +10,7 @@ interface Feature {
 
 export const FEATURES = {
   audit: {
-    mayImport: ['console', 'reports'],
+    mayImport: ['reports'],
     paths: [
       'src/audit',
       'workers/audit',
@@ -21,7 +21,7 @@ export const FEATURES = {
     ],
   },
   console: {
-    mayImport: ['operate', 'networks', 'reports', 'keys'],
+    mayImport: ['operate', 'networks', 'reports', 'keys', 'audit'],
     paths: [
       'producers/console',
       'src/store/console',
@@ -33,23 +33,25 @@ export const FEATURES = {
       'src/job/system/act.ts',
       'src/job/system/people.ts',
       'src/job/system/schedule-act.ts',
+      'src/acts/act-told.ts',
       'src/acts/display.ts',
       'src/acts/failed-acts.ts',
       'src/acts/former-domain.ts',
       'src/acts/identities.ts',
       'src/acts/person-grants.ts',
       'src/acts/person.ts',
+      'src/acts/person-proof.ts',
       'src/acts/person-rights.ts',
       'cli/commands/person',
       'cli/process/console.ts',
       'cli/process/openid.ts',
       'cli/process/start-link.ts',
-      'cli/usage/operate/display.ts',
-      'cli/usage/operate/person.ts',
+      'cli/usage/display.ts',
+      'cli/usage/person.ts',
     ],
   },
   files: {
-    mayImport: ['ledger'],
+    mayImport: [],
     paths: [
       'producers/diff',
       'producers/inspect',
@@ -80,7 +82,7 @@ export const FEATURES = {
     ],
   },
   keys: {
-    mayImport: ['audit', 'three-ds', 'operate', 'networks'],
+    mayImport: ['audit', 'three-ds', 'networks'],
     paths: [
       'src/acts/confirmation.ts',
       'src/acts/key',
@@ -114,6 +116,7 @@ export const FEATURES = {
       'workers/transaction-batch.ts',
       'workers/transaction-batch-write.ts',
       'cli/commands/ingest.ts',
+      'cli/usage/ingest.ts',
     ],
   },
   networks: {
@@ -136,7 +139,7 @@ export const FEATURES = {
     ],
   },
   operate: {
-    mayImport: ['console', 'reports', 'networks', 'keys', 'three-ds', 'files'],
+    mayImport: ['reports', 'networks', 'keys', 'three-ds', 'files'],
     paths: [
       'producers/operate',
       'src/store/sealed-sample.ts',
@@ -147,7 +150,7 @@ export const FEATURES = {
     ],
   },
   reports: {
-    mayImport: ['operate'],
+    mayImport: [],
     paths: [
       'producers/gateway/reports',
       'producers/report.ts',
@@ -162,7 +165,9 @@ export const FEATURES = {
       'workers/report',
       'workers/report.ts',
       'cli/commands/report.ts',
+      'cli/commands/reports.ts',
       'cli/commands/schedule.ts',
+      'cli/commands/schedule-runs.ts',
       'cli/docs/reports.ts',
       'cli/open/report-files.ts',
       'cli/process/report-process.ts',

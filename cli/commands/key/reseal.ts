@@ -1,7 +1,6 @@
 // `tokenmill key reseal PURPOSE`: has the workers seal everything anew under the key in use, shows how far they are, and
 // cancels it.
 import { setTimeout as pause } from 'node:timers/promises'
-import { duration } from '../../../producers/operate/units.ts'
 import { listLacking } from '../../../src/acts/key/key-rotation.ts'
 import { regrant } from '../../../src/acts/key/regrant.ts'
 import {
@@ -16,6 +15,7 @@ import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
 import { SEALING_PURPOSES, sealingPurpose } from '../../../src/store/reseal/sealed-columns.ts'
+import { duration } from '../../../src/units.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { GRANT_LISTS } from '../../open/grant-lists.ts'

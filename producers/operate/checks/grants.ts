@@ -1,9 +1,9 @@
 // Whether tokenmill itself wrote every row that grants rights. Workers treat other rows as absent.
 import { type ListGrants, listUngranted } from '../../../src/acts/grants.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { count } from '../../../src/units.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import { critical, unknown, type Verdict, well } from '../check.ts'
-import { count } from '../units.ts'
 
 export interface GrantSources {
   /** Undefined on a host without a key-encryption key. */

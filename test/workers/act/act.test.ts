@@ -7,7 +7,8 @@ import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
-import { checkProof } from '../../../src/audit/act-proof.ts'
+import { checkPersonProof } from '../../../src/acts/person-proof.ts'
+import { checkProof } from '../../../src/audit/proof.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import { canonical } from '../../../src/job/envelope/digest.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
@@ -97,7 +98,8 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
       challengeOf(request, installation.vault.installationId),
     )
     // As `audit show` does.
-    const check = (changed: object) => checkProof(installation.vault.store, { ...row, ...changed } as never)
+    const check = (changed: object) =>
+      checkProof(installation.vault.store, { ...row, ...changed } as never, checkPersonProof)
     expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('passkey ') })
     const resigned = (odd: object, told = {}) => {
       const text = canonical({ ...signed, proof, ...odd })
@@ -622,7 +624,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     )
     if (!enrolled) return expect.fail()
     const check = (odd: object) =>
-      checkProof(installation.vault.store, { ...enrolled, detail: { ...enrolled.detail, ...odd } })
+      checkProof(installation.vault.store, { ...enrolled, detail: { ...enrolled.detail, ...odd } }, checkPersonProof)
     expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('invite') })
     expect(await check({ roles: ['VIEWER'] })).toMatchObject({ proof: 'wrong', why: expect.stringContaining('roles') })
     expect(await check({ invite_id: OTHER })).toMatchObject({ proof: 'wrong' })
