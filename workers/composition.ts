@@ -5,11 +5,13 @@ import { resultsQueue } from '../src/job/catalogue.ts'
 import { every } from '../src/recurring.ts'
 import { act } from './act.ts'
 import { startSequencer } from './audit/sequencer.ts'
+import { schemeRecords } from './chunk/schemes.ts'
 import type { Handlers } from './line/handlers.ts'
 import { CLOSE_MS, type Loop } from './main.ts'
 import { manifestTotal } from './manifest-total.ts'
 import { watchCaptureKeys } from './process/capture-keys.ts'
 import { watchFullKeys } from './process/full-keys.ts'
+import type { Providers } from './provider/deps.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import { reference } from './reference.ts'
 import { watchReportMakers } from './report/makers.ts'
@@ -17,7 +19,7 @@ import { openReport, type ReportMaking } from './report.ts'
 import { startReseals } from './reseal/reseal.ts'
 import { reversal } from './reversal.ts'
 import { schemeToken } from './scheme-token.ts'
-import { tokenBatch } from './token-batch.ts'
+import { openTokenBatch } from './token-batch.ts'
 import { tokenCreate } from './token-create.ts'
 import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
@@ -36,7 +38,7 @@ export function openHandlers({ webhooks, ...reports }: Means): Handlers {
     'token-create': tokenCreate,
     'token-update': tokenUpdate,
     'token-lifecycle': tokenLifecycle,
-    'token-batch': tokenBatch,
+    'token-batch': openTokenBatch(schemeRecords),
     'scheme-token': schemeToken,
     'transaction-batch': transactionBatch,
     'manifest-total': manifestTotal,
@@ -50,8 +52,10 @@ export function openHandlers({ webhooks, ...reports }: Means): Handlers {
 
 const FAILED_ACTS_MS = 1_000
 
-/** In the order in which they start; they end in the reverse order. */
-export const LOOPS: readonly Loop[] = [
+/**
+ * In the order in which they start; they end in the reverse order. `providers`: undefined if none is set up.
+ */
+export const loopsOf = (providers: Providers | undefined): readonly Loop[] => [
   {
     name: 'report makers',
     start({ opened: { config }, deps, workers }) {
@@ -74,7 +78,7 @@ export const LOOPS: readonly Loop[] = [
   {
     name: 'scheme tokens',
     // Bulk processes run it, too: they have most of a network's rate.
-    start: ({ deps }) => (deps.providers ? startSchemeLoop(deps) : undefined),
+    start: ({ deps }) => (providers ? startSchemeLoop({ ...deps, providers }) : undefined),
   },
   {
     name: 'totals',
@@ -90,8 +94,8 @@ export const LOOPS: readonly Loop[] = [
   },
   {
     name: 'own results',
-    start({ opened: { ownKey, queues }, options, deps }) {
-      if (!ownKey || !(options.worker.role === 'bulk' || deps.providers)) return undefined
+    start({ opened: { ownKey, queues }, options }) {
+      if (!ownKey || !(options.worker.role === 'bulk' || providers)) return undefined
       // No process waits for the answers to the jobs of the client `worker`. They are read so that the queue doesn't fill
       // up.
       const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })

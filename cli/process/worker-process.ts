@@ -5,11 +5,12 @@ import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import type { Purpose } from '../../src/vault/key-ring.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
-import { LOOPS, openHandlers } from '../../workers/composition.ts'
+import { loopsOf, openHandlers } from '../../workers/composition.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
+import { openNetworks } from '../../workers/provider/networks.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import { openWebhooks, type WebhookOptions } from '../../workers/webhook/post.ts'
@@ -115,11 +116,11 @@ export async function openWorker(
     queues,
     signing,
     auditPlace,
-    providers,
+    networks: openNetworks(providers),
     ownKey,
     tracer,
     handlers: openHandlers({ webhooks, makeReport, makesReports }),
-    loops: LOOPS,
+    loops: loopsOf(providers),
   }
 }
 

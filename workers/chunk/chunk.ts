@@ -30,8 +30,7 @@ import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import { rolesHeld } from '../line/admit.ts'
 import type { AskedCard, RequestContent, Work } from '../line/work.ts'
-import type { NetworkResult } from '../provider/network-actions.ts'
-import type { MadeScheme } from '../provider/relink-actions.ts'
+import type { MadeScheme, SchemeResult } from '../networks.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
 
@@ -66,10 +65,22 @@ export interface Decided {
 }
 
 /** How the network action of a record ended; for a token with another card, what was made for that card. */
-export type ActedRecord = NetworkResult | MadeScheme
+export type ActedRecord = SchemeResult | MadeScheme
 
 /** How the network actions of records ended, by line. */
 export type ActedRecords = ReadonlyMap<number, ActedRecord>
+
+/** Works the records of a kind that a feature has. The composition hands it down. */
+export interface FeatureRecords {
+  /** Asks for what the records want, before the chunk is decided. Throws `Postponed`. */
+  reach(
+    records: readonly ChunkRecord[],
+    context: ChunkContext,
+    mayHaveReceipt: boolean,
+    deps: Deps,
+  ): Promise<ActedRecords>
+  decide(records: readonly ChunkRecord[], acted: ActedRecords, context: ChunkContext, deps: Deps): Promise<Decided>
+}
 
 /** Decrypts the block. A refusal if it can't be decrypted, or has a form that this release doesn't know. */
 export async function openChunk(
