@@ -1,8 +1,9 @@
 // Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
 // producers/gateway has the interface itself.
-import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
-import { ROUTES } from '../../producers/gateway/routes.ts'
+import { routesOf } from '../../producers/gateway/routes.ts'
+import type { Notifications } from '../../producers/gateway/tokens/notifications.ts'
+import { openSchemeView } from '../../producers/gateway/tokens/scheme-view.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
@@ -38,7 +39,8 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const reportFiles = findReportFiles(session)
   const tracer = await openTracing(session, registry, { role: 'gateway' })
   const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, ring, tls }
-  return openGateway({ ...opened, notifications, tracer, routes: ROUTES })
+  const schemeTokens = openSchemeView({ store, ring, log })
+  return openGateway({ ...opened, schemeTokens, tracer, routes: routesOf({ notifications }) })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

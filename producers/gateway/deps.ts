@@ -6,8 +6,9 @@ import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
-import type { Notification } from '../../src/scheme/notification.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { ShownScheme } from '../../src/token/scheme.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import type { GatewayApp } from './app.ts'
@@ -39,8 +40,7 @@ export interface GatewayDeps {
   signingKey: SigningKey
   /** Keys that hash API keys and the bodies of batches, and open the numbers of scheme tokens; none opens a card. */
   ring: RoleRing
-  /** Undefined if no scheme-token network is set up. */
-  notifications: Notifications | undefined
+  schemeTokens: SchemeTokens
   directory: Directory
   authenticate: Authenticate
   isKnownKey: IsKnownKey
@@ -54,11 +54,12 @@ export interface GatewayDeps {
   tracer: Tracer | undefined
 }
 
-export interface Notifications {
-  /** The network's name, in the URL's path and in the store. */
-  provider: string
-  /** Reads a request's `authorization` and body: whether the network sent the request, and which tokens it names. */
-  read(authorization: string | undefined, body: unknown): Notification
+/** The scheme tokens of tokens, as HTTP shows them. */
+export interface SchemeTokens {
+  /** The one that the token's record shows, with its full number if this process may show it; undefined if there is none. */
+  find(tokenId: string, scope: Scope | undefined): Promise<ShownScheme | undefined>
+  /** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
+  unmask(record: Record<string, unknown>, reuseToken: string): Promise<Record<string, unknown>>
 }
 
 /** The dependencies of the server itself, whatever its routes. */

@@ -18,7 +18,7 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { openStoredKeys } from '../stored-keys.ts'
-import type { GatewayDeps, Notifications, RoutePlugin } from './deps.ts'
+import type { GatewayDeps, RoutePlugin, SchemeTokens } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
 import { openRequestReply, type RequestReply } from './operations/request-reply.ts'
@@ -56,7 +56,7 @@ export interface Opened {
   reportFiles: ReportFiles | undefined
   signingKey: SigningKey
   ring: RoleRing
-  notifications: Notifications | undefined
+  schemeTokens: SchemeTokens
   tls: Tls | undefined
   tracer: Tracer | undefined
   routes: readonly RoutePlugin[]
@@ -118,7 +118,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     reportFiles,
     signingKey,
     ring,
-    notifications: opened.notifications,
+    schemeTokens: opened.schemeTokens,
     directory,
     authenticate,
     isKnownKey: knownIn(store),

@@ -7,10 +7,16 @@ import { reportRoutes } from './reports/reports.ts'
 import { opsRoutes } from './server/ops.ts'
 import { captureKeyRoutes } from './tokens/capture-keys.ts'
 import { cardRoutes } from './tokens/cards.ts'
-import { notificationRoutes } from './tokens/notifications.ts'
+import { type Notifications, notificationRoute } from './tokens/notifications.ts'
 import { referenceRoutes } from './tokens/references.ts'
 
-export const ROUTES: readonly RoutePlugin[] = [
+/** What routes need that no other route does. */
+export interface RouteMeans {
+  /** Undefined if no scheme-token network is set up. */
+  notifications: Notifications | undefined
+}
+
+export const routesOf = ({ notifications }: RouteMeans): readonly RoutePlugin[] => [
   cardRoutes,
   referenceRoutes,
   operationRoutes,
@@ -18,6 +24,6 @@ export const ROUTES: readonly RoutePlugin[] = [
   captureKeyRoutes,
   reportRoutes,
   orderRoutes,
-  notificationRoutes,
+  ...(notifications ? [notificationRoute(notifications)] : []),
   opsRoutes,
 ]

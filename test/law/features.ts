@@ -104,6 +104,7 @@ export const FEATURES = {
     paths: [
       'producers/scheme-token.ts',
       'producers/gateway/tokens/notifications.ts',
+      'producers/gateway/tokens/scheme-view.ts',
       'src/job/scheme-token.ts',
       'src/scheme',
       'src/store/provider',
