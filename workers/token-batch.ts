@@ -15,7 +15,7 @@ import {
 } from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/envelope/digest.ts'
 import type { BlockForm } from '../src/job/record-columns.ts'
-import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
+import { batchLayout, RECORD_REQUESTS, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/access/audits.ts'
 import * as dryRuns from '../src/store/batch/dry-runs.ts'
 import type { Receipt } from '../src/store/job/receipts.ts'
@@ -30,6 +30,7 @@ import {
   type FeatureRecords,
   formOf,
   openChunk,
+  type RecordSchema,
   readRecords,
   recordRolesRefusal,
 } from './chunk/chunk.ts'
@@ -70,18 +71,23 @@ const SKEW_MS = 60_000
 
 /** `schemeRecords`: null in a product without networks, which refuses chunks of such records. */
 export function openTokenBatch(schemeRecords: FeatureRecords | null): Handler<TokenBatch, Buffer, Prepared> {
+  const schemaOf = ({ request: { record_kind: kind } }: Work<TokenBatch>) =>
+    kind === 'scheme-token' ? schemeRecords?.request : RECORD_REQUESTS[kind]
   return {
     pauseOf,
     takeBeside: takeLast,
     open: openChunk,
-    permits: recordRolesRefusal,
+    permits(work, plaintext) {
+      const schema = schemaOf(work)
+      return schema && recordRolesRefusal(work, plaintext, schema)
+    },
     digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
     contentOf: contentOfChunk,
 
     async prepare(work, plaintext, deps, previous, selection) {
-      const isUnknown = !schemeRecords && work.request.record_kind === 'scheme-token'
-      if (isUnknown) return refuse('field_value', 'body.request.record_kind')
-      return prepare(work, plaintext, deps, previous, selection)
+      const schema = schemaOf(work)
+      if (!schema) return refuse('field_value', 'body.request.record_kind')
+      return prepare(work, { plaintext, schema }, deps, previous, selection)
     },
 
     async reach(work, prepared, deps, previous) {
@@ -134,7 +140,7 @@ export function openTokenBatch(schemeRecords: FeatureRecords | null): Handler<To
 
 async function prepare(
   work: Work<TokenBatch>,
-  plaintext: Buffer,
+  { plaintext, schema }: { plaintext: Buffer; schema: RecordSchema },
   deps: Deps,
   previous: Receipt | undefined,
   selection: Selection,
@@ -145,14 +151,14 @@ async function prepare(
   const way = previous || isPartial(selection) ? undefined : await openPlainWay(work, deps)
   const form = formOf(work)
   const mixed = way && readMixed(plaintext, { request, form }, way.reader)
-  const begun = mixed ?? readRecords(plaintext, request, form)
+  const begun = mixed ?? readRecords(plaintext, request, schema, form)
   if (isRefusal(begun)) return begun
   const hasSealed = way !== undefined && way.reader.sealed.length > 0
   const batched = await contextOf(work, begun.records, deps, { ...selection, form, hasSealed })
   if (isRefusal(batched)) return batched
   // Each record of a cancelled batch is answered as an object.
   const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
-  const read = mixed && !plain ? readRecords(plaintext, request, form) : begun
+  const read = mixed && !plain ? readRecords(plaintext, request, schema, form) : begun
   if (isRefusal(read)) return read
   const { records, cards } = read
   const context: ChunkContext = { ...batched, cards, former: new Set() }

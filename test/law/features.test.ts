@@ -16,7 +16,7 @@ const LEFT: Partial<Record<FeatureName, number>> = {
   keys: 5,
   kms: 3,
   ledger: 1,
-  networks: 3,
+  networks: 2,
   operate: 3,
   reports: 6,
   'sign-off': 1,

@@ -2,7 +2,7 @@
 // an interrupted chunk continues where it stopped.
 import { isRefusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import type { SchemeToken } from '../../src/job/scheme-token.ts'
+import { SchemeToken } from '../../src/job/scheme-token.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -24,6 +24,8 @@ interface PreparedScheme {
 }
 
 export const schemeRecords: FeatureRecords = {
+  request: SchemeToken,
+
   async reach(records, context, mayHaveReceipt, deps) {
     const schemes = schemesOf(records)
     if (schemes.length === 0) return new Map()
