@@ -72,8 +72,8 @@ export async function relinkedOf(db: Db, linked: readonly LinkedToken[]): Promis
 }
 
 /**
- * One decision per token, in the same order. Rows are read without locks: write-effect.ts finds out whether they have
- * changed since.
+ * One decision per token, in the same order. Rows are read without locks: effect.ts finds out whether they have changed
+ * since.
  */
 export async function findReplacements(
   db: Db,
