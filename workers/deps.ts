@@ -6,7 +6,6 @@ import type { CaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Span, Tracer } from '../src/trace/tracer.ts'
 import type { LiveRing } from '../src/vault/key-ring.ts'
-import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
@@ -42,8 +41,6 @@ export interface Deps {
   tracer?: Tracer | undefined
   /** The span of the job that is being worked, or of its current step; undefined if traces are off. */
   span?: Span | undefined
-  /** What a passkey of a person is checked against. */
-  console: ConsoleTrust
   /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
   onUngranted(kind: GrantKind, id: string): void
   /** `noNetworks` in a product without them. */
@@ -53,13 +50,6 @@ export interface Deps {
    * production sets none.
    */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
-}
-
-/** It comes from this worker's own settings and store, and never from the console. */
-export interface ConsoleTrust extends RelyingParty {
-  installationId: string
-  /** The store is the embedded PostgreSQL: its local person acts without a passkey. */
-  isEmbedded: boolean
 }
 
 export interface Settings {

@@ -5,7 +5,6 @@ import type { Health } from '../../src/health.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { ReportFiles } from '../../src/report/files/files.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { ShownScheme } from '../../src/token/scheme.ts'
@@ -13,9 +12,11 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
+import type { DocumentNotes } from './document/notes.ts'
 import type { GatewayMetrics, HttpMetrics } from './metrics.ts'
 import type { RequestReply, RequestReplySettings } from './operations/request-reply.ts'
 import type { Authenticate } from './server/authenticate.ts'
+import type { ErrorBody } from './server/error-bodies.ts'
 import type { IsKnownKey } from './server/idempotency-key.ts'
 
 export interface GatewaySettings extends RequestReplySettings {
@@ -34,8 +35,6 @@ export interface GatewayDeps {
   /** Uses the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
-  /** Undefined if no place for report files is set that every host reaches. */
-  reportFiles: ReportFiles | undefined
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
   /** Keys that hash API keys and the bodies of batches, and open the numbers of scheme tokens; none opens a card. */
@@ -70,6 +69,13 @@ export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownK
 
 /**
  * A function that adds routes, for example `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`.
- * routes.ts lists them.
  */
 export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void
+
+/** What belongs together of a server: routes, what the document says of them, and their error body. services.ts lists them. */
+export interface Service<D = GatewayDeps> {
+  routes: readonly RoutePlugin<D>[]
+  notes: DocumentNotes
+  /** Absent: that of the token service. */
+  errorBody?: ErrorBody
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FileError } from '../../../producers/rows/file-error.ts'
-import { countRows, type RowOptions, readRows } from '../../../producers/rows/rows.ts'
+import { countRows, type RowOptions, readRows } from '../../../producers/rows/file-rows.ts'
 import { SchemeToken } from '../../../src/job/scheme-token.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../../src/job/token-batch.ts'
 import { collect, inPieces } from './bytes.ts'

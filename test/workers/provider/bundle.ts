@@ -96,6 +96,7 @@ export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
 const handlers = openHandlers({
   makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
   makesReports: true,
+  console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
   webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
 })
 const THIRD_PARTY = `third-party ${CONTRACT}`
@@ -207,7 +208,6 @@ export async function openWorld(
       progress: { note: () => {} },
       dropped: { note: () => {} },
       keyReaders: { note: () => {} },
-      console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
       onUngranted: () => {},
       handlers,
       ...storeAndSets(mortalStore(vault.store, live), networks),
