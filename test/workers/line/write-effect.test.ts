@@ -87,6 +87,21 @@ function full(): Required<Effect> {
   }
 }
 
+/** The statements of the core for an effect with one row in each list, in their order. */
+const OF_CORE = [
+  'tokens-insert',
+  'cards-insert',
+  'tokens-hold',
+  'tokens-update',
+  'tokens-touch',
+  'before-image-erase',
+  'before-images-insert',
+  'references-insert',
+  'references-update',
+  'guesses-add',
+  'sequences-advance',
+]
+
 /** Notes the names of statements, and answers each with as many rows as it says. */
 function openRecording(count: number): { recording: Db; sent: string[] } {
   const sent: string[] = []
@@ -106,17 +121,7 @@ describe('an effect', () => {
     expect(sent).toEqual([
       'third-party-take-up',
       'scheme-abandon-of',
-      'tokens-insert',
-      'cards-insert',
-      'tokens-hold',
-      'tokens-update',
-      'tokens-touch',
-      'before-image-erase',
-      'before-images-insert',
-      'references-insert',
-      'references-update',
-      'guesses-add',
-      'sequences-advance',
+      ...OF_CORE,
       'scheme-hold-current',
       'scheme-retire',
       'scheme-displace',
@@ -133,19 +138,7 @@ describe('an effect', () => {
   it('of a product without networks goes out in the same order, and holds nothing of theirs', async () => {
     const { recording, sent } = openRecording(1)
     await writeEffects(recording, [full()], core)
-    expect(sent).toEqual([
-      'tokens-insert',
-      'cards-insert',
-      'tokens-hold',
-      'tokens-update',
-      'tokens-touch',
-      'before-image-erase',
-      'before-images-insert',
-      'references-insert',
-      'references-update',
-      'guesses-add',
-      'sequences-advance',
-    ])
+    expect(sent).toEqual(OF_CORE)
   })
 
   const deleted = () => token({ version: 2, status: 'DELETED', cards: [], link: undefined, sealed: null })
