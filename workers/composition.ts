@@ -7,11 +7,13 @@ import { every } from '../src/recurring.ts'
 import type { ConsoleTrust } from './act/trust.ts'
 import { openAct } from './act.ts'
 import { startSequencer } from './audit/sequencer.ts'
+import { schemeRecords } from './chunk/schemes.ts'
 import type { Handlers } from './line/handlers.ts'
 import { CLOSE_MS, type Loop } from './main.ts'
 import { manifestTotal } from './manifest-total.ts'
 import { watchCaptureKeys } from './process/capture-keys.ts'
 import { watchFullKeys } from './process/full-keys.ts'
+import type { Providers } from './provider/deps.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import { reference } from './reference.ts'
 import { watchReportMakers } from './report/makers.ts'
@@ -19,7 +21,7 @@ import { openReport, type ReportMaking } from './report.ts'
 import { type ResealTimes, startReseals } from './reseal/reseal.ts'
 import { reversal } from './reversal.ts'
 import { schemeToken } from './scheme-token.ts'
-import { tokenBatch } from './token-batch.ts'
+import { openTokenBatch } from './token-batch.ts'
 import { tokenCreate } from './token-create.ts'
 import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
@@ -37,7 +39,7 @@ export function openHandlers(means: Means): Handlers {
     'token-create': tokenCreate,
     'token-update': tokenUpdate,
     'token-lifecycle': tokenLifecycle,
-    'token-batch': tokenBatch,
+    'token-batch': openTokenBatch(schemeRecords),
     'scheme-token': schemeToken,
     'transaction-batch': transactionBatch,
     'manifest-total': manifestTotal,
@@ -57,10 +59,12 @@ export interface LoopMeans {
   auditPlace: AuditPlace
   /** The times of re-encryptions that differ from the settings. */
   reseal?: Partial<ResealTimes> | undefined
+  /** Undefined if no provider is set up. */
+  providers: Providers | undefined
 }
 
 /** In the order in which they start; they end in the reverse order. */
-export function openLoops({ auditPlace, reseal }: LoopMeans): readonly Loop[] {
+export function openLoops({ auditPlace, reseal, providers }: LoopMeans): readonly Loop[] {
   return [
     {
       name: 'report makers',
@@ -84,7 +88,7 @@ export function openLoops({ auditPlace, reseal }: LoopMeans): readonly Loop[] {
     {
       name: 'scheme tokens',
       // Bulk processes run it, too: they have most of a network's rate.
-      start: ({ deps }) => (deps.providers ? startSchemeLoop(deps) : undefined),
+      start: ({ deps }) => (providers ? startSchemeLoop({ ...deps, providers }) : undefined),
     },
     {
       name: 'totals',
@@ -100,8 +104,8 @@ export function openLoops({ auditPlace, reseal }: LoopMeans): readonly Loop[] {
     },
     {
       name: 'own results',
-      start({ opened: { ownKey, queues }, options, deps }) {
-        if (!ownKey || !(options.worker.role === 'bulk' || deps.providers)) return undefined
+      start({ opened: { ownKey, queues }, options }) {
+        if (!ownKey || !(options.worker.role === 'bulk' || providers)) return undefined
         // No process waits for the answers to the jobs of the client `worker`. They are read so that the queue doesn't fill
         // up.
         const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })

@@ -28,7 +28,7 @@ import type { LiveRing } from '../src/vault/key-ring.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import { openProgress } from './chunk/progress.ts'
-import type { Deps, Providers } from './deps.ts'
+import type { Deps } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
 import { openDroppedEnvelopes } from './line/dropped-envelopes.ts'
@@ -61,7 +61,7 @@ export interface Opened {
   provedKeks: () => readonly string[]
   signing: () => Signing & { names: readonly string[] }
   installationId: string
-  providers: Providers | undefined
+  networks: Deps['networks']
   /** The key of the system client `worker`; undefined on a host that has none. */
   ownKey: SigningKey | undefined
   tracer: Tracer | undefined
@@ -165,11 +165,12 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 }
 
 async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
-  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, tracer } = opened
+  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks, tracer } = opened
   const { handlers } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
-  const lookUps = openLookUps(store)
+  const { findShown } = networks.schemeTokens
+  const lookUps = openLookUps(store, findShown)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers })
   const announcer = openAnnouncer({
     store,
@@ -189,14 +190,14 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   const dropped = openDroppedEnvelopes({ store, metrics, log, clock: systemClock })
   lifetime.onClose('dropped envelopes', dropped.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
-  const setDeps = { store, clock: systemClock, ring, metrics, log, tracer }
+  const setDeps = { store, clock: systemClock, ring, metrics, log, tracer, networks }
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
   return {
     settings,
     store,
     lookUps,
     sets: openSets(setDeps),
-    background: { lookUps: openLookUps(store), sets: openSets(setDeps, SETS_BOUNDS.background) },
+    background: { lookUps: openLookUps(store, findShown), sets: openSets(setDeps, SETS_BOUNDS.background) },
     queues,
     ring,
     directory,
@@ -208,7 +209,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
     clock: systemClock,
     metrics,
     log,
-    providers,
+    networks,
     tracer,
     onUngranted,
     handlers,

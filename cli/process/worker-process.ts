@@ -10,6 +10,7 @@ import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
+import { openNetworks } from '../../workers/provider/networks.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import { openWebhooks, type WebhookOptions } from '../../workers/webhook/post.ts'
@@ -117,11 +118,11 @@ export async function openWorker(
     provedKeks,
     queues,
     signing,
-    providers,
+    networks: openNetworks(providers),
     ownKey,
     tracer,
     handlers: openHandlers({ webhooks, makeReport, makesReports, console }),
-    loops: openLoops({ auditPlace: await findAuditPlace(session), reseal }),
+    loops: openLoops({ auditPlace: await findAuditPlace(session), reseal, providers }),
   }
 }
 

@@ -5,7 +5,9 @@ import type { Health } from '../../src/health.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { ShownScheme } from '../../src/token/scheme.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import type { GatewayApp } from './app.ts'
@@ -37,6 +39,7 @@ export interface GatewayDeps {
   signingKey: SigningKey
   /** Keys that hash API keys and the bodies of batches, and open the numbers of scheme tokens; none opens a card. */
   ring: RoleRing
+  schemeTokens: SchemeTokens
   directory: Directory
   authenticate: Authenticate
   isKnownKey: IsKnownKey
@@ -48,6 +51,14 @@ export interface GatewayDeps {
   log: Logger
   /** Undefined if traces are off. */
   tracer: Tracer | undefined
+}
+
+/** The scheme tokens of tokens, as HTTP shows them. */
+export interface SchemeTokens {
+  /** The one that the token's record shows, with its full number if this process may show it; undefined if there is none. */
+  find(tokenId: string, scope: Scope | undefined): Promise<ShownScheme | undefined>
+  /** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
+  unmask(record: Record<string, unknown>, reuseToken: string): Promise<Record<string, unknown>>
 }
 
 /** The dependencies of the server itself, whatever its routes. */

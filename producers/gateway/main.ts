@@ -17,7 +17,7 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { openStoredKeys } from '../stored-keys.ts'
-import type { GatewayDeps, Service } from './deps.ts'
+import type { GatewayDeps, SchemeTokens, Service } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
 import { openRequestReply, type RequestReply } from './operations/request-reply.ts'
@@ -53,6 +53,7 @@ export interface Opened {
   outbound: Outbound
   signingKey: SigningKey
   ring: RoleRing
+  schemeTokens: SchemeTokens
   tls: Tls | undefined
   tracer: Tracer | undefined
   services: readonly Service[]
@@ -118,6 +119,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     queues,
     signingKey,
     ring,
+    schemeTokens: opened.schemeTokens,
     directory,
     authenticate,
     isKnownKey: knownIn(store),

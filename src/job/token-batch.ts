@@ -8,7 +8,6 @@ import type { MemberRole, Sent } from './kind-entry.ts'
 import { OnFileRecord } from './on-file.ts'
 import type { BlockForm } from './record-columns.ts'
 import { ReferenceRecord } from './reference.ts'
-import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
 import { updateFields } from './token-update.ts'
@@ -127,7 +126,7 @@ const cardOf = {
   public_key_alias: alias().optional(),
 }
 
-/** The `request` of a record, by record kind. */
+/** The `request` of a record, by record kind. That of `scheme-token` is handed in by who has such records. */
 export const RECORD_REQUESTS = {
   'token-create': z.strictObject({
     token_scope: uuid().optional(),
@@ -138,9 +137,8 @@ export const RECORD_REQUESTS = {
   }),
   'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields, on_file: OnFileRecord.optional() }),
   'token-lifecycle': TokenLifecycle,
-  'scheme-token': SchemeToken,
   reference: ReferenceRecord,
-} as const
+} as const satisfies Record<Exclude<RecordKind, 'scheme-token'>, z.ZodType>
 export type CreateRecord = z.infer<(typeof RECORD_REQUESTS)['token-create']>
 export type UpdateRecord = z.infer<(typeof RECORD_REQUESTS)['token-update']>
 

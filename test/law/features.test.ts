@@ -12,7 +12,7 @@ import { code, expectNone, product, root, targetsOf } from './tree.ts'
 const LEFT: Partial<Record<FeatureName, number>> = {
   console: 1,
   ledger: 1,
-  networks: 47,
+  networks: 2,
   reports: 2,
   'sign-off': 1,
   webhooks: 1,

@@ -19,13 +19,12 @@ import * as shownTokens from '../../../src/store/token/token-views.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type Decline, declineFor, roleMissing, TOKEN_ERRORS } from '../server/error-bodies.ts'
-import { shownScheme } from '../tokens/scheme-view.ts'
 import { findVisible } from '../tokens/visible-token.ts'
 import { answerOf, roleDecline, type Write, type Written, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'requestReply' | 'directory' | 'ring' | 'clock' | 'log'
+  'store' | 'queues' | 'requestReply' | 'directory' | 'schemeTokens' | 'clock' | 'log'
 >
 
 /**
@@ -191,7 +190,7 @@ async function statusByReceipt(
   const { revision, completedAt, tokenId } = receipt
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
-  const scheme = token && (await shownScheme(token.tokenId, scope, deps))
+  const scheme = token && (await deps.schemeTokens.find(token.tokenId, scope))
   const said = answerFrom(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
   const ended =
     'success' in said
