@@ -1,9 +1,10 @@
 // Checks whether the client may have this job done now for this entity. A refusal leaves no receipt, so the sender can
 // correct the envelope and send the same jti again.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
-import { CATALOGUE, isSystemClient, type Kind, type Role, SYSTEM_CLIENTS } from '../../src/job/catalogue.ts'
+import { CATALOGUE, type KindEntry, type Role } from '../../src/job/catalogue.ts'
 import { type Claims, ENVELOPE, lifetimeOf } from '../../src/job/envelope/envelope.ts'
 import { lacks } from '../../src/job/envelope/roles.ts'
+import { isSystemClient } from '../../src/job/system-clients.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
@@ -33,7 +34,8 @@ function sequenced(claims: Claims): Refusal | undefined {
 export function permitted(claims: Claims, client: Client): Refusal | undefined {
   const { iss, kind } = claims
   if (isSystemClient(iss)) {
-    if (!(SYSTEM_CLIENTS[iss] as readonly Kind[]).includes(kind)) return refuse('role_missing', 'body.kind')
+    const { systemClients }: KindEntry = CATALOGUE[kind]
+    if (!systemClients.includes(iss)) return refuse('role_missing', 'body.kind')
     if (claims.client_id === undefined) return undefined
   } else if (CATALOGUE[kind].systemOnly) return refuse('role_missing', 'body.kind')
   if (!client.entities.includes(claims.entity_id)) return refuse('entity_forbidden', 'body.entity_id')

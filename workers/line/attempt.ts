@@ -1,12 +1,13 @@
 // Runs one attempt at a job: finds its client, checks its form, and takes it through the steps (walk.ts). It decides
 // nothing about cards: handlers and rules do.
 import { isRefusal, refuse } from '../../src/errors.ts'
-import { addresseeOf, isKind, type Kind, requestOf } from '../../src/job/catalogue.ts'
+import { isKind, type Kind, requestOf } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, lifetimeOf } from '../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../src/job/envelope/ids.ts'
 import { clearNumbersOf, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { parse } from '../../src/job/refusal.ts'
+import { addresseeOf } from '../../src/job/system-clients.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import { limitedTo } from './admit.ts'
 import { type Authentic, authenticate, claimedClient } from './authenticate.ts'

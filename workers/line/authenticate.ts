@@ -2,8 +2,9 @@
 // this installation. Any other job is dropped: it gets no receipt and no result, and is only counted. Roles and times
 // are checked later, and refused with an answer.
 import { createHash } from 'node:crypto'
-import { actsForClients, CATALOGUE, isKind } from '../../src/job/catalogue.ts'
+import { CATALOGUE, isKind } from '../../src/job/catalogue.ts'
 import { clientId, type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
+import { actsForClients } from '../../src/job/system-clients.ts'
 import { BlockDigest } from '../../src/job/token-batch.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Client } from '../../src/store/access/clients.ts'

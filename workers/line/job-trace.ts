@@ -1,9 +1,9 @@
 // What log lines and the span say about a job while it is worked. They never name the client or its reference.
 import { z } from 'zod'
 import { toFault } from '../../src/errors.ts'
-import { isSystemClient } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
+import { isSystemClient } from '../../src/job/system-clients.ts'
 import { TokenBatch } from '../../src/job/token-batch.ts'
 import { couldBeCard, isBatchName } from '../../src/trace/attributes.ts'
 import { batchContext, readTraceparent } from '../../src/trace/context.ts'
