@@ -2,10 +2,11 @@
 // hands both down.
 import { doFailedActs } from '../src/acts/failed-acts.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
+import type { KINDS } from '../src/job/composition.ts'
 import { every } from '../src/recurring.ts'
 import { act } from './act.ts'
 import { startSequencer } from './audit/sequencer.ts'
-import type { Handlers } from './line/handlers.ts'
+import type { HandlersOf } from './line/handlers.ts'
 import { CLOSE_MS, type Loop } from './main.ts'
 import { manifestTotal } from './manifest-total.ts'
 import { watchCaptureKeys } from './process/capture-keys.ts'
@@ -31,7 +32,7 @@ export interface Means extends ReportMaking {
   webhooks: Pick<Webhooks, 'post' | 'schedule'>
 }
 
-export function openHandlers({ webhooks, ...reports }: Means): Handlers {
+export function openHandlers({ webhooks, ...reports }: Means): HandlersOf<typeof KINDS> {
   return {
     'token-create': tokenCreate,
     'token-update': tokenUpdate,

@@ -8,7 +8,7 @@ import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { type Health, openHealth } from '../src/health.ts'
-import type { Kind } from '../src/job/catalogue.ts'
+import type { Catalogue } from '../src/job/catalogue.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
 import type { Signing } from '../src/job/result.ts'
@@ -52,6 +52,7 @@ import { openSets, SETS_BOUNDS } from './set/write-set.ts'
 export interface Opened {
   config: Config
   log: Logger
+  catalogue: Catalogue
   registry: MetricsRegistry
   metrics: WorkerMetrics
   lifetime: Lifetime
@@ -145,7 +146,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const clock = await openClockWatch(deps)
   const workers = takeJobs(options, deps, kind => clock.isOff() && goesByClock(kind, opened))
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
-  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue as Kind, opened))))
+  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue, opened))))
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
   lifetime.onClose(
     'sweep',
@@ -175,11 +176,11 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 
 async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
   const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, tracer } = opened
-  const { installationId, relyingParty, database, handlers } = opened
+  const { installationId, relyingParty, database, handlers, catalogue } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const lookUps = openLookUps(store)
-  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers })
+  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers, catalogue })
   const announcer = openAnnouncer({
     store,
     queues,
@@ -202,6 +203,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
   return {
     settings,
+    catalogue,
     store,
     lookUps,
     sets: openSets(setDeps),
@@ -227,14 +229,14 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
 }
 
 /** Whether jobs of the kind wait while the clock of this host is off. */
-function goesByClock(kind: Kind, { handlers }: Pick<Opened, 'handlers'>): boolean {
+function goesByClock(kind: string, { handlers }: Pick<Opened, 'handlers'>): boolean {
   return handlers[kind]?.goesByClock ?? true
 }
 
 function takeJobs(
   { worker: { kinds, concurrency, processId }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
   deps: LineDeps,
-  isPaused: (kind: Kind) => boolean,
+  isPaused: (kind: string) => boolean,
 ): Worker[] {
   const cell = openCell(script, env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {

@@ -3,6 +3,7 @@
 import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { ROUTES } from '../../producers/gateway/routes.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
@@ -38,7 +39,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const reportFiles = findReportFiles(session)
   const tracer = await openTracing(session, registry, { role: 'gateway' })
   const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, ring, tls }
-  return openGateway({ ...opened, notifications, tracer, routes: ROUTES })
+  return openGateway({ ...opened, catalogue: CATALOGUE, notifications, tracer, routes: ROUTES })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

@@ -3,7 +3,7 @@
 import type { z } from 'zod'
 import type { StoredAnswer } from './answer/stored-answer.ts'
 import type { Role } from './choices.ts'
-import type { SystemClient } from './system-clients.ts'
+import { isSystemClient, type SystemClient } from './system-clients.ts'
 
 /** A request as it was sent, not yet parsed. */
 export type Sent = Record<string, unknown>
@@ -50,6 +50,11 @@ export interface KindEntry {
   retell: StoredAnswer
   /** The part of the HTTP interface that shows the state of such a job; `null`: none does. */
   statusAt: 'operations' | 'reports' | 'batches' | null
+}
+
+/** The schema of a request that the client `iss` sends. */
+export function requestSchema({ request, requestFrom }: KindEntry, iss: string): z.ZodType {
+  return (isSystemClient(iss) ? requestFrom[iss] : undefined) ?? request
 }
 
 type Stated = 'request' | 'description' | 'role' | 'retell'

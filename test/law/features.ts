@@ -203,7 +203,10 @@ export const FEATURES = {
 } as const satisfies Record<string, Feature>
 export type FeatureName = keyof typeof FEATURES
 
-/** Files that compose a process of core and features; only entries import them. They may import everything. */
+/**
+ * Files that compose a process of core and features; only entries and other compositions import them. They may import
+ * everything.
+ */
 export const COMPOSITIONS = [
   'cli/commands/run.ts',
   'cli/docs/main.ts',
@@ -212,7 +215,9 @@ export const COMPOSITIONS = [
   'cli/process/gateway.ts',
   'cli/process/scheduler.ts',
   'cli/process/worker-process.ts',
+  'producers/client/composition.ts',
   'producers/gateway/routes.ts',
+  'src/job/composition.ts',
   'workers/composition.ts',
   'workers/scheduled.ts',
 ]

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { openInbox } from '../../producers/results.ts'
-import type { Kind } from '../../src/job/catalogue.ts'
+import type { Kind } from '../../src/job/composition.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, sign } from '../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../src/job/envelope/ids.ts'

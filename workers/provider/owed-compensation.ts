@@ -1,7 +1,6 @@
 // Compensation for a job that ends in a refusal although its provider calls had, or may have had, an effect: its
 // receipt says REQUIRED, and a reversal is queued. A job without such calls owes nothing, and its jti stays free.
 import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
-import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
@@ -53,7 +52,7 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: De
   deps.metrics.receipts.inc({ kind, status: receipt.status })
   const { outboxId, revision } = row
   const fields = fieldsOf(refusal)
-  const result = resultOf({ ...receipt, fields, revision, reversalStatus: 'REQUIRED' })
+  const result = resultOf({ ...receipt, retell: work.entry.retell, fields, revision, reversalStatus: 'REQUIRED' })
   await deps.announcer.publish({
     clientId: work.addressee,
     replyTo: receipt.replyTo,
@@ -65,8 +64,8 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: De
   return true
 }
 
-function asksProvider({ claims }: Work<unknown>): boolean {
-  return CATALOGUE[claims.kind].asksProvider(claims.request)
+function asksProvider({ claims, entry }: Work<unknown>): boolean {
+  return entry.asksProvider(claims.request)
 }
 
 /** The compensation of each receipt, in the same order. */

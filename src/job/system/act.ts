@@ -2,7 +2,7 @@
 // signature alone does nothing: a worker checks the proof (workers/act.ts). src/vault/passkey makes the challenge of it.
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
-import { text, uuid } from '../envelope/text.ts'
+import { kindName, text, uuid } from '../envelope/text.ts'
 import { kind } from '../kind-entry.ts'
 import { AccountParameters } from './account.ts'
 import { ExportParameters } from './list-exports.ts'
@@ -58,7 +58,6 @@ export const BatchParameters = z.strictObject({ client_id: clientId() })
 /** How many copies one act may be about. */
 export const FAILED_MOST = 1_000
 
-const kindName = () => z.string().regex(/^[a-z-]{1,32}$/)
 const moment = () => z.int().min(0).max(253_402_300_799_999)
 /** One copy in the failed set: the subject is its id. */
 const OneFailed = z.strictObject({ kind: kindName() })
