@@ -2,7 +2,7 @@
 // envelope is not verified here. But a job's id is the hash of client and jti, so a job that claims another client or jti than
 // its own isn't found; and it is shown only to a person who sees the client as a whole.
 import type { Catalogue } from '../../../src/job/catalogue.ts'
-import { Claims, peek } from '../../../src/job/envelope/envelope.ts'
+import { peek } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import { failedCopies, failedFind } from '../../../src/queue/failed.ts'
@@ -38,9 +38,10 @@ export async function findCopy(id: string, { queues, catalogue, clients }: Sourc
  * `performance.now()`).
  */
 export async function findUndecided(id: string, sources: Sources & { until: number }): Promise<JobName | undefined> {
-  const { clients } = sources
+  const { catalogue, clients } = sources
   const queued = await envelopeIn(sources, id)
-  const sender = queued !== undefined ? senderOf(claimed(queued), id, clients) : await senderOfCopy(id, sources)
+  const sender =
+    queued !== undefined ? senderOf(claimed(queued, catalogue), id, clients) : await senderOfCopy(id, sources)
   return sender && { receiptId: receiptId(sender.client.clientId, sender.jti), jobId: id, ...sender }
 }
 
@@ -80,8 +81,8 @@ function senderOf(
   return { client, jti: said.jti, named: { id: client.clientId, name: client.name } }
 }
 
-function claimed(jws: string): { clientId: string; jti: string } | undefined {
+function claimed(jws: string, { claims: schema }: Catalogue): { clientId: string; jti: string } | undefined {
   const peeked = peek(jws)
-  const claims = typeof peeked === 'string' ? undefined : Claims.safeParse(peeked.payload).data
+  const claims = typeof peeked === 'string' ? undefined : schema.safeParse(peeked.payload).data
   return claims && { clientId: claims.client_id ?? claims.iss, jti: claims.jti }
 }
