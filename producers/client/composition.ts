@@ -15,24 +15,27 @@ import { type AskEntry, type Asks, wholeRequest, withoutBlock } from './asks.ts'
 /** The kinds that a client may send; the others belong to system clients. */
 export type ClientKind = { [K in Kind]: (typeof KINDS)[K]['systemOnly'] extends true ? never : K }[Kind]
 
-const BY_KIND: Readonly<Record<ClientKind, Omit<AskEntry, 'entry'>>> = {
-  'token-create': { check: tokenCreate, digestText: wholeRequest },
-  'token-update': { check: tokenUpdate, digestText: wholeRequest },
-  'token-lifecycle': { check: tokenLifecycle, digestText: wholeRequest },
-  'scheme-token': { check: schemeToken, digestText: wholeRequest },
-  'token-batch': { check: request => check('token-batch', TokenBatch, request), digestText: withoutBlock },
+const BY_KIND: Readonly<Record<ClientKind, AskEntry>> = {
+  'token-create': { entry: KINDS['token-create'], check: tokenCreate, digestText: wholeRequest },
+  'token-update': { entry: KINDS['token-update'], check: tokenUpdate, digestText: wholeRequest },
+  'token-lifecycle': { entry: KINDS['token-lifecycle'], check: tokenLifecycle, digestText: wholeRequest },
+  'scheme-token': { entry: KINDS['scheme-token'], check: schemeToken, digestText: wholeRequest },
+  'token-batch': {
+    entry: KINDS['token-batch'],
+    check: request => check('token-batch', TokenBatch, request),
+    digestText: withoutBlock,
+  },
   'transaction-batch': {
+    entry: KINDS['transaction-batch'],
     check: request => check('transaction-batch', TransactionBatch, request),
     digestText: ({ request }) => ledgerText(request),
   },
-  reference: { check: reference, digestText: wholeRequest },
-  report: { check: report, digestText: wholeRequest },
+  reference: { entry: KINDS.reference, check: reference, digestText: wholeRequest },
+  report: { entry: KINDS.report, check: report, digestText: wholeRequest },
 }
 
 export function isClientKind(kind: unknown): kind is ClientKind {
   return typeof kind === 'string' && Object.hasOwn(BY_KIND, kind)
 }
 
-export const ASKS: Asks = new Map(
-  Object.entries(BY_KIND).map(([kind, ask]) => [kind, { ...ask, entry: KINDS[kind as ClientKind] }]),
-)
+export const ASKS: Asks = new Map(Object.entries(BY_KIND))

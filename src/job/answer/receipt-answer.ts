@@ -24,8 +24,8 @@ type RecalledAnswer =
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
 /**
- * `retell`: how the kind's answer is built, undefined if this release doesn't know the kind; `token`: the row that the receipt names, undefined if it is gone; `range`: the token's BIN range; `scheme`: its
- * scheme token.
+ * `retell`: how the kind's answer is built, undefined if the catalogue lacks the kind; `token`: the row that the receipt
+ * names, undefined if it is gone; `range`: the token's BIN range; `scheme`: its scheme token.
  */
 export function answerFrom(
   receipt: AnsweredReceipt,
