@@ -6,10 +6,10 @@ import type { Result } from '../src/job/result.ts'
 import { type Logger, openLog } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { openRedis } from '../src/queue/open.ts'
-import type { ClientKind } from './ask.ts'
-import { type Answered, type BulkItem, type BulkOptions, bulk } from './client/bulk.ts'
+import { type Answered, type BulkItem as AnyItem, type BulkOptions, bulk } from './client/bulk.ts'
 import { verifyCaptureKeys } from './client/capture-keys.ts'
 import { type CardToEncrypt, type EncryptedCard, encryptCard } from './client/card.ts'
+import { ASKS, type ClientKind } from './client/composition.ts'
 import { ClosedError } from './client/errors.ts'
 import type { Handle } from './client/jobs.ts'
 import { openSemaphore } from './client/semaphore.ts'
@@ -19,9 +19,9 @@ import { type Credentials, readCredentials } from './client-file.ts'
 import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
 import { type Acknowledged, type Delivery, type Inbox, NOTHING_ACKNOWLEDGED, once, openInbox } from './results.ts'
 
-export type { ClientKind } from './ask.ts'
-export type { Answered, BulkItem, BulkOptions } from './client/bulk.ts'
+export type { Answered, BulkOptions } from './client/bulk.ts'
 export type { CardToEncrypt, EncryptedCard } from './client/card.ts'
+export { type ClientKind, isClientKind } from './client/composition.ts'
 export { ClosedError, RefusedError, UnansweredError } from './client/errors.ts'
 export type { Handle } from './client/jobs.ts'
 export type { SubmitOptions } from './client/sending.ts'
@@ -66,6 +66,10 @@ export interface ConnectOptions {
    * Called with one line for a person if it can't be found out whether the key is live. Default: a warning in the log.
    */
   tell?: (line: string) => void
+}
+
+export interface BulkItem extends AnyItem {
+  kind: ClientKind
 }
 
 export interface Client {
@@ -128,7 +132,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending(
-    { queues, credentials, trusted, replyTo, resultSets, clock, log },
+    { asks: ASKS, queues, credentials, trusted, replyTo, resultSets, clock, log },
     { resendMs, unansweredMax },
   )
   const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options
@@ -190,7 +194,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     },
     bulk(items, given) {
       listen()
-      const post = ({ kind, request, ...rest }: BulkItem) => sending.ask(kind, request, rest)
+      const post = ({ kind, request, ...rest }: AnyItem) => sending.ask(kind, request, rest)
       return bulk({ clientId, names: credentials.names ?? 'checked', closed: closed.signal, post }, items, given)
     },
     encryptCard: card => encryptCard(card, { captureKeys }, clock()),

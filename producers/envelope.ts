@@ -1,6 +1,6 @@
 // Signs an ask with its client's key. The result is the job as it is put on the queue. Sending is done elsewhere.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
+import { ROLES, type Role } from '../src/job/catalogue.ts'
 import {
   Claims,
   ENVELOPE,
@@ -63,13 +63,12 @@ export interface Signed {
 /** Signs `ask`; `now`: ms since the epoch. Refuses an ask that every worker would refuse. */
 export async function signAsk(
   identity: Identity,
-  ask: Omit<Ask, 'kind'> & { kind: Kind },
+  ask: Ask,
   options: EnvelopeOptions,
   now: number,
 ): Promise<Signed | Refusal> {
   const { onBehalfOf } = identity
   const { jti, reference, sequence, expiresInMs, replyTo } = options
-  if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   // Clients send whole seconds. System clients send fractions, because their time-outs are short.
   const whole = onBehalfOf === undefined
   const iat = whole ? Math.floor(now / 1000) : now / 1000

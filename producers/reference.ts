@@ -1,11 +1,11 @@
 // Asks to release an owner of a token. The worker decides what happens to a token that has no owner left.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
-import type { Reference } from '../src/job/reference.ts'
+import { Reference } from '../src/job/reference.ts'
 import { type Ask, check } from './ask.ts'
 
 export type ReferenceRequest = z.input<typeof Reference>
 
-export function reference(request: ReferenceRequest): Ask | Refusal {
-  return check('reference', request)
+export function reference(request: ReferenceRequest): Ask<'reference'> | Refusal {
+  return check('reference', Reference, request)
 }

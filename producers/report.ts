@@ -2,11 +2,11 @@
 // wrong with them.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
-import type { Report } from '../src/job/report.ts'
+import { Report } from '../src/job/report.ts'
 import { type Ask, check } from './ask.ts'
 
 export type ReportRequest = z.input<typeof Report>
 
-export function report(request: ReportRequest): Ask | Refusal {
-  return check('report', request)
+export function report(request: ReportRequest): Ask<'report'> | Refusal {
+  return check('report', Report, request)
 }

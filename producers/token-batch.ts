@@ -5,7 +5,7 @@ import type { Refusal } from '../src/errors.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import type { BlockForm } from '../src/job/record-columns.ts'
-import { CHUNK, type Policy } from '../src/job/token-batch.ts'
+import { CHUNK, type Policy, TokenBatch } from '../src/job/token-batch.ts'
 import { blockDigest, sealBlock } from '../src/vault/block.ts'
 import type { PublicCaptureKey } from '../src/vault/encrypt.ts'
 import { type Ask, check } from './ask.ts'
@@ -50,12 +50,12 @@ export async function tokenBatch(
   clientId: string,
   plan: BatchPlan,
   chunk: Chunk,
-): Promise<(Ask & { jti: string }) | Refusal> {
+): Promise<(Ask<'token-batch'> & { jti: string }) | Refusal> {
   const { batchId, recordKind, tokenScope, acceptedAt, policy, dryRun, chunkRecords, captureKey } = plan
   const { extent, limit } = plan
   const jti = `${batchId}-${chunk.number}`
   const block = await sealBlock(chunk.lines.join('\n'), captureKey, { iss: clientId, jti }, chunk.form)
-  const ask = check('token-batch', {
+  const ask = check('token-batch', TokenBatch, {
     batch_id: batchId,
     chunk: chunk.number,
     chunk_records: chunkRecords ?? CHUNK.recordsDefault,

@@ -2,11 +2,11 @@
 // here.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
-import type { TokenCreate } from '../src/job/token-create.ts'
+import { TokenCreate } from '../src/job/token-create.ts'
 import { type Ask, check } from './ask.ts'
 
 export type CreateRequest = z.input<typeof TokenCreate>
 
-export function tokenCreate(request: CreateRequest): Ask | Refusal {
-  return check('token-create', request)
+export function tokenCreate(request: CreateRequest): Ask<'token-create'> | Refusal {
+  return check('token-create', TokenCreate, request)
 }

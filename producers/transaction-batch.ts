@@ -5,7 +5,7 @@ import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import type { TransactionLine } from '../src/job/ledger/columns.ts'
 import type { Gathered } from '../src/job/ledger/gather.ts'
 import type { BlockForm } from '../src/job/record-columns.ts'
-import { LEDGER_CHUNK } from '../src/job/transaction-batch.ts'
+import { LEDGER_CHUNK, TransactionBatch } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 
 export interface LedgerChunk {
@@ -64,8 +64,8 @@ export function transactionBatch(
   { batchId, extent }: LedgerPlan,
   { number, lines }: LedgerChunk,
   form: BlockForm = 'rows',
-): (Ask & { jti: string }) | Refusal {
-  const ask = check('transaction-batch', {
+): (Ask<'transaction-batch'> & { jti: string }) | Refusal {
+  const ask = check('transaction-batch', TransactionBatch, {
     batch_id: batchId,
     chunk: number,
     ...(extent && { extent }),

@@ -3,12 +3,13 @@
 import { doFailedActs } from '../src/acts/failed-acts.ts'
 import type { AuditPlace } from '../src/audit/place.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
+import type { KINDS } from '../src/job/composition.ts'
 import { every } from '../src/recurring.ts'
 import type { ConsoleTrust } from './act/trust.ts'
 import { openAct } from './act.ts'
 import { startSequencer } from './audit/sequencer.ts'
 import { schemeRecords } from './chunk/schemes.ts'
-import type { Handlers } from './line/handlers.ts'
+import type { HandlersOf } from './line/handlers.ts'
 import { CLOSE_MS, type Loop } from './main.ts'
 import { manifestTotal } from './manifest-total.ts'
 import { watchCaptureKeys } from './process/capture-keys.ts'
@@ -34,7 +35,7 @@ export interface Means extends ReportMaking, WebhookMeans {
   console: ConsoleTrust
 }
 
-export function openHandlers(means: Means): Handlers {
+export function openHandlers(means: Means): HandlersOf<typeof KINDS> {
   return {
     'token-create': tokenCreate,
     'token-update': tokenUpdate,

@@ -1,5 +1,6 @@
 // What the line and its handlers get: everything that a worker process has opened. They open nothing themselves.
 import type { Clock } from '../src/clock.ts'
+import type { Catalogue } from '../src/job/catalogue.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { CaptureUse } from '../src/store/capture/use.ts'
@@ -19,6 +20,7 @@ import type { Sets } from './set/single.ts'
 
 export interface Deps {
   settings: Settings
+  catalogue: Catalogue
   store: Store
   /** What single jobs read, for those that ask at the same time together. */
   lookUps: LookUps

@@ -7,7 +7,7 @@ import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { type Health, openHealth } from '../src/health.ts'
-import type { Kind } from '../src/job/catalogue.ts'
+import type { Catalogue } from '../src/job/catalogue.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
 import type { Signing } from '../src/job/result.ts'
@@ -49,6 +49,7 @@ import { openSets, SETS_BOUNDS } from './set/write-set.ts'
 export interface Opened {
   config: Config
   log: Logger
+  catalogue: Catalogue
   registry: MetricsRegistry
   metrics: WorkerMetrics
   lifetime: Lifetime
@@ -136,7 +137,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const clock = await openClockWatch(deps)
   const workers = takeJobs(options, deps, kind => clock.isOff() && goesByClock(kind, opened))
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
-  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue as Kind, opened))))
+  lifetime.onClose('clock watch', clock.watch(workers.filter(({ queue }) => goesByClock(queue, opened))))
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
   lifetime.onClose(
     'sweep',
@@ -166,12 +167,12 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 
 async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
   const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks, tracer } = opened
-  const { handlers } = opened
+  const { handlers, catalogue } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const { findShown } = networks.schemeTokens
   const lookUps = openLookUps(store, findShown)
-  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers })
+  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers, catalogue })
   const announcer = openAnnouncer({
     store,
     queues,
@@ -194,6 +195,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
   return {
     settings,
+    catalogue,
     store,
     lookUps,
     sets: openSets(setDeps),
@@ -218,14 +220,14 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
 }
 
 /** Whether jobs of the kind wait while the clock of this host is off. */
-function goesByClock(kind: Kind, { handlers }: Pick<Opened, 'handlers'>): boolean {
+function goesByClock(kind: string, { handlers }: Pick<Opened, 'handlers'>): boolean {
   return handlers[kind]?.goesByClock ?? true
 }
 
 function takeJobs(
   { worker: { kinds, concurrency, processId }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
   deps: LineDeps,
-  isPaused: (kind: Kind) => boolean,
+  isPaused: (kind: string) => boolean,
 ): Worker[] {
   const cell = openCell(script, env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {

@@ -1,7 +1,7 @@
 // The metrics of a worker process: its work, its calls to providers, its clock. process/installation-metrics.ts, in the
 // scheduler, shows what waits in the store and the queues.
 import { FAULTS } from '../src/errors.ts'
-import { CATALOGUE, type Kind, RECORD_KINDS } from '../src/job/catalogue.ts'
+import { type Catalogue, RECORD_KINDS } from '../src/job/catalogue.ts'
 import { DROPS } from '../src/job/envelope/envelope.ts'
 import { OUTCOMES } from '../src/job/outcome.ts'
 import { type MetricsRegistry, SECONDS } from '../src/metrics.ts'
@@ -20,10 +20,10 @@ const ANSWERS = ['token', 'refused', 'taken', 'leaving', 'lost', 'nothing'] as c
 const LONG_WAITS = [60, 300, 900, 3600]
 
 /** Opens the metrics. `kinds`: the kinds that the process works. */
-export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kind[]) {
+export function openWorkerMetrics(registry: MetricsRegistry, catalogue: Catalogue, kinds = catalogue.kinds) {
   const { counter, gauge, histogram } = registry
   const kind = [...kinds, UNKNOWN]
-  const holdsRecords = kinds.some(one => CATALOGUE[one].recordsIn !== null)
+  const holdsRecords = kinds.some(one => catalogue.entry(one).recordsIn !== null)
   return {
     jobs: counter('jobs_total', 'Attempts that ended.', { kind, outcome: ENDS }),
     records: counter('batch_records_total', 'Records of batches that were decided.', {
@@ -72,7 +72,7 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
       what: ['state', 'data', 'orphan', 'unknown', 'missing'],
     }),
     recentAttempts: openRecentAttempts(),
-    minuteWork: openMinuteWork(),
+    minuteWork: openMinuteWork(catalogue),
     clockSkew: gauge('clock_skew_seconds', 'The clock of this host minus the clock of the store.'),
   }
 }

@@ -77,9 +77,9 @@ export function openTokenBatch(schemeRecords: FeatureRecords | null): Handler<To
     pauseOf,
     takeBeside: takeLast,
     open: openChunk,
-    permits(work, plaintext) {
+    permits(work, plaintext, deps) {
       const schema = schemaOf(work)
-      return schema && recordRolesRefusal(work, plaintext, schema)
+      return schema && recordRolesRefusal(work, plaintext, schema, deps)
     },
     digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
     contentOf: contentOfChunk,

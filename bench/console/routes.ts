@@ -1,9 +1,11 @@
 // The addresses of the console's pages: its routes are listed by the functions that add them, and their addresses are found as a
 // person finds them, by the links and filters of the pages. So a new page is measured without a word here, and a route to which
 // nothing leads is named.
+
 import type { ConsoleApp } from '../../producers/console/app.ts'
 import type { ConsoleDeps } from '../../producers/console/deps.ts'
 import { ROUTES } from '../../producers/console/routes.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import type { Ask } from './visitor.ts'
 
 /** So many addresses of one route are looked at, and so many are measured. */
@@ -18,7 +20,7 @@ export function listPages(): string[] {
   const nothing = () => async () => ({ isAllowed: true })
   const get = (template: string) => pages.push(template)
   const app = new Proxy({}, { get: (_app, name) => (name === 'get' ? get : nothing) }) as ConsoleApp
-  for (const add of ROUTES) add(app, {} as ConsoleDeps)
+  for (const add of ROUTES) add(app, { catalogue: CATALOGUE } as ConsoleDeps)
   const variables = (page: string) => page.split(':').length
   // Of two that fit, the router takes the one with more fixed words.
   return [...new Set(pages)].filter(page => !NOT_PAGES.test(page)).sort((a, b) => variables(a) - variables(b))

@@ -1,6 +1,6 @@
 // Fills a store with what the pages of the console read besides batches and receipts: points of charts, minutes of work, and the
 // audit. The audit's rows have numbers but no hashes that anybody could verify, so this store is for measuring alone.
-import { KINDS } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import type { Run } from './fill-jobs.ts'
 
 const DAYS = 8
@@ -16,7 +16,7 @@ cross join lateral generate_series(1, most) as n on conflict do nothing`)
     `insert into tokenmill.work_minute (minute, kind, done, refused, failed, wait_p95_ms)
 select date_trunc('minute', now()) - n * interval '1 minute', kind, 1000 + n % 100, n % 10, n % 3, 250
 from generate_series(1, ${DAYS * 1_440}) as n cross join unnest($1::text[]) as kind on conflict do nothing`,
-    [KINDS],
+    [CATALOGUE.kinds],
   )
   await run(`insert into tokenmill.watch_minute (minute, interactive_ms, failed, outbox_ms, outbox_last_ms)
 select date_trunc('minute', now()) - n * interval '1 minute', n % 900, n % 7, n % 400, n % 300 from generate_series(1, ${DAYS * 1_440}) as n

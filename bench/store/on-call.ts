@@ -7,6 +7,7 @@ import pg from 'pg'
 import { readerOf } from '../../producers/console/explain/reader.ts'
 import { explain, findJobs } from '../../producers/operate/explain.ts'
 import { wholeReader } from '../../producers/operate/whole-reader.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
@@ -32,10 +33,11 @@ interface Asked {
 }
 
 function questions({ queues }: Installation, clients: readonly string[], now: number): Asked[] {
+  const sources = { queues, catalogue: CATALOGUE, now }
   const clientOf = (n: number) => clients[n % clients.length] ?? ''
   const explained = async (store: Store, what: string) =>
-    (await explain({ what }, { reader: wholeReader({ store, queues, now }), queues, now })).jobs.length
-  const sourcesOf = (store: Store) => ({ reader: readerOf(sightOf(null), { store, queues, now }), queues, now })
+    (await explain({ what }, { reader: wholeReader({ store, ...sources }), ...sources })).jobs.length
+  const sourcesOf = (store: Store) => ({ reader: readerOf(sightOf(null), { store, ...sources }), ...sources })
   const searched = async (store: Store, what: string) => (await findJobs({ what }, sourcesOf(store))).jobs.length
   const shown = async (store: Store, what: string) => (await explain({ what }, sourcesOf(store))).jobs.length
   return [

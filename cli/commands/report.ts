@@ -7,10 +7,10 @@ import { type ReportRequest, report } from '../../producers/report.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { Fault, isRefusal, REASONS, type Reason } from '../../src/errors.ts'
-import { CATALOGUE, resultsQueue } from '../../src/job/catalogue.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import { type FieldReason, fieldsOf, textOf, toldFields } from '../../src/job/problem.ts'
-import type { MimeType, ReportType } from '../../src/job/report.ts'
+import { type MimeType, type ReportType, reportKind } from '../../src/job/report.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import { areReportsMade } from '../../workers/report/makers.ts'
@@ -23,7 +23,7 @@ import { moment, print, say, type Terminal } from '../terminal.ts'
 
 /** How long an answer is awaited: long enough for a report of millions of lines behind other reports. */
 const WAIT_MS_MAX = 3_600_000
-const ROLE = CATALOGUE.report.role
+const ROLE = reportKind.role
 const FAILED_NEXT = 'The operator finds the cause: tokenmill failed list --kind report'
 const LACKS_ROLE = `the client lacks the role ${ROLE}`
 const ROLE_MISSING: string = 'role_missing' satisfies Reason

@@ -3,7 +3,7 @@
 import type { ClientFile } from '../../producers/client-file.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'
 import { ConfigError, ownReportsUrl } from '../../src/config.ts'
-import { KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { untilSignal } from '../../src/lifetime.ts'
 import { type OpsRole, portAmongAll } from '../../src/ops.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
@@ -64,14 +64,14 @@ export function runScheduler(terminal: Terminal): Promise<void> {
   })
 }
 
-function readKinds(text: string): Kind[] {
+function readKinds(text: string): string[] {
   const named = text.split(',')
-  const unknown = named.find(kind => !(KINDS as readonly string[]).includes(kind))
+  const unknown = named.find(kind => !CATALOGUE.find(kind))
   if (unknown !== undefined) {
-    const known = `Kinds are ${KINDS.join(', ')}.`
+    const known = `Kinds are ${CATALOGUE.kinds.join(', ')}.`
     throw new Stop(`option '--kinds <list>' argument '${text}' is invalid. ${known}`, EXIT.usage)
   }
-  return named as Kind[]
+  return named
 }
 
 /** Opens a role, runs it until a signal or its own end, and closes everything in reverse order. */

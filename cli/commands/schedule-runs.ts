@@ -3,7 +3,7 @@
 import { runReasonText } from '../../producers/schedule/run-reasons.ts'
 import { pauseSchedule, resumeSchedule, runSchedule, type ScheduleRefusal } from '../../src/acts/schedule.ts'
 import { systemClock } from '../../src/clock.ts'
-import { CATALOGUE } from '../../src/job/catalogue.ts'
+import { reportKind } from '../../src/job/report.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
@@ -15,7 +15,7 @@ import { moment, print, say, type Terminal, table } from '../terminal.ts'
 
 type ListOptions = JsonOption & { state?: runs.RunState; limit: number }
 
-const ROLE_MISSING = `the schedule's client lacks the role ${CATALOGUE.report.role}`
+const ROLE_MISSING = `the schedule's client lacks the role ${reportKind.role}`
 export function list(terminal: Terminal, scheduleId: string | undefined, options: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)

@@ -1,6 +1,6 @@
 // The queues as an AsyncAPI 3 document, as tokenmill sees them: it receives jobs and sends results. It describes the
 // queues and their content; the rules of the envelope are in docs/upstream.md.
-import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 
 const VERSION = '1.0.0'
 
@@ -24,9 +24,9 @@ export function asyncApi(): object {
         variables: { host: { default: 'localhost:6379' } },
       },
     },
-    channels: { ...Object.fromEntries(KINDS.map(kind => [kind, kindChannel(kind)])), ...resultChannels() },
+    channels: { ...Object.fromEntries(CATALOGUE.kinds.map(kind => [kind, kindChannel(kind)])), ...resultChannels() },
     operations: {
-      ...Object.fromEntries(KINDS.map(kind => [`receive-${kind}`, receive(kind)])),
+      ...Object.fromEntries(CATALOGUE.kinds.map(kind => [`receive-${kind}`, receive(kind)])),
       'send-results': {
         action: 'send',
         channel: reference('#/channels/results'),
@@ -39,15 +39,15 @@ export function asyncApi(): object {
       },
     },
     components: {
-      messages: { ...Object.fromEntries(KINDS.map(kind => [kind, jobMessage(kind)])), delivery: delivery() },
+      messages: { ...Object.fromEntries(CATALOGUE.kinds.map(kind => [kind, jobMessage(kind)])), delivery: delivery() },
     },
   }
 }
 
-function kindChannel(kind: Kind): object {
+function kindChannel(kind: string): object {
   return {
     address: kind,
-    description: CATALOGUE[kind].description,
+    description: CATALOGUE.entry(kind).description,
     messages: { job: reference(`#/components/messages/${kind}`) },
   }
 }
@@ -71,7 +71,7 @@ function resultChannels(): Record<string, object> {
   }
 }
 
-function receive(kind: Kind): object {
+function receive(kind: string): object {
   return {
     action: 'receive',
     channel: reference(`#/channels/${kind}`),
@@ -80,11 +80,11 @@ function receive(kind: Kind): object {
       channel: reference('#/channels/results'),
       messages: [reference('#/channels/results/messages/delivery')],
     },
-    ...(CATALOGUE[kind].systemOnly && { description: 'System clients only.' }),
+    ...(CATALOGUE.entry(kind).systemOnly && { description: 'System clients only.' }),
   }
 }
 
-function jobMessage(kind: Kind): object {
+function jobMessage(kind: string): object {
   return {
     name: kind,
     title: `${kind} job`,
@@ -93,7 +93,7 @@ function jobMessage(kind: Kind): object {
     // The payload of the JWS. The schema of a message can't describe it, because it is encoded.
     'x-jws-payload': reference('./schema/envelope.json'),
     'x-request': reference(`./schema/${kind}.json`),
-    ...(CATALOGUE[kind].hasBlock && { 'x-block-line': reference('./schema/record.json') }),
+    ...(CATALOGUE.entry(kind).hasBlock && { 'x-block-line': reference('./schema/record.json') }),
     // The first line of a block whose protected header has `form: columns`; the others are records.
     ...(kind === 'token-batch' && { 'x-block-columns': reference('./schema/record-columns.json') }),
   }

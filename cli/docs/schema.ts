@@ -5,11 +5,12 @@ import { Countersignature } from '../../producers/pack/countersignature.ts'
 import { Pack } from '../../producers/pack/pack.ts'
 import { Profile } from '../../producers/rows/profile/profile.ts'
 import { CreatedColumns } from '../../src/job/answer/created-columns.ts'
-import { ResultSet } from '../../src/job/answer/result-set.ts'
-import { CATALOGUE, KINDS, type Kind, RECORD_KINDS, type RecordKind } from '../../src/job/catalogue.ts'
+import { setOf } from '../../src/job/answer/result-set.ts'
+import { RECORD_KINDS, type RecordKind } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
 import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
-import { Claims, JobData } from '../../src/job/envelope/envelope.ts'
+import { JobData } from '../../src/job/envelope/envelope.ts'
 import { LiveKeys } from '../../src/job/envelope/live-keys.ts'
 import { RecordColumns } from '../../src/job/record-columns.ts'
 import { Result, ResultData, ResultEvent } from '../../src/job/result.ts'
@@ -19,16 +20,23 @@ import { CLIENT, JWS, RESULTS } from './golden-result-set.ts'
 
 const TEXTS = 'Texts are well-formed Unicode without control characters. Unknown keys are refused.'
 
+/** A result of a kind that this release knows. */
+const KnownResult = Result.extend({ kind: z.enum(CATALOGUE.kinds) })
+
 /** The schemas by the name of their document. */
 export function schemas(): Record<string, object> {
-  const requests = KINDS.map(kind => [
-    kind,
-    annotated(kind, describe(CATALOGUE[kind].request, `request of ${kind}`, `${CATALOGUE[kind].description} ${TEXTS}`)),
-  ])
+  const requests = CATALOGUE.kinds.map(kind => {
+    const { request, description } = CATALOGUE.entry(kind)
+    return [kind, annotated(kind, describe(request, `request of ${kind}`, `${description} ${TEXTS}`))]
+  })
   return {
     ...Object.fromEntries(requests),
     job: describe(JobData, 'job', 'Data of a job: the signed envelope, and the block of a batch (compact JWE).'),
-    envelope: describe(Claims, 'envelope', `Payload of the JWS of a job, header typ tokenmill-job+jwt. ${TEXTS}`),
+    envelope: describe(
+      CATALOGUE.claims,
+      'envelope',
+      `Payload of the JWS of a job, header typ tokenmill-job+jwt. ${TEXTS}`,
+    ),
     record: describe(recordSchema(), 'record of a batch', 'One line of the NDJSON inside a block, at most 64 KiB.'),
     'record-columns': {
       ...describe(
@@ -51,10 +59,10 @@ export function schemas(): Record<string, object> {
       'delivery',
       'Data of a job on a results queue: a text and the signature of its digest.',
     ),
-    result: describe(Result, 'result', 'The body of a delivery that answers a job.'),
+    result: describe(KnownResult, 'result', 'The body of a delivery that answers a job.'),
     'result-set': {
       ...describe(
-        ResultSet,
+        setOf(KnownResult),
         'result set',
         `The body of a delivery that answers several jobs, whose envelopes had result_sets: the texts of the results as one JSON array. Header of its JWS: typ tokenmill-result-set+jwt; payload: {aud, results, sha256}, where results is their number and sha256 the digest of the body. x-delivery is the example as a delivery to the client ${CLIENT}, signed by x-key.`,
       ),
@@ -126,9 +134,9 @@ function recordSchema(): z.ZodType {
 }
 
 /** The fields of these requests mean the same as over HTTP, so their notes are shared. */
-const NOTED: ReadonlySet<Kind> = new Set(RECORD_KINDS)
+const NOTED: ReadonlySet<string> = new Set(RECORD_KINDS)
 
-function annotated(kind: Kind, schema: JsonSchema): JsonSchema {
+function annotated(kind: string, schema: JsonSchema): JsonSchema {
   return NOTED.has(kind) ? annotate(schema, [kind], FIELD_NOTES) : schema
 }
 

@@ -8,8 +8,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { publicPart, readSigningKey } from '../../producers/client-file.ts'
 import { grantClient, grantClientKey, isClientKeyGranted, NEW_KEY } from '../../src/acts/grants.ts'
-import { SYSTEM_CLIENTS, type SystemClient } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
+import { SYSTEM_CLIENTS, type SystemClient } from '../../src/job/system-clients.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
@@ -20,7 +20,7 @@ import { type KeyRing, openKeyRing } from '../../src/vault/key-ring.ts'
 import { actor } from '../terminal.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 
-const NAMES = Object.keys(SYSTEM_CLIENTS) as SystemClient[]
+const NAMES = SYSTEM_CLIENTS
 /** How long an older key still verifies queued jobs: no envelope lives longer. */
 const RETIRE_MS = 7 * 86_400_000
 

@@ -4,6 +4,7 @@ import { type Console, openConsole } from '../../producers/console/main.ts'
 import { noteAnswers } from '../../producers/console/server/away.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'
 import { systemClock } from '../../src/clock.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import { poolsOf } from '../open/connections.ts'
@@ -28,7 +29,7 @@ export async function serveConsole(opened: Session): Promise<Console> {
   const queues = await openOwnQueues(session, keyless, poolsOf(session, 'console').queues)
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'console' }))
   const registry = openRegistry({ role: 'console' })
-  const own = { config, settings, installationId, isEmbedded: database.embedded }
+  const own = { config, settings, installationId, isEmbedded: database.embedded, catalogue: CATALOGUE }
   return openConsole({ ...own, log, registry, lifetime, store, answeredAt, queues, signingKey, tls, openid })
 }
 

@@ -4,6 +4,7 @@ import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { gatewayServices } from '../../producers/gateway/services.ts'
 import type { Notifications } from '../../producers/gateway/tokens/notifications.ts'
 import { openSchemeView } from '../../producers/gateway/tokens/scheme-view.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
@@ -39,7 +40,13 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const services = gatewayServices({ choices: config, reportFiles: findReportFiles(session), notifications })
   const tracer = await openTracing(session, registry, { role: 'gateway' })
   const opened = { config, log, registry, lifetime, store, queues, outbound, signingKey, ring, tls }
-  return openGateway({ ...opened, schemeTokens: openSchemeView({ store, ring, log }), tracer, services })
+  return openGateway({
+    ...opened,
+    catalogue: CATALOGUE,
+    schemeTokens: openSchemeView({ store, ring, log }),
+    tracer,
+    services,
+  })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

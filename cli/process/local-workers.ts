@@ -1,6 +1,7 @@
 // Worker processes as children of a command, for the embedded engine, where perhaps no other process works the
 // command's jobs.
 import { fileURLToPath } from 'node:url'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import { type Session, withQueues } from '../open/open.ts'
 
@@ -14,6 +15,7 @@ export async function startLocalWorkers(
   const { config, log, lifetime, terminal } = session
   const workers = supervise({
     log,
+    catalogue: CATALOGUE,
     roles,
     processes: config.processes,
     script: WORKER_SCRIPT,

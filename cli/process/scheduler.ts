@@ -8,6 +8,7 @@ import { openStoredKeys } from '../../producers/stored-keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
 import { readRedisInfo } from '../../src/queue/redis-info.ts'
@@ -39,7 +40,7 @@ export async function startScheduler(session: Session): Promise<void> {
   const { store, database } = await openCommandStore(session, pools.store)
   await warnOfConnections(session, { store, embedded: database.embedded }, connectionsOf(session, 'scheduler'))
   const queues = await openQueues(session, database, pools.queues)
-  const deps = { store, queues, log, clock: systemClock }
+  const deps = { store, queues, log, clock: systemClock, catalogue: CATALOGUE }
   const files = findReportFiles(session)
   if (!files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
   lifetime.onClose('housekeeping', startHousekeeping(deps, openChores(files), config))

@@ -1,5 +1,6 @@
 // The entry of a worker process, forked by its supervisor: opens the vault and the queues, then works.
 import { fileURLToPath } from 'node:url'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
@@ -60,7 +61,7 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   let session: Session | undefined
   let status = 0
   try {
-    const worker = readWorkerSettings(process.env)
+    const worker = readWorkerSettings(process.env, CATALOGUE)
     session = openSession(processTerminal(), nameOf(worker))
     const { script, keys = {}, webhooks, reseal, ...others } = options
     const run = { worker, cell: { script, env: process.env }, beatMs: keys.beatMs, ...others }
@@ -96,7 +97,7 @@ export async function openWorker(
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
   const provedKeks = worker.cell ? () => [] : await watchKeks(vault, openKekMetrics(registry), session, watchMs)
   const tracer = await openTracing(session, registry, { role: nameOf(worker), name: worker.name })
-  const metrics = openWorkerMetrics(registry, worker.kinds)
+  const metrics = openWorkerMetrics(registry, CATALOGUE, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
   const ownKey = await findSystemKey(config.dataDir, 'worker')
   const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
@@ -111,6 +112,7 @@ export async function openWorker(
   return {
     config,
     log,
+    catalogue: CATALOGUE,
     lifetime,
     registry,
     metrics,

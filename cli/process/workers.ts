@@ -1,6 +1,7 @@
 // The supervisor of worker processes, as `workers` and `start` run it: the processes, and their metrics on one port.
 import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOps, portOf } from '../../src/ops.ts'
 import { jwksOf } from '../../src/vault/key-statement.ts'
@@ -30,9 +31,9 @@ export function planWorkers(
   { kinds, concurrency, ...given }: WorkersOptions & Pick<SuperviseOptions, 'processes'>,
   cores?: number,
 ): number {
-  const counts = countProcesses({ kinds, ...given }, cores)
+  const counts = countProcesses({ catalogue: CATALOGUE, kinds, ...given }, cores)
   const ofRoles = WORKER_ROLES.map(role => {
-    const worker = { kinds: kindsOf(role, kinds).length, concurrency: concurrency ?? CONCURRENCY[role] }
+    const worker = { kinds: kindsOf(CATALOGUE, role, kinds).length, concurrency: concurrency ?? CONCURRENCY[role] }
     return counts[role] * connectionsOf(session, role, worker)
   })
   return ofRoles.reduce((sum, connections) => sum + connections, connectionsOf(session, 'workers'))
@@ -53,6 +54,7 @@ export async function startWorkers(session: Session, { kinds, concurrency }: Wor
   registry.collectProcess()
   const workers = supervise({
     log,
+    catalogue: CATALOGUE,
     ...given,
     script: WORKER_SCRIPT,
     withQueues: work => withQueues(session, work),

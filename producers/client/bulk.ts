@@ -7,12 +7,11 @@ import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import { clearNumbersOf, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import type { Result } from '../../src/job/result.ts'
-import type { ClientKind } from '../ask.ts'
 import { ClosedError, RefusedError } from './errors.ts'
 import { openSemaphore } from './semaphore.ts'
 
 export interface BulkItem {
-  kind: ClientKind
+  kind: string
   request: unknown
   block?: string | undefined
   jti?: string | undefined

@@ -2,7 +2,6 @@
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
 import type { Result } from '../../src/job/result.ts'
-import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
 
@@ -22,7 +21,7 @@ export interface Handle {
 
 export interface Job {
   handle: Handle
-  kind: ClientKind
+  kind: string
   signed: Signed
   priority?: number | undefined
   /** Signs the same request again, for a new time; undefined if only the caller may decide to do so. */

@@ -15,7 +15,7 @@ import { every } from '../../src/recurring.ts'
 import type { Ask } from '../ask.ts'
 import type { Credentials } from '../client-file.ts'
 import { holdsCard, type Signed, signAsk } from '../envelope.ts'
-import { askOf, digestOf } from './asks.ts'
+import { type Asks, askOf, digestOf, isSequenced } from './asks.ts'
 import { ClosedError, RefusedError } from './errors.ts'
 import { type Claim, type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
@@ -48,6 +48,8 @@ export interface SubmitOptions {
 }
 
 export interface SendingDeps {
+  /** The kinds that may be sent. */
+  asks: Asks
   queues: Queues
   credentials: Credentials
   trusted: TrustedKeys
@@ -105,7 +107,7 @@ function isPriority(priority: number | undefined): boolean {
 }
 
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
-  const { queues, credentials, trusted, replyTo, resultSets, clock, log } = deps
+  const { asks, queues, credentials, trusted, replyTo, resultSets, clock, log } = deps
   const { clientId } = credentials.signingKey
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
@@ -114,11 +116,13 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   /** Checks and signs the job, and waits until one more job may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
     if (closed) throw new ClosedError()
-    const ask = askOf(kind, request, given.block)
+    const ask = askOf(asks, kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
     const { reference, sequence, expiresInMs, priority } = given
     if (!isPriority(priority)) throw new RefusedError(refuse('field_range', 'body.priority'), clock())
+    if (sequence !== undefined && !isSequenced(asks, ask))
+      throw new RefusedError(refuse('sequence_not_allowed', 'body.sequence'), clock())
     // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Optional.shape.traceparent.safeParse(given.traceparent)
     const forms = { resultSets, resultColumns: resultSets && replyTo !== undefined && given.resultColumns }
@@ -152,7 +156,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
         return job
       }
       const [earlier, ask] = [askIn(unanswered), askIn(job)]
-      const isSame = digestOf(earlier) === digestOf(ask)
+      const isSame = digestOf(asks, earlier) === digestOf(asks, ask)
       const mayBeSame = isSame || (holdsCard(earlier) && holdsCard(ask))
       if (isSame || !mayBeSame) unansweredLimit.release()
       if (isSame) return unanswered

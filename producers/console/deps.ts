@@ -2,6 +2,7 @@
 // key-encryption key, and none of API keys, of cards or of network tokens.
 import type { Clock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -30,6 +31,8 @@ export interface ConsoleDeps {
   /** When the store last answered this process, in ms since the epoch. */
   answeredAt: () => number
   sendAct: SendAct
+  /** The kinds of job, which pages show and the failed set has. */
+  catalogue: Catalogue
   /** Pages read them; the only jobs that the console adds are acts. */
   queues: Queues
   /** Undefined: people sign in with passkeys only. */

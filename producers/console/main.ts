@@ -3,6 +3,7 @@
 import { systemClock } from '../../src/clock.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
 import type { Logger } from '../../src/log.ts'
@@ -45,6 +46,7 @@ export interface Opened {
   store: Store
   answeredAt: () => number
   queues: Queues
+  catalogue: Catalogue
   /** The key of the system client `console`. */
   signingKey: SigningKey
   tls: Tls | undefined
@@ -90,6 +92,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     store,
     answeredAt: opened.answeredAt,
     sendAct: sender.send,
+    catalogue: opened.catalogue,
     queues,
     openid: opened.openid,
     live,

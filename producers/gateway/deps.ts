@@ -2,6 +2,7 @@
 // among them, and nothing that could open a card.
 import type { Clock } from '../../src/clock.ts'
 import type { Health } from '../../src/health.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -35,6 +36,7 @@ export interface GatewayDeps {
   /** Uses the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
+  catalogue: Catalogue
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
   /** Keys that hash API keys and the bodies of batches, and open the numbers of scheme tokens; none opens a card. */

@@ -3,6 +3,7 @@
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
 import type { Logger } from '../../src/log.ts'
@@ -50,6 +51,7 @@ export interface Opened {
   /** Uses the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
+  catalogue: Catalogue
   outbound: Outbound
   signingKey: SigningKey
   ring: RoleRing
@@ -85,7 +87,7 @@ function comparingClock(requestReply: RequestReply, compare: () => Promise<void>
 
 /** Opens the gateway and listens. Throws `PortInUse` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
-  const { config, log, registry, lifetime, store, queues, signingKey, ring, tls } = opened
+  const { config, log, registry, lifetime, store, queues, catalogue, signingKey, ring, tls } = opened
   // What this process signs is judged by workers, whose clocks are the store's.
   const { clock, aheadMs, compare, stop } = await storeServer.openStoreClock(store, systemClock, { log })
   lifetime.onClose('clock', stop)
@@ -99,7 +101,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     receiptDays: config.receiptDays,
   }
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
-  const metrics = openGatewayMetrics(registry)
+  const metrics = openGatewayMetrics(registry, catalogue.kinds)
   const shared = { queues, store, signingKey, trusted, settings, clock, metrics, log }
   const requestReply = comparingClock(openRequestReply(shared), compare)
   lifetime.onClose('request and reply', requestReply.close)
@@ -117,6 +119,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     settings,
     store,
     queues,
+    catalogue,
     signingKey,
     ring,
     schemeTokens: opened.schemeTokens,

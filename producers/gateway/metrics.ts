@@ -1,6 +1,5 @@
 // The metrics of the HTTP roles: those of any HTTP server, and those of the gateway. The 3-D Secure service adds its own
 // (three-ds/metrics.ts).
-import { KINDS } from '../../src/job/catalogue.ts'
 import { REVERSAL_STATUSES } from '../../src/job/problem.ts'
 import type { MetricsRegistry } from '../../src/metrics.ts'
 
@@ -18,14 +17,14 @@ export function openHttpMetrics({ gauge, histogram }: MetricsRegistry) {
   }
 }
 
-export function openGatewayMetrics(registry: MetricsRegistry) {
+export function openGatewayMetrics(registry: MetricsRegistry, kinds: readonly string[]) {
   const { counter, histogram } = registry
   return {
     ...openHttpMetrics(registry),
-    waits: histogram('gateway_wait_seconds', 'From acceptance over HTTP to the end of the work.', { kind: KINDS }),
-    answers: histogram('gateway_answer_seconds', 'From acceptance over HTTP to the answer.', { kind: KINDS }),
+    waits: histogram('gateway_wait_seconds', 'From acceptance over HTTP to the end of the work.', { kind: kinds }),
+    answers: histogram('gateway_answer_seconds', 'From acceptance over HTTP to the answer.', { kind: kinds }),
     timeouts: counter('gateway_timeouts_total', 'Operations over HTTP that were not answered in time.', {
-      kind: KINDS,
+      kind: kinds,
       reversal_status: REVERSAL_STATUSES,
     }),
     deprecatedCalls: counter('deprecated_calls_total', 'Calls of operations that will be removed.', {

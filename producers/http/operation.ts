@@ -3,7 +3,6 @@
 // a job that was lost. The gateway's timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
-import type { Kind } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import type { Result } from '../../src/job/result.ts'
 import { isUndone } from '../../src/queue/bounded-call.ts'
@@ -12,7 +11,7 @@ import { causeOf } from '../../src/server-error.ts'
 import type { Signed } from '../envelope.ts'
 
 export interface Job {
-  kind: Kind
+  kind: string
   receiptId: string
   signed: Signed
   /**
@@ -25,7 +24,7 @@ export interface Job {
 }
 
 export interface Operation {
-  readonly kind: Kind
+  readonly kind: string
   readonly receiptId: string
   /** SHA-256 of the JWS. */
   readonly envelopeDigest: Buffer

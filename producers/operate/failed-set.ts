@@ -1,6 +1,6 @@
 // Lists the failed set for the person on call: the copies by kind, fault, client and time, who sent them, and whether
 // they can be sent again. The result holds no card data and no envelope.
-import { KINDS, type Kind } from '../../src/job/catalogue.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
 import { type FailedJob, failedCopies, failedFind } from '../../src/queue/failed.ts'
@@ -10,6 +10,7 @@ import type { Db } from '../../src/store/pool.ts'
 export interface FailedSources {
   store: Db
   queues: Queues
+  catalogue: Catalogue
   /** ms since the epoch. */
   now: number
 }
@@ -19,7 +20,7 @@ export interface FailedFilter {
   ids?: readonly string[] | undefined
   /** The id of the copy or of its job, or the jti or reference. */
   name?: string | undefined
-  kind?: Kind | undefined
+  kind?: string | undefined
   /** The fault's code. */
   fault?: string | undefined
   clientId?: string | undefined
@@ -30,7 +31,7 @@ export interface FailedFilter {
 
 export interface FailedFacts {
   id: string
-  kind: Kind
+  kind: string
   code: string
   attempt: number
   /** ms since the epoch. */
@@ -48,7 +49,7 @@ export interface FailedFacts {
 export async function findFailed(filter: FailedFilter, sources: FailedSources): Promise<FailedFacts[]> {
   const clientOf = clientsBy(sources.store)
   const found: FailedFacts[] = []
-  for (const kind of filter.kind === undefined ? KINDS : [filter.kind]) {
+  for (const kind of filter.kind === undefined ? sources.catalogue.kinds : [filter.kind]) {
     const ofKind: FailedFacts[] = []
     for await (const copy of copiesOf(kind, filter, sources.queues)) {
       if (matches(copy, filter)) ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
@@ -59,7 +60,7 @@ export async function findFailed(filter: FailedFilter, sources: FailedSources): 
 }
 
 /** The copies among which the filter chooses, newest first. Those that it names are fetched one by one. */
-async function* copiesOf(kind: Kind, { ids }: FailedFilter, queues: Queues): AsyncGenerator<FailedJob> {
+async function* copiesOf(kind: string, { ids }: FailedFilter, queues: Queues): AsyncGenerator<FailedJob> {
   if (ids === undefined) return yield* failedCopies(queues, kind)
   const named: FailedJob[] = []
   for (const id of new Set(ids)) {
@@ -97,7 +98,7 @@ function clientsBy(db: Db): ClientOf {
   }
 }
 
-async function factsOfCopy(kind: Kind, copy: FailedJob, clientOf: ClientOf, now: number): Promise<FailedFacts> {
+async function factsOfCopy(kind: string, copy: FailedJob, clientOf: ClientOf, now: number): Promise<FailedFacts> {
   const { id, code, attempt, failedAt, jobId, clientId, jti, reference } = copy
   const client = await clientOf(clientId)
   return {

@@ -1,6 +1,6 @@
 // Finds everything that is known of one job: in the store by a reader, and in the queues. Commands and pages explain a job by
 // these functions.
-import { isKind, KINDS, type Kind, resultsQueue } from '../../src/job/catalogue.ts'
+import { type Catalogue, resultsQueue } from '../../src/job/catalogue.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
 import { textOf } from '../../src/job/problem.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -15,6 +15,7 @@ export interface Sources {
   reader: JobReader
   /** Undefined: they don't answer, and where a job is now isn't known. */
   queues: Queues | undefined
+  catalogue: Catalogue
   /** ms since the epoch. */
   now: number
   /**
@@ -48,12 +49,12 @@ export async function whichAreStored(names: readonly JobName[], { reader }: Sour
 }
 
 /** Those of the names that are in a queue. */
-export async function whichAreQueued(names: readonly JobName[], { queues }: Sources): Promise<JobName[]> {
+export async function whichAreQueued(names: readonly JobName[], { queues, catalogue }: Sources): Promise<JobName[]> {
   if (!queues) return []
   const queued = await Promise.all(
     names.map(async name => {
       const id = name.client.isWhole ? idOf(name) : undefined
-      return id === undefined ? undefined : findQueued(queues, KINDS, id)
+      return id === undefined ? undefined : findQueued(queues, catalogue.kinds, id)
     }),
   )
   return names.filter((_, index) => queued[index] !== undefined)
@@ -97,11 +98,11 @@ async function findPlace(
   receipt: ReadReceipt | undefined,
   sources: Sources,
 ): Promise<Pick<JobFacts, 'queued' | 'failed' | 'failed_set_is_cut'>> {
-  const { queues, until } = sources
+  const { queues, catalogue } = sources
   if (id === undefined || !queues) return {}
-  const queued = await findQueued(queues, receipt ? [receipt.kind] : KINDS, id)
+  const queued = await findQueued(queues, receipt ? [receipt.kind] : catalogue.kinds, id)
   if (queued) return { queued }
-  return receipt ? {} : findFailed(id, queues, until)
+  return receipt ? {} : findFailed(id, { ...sources, queues })
 }
 
 async function decidedBy(receipt: ReadReceipt, reader: JobReader): Promise<Partial<JobFacts>> {
@@ -156,7 +157,7 @@ async function announced(row: ReadAnnouncement, { queues, until }: Sources): Pro
   }
 }
 
-async function findQueued(queues: Queues, kinds: readonly Kind[], id: string): Promise<JobFacts['queued']> {
+async function findQueued(queues: Queues, kinds: readonly string[], id: string): Promise<JobFacts['queued']> {
   const states = await Promise.all(kinds.map(async kind => ({ kind, state: await queues.stateOf(kind, id) })))
   for (const { kind, state } of states) {
     if (state === undefined) continue
@@ -168,22 +169,21 @@ async function findQueued(queues: Queues, kinds: readonly Kind[], id: string): P
 
 async function findFailed(
   id: string,
-  queues: Queues,
-  until = Number.POSITIVE_INFINITY,
+  { queues, catalogue, until = Number.POSITIVE_INFINITY }: Sources & { queues: Queues },
 ): Promise<Pick<JobFacts, 'failed' | 'failed_set_is_cut'>> {
-  for (const kind of KINDS) {
+  for (const kind of catalogue.kinds) {
     for await (const copy of failedCopies(queues, kind)) {
-      if (copy.jobId === id) return { failed: failedFacts(kind, copy) }
+      if (copy.jobId === id) return { failed: failedFacts(catalogue.find(copy.kind) ? copy.kind : kind, copy) }
       if (performance.now() > until) return { failed_set_is_cut: true }
     }
   }
   return {}
 }
 
-function failedFacts(kind: Kind, copy: FailedJob): NonNullable<JobFacts['failed']> {
+function failedFacts(kind: string, copy: FailedJob): NonNullable<JobFacts['failed']> {
   return {
     id: copy.id,
-    kind: isKind(copy.kind) ? copy.kind : kind,
+    kind,
     code: copy.code,
     attempts: copy.attempt,
     at: timeOf(copy.failedAt),

@@ -1,6 +1,5 @@
 // The form in which a job is explained: who asked for what, what was decided and published, where the job is now, and what
 // can be done. It holds no card data. find-facts.ts finds the facts; commands and pages show them.
-import type { Kind } from '../../src/job/catalogue.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import type { JobState } from '../../src/queue/engine.ts'
 import type { ReadCall, ReadOperation } from './job-reader.ts'
@@ -56,7 +55,7 @@ export interface JobFacts {
   client: { id: string; name: string }
   /** Undefined if it isn't stored. */
   jti?: string
-  kind?: Kind
+  kind?: string
   reference?: string
   /** Who signed the job, if it wasn't the client. */
   signed_by?: string
@@ -82,8 +81,8 @@ export interface JobFacts {
   calls: CallFacts[]
   told: Announced[]
   /** Where the job is now; undefined if it is in no queue. */
-  queued?: { queue: Kind; state: JobState; workers?: number }
-  failed?: { id: string; kind: Kind; code: string; attempts: number; at: string; can_be_retried: boolean }
+  queued?: { queue: string; state: JobState; workers?: number }
+  failed?: { id: string; kind: string; code: string; attempts: number; at: string; can_be_retried: boolean }
   /** The failed set was not searched to its end. */
   failed_set_is_cut?: true
   /** What happened, in order. */

@@ -1,6 +1,6 @@
 // Looks every few seconds whether all is well, as `status` does, and writes it to the store, where the console reads it. The
 // scheduler runs it. Checks that need a key of the vault or a file of a host are left to `status`.
-import { CATALOGUE, FAILED_QUEUE, KINDS } from '../../src/job/catalogue.ts'
+import { type Catalogue, FAILED_QUEUE } from '../../src/job/catalogue.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
@@ -16,6 +16,7 @@ import { CHECKS, PATIENCE, type StatusSources } from './status.ts'
 export interface WatchSources {
   store: Store
   queues: Queues
+  catalogue: Catalogue
   /** Undefined if the queues are on PostgreSQL. */
   redis: (() => Promise<RedisInfo[]>) | undefined
   scheduleLateMs: number
@@ -69,12 +70,13 @@ export function openLook(sources: WatchSources): () => Promise<void> {
 
 /** Looks once. What the queue server doesn't answer is left as it was, and gets old. */
 async function look(
-  { store, redis, scheduleLateMs, clock }: WatchSources,
+  { store, catalogue, redis, scheduleLateMs, clock }: WatchSources,
   { queues: measured, unpublished }: Asks,
 ): Promise<void> {
   const sources: StatusSources = {
     store: async () => store,
     queues: async () => measured,
+    catalogue,
     redis,
     now: clock(),
     scheduleLateMs,
@@ -83,7 +85,7 @@ async function look(
     reportsUrl: undefined,
     openKeys: () => Promise.reject(new Error('the scheduler has no key')),
   }
-  const measuring = Promise.all(KINDS.map(kind => queueOf(measured, kind))).catch(() => undefined)
+  const measuring = Promise.all(catalogue.kinds.map(kind => queueOf(measured, kind))).catch(() => undefined)
   const checks = await askAll(WATCHED_CHECKS, sources, PATIENCE)
   await watched.writeChecks(
     store,
@@ -95,17 +97,17 @@ async function look(
   if (depths) await watched.writeQueues(store, depths)
   const [first] = await unpublished()
   const outboxMs = first ? Math.max(0, clock() - first.oldest) : 0
-  await watched.writeMinute(store, { outboxMs, queued: depths && totalsOf(depths) })
+  await watched.writeMinute(store, { outboxMs, queued: depths && totalsOf(depths, catalogue) })
 }
 
 type Depths = Awaited<ReturnType<typeof queueOf>>[]
 
-function totalsOf(depths: Depths): { interactiveMs: number; failed: number } {
-  const waits = depths.map(({ kind, oldestMs }) => (CATALOGUE[kind].urgent ? (oldestMs ?? 0) : 0))
+function totalsOf(depths: Depths, catalogue: Catalogue): { interactiveMs: number; failed: number } {
+  const waits = depths.map(({ kind, oldestMs }) => (catalogue.entry(kind).urgent ? (oldestMs ?? 0) : 0))
   return { interactiveMs: Math.max(0, ...waits), failed: depths.reduce((sum, { failed }) => sum + failed, 0) }
 }
 
-async function queueOf(queues: Pick<Queues, 'depth' | 'oldestMs'>, kind: (typeof KINDS)[number]) {
+async function queueOf(queues: Pick<Queues, 'depth' | 'oldestMs'>, kind: string) {
   const [{ waiting, active, delayed }, failed] = await Promise.all([
     queues.depth(kind),
     queues.depth(FAILED_QUEUE(kind)),

@@ -1,6 +1,7 @@
 // The reader of an explanation for somebody with a shell on a host: it reads everything.
 
 import { z } from 'zod'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import { Problem } from '../../src/job/problem.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -31,6 +32,7 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 export interface WholeSources {
   store: Db
   queues: Queues
+  catalogue: Catalogue
   /** ms since the epoch. */
   now: number
 }
@@ -45,7 +47,7 @@ export function wholeStallReader(store: Db): StallReader {
   }
 }
 
-export function wholeReader({ store, queues, now }: WholeSources): JobReader {
+export function wholeReader({ store, queues, catalogue, now }: WholeSources): JobReader {
   return {
     async clients() {
       return (await clients.list(store)).map(({ clientId, name }) => ({ clientId, name, isWhole: true }))
@@ -71,7 +73,7 @@ export function wholeReader({ store, queues, now }: WholeSources): JobReader {
       return (await batchList.findById(store, batchId)).map(batch => namedOf(batch, now))
     },
     async failed(name, clientId) {
-      return findFailed({ name, clientId }, { store, queues, now })
+      return findFailed({ name, clientId }, { store, queues, catalogue, now })
     },
     rows: rowReader(store),
   }

@@ -2,6 +2,7 @@
 // before is answered, so that a million tokens wait in the store and not on the queue. Workers suspend the tokens.
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal } from '../../src/errors.ts'
+import { CORE_KINDS } from '../../src/job/core-kinds.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import { rolesOf } from '../../src/job/envelope/roles.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -115,7 +116,7 @@ async function jobsOf(
     tokens.map(async token => {
       const { entityId } = token
       const request = { id: formatReuseToken(token.tokenId), action: 'EXPIRE' }
-      const roles = rolesOf('token-lifecycle', request)
+      const roles = rolesOf(CORE_KINDS['token-lifecycle'], request)
       const identity = { userId, entityId, roles, audience: settings.audience, signingKey }
       const options = { jti: jtiOf(run, token) }
       const signed = await signAsk(identity, { kind: 'token-lifecycle', request }, options, clock())

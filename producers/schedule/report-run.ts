@@ -2,6 +2,7 @@
 // makes the report decides whether the client may have it.
 import { isRefusal } from '../../src/errors.ts'
 import { rolesOf } from '../../src/job/envelope/roles.ts'
+import { reportKind } from '../../src/job/report.ts'
 import { jtiOf } from '../../src/job/schedule/run-job.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Run } from '../../src/store/report/schedule-runs.ts'
@@ -35,7 +36,7 @@ export async function sendReport(
   const identity = {
     userId: owner.userId,
     entityId: run.entityId,
-    roles: rolesOf(ask.kind, ask.request),
+    roles: rolesOf(reportKind, ask.request),
     onBehalfOf: owner.clientId,
     audience: settings.audience,
     signingKey,

@@ -1,10 +1,10 @@
 // Why a run of a schedule ended as it did, in words, and what to do about it. Commands and pages print them.
 import { FAULTS, REASONS } from '../../src/errors.ts'
-import { CATALOGUE } from '../../src/job/catalogue.ts'
+import { reportKind } from '../../src/job/report.ts'
 
 /** Reasons that aren't in the tables of src/errors.ts, or say more there than is meant here. */
 const OWN: Readonly<Record<string, string>> = {
-  role_missing: `the schedule's client lacks the role ${CATALOGUE.report.role}.`,
+  role_missing: `the schedule's client lacks the role ${reportKind.role}.`,
   client_revoked: "the schedule's client is revoked.",
   schedule_removed: 'the schedule was removed.',
   tokens_failed: 'some tokens could not be suspended; the next night finds them again.',
@@ -20,7 +20,7 @@ export function runReasonText(reason: string): string | undefined {
 
 const AGAIN = 'Then run this day again.'
 const NEXT: Readonly<Record<string, string>> = {
-  role_missing: `Give the client the role ${CATALOGUE.report.role}, or schedule the report for another client. ${AGAIN}`,
+  role_missing: `Give the client the role ${reportKind.role}, or schedule the report for another client. ${AGAIN}`,
   client_revoked: 'Schedule the report for another client, and remove this schedule.',
   entity_forbidden: `Let the client act for this entity again, or schedule the report for another client. ${AGAIN}`,
   schedule_removed: 'Nothing: somebody removed the schedule.',

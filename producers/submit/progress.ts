@@ -3,7 +3,6 @@
 import type { Writable } from 'node:stream'
 import { systemClock } from '../../src/clock.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { ClientKind } from '../ask.ts'
 import type { Client } from '../client.ts'
 import { watchAwaited } from '../progress.ts'
 
@@ -24,7 +23,7 @@ export interface Totals {
 }
 
 export interface SubmitWatch {
-  sent(kind: ClientKind): void
+  sent(kind: string): void
   stop(): void
 }
 
@@ -34,7 +33,7 @@ export function watchSubmit(
   totals: Totals,
 ): SubmitWatch {
   const startedAt = performance.now()
-  const kinds = new Set<ClientKind>()
+  const kinds = new Set<string>()
   const terminal = stream.isTTY === true
   const awaited = watchAwaited({ queues, client, clock: systemClock })
   const print = () => {

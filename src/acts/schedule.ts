@@ -1,6 +1,7 @@
 // What an operator does to schedules: adds one, removes one, pauses and resumes one, runs one now for a date. A scheduler process
 // sends the job of such a run, as it does for the nightly runs. Commands and workers call the same functions.
 import { lacks } from '../job/envelope/roles.ts'
+import { reportKind } from '../job/report.ts'
 import { CATCH_UP_DATES, datesWithoutRun } from '../job/schedule/business-dates.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
@@ -183,6 +184,6 @@ async function refusalOfOwner(
 ): Promise<OwnerRefusal | undefined> {
   const owner = await clients.find(db, clientId)
   if (!owner || owner.revokedAt !== null) return 'client_revoked'
-  if (lacks(owner.roles, 'report', {}).length > 0) return 'role_missing'
+  if (lacks(owner.roles, reportKind, {}).length > 0) return 'role_missing'
   return entities.every(entity => owner.entities.includes(entity)) ? undefined : 'entity_forbidden'
 }

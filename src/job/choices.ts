@@ -17,6 +17,15 @@ export type Role = (typeof ROLES)[number]
 export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'reference'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
+/** The role of each kind of record, as a job and in a batch. */
+export const RECORD_ROLES = {
+  'token-create': 'TOKEN_WRITE',
+  'token-update': 'TOKEN_WRITE',
+  'token-lifecycle': 'TOKEN_LIFECYCLE',
+  'scheme-token': 'SCHEME_TOKEN',
+  reference: 'TOKEN_LIFECYCLE',
+} as const satisfies Record<RecordKind, Role>
+
 /** `newest`: the data that was given last, by the source times of the records. */
 export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry', 'newest'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { MIME_TYPES, REPORT_TYPES } from './choices.ts'
 import { text, uuid } from './envelope/text.ts'
+import { kind } from './kind-entry.ts'
 
 export { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from './choices.ts'
 
@@ -13,3 +14,13 @@ export const Report = z.strictObject({
   refresh: z.boolean().optional(),
 })
 export type Report = z.infer<typeof Report>
+
+export const reportKind = kind({
+  request: Report,
+  description: 'Requests a report.',
+  role: 'REPORT_REQUEST',
+  bulk: true,
+  systemClients: ['gateway', 'scheduler'],
+  retell: { from: 'handler' },
+  statusAt: 'reports',
+})

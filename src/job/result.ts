@@ -3,11 +3,11 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { CreatedColumns } from './answer/created-columns.ts'
-import { KINDS } from './catalogue.ts'
 import { signText } from './envelope/envelope.ts'
 import { type InstallationKeys, isSigned, readUnverified } from './envelope/installation-jws.ts'
 import { NewKeys } from './envelope/new-keys.ts'
 import type { Algorithm } from './envelope/signature.ts'
+import { kindName } from './envelope/text.ts'
 import { QUEUE_EVENTS } from './event.ts'
 import { AnyRecordResult, OUTCOMES, RecordResult } from './outcome.ts'
 import { AnyProblem, Problem } from './problem.ts'
@@ -26,7 +26,7 @@ export const Result = z.object({
   receipt_id: z.string(),
   /** If there are several revisions for one receipt, the highest is valid. */
   revision: z.int(),
-  kind: z.enum(KINDS),
+  kind: kindName(),
   jti: z.string(),
   /** SHA-256 of the JWS that the result answers, base64url. Absent if the job was refused before it was signed. */
   envelope: z.string().optional(),

@@ -1,7 +1,7 @@
 // `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
-import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS, type RecordKind, type Role } from './choices.ts'
+import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS, RECORD_ROLES, type RecordKind } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, sourceTime, text, tokenId, uuid } from './envelope/text.ts'
 import type { MemberRole, Sent } from './kind-entry.ts'
@@ -52,15 +52,6 @@ export const TokenBatch = z.strictObject({
   }),
 })
 export type TokenBatch = z.infer<typeof TokenBatch>
-
-/** The role of each kind of record, as a job and in a batch. */
-export const RECORD_ROLES = {
-  'token-create': 'TOKEN_WRITE',
-  'token-update': 'TOKEN_WRITE',
-  'token-lifecycle': 'TOKEN_LIFECYCLE',
-  'scheme-token': 'SCHEME_TOKEN',
-  reference: 'TOKEN_LIFECYCLE',
-} as const satisfies Record<RecordKind, Role>
 
 /**
  * A batch needs the role of its records; a dry run also answers about tokens, which needs TOKEN_READ. Moving the last owner

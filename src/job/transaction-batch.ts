@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { LEDGER_CHUNK } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
+import { kind } from './kind-entry.ts'
 import {
   belong,
   COLUMNS_SCHEMA,
@@ -80,6 +81,16 @@ export function linesIn({ transactions, columns }: { transactions?: unknown; col
   const { line } = (columns ?? {}) as { line?: unknown }
   return transactions.length + (Array.isArray(line) ? line.length : 0)
 }
+
+export const transactionBatchKind = kind({
+  request: TransactionBatch,
+  description: 'One chunk of ledger transactions.',
+  role: 'LEDGER_WRITE',
+  bulk: true,
+  recordsIn: linesIn,
+  // A repeat lists only the lines without effect: a line that is in the ledger needs no further answer.
+  retell: { from: 'outcomes', tells: 'without-effect' },
+})
 
 /** The columns of a parsed request, if it has some. */
 export function columnsOf({ columns }: { columns?: unknown }): TransactionColumns | undefined {

@@ -1,12 +1,13 @@
 // `tokenmill failed`, with copies of failed jobs such as workers make.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { ClientKind } from '../../producers/ask.ts'
 import type { Credentials } from '../../producers/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
 import { findFailed } from '../../producers/operate/failed-set.ts'
 import { discardFailed, retryFailed } from '../../src/acts/failed.ts'
 import { isRefusal } from '../../src/errors.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { type FailedCopy, failedDiscard, failedList, moveToFailed } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import { withoutCard } from '../../workers/process/housekeeping.ts'
@@ -48,7 +49,7 @@ describeEngines('the failed set', engine => {
   }
   const fail = async (failing: Failing = {}) => {
     const { kind = 'token-lifecycle', credentials = installation.credentials, signedAt = Date.now() } = failing
-    const ask = { kind: kind as ClientKind, request: REQUESTS[kind] }
+    const ask = { kind, request: REQUESTS[kind] }
     const jti = `failed-${randomUUID()}`
     const signed = await signAsk(credentials, ask, { jti, reference: 'shopper 7' }, signedAt)
     if (isRefusal(signed)) throw new Error(signed.reason)
@@ -80,7 +81,12 @@ describeEngines('the failed set', engine => {
   it('finds a job by its id without reading the others', async () => {
     const { id } = await fail({ kind: 'report' })
     const list = () => Promise.reject(new Error('the set was read'))
-    const sources = { store: installation.vault.store, queues: { ...installation.queues, list }, now: Date.now() }
+    const sources = {
+      store: installation.vault.store,
+      queues: { ...installation.queues, list },
+      catalogue: CATALOGUE,
+      now: Date.now(),
+    }
     expect(await findFailed({ ids: [id, id] }, sources)).toMatchObject([{ id, kind: 'report' }])
     expect(await findFailed({ ids: [id], kind: 'token-create' }, sources)).toEqual([])
     expect(await findFailed({ ids: ['wait'] }, sources)).toEqual([])

@@ -233,7 +233,10 @@ export const FEATURES = {
 } as const satisfies Record<string, Feature>
 export type FeatureName = keyof typeof FEATURES
 
-/** Files that compose a process of core and features; only entries import them. They may import everything. */
+/**
+ * Files that compose a process of core and features; only entries and other compositions import them. They may import
+ * everything.
+ */
 export const COMPOSITIONS = [
   'cli/commands/run.ts',
   'cli/docs/main.ts',
@@ -245,7 +248,9 @@ export const COMPOSITIONS = [
   'cli/process/scheduler.ts',
   'cli/process/worker-process.ts',
   'cli/process/workers.ts',
+  'producers/client/composition.ts',
   'producers/gateway/services.ts',
+  'src/job/composition.ts',
   'workers/composition.ts',
   'workers/scheduled.ts',
 ]

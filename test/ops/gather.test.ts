@@ -1,6 +1,8 @@
 // The metrics that a supervisor shows of worker processes that work, have ended, or hang.
+
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openLog } from '../../src/log.ts'
 import { type MetricsRegistry, openRegistry, pageOf } from '../../src/metrics.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
@@ -15,6 +17,7 @@ beforeAll(async () => {
   const processes = { bulk: 2, interactive: 2 }
   workers = supervise({
     log: openLog('silent'),
+    catalogue: CATALOGUE,
     script,
     withQueues: work => work({ handBack: async () => 0 }),
     processes,

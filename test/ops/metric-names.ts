@@ -4,7 +4,7 @@ import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
 import { openThreeDsMetrics } from '../../producers/gateway/three-ds/metrics.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
 import { openHealth } from '../../src/health.ts'
-import { KINDS } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry, pageOf } from '../../src/metrics.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { openTraceMetrics } from '../../src/trace/metrics.ts'
@@ -16,9 +16,9 @@ import { MEASURES } from '../../workers/scheduled.ts'
 
 /** Each set is opened in a separate registry, because both HTTP roles have some metrics. */
 const SETS = [
-  (registry: ReturnType<typeof openRegistry>) => openWorkerMetrics(registry, KINDS),
+  (registry: ReturnType<typeof openRegistry>) => openWorkerMetrics(registry, CATALOGUE),
   openConsoleMetrics,
-  openGatewayMetrics,
+  (registry: ReturnType<typeof openRegistry>) => openGatewayMetrics(registry, CATALOGUE.kinds),
   openThreeDsMetrics,
   openScheduleMetrics,
   openTraceMetrics,
@@ -26,7 +26,13 @@ const SETS = [
   (registry: ReturnType<typeof openRegistry>) => openSupervisorMetrics(registry, []),
   (registry: ReturnType<typeof openRegistry>) => {
     const queues = { depth: async () => ({ waiting: 0, active: 0, delayed: 0, failed: 0 }), oldestMs: async () => 0 }
-    openInstallationMetrics(registry, { store: {} as Store, queues, clock: () => 0, more: MEASURES })
+    openInstallationMetrics(registry, {
+      store: {} as Store,
+      queues,
+      catalogue: CATALOGUE,
+      clock: () => 0,
+      more: MEASURES,
+    })
     openHealth(registry, { store: { ping: async () => {}, connections: () => ({}), writableServers: () => 1 } })
   },
 ]

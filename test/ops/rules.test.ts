@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { CATALOGUE, KINDS } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRoutes } from '../producers/console/open-routes.ts'
 import { metricNames } from './metric-names.ts'
 import { missingPrometheus, promtool, RULES } from './prometheus.ts'
@@ -65,14 +65,18 @@ describe('an alert', () => {
     const lists = RULE_FILES.flatMap(file => [...read(file).matchAll(/kind=~"([^"]+)"/g)]).map(([, list = '']) =>
       list.split('|').sort(),
     )
-    const lines = (['urgent', 'bulk'] as const).map(line => KINDS.filter(kind => CATALOGUE[kind][line]).sort())
+    const lines = (['urgent', 'bulk'] as const).map(line =>
+      CATALOGUE.kinds.filter(kind => CATALOGUE.entry(kind)[line]).sort(),
+    )
     for (const list of lists) expect(lines).toContainEqual(list)
     expect(lists.length).toBeGreaterThan(1)
   })
 
   it('says of each interactive kind that nobody measures it', () => {
     const missed = [...read('alert-rules.yml').matchAll(/absent\(tokenmill_queue_oldest_seconds\{kind="([^"]+)"\}\)/g)]
-    expect(missed.map(([, kind]) => kind).sort()).toEqual(KINDS.filter(kind => CATALOGUE[kind].urgent).sort())
+    expect(missed.map(([, kind]) => kind).sort()).toEqual(
+      CATALOGUE.kinds.filter(kind => CATALOGUE.entry(kind).urgent).sort(),
+    )
   })
 
   it('asks for metrics that there are', async () => {

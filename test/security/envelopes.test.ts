@@ -7,7 +7,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import type { Credentials } from '../../producers/client-file.ts'
-import { KINDS, ROLES } from '../../src/job/catalogue.ts'
+import { ROLES } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { ENVELOPE } from '../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -63,13 +64,13 @@ describeEngines('an envelope', engine => {
       text: `select (select count(*) from tokenmill.receipt) as receipts, (select count(*) from tokenmill.outbox) as told,
         (select count(*) from tokenmill.token) as tokens, (select count(*) from tokenmill.reply_queue) as reply_queues`,
     })
-    const queues = KINDS.flatMap(kind => [kind, `failed-${kind}`])
+    const queues = CATALOGUE.kinds.flatMap(kind => [kind, `failed-${kind}`])
     const depths = await Promise.all(queues.map(async queue => Object.values(await installation.queues.depth(queue))))
     const none = { receipts: 0, told: 0, tokens: 0, reply_queues: 0 }
     return { ...none, ...rows[0], queued: depths.flat().reduce((sum, n) => sum + n, 0), answers: desk.all().length }
   }
   const underWay = async () => {
-    const depths = await Promise.all(KINDS.map(kind => installation.queues.depth(kind)))
+    const depths = await Promise.all(CATALOGUE.kinds.map(kind => installation.queues.depth(kind)))
     return depths.reduce((sum, { waiting, active, delayed }) => sum + waiting + active + delayed, 0)
   }
   const drops = () => counters.by('tokenmill_envelopes_refused_total', 'reason')

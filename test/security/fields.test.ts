@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
-import { KINDS } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import { blockDigest, sealBlock } from '../../src/vault/block.ts'
@@ -105,7 +105,7 @@ describeStore('a field that is wrong', engine => {
   }
 
   it('is one of a table that holds every kind', () => {
-    expect(rights.map(({ kind }) => kind).sort()).toEqual([...KINDS].sort())
+    expect(rights.map(({ kind }) => kind).sort()).toEqual([...CATALOGUE.kinds].sort())
   })
 
   it('of a request is answered 400 by name, whatever is wrong with it', async () => {

@@ -1,5 +1,6 @@
 // A whole installation for a test: an upgraded database, its keys, a client and a scope, queues on either engine, and
 // workers in this process or in processes. Its files are in a temporary folder.
+
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,6 +16,7 @@ import { type Client, connect } from '../../producers/client.ts'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { ownReportsUrl } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { queueConnections } from '../../src/store/connection/plan.ts'
@@ -138,6 +140,7 @@ export async function openInstallation(
     async startWorkers({ script = WORKER_SCRIPT, processes = 1, roles, env: added } = {}) {
       const workers = supervise({
         log: session.log,
+        catalogue: CATALOGUE,
         script,
         withQueues: work => withQueues(session, work),
         execArgv: HEAP_FLAGS,

@@ -1,10 +1,12 @@
 // Runs workers in the test's own process, because a worker process needs about a second of processor time to start.
 // Tests that kill workers, count processes, make workers misbehave or let several compete start processes
 // (`startWorkers` in installation.ts).
+
 import { randomUUID } from 'node:crypto'
 import { openSession } from '../../cli/open/open.ts'
 import { WORKER_SCRIPT } from '../../cli/process/local-workers.ts'
 import { type KeyTimes, openWorker } from '../../cli/process/worker-process.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import type { Snapshot } from '../../src/metrics.ts'
 import { startWorkers } from '../../workers/main.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
@@ -53,7 +55,7 @@ async function openOne(around: NodeJS.ProcessEnv, role: WorkerRole): Promise<Ope
     concurrency: undefined,
   }
   const env = { ...around, ...workerEnv(own) }
-  const worker = readWorkerSettings(env)
+  const worker = readWorkerSettings(env, CATALOGUE)
   const { stdin, stdout, stderr } = process
   const session = openSession({ env, stdin, stdout, stderr }, `worker-${role}`)
   try {

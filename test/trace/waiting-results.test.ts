@@ -6,7 +6,8 @@ import { openInstallationKey } from '../../cli/open/installation-key.ts'
 import { openTracing } from '../../cli/open/tracing.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
-import { KINDS, resultsQueue } from '../../src/job/catalogue.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
 import { resultId as resultIdOf } from '../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -63,7 +64,7 @@ describeStore('a result that waited', engine => {
       log: session.log,
       tracer: told,
       signing: () => ({ key, newKeys: [] }),
-      metrics: openWorkerMetrics(registry, KINDS),
+      metrics: openWorkerMetrics(registry, CATALOGUE),
       bodyOf: async () => undefined,
     })
     const receiptId = randomUUID()

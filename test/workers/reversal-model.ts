@@ -2,7 +2,7 @@
 // queue, of answers, time-outs, reversals and deaths of workers. Jobs walk the real line with a real store.
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
-import type { Kind } from '../../src/job/catalogue.ts'
+import type { Kind } from '../../src/job/composition.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import * as operations from '../../src/store/job/operations.ts'
 import * as receipts from '../../src/store/job/receipts.ts'

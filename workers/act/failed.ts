@@ -4,7 +4,6 @@ import { performIn, recordRefusal } from '../../src/acts/act.ts'
 import { isAble, recordFailed } from '../../src/acts/failed-acts.ts'
 import { isClientGranted } from '../../src/acts/grants.ts'
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import { isKind } from '../../src/job/catalogue.ts'
 import { FAILED_MOST, FailedParameters, failedSubject } from '../../src/job/system/act.ts'
 import { ownerOf } from '../../src/queue/failed/copy.ts'
 import {
@@ -45,7 +44,7 @@ export const actOnFailed: DoAct = async (db, { person, actor }, { request }, dep
     return refused('act_forbidden', 'act')
   const parameters = FailedParameters.parse(request.parameters)
   const { kind } = parameters
-  if (!isKind(kind)) return refused('failed_not_found', 'parameters')
+  if (!deps.catalogue.find(kind)) return refused('failed_not_found', 'parameters')
   const isMany = 'filter' in parameters || 'ids' in parameters
   if (isMany && subject !== failedSubject(parameters)) return refused('failed_not_found', 'subject')
   const sees = { seen: clientsOf(db, person, deps), now: deps.clock() }

@@ -191,16 +191,18 @@ export function recordRolesRefusal(
   work: Work<TokenBatch>,
   plaintext: Buffer,
   schema: RecordSchema,
+  { catalogue }: Pick<Deps, 'catalogue'>,
 ): Refusal | undefined {
   const { request, claims, client } = work
   const held = rolesHeld(claims, client)
   // The records of a sender who holds every role that a record could need aren't read for it.
-  if (!mayNeedMore(request.record_kind, held)) return undefined
+  const kind = catalogue.entry(request.record_kind)
+  if (!mayNeedMore(kind, held)) return undefined
   const read = readRecords(plaintext, request, schema, formOf(work))
   if (isRefusal(read)) return undefined
   const { records, requests } = read
   const asked = records.map(({ line }, index) => ({ line, request: requests[index] }))
-  return recordsRefusal(held, request.record_kind, asked)
+  return recordsRefusal(held, kind, asked)
 }
 
 /** The cards in clear; undefined if no text of a record could be one of them. */

@@ -1,9 +1,10 @@
 // Checks whether the client may have this job done now for this entity. A refusal leaves no receipt, so the sender can
 // correct the envelope and send the same jti again.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
-import { CATALOGUE, isSystemClient, type Kind, type Role, SYSTEM_CLIENTS } from '../../src/job/catalogue.ts'
+import type { Role } from '../../src/job/catalogue.ts'
 import { type Claims, ENVELOPE, lifetimeOf } from '../../src/job/envelope/envelope.ts'
 import { lacks } from '../../src/job/envelope/roles.ts'
+import { isSystemClient } from '../../src/job/system-clients.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
@@ -11,8 +12,11 @@ import { tokenFor } from '../card/find-token.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from './work.ts'
 
-export function admit(claims: Claims, client: Client, holdsCard: boolean, now: number): Refusal | undefined {
-  return timely(claims, holdsCard, now) ?? sequenced(claims) ?? permitted(claims, client)
+/** What is judged. */
+type Asked = Pick<Work<unknown>, 'claims' | 'entry' | 'client'>
+
+export function admit(asked: Asked, holdsCard: boolean, now: number): Refusal | undefined {
+  return timely(asked.claims, holdsCard, now) ?? sequenced(asked) ?? permitted(asked)
 }
 
 function timely(claims: Claims, holdsCard: boolean, now: number): Refusal | undefined {
@@ -23,21 +27,20 @@ function timely(claims: Claims, holdsCard: boolean, now: number): Refusal | unde
   return undefined
 }
 
-function sequenced(claims: Claims): Refusal | undefined {
-  if (claims.sequence !== undefined && !CATALOGUE[claims.kind].sequenced)
-    return refuse('sequence_not_allowed', 'body.sequence')
+function sequenced({ claims, entry }: Asked): Refusal | undefined {
+  if (claims.sequence !== undefined && !entry.sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   return undefined
 }
 
 /** Whether the client may ask for this at all. A repeat is asked, too: its answer tells of tokens. */
-export function permitted(claims: Claims, client: Client): Refusal | undefined {
-  const { iss, kind } = claims
+export function permitted({ claims, entry, client }: Asked): Refusal | undefined {
+  const { iss } = claims
   if (isSystemClient(iss)) {
-    if (!(SYSTEM_CLIENTS[iss] as readonly Kind[]).includes(kind)) return refuse('role_missing', 'body.kind')
+    if (!entry.systemClients.includes(iss)) return refuse('role_missing', 'body.kind')
     if (claims.client_id === undefined) return undefined
-  } else if (CATALOGUE[kind].systemOnly) return refuse('role_missing', 'body.kind')
+  } else if (entry.systemOnly) return refuse('role_missing', 'body.kind')
   if (!client.entities.includes(claims.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
-  const missing = lacks(rolesHeld(claims, client), kind, claims.request)
+  const missing = lacks(rolesHeld(claims, client), entry, claims.request)
   return missing.length > 0 ? refuse('role_missing', 'body.roles') : undefined
 }
 

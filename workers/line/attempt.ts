@@ -1,12 +1,13 @@
 // Runs one attempt at a job: finds its client, checks its form, and takes it through the steps (walk.ts). It decides
 // nothing about cards: handlers and rules do.
 import { isRefusal, refuse } from '../../src/errors.ts'
-import { addresseeOf, isKind, type Kind, requestOf } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, lifetimeOf } from '../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../src/job/envelope/ids.ts'
+import { requestSchema } from '../../src/job/kind-entry.ts'
 import { clearNumbersOf, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { parse } from '../../src/job/refusal.ts'
+import { addresseeOf } from '../../src/job/system-clients.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import { limitedTo } from './admit.ts'
 import { type Authentic, authenticate, claimedClient } from './authenticate.ts'
@@ -18,7 +19,7 @@ import type { End, Selection, Work } from './work.ts'
 
 /** A job that is authenticated. That is enough to answer it, whatever fails later. */
 export interface Identified {
-  kind: Kind
+  kind: string
   work: Work<unknown>
 }
 
@@ -32,15 +33,15 @@ export async function attempt(
   selection: Selection,
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
-  const authentic = await authenticate(job, deps.settings.audience, deps.directory)
+  const authentic = await authenticate(job, deps)
   if (typeof authentic === 'string') {
     deps.dropped.note(authentic, { claimedClient: await claimedClient(job, deps.directory) })
     return { end: 'done', outcome: 'DROPPED' }
   }
   const now = deps.clock()
-  const claims = parse(Claims, authentic.payload, 'body')
-  if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job), claims, deps)
-  const work = workOf(authentic, claims.value, now, job)
+  const claims = parse(deps.catalogue.claims, authentic.payload, 'body')
+  if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job, deps), claims, deps)
+  const work = workOf(authentic, claims.value, now, job, deps)
   const { optional: { knows_key: knownKey } = {}, reply_to: replyTo = null } = claims.value
   if (knownKey !== undefined) deps.keyReaders.note(knownKey, { clientId: work.client.clientId, replyTo })
   const begun = { job, authentic, claims: claims.value, work, selection }
@@ -63,7 +64,7 @@ async function attemptKnown(
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
   // The request is checked as it was sent: the copy in `claims` lacks unknown members, which must be refused.
-  const request = parse(requestOf(claims.kind, claims.iss), authentic.payload['request'], 'body')
+  const request = parse(requestSchema(work.entry, claims.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
   if (job.progress) work.progress = job.progress
@@ -78,11 +79,13 @@ async function attemptKnown(
 
 /** Finds out whose job it is without working it; undefined for a job that is dropped. */
 export async function identify(job: ReceivedJob, deps: LineDeps): Promise<Identified | undefined> {
-  const authentic = await authenticate(job, deps.settings.audience, deps.directory)
+  const authentic = await authenticate(job, deps)
   if (typeof authentic === 'string') return undefined
-  const claims = parse(Claims, authentic.payload, 'body')
+  const claims = parse(deps.catalogue.claims, authentic.payload, 'body')
   const now = deps.clock()
-  const work = isRefusal(claims) ? malformed(authentic, now, job) : workOf(authentic, claims.value, now, job)
+  const work = isRefusal(claims)
+    ? malformed(authentic, now, job, deps)
+    : workOf(authentic, claims.value, now, job, deps)
   return { kind: work.claims.kind, work }
 }
 
@@ -93,11 +96,13 @@ function workOf(
   claims: Claims,
   now: number,
   { attempt, isBackground = false, enqueuedAt }: Attempted,
+  { catalogue }: Pick<LineDeps, 'catalogue'>,
 ): Work<unknown> {
   const { jws, block } = authentic
   const client = limitedTo(claims.only_entity, authentic.client)
   return {
     claims,
+    entry: catalogue.entry(claims.kind),
     request: claims.request,
     client,
     addressee: addresseeOf({ iss: claims.iss, clientId: client.clientId }),
@@ -113,9 +118,14 @@ function workOf(
 }
 
 /** A job whose claims are malformed. Client, jti and results queue are known, so that the sender can be answered. */
-function malformed(authentic: Authentic, now: number, attempted: Attempted): Work<unknown> {
+function malformed(
+  authentic: Authentic,
+  now: number,
+  attempted: Attempted,
+  deps: Pick<LineDeps, 'catalogue'>,
+): Work<unknown> {
   const { payload, jti, iss } = authentic
-  const kind = isKind(payload['kind']) ? payload['kind'] : 'token-create'
+  const kind = deps.catalogue.find(payload['kind']) ? payload['kind'] : 'token-create'
   const iat =
     typeof payload['iat'] === 'number' && Number.isFinite(payload['iat']) && Math.abs(payload['iat']) < 1e11
       ? payload['iat']
@@ -126,7 +136,7 @@ function malformed(authentic: Authentic, now: number, attempted: Attempted): Wor
   if (typeof replyTo === 'string' && /^[a-z0-9]{1,32}$/.test(replyTo)) claims.reply_to = replyTo
   if (Claims.shape.reference.safeParse(reference).success && reference !== undefined)
     claims.reference = reference as string
-  return workOf(authentic, claims, now, attempted)
+  return workOf(authentic, claims, now, attempted, deps)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

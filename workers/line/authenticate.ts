@@ -2,12 +2,16 @@
 // this installation. Any other job is dropped: it gets no receipt and no result, and is only counted. Roles and times
 // are checked later, and refused with an answer.
 import { createHash } from 'node:crypto'
-import { actsForClients, CATALOGUE, isKind } from '../../src/job/catalogue.ts'
+import type { KindEntry } from '../../src/job/catalogue.ts'
 import { clientId, type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
+import { actsForClients } from '../../src/job/system-clients.ts'
 import { BlockDigest } from '../../src/job/token-batch.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Client } from '../../src/store/access/clients.ts'
+import type { Deps, Settings } from '../deps.ts'
 import type { Directory } from '../directory.ts'
+
+export type AuthenticateDeps = Pick<Deps, 'directory' | 'catalogue'> & { settings: Pick<Settings, 'audience'> }
 
 export interface Authentic {
   jws: string
@@ -21,8 +25,7 @@ export interface Authentic {
 
 export async function authenticate(
   job: ReceivedJob,
-  audience: string,
-  directory: Directory,
+  { settings: { audience }, directory, catalogue }: AuthenticateDeps,
 ): Promise<Authentic | Drop> {
   if (job.tied) return 'tied'
   const data = JobData.safeParse(job.data)
@@ -38,10 +41,10 @@ export async function authenticate(
   const { iss, jti, client_id: onBehalf } = identity.data
   if (onBehalf !== undefined && !actsForClients(iss)) return 'claims'
   const client = onBehalf === undefined ? sender : (await directory.client(onBehalf))?.client
-  const { kind } = payload
-  const servesRevoked = onBehalf !== undefined && isKind(kind) && CATALOGUE[kind].servesRevoked
+  const entry = catalogue.find(payload['kind'])
+  const servesRevoked = onBehalf !== undefined && entry?.servesRevoked
   if (!client || (client.revokedAt !== null && !servesRevoked)) return 'unknown_client'
-  if (!blockBelongs(block, payload)) return 'block'
+  if (!blockBelongs(block, payload, entry)) return 'block'
   return { jws, block, payload, iss, jti, client }
 }
 
@@ -75,9 +78,12 @@ async function verified(
  * Whether the block belongs to the envelope, which names it by its digest. A kind without blocks must have none. If the
  * request names no block correctly, the signer made the mistake and gets an answer.
  */
-function blockBelongs(block: string | undefined, payload: Record<string, unknown>): boolean {
-  const { kind } = payload
-  if (!isKind(kind) || !CATALOGUE[kind].hasBlock) return block === undefined
+function blockBelongs(
+  block: string | undefined,
+  payload: Record<string, unknown>,
+  entry: KindEntry | undefined,
+): boolean {
+  if (!entry?.hasBlock) return block === undefined
   const named = (payload['request'] as { block?: { sha256?: unknown } } | null)?.block?.sha256
   if (!BlockDigest.safeParse(named).success) return true
   if (block === undefined) return false

@@ -1,9 +1,8 @@
 // What log lines and the span say about a job while it is worked. They never name the client or its reference.
 import { z } from 'zod'
 import { toFault } from '../../src/errors.ts'
-import { isSystemClient } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
-import type { Claims } from '../../src/job/envelope/envelope.ts'
+import { isSystemClient } from '../../src/job/system-clients.ts'
 import { TokenBatch } from '../../src/job/token-batch.ts'
 import { couldBeCard, isBatchName } from '../../src/trace/attributes.ts'
 import { batchContext, readTraceparent } from '../../src/trace/context.ts'
@@ -12,8 +11,9 @@ import type { Deps } from '../deps.ts'
 import type { End, Selection, Work } from './work.ts'
 
 /** The names of the job in a log line. */
-export function namesOf({ claims, receiptId: receipt, trace }: Work<unknown>): Record<string, string | number> {
-  const batch = batchOf(claims)
+export function namesOf(work: Work<unknown>): Record<string, string | number> {
+  const { receiptId: receipt, trace } = work
+  const batch = batchOf(work)
   return {
     receipt,
     ...(batch ? { batch: batch.id, chunk: batch.chunk } : {}),
@@ -28,8 +28,8 @@ const ChunkName = z.object({ batch_id: TokenBatch.shape.batch_id, chunk: TokenBa
  * The batch and chunk of a job. Undefined also if the batch's id could be a card number. The request may not have been
  * parsed, so only well-formed members are used.
  */
-function batchOf({ kind, request }: Claims): { id: string; chunk: number } | undefined {
-  const isChunk = chunkSizeOf(kind, request) !== undefined
+function batchOf({ entry, claims: { request } }: Work<unknown>): { id: string; chunk: number } | undefined {
+  const isChunk = chunkSizeOf(entry, request) !== undefined
   const { data } = isChunk ? ChunkName.safeParse(request) : {}
   return data && isBatchName(data.batch_id) ? { id: data.batch_id, chunk: data.chunk } : undefined
 }
@@ -61,10 +61,11 @@ export async function traced<D extends Deps>(
  * Begins the job's span. A chunk has a trace of its own with a link to its batch: a trace of a whole batch would be too
  * long.
  */
-function begin({ claims, client, receiptId, attempt, acceptedAt, now }: Work<unknown>, deps: Deps): Span | undefined {
+function begin(work: Work<unknown>, deps: Deps): Span | undefined {
   if (!deps.tracer) return undefined
+  const { claims, entry, client, receiptId, attempt, acceptedAt, now } = work
   const { kind, request, iss, jti, optional: { traceparent } = {} } = claims
-  const batch = batchOf(claims)
+  const batch = batchOf(work)
   const link = batch && batchContext(client.clientId, batch.id)
   return deps.tracer.start('job', {
     kind: 'consumer',
@@ -79,7 +80,7 @@ function begin({ claims, client, receiptId, attempt, acceptedAt, now }: Work<unk
       'job.wait_ms': Math.max(0, Math.round(now - acceptedAt)),
       'batch.id': batch?.id,
       'batch.chunk': batch?.chunk,
-      'batch.records': chunkSizeOf(kind, request),
+      'batch.records': chunkSizeOf(entry, request),
     },
   })
 }

@@ -1,7 +1,6 @@
 // The end of a job that is refused although its calls at providers had, or may have had, an effect: its receipt says
 // REQUIRED, and a reversal is queued. The networks say what is owed.
 import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
-import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
@@ -33,7 +32,7 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: De
   const { receipt, outboxId, revision } = written
   deps.metrics.receipts.inc({ kind, status: receipt.status })
   const fields = fieldsOf(refusal)
-  const result = resultOf({ ...receipt, fields, revision, reversalStatus: 'REQUIRED' })
+  const result = resultOf({ ...receipt, retell: work.entry.retell, fields, revision, reversalStatus: 'REQUIRED' })
   await deps.announcer.publish({
     clientId: work.addressee,
     replyTo: receipt.replyTo,
@@ -45,8 +44,8 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: De
   return true
 }
 
-function asksProvider({ claims }: Work<unknown>): boolean {
-  return CATALOGUE[claims.kind].asksProvider(claims.request)
+function asksProvider({ claims, entry }: Work<unknown>): boolean {
+  return entry.asksProvider(claims.request)
 }
 
 async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<Receipt> {

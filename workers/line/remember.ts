@@ -1,7 +1,6 @@
 // The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
 // Nothing is decided here.
 import { assert, isRefusal, REASONS } from '../../src/errors.ts'
-import { CATALOGUE, type Kind, type KindEntry } from '../../src/job/catalogue.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -111,10 +110,9 @@ interface Joining extends Decided {
  */
 function joins(decided: Decided): decided is Joining {
   const { work, decision, previous, isProbe, run } = decided
-  const { bulk, asksProvider }: KindEntry = CATALOGUE[work.claims.kind]
-  if (bulk || isProbe || previous || run > 0 || work.attempt > 1) return false
+  if (work.entry.bulk || isProbe || previous || run > 0 || work.attempt > 1) return false
   if (!('effect' in decision) || decision.after || decision.reversal) return false
-  return !asksProvider(work.claims.request) && mayJoin(decision.effect)
+  return !work.entry.asksProvider(work.claims.request) && mayJoin(decision.effect)
 }
 
 async function writeWithOthers(decided: Joining, deps: LineDeps): Promise<Written> {
@@ -161,7 +159,7 @@ async function writeReceipt(
 }
 
 function noteChunk(
-  queue: Kind,
+  queue: string,
   { recordKind: kind, counts, batchNo }: ChunkAnswer,
   { metrics, progress }: LineDeps,
 ): void {
@@ -222,11 +220,12 @@ function addressOf({ addressee, claims }: Work<unknown>): Pick<Message, 'clientI
 }
 
 function headOf(work: Work<unknown>, completedAt: number) {
-  const { claims, receiptId, envelopeDigest, attempt, acceptedAt } = work
+  const { claims, entry, receiptId, envelopeDigest, attempt, acceptedAt } = work
   return {
     receiptId,
     envelopeDigest,
     kind: claims.kind,
+    retell: entry.retell,
     jti: claims.jti,
     reference: claims.reference ?? null,
     attempt,

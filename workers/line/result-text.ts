@@ -1,5 +1,5 @@
 // Makes the text of a result from a decision or from a receipt. The text never holds card data in clear.
-import { CATALOGUE, type Kind, type KindEntry } from '../../src/job/catalogue.ts'
+import type { StoredAnswer } from '../../src/job/answer/stored-answer.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
 import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
@@ -12,7 +12,9 @@ export interface ResultContent {
   revision: number
   /** The envelope that is answered. */
   envelopeDigest: Buffer
-  kind: Kind
+  kind: string
+  /** How the kind's answer is built; undefined if this release doesn't know the kind. */
+  retell: StoredAnswer | undefined
   jti: string
   reference: string | null
   attempt: number
@@ -42,6 +44,7 @@ export function resultOf(content: ResultContent): ResultText {
     revision,
     envelopeDigest,
     kind,
+    retell,
     jti,
     reference,
     attempt,
@@ -68,7 +71,7 @@ export function resultOf(content: ResultContent): ResultText {
     code: error ? error.code : (success?.code ?? 200),
     ...(success ? { record: success.record } : {}),
     ...(error ? { error } : {}),
-    ...(records && typeof records !== 'string' ? recordsOf(kind, records) : {}),
+    ...(records && typeof records !== 'string' ? recordsOf(retell, records) : {}),
   })
   const inColumns = columns === undefined ? '' : `,"columns":${columns}`
   const told = typeof records === 'string' ? `,"records":${records}${inColumns}` : ''
@@ -81,8 +84,10 @@ export function resultOf(content: ResultContent): ResultText {
 }
 
 /** For some kinds a result lists only the records without effect, and counts the others. */
-function recordsOf(kind: Kind, records: RecordResult[]): { counts?: Counts; records: RecordResult[] } {
-  const { retell }: KindEntry = CATALOGUE[kind]
-  if (retell.from !== 'outcomes' || retell.tells === 'all') return { records }
+function recordsOf(
+  retell: StoredAnswer | undefined,
+  records: RecordResult[],
+): { counts?: Counts; records: RecordResult[] } {
+  if (retell?.from !== 'outcomes' || retell.tells === 'all') return { records }
   return { counts: count(records), records: records.filter(({ outcome }) => !tookEffect(outcome)) }
 }

@@ -2,7 +2,6 @@
 // caller. The verdicts come from the table of faults.
 import { setTimeout as pause } from 'node:timers/promises'
 import { FAULTS, Fault, toFault } from '../../src/errors.ts'
-import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
@@ -131,7 +130,7 @@ async function findFailingRecords(
   fault: Fault,
   deps: LineDeps,
 ): Promise<number[] | Fault | undefined> {
-  const size = identified && chunkSizeOf(identified.kind, identified.work.request)
+  const size = identified && chunkSizeOf(identified.work.entry, identified.work.request)
   if (size === undefined || isBisected || (fault.code !== 'defect' && fault.code !== 'data')) return undefined
   return bisect(job, size, deps).catch(toFault)
 }
@@ -263,7 +262,7 @@ function report(
   metrics.attemptSeconds.observe({ kind }, seconds)
   if (known) metrics.recentAttempts.note(known.kind, seconds * 1000)
   if (known) noteWait(known, outcome, Math.max(0, clock() / 1000 - seconds - known.work.acceptedAt / 1000), metrics)
-  const level = outcome === 'DROPPED' ? 'debug' : known && CATALOGUE[known.kind].bulk ? 'debug' : 'info'
+  const level = outcome === 'DROPPED' ? 'debug' : known?.work.entry.bulk ? 'debug' : 'info'
   log[level](
     { kind, ...(known ? namesInLog(known.work) : {}), outcome, attempt: job.attempt, ms: Math.round(seconds * 1000) },
     'attempt',

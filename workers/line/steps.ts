@@ -96,8 +96,8 @@ export const lookUp: Step = async walk => {
 export const admit: Step = async walk => {
   const { handler, work, deps, read } = walk
   const { claims, client } = work
-  const unpermitted = permitted(claims, client) ?? handler.permits?.(work, present(read).opened)
-  const refusal = refusalOf(claims, client, holdsCard(claims), deps.clock()) ?? unpermitted
+  const unpermitted = permitted(work) ?? handler.permits?.(work, present(read).opened, deps)
+  const refusal = refusalOf(work, holdsCard(claims), deps.clock()) ?? unpermitted
   walk.unadmitted = { refusal, unpermitted, misnamed: panNameRefusal(claims, client.names) }
   return undefined
 }

@@ -2,6 +2,7 @@
 // they are now; a deleted token has none.
 import { Fault } from '../../src/errors.ts'
 import { answerFrom } from '../../src/job/answer/receipt-answer.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import { tokensNamed, toResultAgain, unpack } from '../../src/job/chunk-outcomes.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
@@ -20,14 +21,16 @@ interface Readers {
   lookUps: LookUps
   directory: Directory
   handlers: Handlers
+  catalogue: Catalogue
 }
 
 export async function storedAnswer(
   receipt: Receipt,
-  { store, lookUps, directory, handlers }: Readers,
+  { store, lookUps, directory, handlers, catalogue }: Readers,
 ): Promise<ResultContent> {
   const { refusal, outcomes, tokenId, kind, receiptId } = receipt
-  const head = headOf(receipt)
+  const retell = catalogue.find(kind)?.retell
+  const head = { ...headOf(receipt), retell }
   if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
   const handler = handlerOf(kind, { handlers })
   if (refusal === null && handler?.retell)
@@ -35,13 +38,13 @@ export async function storedAnswer(
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   const range = await directory.binRange(token?.binRange ?? null)
   const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { lookUps }))
-  const answer = answerFrom(receipt, token, range, scheme)
+  const answer = answerFrom(receipt, retell, token, range, scheme)
   if (!token || !('success' in answer)) return { ...head, ...answer }
   const { code, record } = answer.success
   return { ...head, success: { code, record: { ...record, ...(await shownReference(receiptId, { store })) } } }
 }
 
-function headOf(receipt: Receipt): ResultContent {
+function headOf(receipt: Receipt): Omit<ResultContent, 'retell'> {
   const { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt } = receipt
   return { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt }
 }

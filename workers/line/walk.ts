@@ -2,7 +2,6 @@
 // Each step adds what it found, ends the attempt, or sends the value back to `lookUp`. docs/architecture.md has the
 // same steps in the same order; steps.ts has what they do.
 import { Fault, toFault } from '../../src/errors.ts'
-import { CATALOGUE } from '../../src/job/catalogue.ts'
 import type { SpanName } from '../../src/trace/attributes.ts'
 import { type Span, within } from '../../src/trace/tracer.ts'
 import {
@@ -64,7 +63,7 @@ const BULK: Line = {
 }
 
 export async function walk(job: LineInput<unknown, unknown, unknown>): Promise<End> {
-  const { first, again } = CATALOGUE[job.work.claims.kind].bulk ? BULK : INTERACTIVE
+  const { first, again } = job.work.entry.bulk ? BULK : INTERACTIVE
   const value: Walk<unknown, unknown, unknown> = { ...job, run: 0 }
   let next = await through(first, value)
   for (; !isEnd(next) && value.run <= RERUNS_MAX; value.run += 1) next = await through(again, value)

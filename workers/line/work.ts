@@ -1,6 +1,7 @@
 // The types of the line: a job that is authenticated and well-formed, the handler of its kind, the handler's decision,
 // and the end of an attempt.
 import type { Refusal } from '../../src/errors.ts'
+import type { KindEntry } from '../../src/job/catalogue.ts'
 import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
@@ -16,6 +17,8 @@ import type { Effect } from './effect.ts'
 
 export interface Work<Request> {
   claims: Claims
+  /** The entry of the job's kind. */
+  entry: KindEntry
   request: Request
   /** The client on whose behalf the job is done: `client_id` in a system client's envelope, else `iss`. */
   client: Client
@@ -174,7 +177,7 @@ interface Opening<Request, Opened> {
   /** Reads what the digest of the request needs beside the request, such as the block of a chunk. */
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
   /** Why the sender may not ask for what was opened; what the request itself needs is asked before. */
-  permits?(work: Work<Request>, opened: Opened): Refusal | undefined
+  permits?(work: Work<Request>, opened: Opened, deps: Deps): Refusal | undefined
   /** The text by which two requests count as the same; default: everything that was sent. */
   digestText(work: Work<Request>, opened: Opened): string
   /** What was opened says, for a kind whose requests have more than one card. */

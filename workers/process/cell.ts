@@ -3,6 +3,7 @@
 // does, the crash came from outside, and the chunk is tried again. A job that can't be done is answered 500.
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../../src/errors.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { describeError } from '../../src/log.ts'
@@ -101,7 +102,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs }: { h
       const reply = await ask({ job, poison: [] })
       if (reply) return 'disposition' in reply ? reply.disposition : { retryInMs: backoffMs(job.attempt) }
       deps.log.error({ job: job.id }, 'a job crashed the process that worked it alone')
-      const poison = await findPoison(job)
+      const poison = await findPoison(job, deps)
       if (poison?.length === 0) throw new Fault('crashed')
       const withoutPoison = poison && (await ask({ job, poison }))
       if (withoutPoison && 'disposition' in withoutPoison) return withoutPoison.disposition
@@ -114,8 +115,8 @@ export function openCell(script: string, env: NodeJS.ProcessEnv, { hungMs }: { h
   }
 
   /** The records of a chunk that crash its process; undefined if they can't be found. */
-  async function findPoison(job: ReceivedJob): Promise<number[] | undefined> {
-    const size = chunkSize(job)
+  async function findPoison(job: ReceivedJob, { catalogue }: LineDeps): Promise<number[] | undefined> {
+    const size = chunkSize(job, catalogue)
     if (size === undefined) return undefined
     return findFailing(size, async (from, to) => {
       const reply = await ask({ job, poison: [], probe: { from, to } })
@@ -145,8 +146,8 @@ function payloadOf({ data }: ReceivedJob): Readonly<Record<string, unknown>> {
 
 const isReport = (job: ReceivedJob) => payloadOf(job)['kind'] === 'report'
 
-function chunkSize(job: ReceivedJob): number | undefined {
+function chunkSize(job: ReceivedJob, catalogue: Catalogue): number | undefined {
   const { kind, request } = payloadOf(job)
-  const size = chunkSizeOf(kind, request)
+  const size = chunkSizeOf(catalogue.find(kind), request)
   return size === 1 ? undefined : size
 }

@@ -3,14 +3,13 @@
 // before its end may reach a server with a load on it afterwards, and take another job. It never decides that a process has ended: the
 // supervisor has seen it.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Kind } from '../../src/job/catalogue.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 
 /** A process that has ended; `kinds`: those that it worked. */
 export interface EndedProcess {
   processId: string
-  kinds: readonly Kind[]
+  kinds: readonly string[]
 }
 
 /** Connects to the queues, gives them to `work` and disconnects. */

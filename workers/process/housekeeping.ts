@@ -2,7 +2,6 @@
 // batches that a crash left unsummed or that stall. The scheduler's process runs them; several processes at once do no
 // harm.
 import type { Config } from '../../src/config.ts'
-import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { clearNumbersOf } from '../../src/job/pan-in-names.ts'
 import type { FailedCopy } from '../../src/queue/failed.ts'
@@ -15,7 +14,7 @@ import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
 import type { Deps } from '../deps.ts'
 import { removeUnread } from './reply-queues.ts'
 
-export type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
+export type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log' | 'catalogue'>
 
 /** Something that is done every hour beside what is here. */
 export interface Chore {
@@ -52,10 +51,10 @@ export function startHousekeeping(
 }
 
 /** Removes copies of failed jobs beyond 10,000 and after seven days, and their card data after 15 minutes, although encrypted. */
-async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
+async function tidyFailed({ queues, catalogue }: Pick<HousekeepingDeps, 'queues' | 'catalogue'>): Promise<void> {
   let failure: { error: unknown } | undefined
-  const eachKind = async (tidy: (kind: Kind) => Promise<unknown>) => {
-    for (const kind of KINDS) {
+  const eachKind = async (tidy: (kind: string) => Promise<unknown>) => {
+    for (const kind of catalogue.kinds) {
       try {
         await tidy(kind)
       } catch (error) {

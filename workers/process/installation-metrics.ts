@@ -2,7 +2,7 @@
 // measured on request, at most every ten seconds: counting is expensive on the PostgreSQL engine.
 import type { Clock } from '../../src/clock.ts'
 import { ASKED_MS_MAX, type Measure, measureOrForget } from '../../src/health.ts'
-import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { type Catalogue, FAILED_QUEUE } from '../../src/job/catalogue.ts'
 import { forget, type Gauge, type MetricsRegistry } from '../../src/metrics.ts'
 import { settlesWithin } from '../../src/queue/bounded-call.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -17,6 +17,7 @@ import { longestWait } from '../../src/store/watch/lock-waits.ts'
 interface MeasureDeps {
   store: Pick<Store, 'transaction'>
   queues: Pick<Queues, 'depth' | 'oldestMs'>
+  catalogue: Catalogue
   /** A connection that waits for no lock: those of the store may all be waiting. Undefined: of the store. */
   beside?: Db | undefined
   clock: Clock
@@ -79,12 +80,12 @@ async function measureAll(measures: readonly Measure[], lanes: number): Promise<
   await Promise.all(Array.from({ length: lanes }, lane))
 }
 
-function queueMeasures({ gauge }: MetricsRegistry, { queues }: MeasureDeps): Measure[] {
+function queueMeasures({ gauge }: MetricsRegistry, { queues, catalogue }: MeasureDeps): Measure[] {
   const jobs = gauge('queue_jobs', 'Jobs in the queue of a kind.', { kind: [], state: [] })
   const oldest = gauge('queue_oldest_seconds', 'Age of the oldest waiting job.', { kind: [] })
   const failed = gauge('failed_jobs', 'Jobs in the failed set.', { kind: [] })
   const states = ['waiting', 'active', 'delayed'] as const
-  const measureOf = (kind: Kind): Measure => ({
+  const measureOf = (kind: string): Measure => ({
     ask: async () => {
       const [depth, oldestMs = 0, ended] = await Promise.all([
         queues.depth(kind),
@@ -104,8 +105,9 @@ function queueMeasures({ gauge }: MetricsRegistry, { queues }: MeasureDeps): Mea
     },
   })
   // Those that somebody is called for come first.
-  const [urgent, others] = [true, false].map(isUrgent => KINDS.filter(kind => CATALOGUE[kind].urgent === isUrgent))
-  return [...(urgent ?? []), ...(others ?? [])].map(measureOf)
+  const isUrgent = (kind: string) => catalogue.entry(kind).urgent
+  const { kinds } = catalogue
+  return [...kinds.filter(isUrgent), ...kinds.filter(kind => !isUrgent(kind))].map(measureOf)
 }
 
 /** The outbox is first, because somebody is called for it. */

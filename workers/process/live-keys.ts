@@ -11,7 +11,7 @@ import * as liveList from '../../src/store/access/live-list.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import type { Deps } from '../deps.ts'
 
-type TellDeps = Pick<Deps, 'store' | 'queues' | 'log'>
+type TellDeps = Pick<Deps, 'store' | 'queues' | 'log' | 'catalogue'>
 
 const LOOK_MS = 1_000
 /** One second less than the interval, because turns are looked for once a second. */
@@ -32,14 +32,15 @@ export async function tellBegin(deps: TellDeps, audience: string, signing: () =>
 }
 
 async function tellOnce(
-  { store, queues }: TellDeps,
+  { store, queues, catalogue }: TellDeps,
   audience: string,
   signing: () => Signing,
   turnMs = TURN_MS,
 ): Promise<void> {
   const turn = await liveList.takeTurn(store, turnMs)
   if (!turn) return
-  const features = await commonFeatures(queues, await processes.listWorkers(store, SPEAKING.countedMs))
+  const workers = await processes.listWorkers(store, SPEAKING.countedMs)
+  const features = await commonFeatures(queues, workers, catalogue.kinds)
   const live = await liveKeys.listLiveKeys(store, LIVE_KEYS.keysMax + 1)
   const { key, newKeys } = signing()
   const head = { aud: audience, iat: turn.at / 1000, seq: turn.seq, features }

@@ -1,6 +1,6 @@
 // What this process did in each of its last minutes, by kind, for its heartbeat: rows of chunks and single jobs, and how long
 // they waited. The scheduler adds the processes up. A job that runs in a cell isn't counted, because a cell has no heartbeat.
-import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import { type Counts, tookEffect } from '../../src/job/outcome.ts'
 import { WAIT_BOUNDS_MS, WORK_MINUTES, type WorkMinute } from '../../src/store/watch/work-minutes.ts'
 
@@ -14,21 +14,21 @@ const ENDS: Readonly<Record<string, 'done' | 'refused' | 'failed'>> = {
 
 export interface MinuteWork {
   /** An attempt ended. The rows of a chunk are counted by `noteRows`; a chunk that failed for good counts as one. */
-  noteEnd(kind: Kind, outcome: string): void
+  noteEnd(kind: string, outcome: string): void
   /** A chunk was written. */
-  noteRows(kind: Kind, counts: Counts): void
+  noteRows(kind: string, counts: Counts): void
   /** An attempt began this long after its job was made, in ms. */
-  noteWait(kind: Kind, ms: number): void
+  noteWait(kind: string, ms: number): void
   /** The minutes that a heartbeat holds, this one included. */
   told(): WorkMinute[]
 }
 
 /** `now`: ms since the epoch. */
-export function openMinuteWork(now = () => Date.now()): MinuteWork {
-  const minutes = new Map<number, Map<Kind, WorkMinute>>()
-  const workOf = (kind: Kind): WorkMinute => {
+export function openMinuteWork(catalogue: Catalogue, now = () => Date.now()): MinuteWork {
+  const minutes = new Map<number, Map<string, WorkMinute>>()
+  const workOf = (kind: string): WorkMinute => {
     const minute = Math.floor(now() / MINUTE_MS)
-    const kinds = minutes.get(minute) ?? new Map<Kind, WorkMinute>()
+    const kinds = minutes.get(minute) ?? new Map<string, WorkMinute>()
     const none = { minute, kind, done: 0, refused: 0, failed: 0, waits: [...WAIT_BOUNDS_MS, 0].map(() => 0) }
     const work = kinds.get(kind) ?? none
     minutes.set(minute, kinds.set(kind, work))
@@ -37,7 +37,7 @@ export function openMinuteWork(now = () => Date.now()): MinuteWork {
   return {
     noteEnd(kind, outcome) {
       const as = ENDS[outcome]
-      if (as !== undefined && (as === 'failed' || CATALOGUE[kind].recordsIn === null)) workOf(kind)[as] += 1
+      if (as !== undefined && (as === 'failed' || catalogue.entry(kind).recordsIn === null)) workOf(kind)[as] += 1
     },
     noteRows(kind, counts) {
       const work = workOf(kind)
@@ -56,7 +56,7 @@ export function openMinuteWork(now = () => Date.now()): MinuteWork {
     told() {
       const since = Math.floor((now() - WORK_MINUTES.toldMs) / MINUTE_MS)
       for (const minute of minutes.keys()) if (minute <= since) minutes.delete(minute)
-      return [...minutes.values()].flatMap(kinds => KINDS.flatMap(kind => kinds.get(kind) ?? []))
+      return [...minutes.values()].flatMap(kinds => catalogue.kinds.flatMap(kind => kinds.get(kind) ?? []))
     },
   }
 }

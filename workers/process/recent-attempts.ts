@@ -1,8 +1,7 @@
 // How long the interactive jobs on cards of the last seconds took, in this process. The process's heartbeat holds the
 // figure, so that work without a deadline, such as a re-encryption, slows down when it is high.
-import type { Kind } from '../../src/job/catalogue.ts'
 
-const CARD_KINDS: readonly Kind[] = ['token-create', 'token-update', 'token-lifecycle']
+const CARD_KINDS: readonly string[] = ['token-create', 'token-update', 'token-lifecycle']
 const WINDOW_MS = 10_000
 /** The newest attempts that are kept; each further one replaces the oldest. */
 const KEPT_MAX = 4_096
@@ -11,7 +10,7 @@ const COUNT_MIN = 20
 
 export interface RecentAttempts {
   /** An attempt ended. */
-  note(kind: Kind, ms: number): void
+  note(kind: string, ms: number): void
   /** The 99th percentile, ms; null after too few attempts. */
   p99(): number | null
 }

@@ -1,6 +1,7 @@
 // Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. Their results stay
 // in the store, and aren't published unless `results replay` asks for them.
-import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { isSystemClient } from '../../src/job/system-clients.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'

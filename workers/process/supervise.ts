@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Health } from '../../src/health.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { Logger } from '../../src/log.ts'
 import type { MetricsRegistry, Snapshot } from '../../src/metrics.ts'
 import { openHandBack, type WithQueues } from './hand-back.ts'
@@ -14,6 +15,7 @@ import { kindsOf, type WorkerRole, workerEnv } from './worker-settings.ts'
 
 export interface SuperviseOptions {
   log: Logger
+  catalogue: Catalogue
   /** Only these kinds are worked; default: all. */
   kinds?: readonly string[] | undefined
   /** How many jobs of a kind a process works at once. */
@@ -57,11 +59,11 @@ const DEFAULTS: Record<WorkerRole, (cores: number) => number> = {
 
 /** How many processes of each role a supervisor runs on a host with so many cores. */
 export function countProcesses(
-  { kinds, processes = {} }: Pick<SuperviseOptions, 'kinds' | 'processes'>,
+  { catalogue, kinds, processes = {} }: Pick<SuperviseOptions, 'catalogue' | 'kinds' | 'processes'>,
   cores = availableParallelism(),
 ): Record<WorkerRole, number> {
   const count = (role: WorkerRole) =>
-    kindsOf(role, kinds).length === 0 ? 0 : (processes[role] ?? DEFAULTS[role](cores))
+    kindsOf(catalogue, role, kinds).length === 0 ? 0 : (processes[role] ?? DEFAULTS[role](cores))
   return { interactive: count('interactive'), bulk: count('bulk') }
 }
 const CLOSE_MS = 30_000
@@ -72,6 +74,7 @@ const FINAL = new Set([64, 78])
 export function supervise(options: SuperviseOptions): Supervised {
   const {
     log,
+    catalogue,
     kinds,
     concurrency,
     processes = {},
@@ -88,7 +91,7 @@ export function supervise(options: SuperviseOptions): Supervised {
   const ended = Promise.withResolvers<number>()
   const handBack = openHandBack({ withQueues, log })
   const wanted = roles.flatMap(role =>
-    Array.from({ length: countProcesses({ kinds, processes })[role] }, (_, number) => ({
+    Array.from({ length: countProcesses({ catalogue, kinds, processes })[role] }, (_, number) => ({
       role,
       name: `${role}-${number}`,
       place: randomUUID(),
@@ -140,7 +143,7 @@ export function supervise(options: SuperviseOptions): Supervised {
         children.delete(child)
         if (working.get(name) === child) working.delete(name)
         const isAsked = closing && signal === null
-        if (!isAsked) handBack.begin({ processId, kinds: kindsOf(role, kinds) })
+        if (!isAsked) handBack.begin({ processId, kinds: kindsOf(catalogue, role, kinds) })
         replace({ role, name, place }, code, signal).then(resolve, reject)
       })
     })

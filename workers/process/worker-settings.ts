@@ -2,7 +2,7 @@
 // function that writes them. src/config.ts has the operator's settings.
 import { z } from 'zod'
 import { readSettings } from '../../src/config.ts'
-import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
+import type { Catalogue } from '../../src/job/catalogue.ts'
 
 export const WORKER_ROLES = ['interactive', 'bulk'] as const
 export type WorkerRole = (typeof WORKER_ROLES)[number]
@@ -10,7 +10,7 @@ export type WorkerRole = (typeof WORKER_ROLES)[number]
 export interface WorkerSettings {
   role: WorkerRole
   /** The kinds of the role, or the named ones among them. */
-  kinds: readonly Kind[]
+  kinds: readonly string[]
   /** How many jobs of a kind the process works at once. */
   concurrency: number
   /** The process's name in metrics: `bulk-0`. */
@@ -28,30 +28,29 @@ export interface WorkerSettings {
 
 export const CONCURRENCY = { interactive: 64, bulk: 2 } as const
 
-const isKind = (word: string) => (KINDS as readonly string[]).includes(word)
-
-const Environment = z.object({
-  TOKENMILL_WORKER_ROLE: z.enum(WORKER_ROLES, `must be ${WORKER_ROLES.join(' or ')}`).default('interactive'),
-  TOKENMILL_KINDS: z
-    .string()
-    .transform(text => text.split(','))
-    .refine(words => words.every(isKind), `must be kinds, comma-separated: ${KINDS.join(', ')}`)
-    .optional(),
-  TOKENMILL_CONCURRENCY: z.coerce.number().int().min(1).optional(),
-  TOKENMILL_PLACE: z.uuid('must be a UUID').optional(),
-  TOKENMILL_PROCESS_ID: z.uuid('must be a UUID').optional(),
-  TOKENMILL_PROCESS: z.string().min(1).optional(),
-  TOKENMILL_CELL: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
-})
+const environmentOf = ({ kinds }: Catalogue) =>
+  z.object({
+    TOKENMILL_WORKER_ROLE: z.enum(WORKER_ROLES, `must be ${WORKER_ROLES.join(' or ')}`).default('interactive'),
+    TOKENMILL_KINDS: z
+      .string()
+      .transform(text => text.split(','))
+      .refine(words => words.every(word => kinds.includes(word)), `must be kinds, comma-separated: ${kinds.join(', ')}`)
+      .optional(),
+    TOKENMILL_CONCURRENCY: z.coerce.number().int().min(1).optional(),
+    TOKENMILL_PLACE: z.uuid('must be a UUID').optional(),
+    TOKENMILL_PROCESS_ID: z.uuid('must be a UUID').optional(),
+    TOKENMILL_PROCESS: z.string().min(1).optional(),
+    TOKENMILL_CELL: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
+  })
 
 /** Reads the settings. Throws `ConfigError` that names the first bad one. */
-export function readWorkerSettings(env: NodeJS.ProcessEnv): WorkerSettings {
-  const e = readSettings(Environment, env)
+export function readWorkerSettings(env: NodeJS.ProcessEnv, catalogue: Catalogue): WorkerSettings {
+  const e = readSettings(environmentOf(catalogue), env)
   const role = e.TOKENMILL_WORKER_ROLE
   const cell = e.TOKENMILL_CELL === '1'
   return {
     role,
-    kinds: kindsOf(role, e.TOKENMILL_KINDS),
+    kinds: kindsOf(catalogue, role, e.TOKENMILL_KINDS),
     concurrency: e.TOKENMILL_CONCURRENCY ?? CONCURRENCY[role],
     name: e.TOKENMILL_PROCESS ?? role,
     place: cell ? undefined : e.TOKENMILL_PLACE,
@@ -61,13 +60,13 @@ export function readWorkerSettings(env: NodeJS.ProcessEnv): WorkerSettings {
 }
 
 /** The kinds of a role; `named`: only these. */
-export function kindsOf(role: WorkerRole, named?: readonly string[]): Kind[] {
-  return KINDS.filter(
-    kind => CATALOGUE[kind].bulk === (role === 'bulk') && (named === undefined || named.includes(kind)),
+export function kindsOf(catalogue: Catalogue, role: WorkerRole, named?: readonly string[]): string[] {
+  return catalogue.kinds.filter(
+    kind => catalogue.entry(kind).bulk === (role === 'bulk') && (named === undefined || named.includes(kind)),
   )
 }
 
-export type WorkerEnv = Partial<Record<keyof typeof Environment.shape, string>>
+export type WorkerEnv = Partial<Record<keyof ReturnType<typeof environmentOf>['shape'], string>>
 
 /** The environment for a worker process. A setting that isn't given stays as in this process's environment. */
 export function workerEnv(worker: {

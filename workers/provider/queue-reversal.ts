@@ -1,9 +1,10 @@
 // Queues the reversal of a job whose provider calls must be compensated. The reversal is a job signed by the system
 // client `worker`. While compensation is owed the loop queues the reversal again with the same jti, so a repeat does no
 // harm.
-import { isSystemClient } from '../../src/job/catalogue.ts'
+
 import { type Claims, sign } from '../../src/job/envelope/envelope.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
+import { isSystemClient } from '../../src/job/system-clients.ts'
 import { describeError } from '../../src/log.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'

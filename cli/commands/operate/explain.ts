@@ -5,6 +5,7 @@ import { lockNotes } from '../../../producers/operate/checks/locks.ts'
 import { type Explanation, explain } from '../../../producers/operate/explain.ts'
 import type { Announced, JobFacts, ReasonFacts } from '../../../producers/operate/job-facts.ts'
 import { wholeReader } from '../../../producers/operate/whole-reader.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
 import { openStore } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
@@ -25,7 +26,7 @@ export function explainTo(terminal: Terminal, what: string, line: string | undef
     const queues = await openQueues(session, database)
     const client = options.client === undefined ? undefined : await findClient(store, options.client)
     const question = line === undefined ? { what, client } : { what: line, batch: what, client }
-    const sources = { store, queues, now: Date.now() }
+    const sources = { store, queues, catalogue: CATALOGUE, now: Date.now() }
     const { notes, end } = watchLocks(terminal, session, database)
     const found = await explain(question, { ...sources, reader: wholeReader(sources) }).finally(end)
     const explanation = { ...found, notes: [...found.notes, ...(await notes())] }

@@ -8,7 +8,7 @@ import {
 } from '../../../producers/operate/failed-set.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { FAULTS } from '../../../src/errors.ts'
-import { isKind, KINDS } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import { RETRY_REFUSALS } from '../../../src/queue/failed/copy.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
@@ -33,13 +33,13 @@ export interface OpenedSet extends FailedSources {
 
 export async function openSet(session: Session): Promise<OpenedSet> {
   const { database, store } = await openCommandStore(session)
-  return { store, queues: await openQueues(session, database), now: systemClock() }
+  return { store, queues: await openQueues(session, database), catalogue: CATALOGUE, now: systemClock() }
 }
 
 export async function filterOf(db: Db, options: FilterOptions): Promise<FailedFilter> {
   const { kind, fault, client, since, until } = options
-  if (kind !== undefined && !isKind(kind))
-    throw new Stop(`--kind: there is no such kind; the kinds are ${KINDS.join(', ')}.`, EXIT.usage)
+  if (kind !== undefined && !CATALOGUE.find(kind))
+    throw new Stop(`--kind: there is no such kind; the kinds are ${CATALOGUE.kinds.join(', ')}.`, EXIT.usage)
   return { kind, fault, since, until, clientId: client && (await findClient(db, client)).clientId }
 }
 

@@ -2,6 +2,7 @@
 // away it answers within about two seconds; slow checks of other things are awaited for up to four.
 import type { Check, State } from '../../../producers/operate/check.ts'
 import { readStatus, type Status } from '../../../producers/operate/status.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { readRedisInfo } from '../../../src/queue/redis-info.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
@@ -30,7 +31,7 @@ export function showStatus(terminal: Terminal, options: JsonOption): Promise<voi
 function sourcesOf({ store, queues, openKeys, session }: Looking) {
   const { scheduleLateMs, tls, reportsUrl, redisUrls } = session.config
   const redis = redisUrls && (() => readRedisInfo(redisUrls))
-  return { store, queues, redis, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
+  return { store, queues, catalogue: CATALOGUE, redis, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
 }
 
 /** The status as text, without the checks in `shown`, which were printed before. */

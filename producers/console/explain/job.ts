@@ -60,15 +60,15 @@ async function explained(deps: ConsoleDeps, session: LiveSession, asked: Asked):
 }
 
 async function explainedBy(
-  { store, clock }: ConsoleDeps,
+  { store, clock, catalogue }: ConsoleDeps,
   queues: Sources['queues'],
   { entities }: LiveSession,
   asked: Asked,
 ): Promise<Explained | undefined> {
   const now = clock()
   const sight = sightOf(entities)
-  const reader = readerOf(sight, { store, queues, now })
-  const sources: Sources = { reader, queues, now, until: performance.now() + LOOK_MS }
+  const reader = readerOf(sight, { store, queues, catalogue, now })
+  const sources: Sources = { reader, queues, catalogue, now, until: performance.now() + LOOK_MS }
   const name = await nameOf(asked, sources)
   const facts = name && (await factsOf(name, sources))
   if (!facts) return undefined
@@ -81,7 +81,7 @@ async function explainedBy(
 
 /** Who sent the job with this receipt: its receipt, its operation or an answer to it says so, or the job in its queue. */
 async function nameOf({ receiptId, jobId }: Asked, sources: Sources): Promise<JobName | undefined> {
-  const { reader, queues, until = 0 } = sources
+  const { reader, queues, catalogue, until = 0 } = sources
   const clients = await reader.clients()
   const clientOf = (id: string): KnownClient =>
     clients.find(({ clientId }) => clientId === id) ?? { clientId: id, name: id, isWhole: false }
@@ -93,7 +93,7 @@ async function nameOf({ receiptId, jobId }: Asked, sources: Sources): Promise<Jo
   if (receipt) return { receiptId, client: clientOf(receipt.clientId), jti: receipt.jti, receipt }
   if (operation) return { receiptId, client: clientOf(operation.clientId), jti: undefined, jobId: operation.jobId }
   if (jobId !== undefined && queues) {
-    const found = await findUndecided(jobId, { queues, clients, until })
+    const found = await findUndecided(jobId, { queues, catalogue, clients, until })
     if (found?.receiptId === receiptId) return found
   }
   return answer && { receiptId, client: clientOf(answer.clientId), jti: answer.says?.jti }

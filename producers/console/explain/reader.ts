@@ -1,5 +1,6 @@
 // The reader of an explanation for a person of the console: every statement takes the person's sight. It doesn't read the
 // outcomes of chunks, nor the values of third parties' tokens.
+import type { Catalogue } from '../../../src/job/catalogue.ts'
 import { resultId } from '../../../src/job/envelope/ids.ts'
 import { Problem } from '../../../src/job/problem.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
@@ -16,13 +17,14 @@ export interface ReaderDeps {
   store: Db
   /** Undefined: they don't answer. */
   queues: Queues | undefined
+  catalogue: Catalogue
   /** ms since the epoch. */
   now: number
 }
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-export function readerOf(sight: Sight, { store, queues, now }: ReaderDeps): JobReader {
+export function readerOf(sight: Sight, { store, queues, catalogue, now }: ReaderDeps): JobReader {
   let clients: Promise<jobs.SeenClient[]> | undefined
   const listClients = () => {
     clients ??= jobs.listClients(sight, store)
@@ -52,7 +54,7 @@ export function readerOf(sight: Sight, { store, queues, now }: ReaderDeps): JobR
       return (await names.findBatches(sight, store, batchId)).map(batch => ({ ...batch, state: stateOf(batch, now) }))
     },
     async failed(name) {
-      const copy = queues && (await findCopy(name, { queues, clients: await listClients() }))
+      const copy = queues && (await findCopy(name, { queues, catalogue, clients: await listClients() }))
       return copy ? [copy] : []
     },
   }

@@ -67,14 +67,14 @@ async function search(deps: ConsoleDeps, entities: readonly string[] | null, wha
 }
 
 async function searchIn(
-  { store, clock }: ConsoleDeps,
+  { store, clock, catalogue }: ConsoleDeps,
   queues: ConsoleDeps['queues'] | undefined,
   entities: readonly string[] | null,
   what: string,
 ): Promise<Path | undefined> {
   const now = clock()
-  const reader = readerOf(sightOf(entities), { store, queues, now })
-  const sources: Sources = { reader, queues, now, until: performance.now() + LOOK_MS }
+  const reader = readerOf(sightOf(entities), { store, queues, catalogue, now })
+  const sources: Sources = { reader, queues, catalogue, now, until: performance.now() + LOOK_MS }
   if (isNumberLikeCard(what)) {
     const [receiptId] = await reader.byReference(what, 1)
     return receiptId === undefined ? undefined : path`/explain/jobs/${receiptId}`

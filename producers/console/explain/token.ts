@@ -21,11 +21,12 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 export function tokenRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.get<{ Params: { id: string } }>('/explain/tokens/:id', async (request, reply) => {
     const session = sessionOf(request)
-    const { store, clock } = deps
+    const { store, catalogue, clock } = deps
     const now = clock()
-    const reader = readerOf(sightOf(session.entities), { store, queues: undefined, now })
+    const unqueued = { queues: undefined, catalogue, now }
+    const reader = readerOf(sightOf(session.entities), { store, ...unqueued })
     const { id: tokenId } = request.params
-    const found = UUID.test(tokenId) ? await findJobs({ what: tokenId }, { reader, queues: undefined, now }) : undefined
+    const found = UUID.test(tokenId) ? await findJobs({ what: tokenId }, { reader, ...unqueued }) : undefined
     if (found?.as !== 'token' || !found.token) return sendPage(reply, 404, missingPage(deps, session))
     const receipts = found.jobs.flatMap(({ receipt }) => receipt ?? [])
     const content = tokenContent(found.token, receipts, found.notes)

@@ -1,8 +1,8 @@
 // Jobs without a receipt, found in the queues by an id of ours: the job's own id, or that of its copy in the failed set. The
 // envelope is not verified here. But a job's id is the hash of client and jti, so a job that claims another client or jti than
 // its own isn't found; and it is shown only to a person who sees the client as a whole.
-import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
-import { Claims, peek } from '../../../src/job/envelope/envelope.ts'
+import type { Catalogue } from '../../../src/job/catalogue.ts'
+import { peek } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import { failedCopies, failedFind } from '../../../src/queue/failed.ts'
@@ -11,6 +11,7 @@ import type { KnownClient } from '../../operate/job-reader.ts'
 
 interface Sources {
   queues: Queues
+  catalogue: Catalogue
   clients: readonly KnownClient[]
 }
 
@@ -24,9 +25,9 @@ interface FoundCopy {
 const COPY = /^f_[A-Za-z0-9_-]{43}$/
 
 /** The copy in the failed set with this id of its own. */
-export async function findCopy(id: string, { queues, clients }: Sources): Promise<FoundCopy | undefined> {
+export async function findCopy(id: string, { queues, catalogue, clients }: Sources): Promise<FoundCopy | undefined> {
   if (!COPY.test(id)) return undefined
-  const copies = await Promise.all(KINDS.map(kind => failedFind(queues, kind, id)))
+  const copies = await Promise.all(catalogue.kinds.map(kind => failedFind(queues, kind, id)))
   const copy = copies.find(found => found !== undefined)
   const sender = copy && senderOf(copy, copy.jobId, clients)
   return sender && copy && { id, code: copy.code, jti: sender.jti, client: sender.named }
@@ -36,18 +37,16 @@ export async function findCopy(id: string, { queues, clients }: Sources): Promis
  * The job with this id in a queue, or in the failed set as far as it can be searched until the time `until` (by
  * `performance.now()`).
  */
-export async function findUndecided(
-  id: string,
-  { queues, clients, until }: Sources & { until: number },
-): Promise<JobName | undefined> {
-  const queued = await envelopeIn(queues, id)
+export async function findUndecided(id: string, sources: Sources & { until: number }): Promise<JobName | undefined> {
+  const { catalogue, clients } = sources
+  const queued = await envelopeIn(sources, id)
   const sender =
-    queued !== undefined ? senderOf(claimed(queued), id, clients) : await senderOfCopy(id, { queues, clients, until })
+    queued !== undefined ? senderOf(claimed(queued, catalogue), id, clients) : await senderOfCopy(id, sources)
   return sender && { receiptId: receiptId(sender.client.clientId, sender.jti), jobId: id, ...sender }
 }
 
-async function envelopeIn(queues: Queues, id: string): Promise<string | undefined> {
-  const found = await Promise.all(KINDS.map((kind: Kind) => queues.get(kind, id)))
+async function envelopeIn({ queues, catalogue }: Sources, id: string): Promise<string | undefined> {
+  const found = await Promise.all(catalogue.kinds.map(kind => queues.get(kind, id)))
   const data = found.find(job => job !== undefined)?.data
   const jws = (data as { jws?: unknown } | null | undefined)?.jws
   return typeof jws === 'string' ? jws : undefined
@@ -55,9 +54,9 @@ async function envelopeIn(queues: Queues, id: string): Promise<string | undefine
 
 async function senderOfCopy(
   id: string,
-  { queues, clients, until }: Sources & { until: number },
+  { queues, catalogue, clients, until }: Sources & { until: number },
 ): Promise<Sender | undefined> {
-  for (const kind of KINDS)
+  for (const kind of catalogue.kinds)
     for await (const copy of failedCopies(queues, kind)) {
       const sender = copy.jobId === id ? senderOf(copy, id, clients) : undefined
       if (sender || performance.now() > until) return sender
@@ -82,8 +81,8 @@ function senderOf(
   return { client, jti: said.jti, named: { id: client.clientId, name: client.name } }
 }
 
-function claimed(jws: string): { clientId: string; jti: string } | undefined {
+function claimed(jws: string, { claims: schema }: Catalogue): { clientId: string; jti: string } | undefined {
   const peeked = peek(jws)
-  const claims = typeof peeked === 'string' ? undefined : Claims.safeParse(peeked.payload).data
+  const claims = typeof peeked === 'string' ? undefined : schema.safeParse(peeked.payload).data
   return claims && { clientId: claims.client_id ?? claims.iss, jti: claims.jti }
 }

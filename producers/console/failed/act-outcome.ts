@@ -1,6 +1,5 @@
 // An act on failed jobs that was sent, and how far workers are with it.
 
-import { isKind } from '../../../src/job/catalogue.ts'
 import { FailedParameters } from '../../../src/job/system/act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import type { DescribeSent } from '../acts/subject.ts'
@@ -26,7 +25,7 @@ export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request 
       which(parameters, String(request['subject'])),
       ...(all === 0 ? [] : ([['So far', progress(ends, { all, open, name })]] as const)),
     ],
-    back: html`<a href="${listPath({ kind: isKind(kind) ? kind : undefined, code: undefined, clientId: undefined, since: undefined })}">Failed jobs of this kind</a>`,
+    back: html`<a href="${listPath({ kind: deps.catalogue.find(kind) ? kind : undefined, code: undefined, clientId: undefined, since: undefined })}">Failed jobs of this kind</a>`,
     goesOn: open > 0,
     done: doneText(ends, name),
   }

@@ -77,7 +77,7 @@ const MANY: ActSubject = {
   async show({ deps, session, asked }) {
     const { act = '' } = asked.params
     const now = deps.clock()
-    const filter = fixed(readFilter(asked.given), now)
+    const filter = fixed(readFilter(deps.catalogue, asked.given), now)
     if (!isFailedAct(act) || filter.kind === undefined) return undefined
     // Jobs that failed just now may still be on their way here, and would change the number.
     const upTo = now - SKEW_MS
@@ -97,7 +97,7 @@ const MANY: ActSubject = {
   async sign({ deps, session, asked }) {
     const { act = '' } = asked.params
     const { given } = asked
-    const filter = readFilter(given)
+    const filter = readFilter(deps.catalogue, given)
     const { kind, code, clientId } = filter
     const [n, upTo] = [Number(given['count']), readMoment(String(given['up_to']))]
     if (!isFailedAct(act) || kind === undefined || upTo === undefined) return undefined

@@ -1,5 +1,4 @@
 // The page of one failed job: whose it was, why it failed, and whether it can be sent again. Nothing of its envelope is shown.
-import { isKind } from '../../../src/job/catalogue.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
@@ -20,7 +19,7 @@ export async function copyOf(
   session: Pick<LiveSession, 'entities'>,
   { kind = '', id = '' }: Readonly<Record<string, string>>,
 ): Promise<ListedCopy | undefined> {
-  return isKind(kind) && /^f_[\w-]{43}$/.test(id) ? findCopy(deps, session, { kind, id }) : undefined
+  return deps.catalogue.find(kind) && /^f_[\w-]{43}$/.test(id) ? findCopy(deps, session, { kind, id }) : undefined
 }
 
 export function failedCopyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {

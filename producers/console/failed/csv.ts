@@ -32,7 +32,7 @@ export function failedCsvRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const session = sessionOf(request)
     const { body, id } = request
     const isObject = typeof body === 'object' && body !== null
-    const filter = readFilter(isObject ? (body as Record<string, unknown>) : {})
+    const filter = readFilter(deps.catalogue, isObject ? (body as Record<string, unknown>) : {})
     const { kind, code, clientId } = filter
     const now = deps.clock()
     const since = sinceOf(filter, now)

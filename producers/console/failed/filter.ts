@@ -1,12 +1,12 @@
 // The filter of failed jobs: parameters of an address, fields of a form, and words of the command line. It holds only what tokenmill
 // has made. Moments are written to the base of 36, so that no address has a long row of digits.
 import { FAULTS } from '../../../src/errors.ts'
-import { isKind, KINDS, type Kind } from '../../../src/job/catalogue.ts'
+import type { Catalogue } from '../../../src/job/catalogue.ts'
 import type { SeenClient } from '../../../src/store/console/clients.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 
 export interface Filter {
-  kind: Kind | undefined
+  kind: string | undefined
   /** The fault's code. */
   code: string | undefined
   clientId: string | undefined
@@ -22,14 +22,13 @@ const SINCE = {
 const isSpan = (since: string): since is keyof typeof SINCE => Object.hasOwn(SINCE, since)
 
 /** Whatever isn't understood is left out: an address may have been typed. */
-export function readFilter(given: Readonly<Record<string, unknown>>): Filter {
-  const { kind } = given
+export function readFilter(catalogue: Catalogue, given: Readonly<Record<string, unknown>>): Filter {
   const text = (name: string, isRight: (value: string) => boolean) => {
     const value = given[name]
     return typeof value === 'string' && isRight(value) ? value : undefined
   }
   return {
-    kind: isKind(kind) ? kind : undefined,
+    kind: text('kind', kind => catalogue.find(kind) !== undefined),
     code: text('code', code => Object.hasOwn(FAULTS, code)),
     clientId: text('client', client => client !== 'any' && /^[a-z][a-z0-9-]{1,40}$/.test(client)),
     since: text('since', since => isSpan(since) || readMoment(since) !== undefined),
@@ -77,7 +76,7 @@ export function hiddenFields({ kind, code, clientId, since }: Filter): Html[] {
   )
 }
 
-export function filterForm(filter: Filter, clients: readonly SeenClient[]): Html {
+export function filterForm({ kinds }: Catalogue, filter: Filter, clients: readonly SeenClient[]): Html {
   const { kind, code, clientId, since } = filter
   const others = clientId === undefined || clients.some(client => client.clientId === clientId) ? [] : [clientId]
   const known = [
@@ -86,7 +85,7 @@ export function filterForm(filter: Filter, clients: readonly SeenClient[]): Html
   ]
   const moment = since === undefined || isSpan(since) ? undefined : since
   return html`<form class="failed-filter" method="get" action="/failed">
-<div><label for="kind">Kind</label><select id="kind" name="kind">${option('any', 'any', kind === undefined)}${KINDS.map(one => option(one, one, one === kind))}</select></div>
+<div><label for="kind">Kind</label><select id="kind" name="kind">${option('any', 'any', kind === undefined)}${kinds.map(one => option(one, one, one === kind))}</select></div>
 <div><label for="code">Fault</label><select id="code" name="code">${option('any', 'any', code === undefined)}${Object.keys(FAULTS).map(one => option(one, one, one === code))}</select></div>
 <div><label for="client">Client</label><select id="client" name="client">${option('any', 'any', clientId === undefined)}${known.map(({ id, name }) => option(id, name, id === clientId))}</select></div>
 <div><label for="since">Failed in</label><select id="since" name="since">${option('any', 'the last 7 days', since === undefined)}${Object.entries(SINCE).map(([span, { text }]) => option(span, text, span === since))}${moment === undefined ? undefined : option(moment, 'the time that was chosen', true)}</select></div>

@@ -50,7 +50,7 @@ export function failedListRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const session = sessionOf(request)
     const counted = await limit(request)
     if (!counted.isAllowed && counted.isExceeded) return refuse(deps, request, reply, { status: 429, text: BUSY })
-    const filter = readFilter(request.query)
+    const filter = readFilter(deps.catalogue, request.query)
     const from = readFrom(request.query['before'])
     const now = deps.clock()
     const [looked, clients] = await Promise.all([
@@ -60,7 +60,7 @@ export function failedListRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (looked === 'busy') return refuse(deps, request, reply, { status: 429, text: BUSY })
     const content = html`<h1>Failed</h1>
 <p>Jobs that failed for good. Their senders were answered 500. A copy of each waits here for seven days.</p>
-${filterForm(filter, clients)}
+${filterForm(deps.catalogue, filter, clients)}
 ${when(looked.listed.length > 0 || looked.next !== undefined, actLinks(filter, session))}
 ${looked.listed.length === 0 ? emptyList(filter, looked, from !== undefined) : tickable(looked.listed, filter, session)}
 <p class="pages">${pages(filter, looked, from !== undefined)}</p>

@@ -1,6 +1,5 @@
 // Reads the failed set for its pages, as `tokenmill failed list` does: copies are in the queues, and what a person may see of them is
 // decided by the row of their client. No more than a page of copies is in memory, and none of a job's envelope is returned.
-import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
 import { ownerOf, type WhyNot, whyNot } from '../../../src/queue/failed/copy.ts'
 import { type ClientSeen, type CopyFilter, matches, remembering, SKEW_MS } from '../../../src/queue/failed/selection.ts'
 import { type FailedJob, failedFind, failedPlaces, type PlacedCopy } from '../../../src/queue/failed.ts'
@@ -10,11 +9,11 @@ import { sightOf } from '../../../src/store/console/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import type { From, Place } from './place.ts'
 
-type SetDeps = Pick<ConsoleDeps, 'store' | 'queues' | 'clock'>
+type SetDeps = Pick<ConsoleDeps, 'store' | 'queues' | 'clock' | 'catalogue'>
 
 export interface ListedCopy {
   id: string
-  kind: Kind
+  kind: string
   code: string
   attempt: number
   /** ms since the epoch. */
@@ -60,7 +59,7 @@ const LOOK = { ms: 150, least: 20, most: 200 } as const
 export async function look(
   deps: SetDeps,
   session: Pick<LiveSession, 'entities'>,
-  filter: CopyFilter & { kind: Kind | undefined },
+  filter: CopyFilter & { kind: string | undefined },
   { from, limit, bound = LOOK }: { from?: From | undefined; limit: number; bound?: Record<keyof typeof LOOK, number> },
 ): Promise<Looked> {
   const seen = clientsOf(deps, session)
@@ -107,21 +106,21 @@ function unreadOf(heads: readonly Head[], notShown: readonly FoundCopy[] = []): 
 export async function findCopy(
   deps: SetDeps,
   session: Pick<LiveSession, 'entities'>,
-  { kind, id }: { kind: Kind; id: string },
+  { kind, id }: { kind: string; id: string },
 ): Promise<ListedCopy | undefined> {
   const copy = await failedFind(deps.queues, kind, id)
   return copy && listedOf(copy, kind, { filter: {}, seen: clientsOf(deps, session), now: deps.clock() })
 }
 
 interface Head {
-  kind: Kind
+  kind: string
   copies: AsyncGenerator<PlacedCopy>
   /** Undefined: there are no more of this kind. */
   at: PlacedCopy | undefined
 }
 
-function openHeads({ queues }: SetDeps, kind: Kind | undefined, from: From | undefined): Promise<Head[]> {
-  const kinds = kind === undefined ? KINDS : [kind]
+function openHeads({ queues, catalogue }: SetDeps, kind: string | undefined, from: From | undefined): Promise<Head[]> {
+  const kinds = kind === undefined ? catalogue.kinds : [kind]
   const before = from?.place && from.place.failedAt + SKEW_MS
   // Of an address that was made for other kinds.
   const unread = from?.unread?.length === kinds.length ? from.unread : undefined
@@ -157,7 +156,11 @@ interface Listing {
   now: number
 }
 
-async function listedOf(copy: FailedJob, kind: Kind, { filter, seen, now }: Listing): Promise<ListedCopy | undefined> {
+async function listedOf(
+  copy: FailedJob,
+  kind: string,
+  { filter, seen, now }: Listing,
+): Promise<ListedCopy | undefined> {
   if (!matches(copy, filter)) return undefined
   const clientId = ownerOf(copy)
   if (filter.clientId !== undefined && clientId !== filter.clientId) return undefined

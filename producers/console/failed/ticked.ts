@@ -28,7 +28,7 @@ export const TICKED: ActSubject = {
   takesQuery: true,
 
   async show({ deps, session, asked }) {
-    const ticked = tickedIn(asked)
+    const ticked = tickedIn(asked, deps)
     if (!ticked) return undefined
     const { filter, ids } = ticked
     if (ids.length === 0 || ids.length > TICKED_MOST) return shown(ticked, [])
@@ -44,8 +44,8 @@ export const TICKED: ActSubject = {
     return found !== 'busy' && found.length === 0 ? undefined : shown(ticked, found)
   },
 
-  async sign({ asked }) {
-    const ticked = tickedIn(asked)
+  async sign({ deps, asked }) {
+    const ticked = tickedIn(asked, deps)
     if (!ticked || ticked.ids.length === 0 || ticked.ids.length > TICKED_MOST) return undefined
     const { act, filter, ids } = ticked
     const parameters = { kind: filter.kind, ids: [...ids] }
@@ -82,9 +82,9 @@ function insteadOf(ids: readonly string[], found: readonly ListedCopy[] | 'busy'
 }
 
 /** The list's form sends `id` for each; the form of the act sends `ids`. */
-function tickedIn({ params, given }: Asking['asked']): Ticked | undefined {
+function tickedIn({ params, given }: Asking['asked'], { catalogue }: Asking['deps']): Ticked | undefined {
   const { act = '' } = params
-  const filter = readFilter(given)
+  const filter = readFilter(catalogue, given)
   const { kind } = filter
   if (!isFailedAct(act) || kind === undefined) return undefined
   const { id, ids } = given

@@ -1,6 +1,6 @@
 // The list of clients, and the page of one: what it may do, its keys and when they end. An API key, its hash and public halves of
 // keys aren't shown.
-import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
+import type { Catalogue } from '../../../src/job/catalogue.ts'
 import * as seenClients from '../../../src/store/console/installation/client-list.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -17,7 +17,7 @@ const FORM = /^[a-z0-9]{1,32}$/
 const ORDERS: Record<seenClients.ClientOrder, string> = { newest: 'Newest first', name: 'By name' }
 
 export function clientRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
-  const { store, clock } = deps
+  const { store, clock, catalogue } = deps
 
   app.get('/installation/clients', (request, reply) => {
     const order = parameter(request.query, 'order', /^name$/) === undefined ? 'newest' : 'name'
@@ -47,7 +47,8 @@ ${pages(found, after !== undefined, last => at(order, last))}
       content: async ({ sight }) => {
         const client = FORM.test(clientId) ? await seenClients.find(sight, store, clientId) : undefined
         if (!client) return undefined
-        return clientPage(client, await seenClients.listKeys(sight, store, { clientId, limit: KEYS_LISTED }), clock())
+        const keys = await seenClients.listKeys(sight, store, { clientId, limit: KEYS_LISTED })
+        return clientPage(client, { keys, kinds: kindsOf(client.roles, catalogue) }, clock())
       },
     })
   })
@@ -97,14 +98,18 @@ function keysEnd({ revokedAt, liveKeys, keysEndAt }: Client, now: number): Value
   return html`${mark('warn', 'soon')} ${moment(keysEndAt)}`
 }
 
-function clientPage(client: Client, keys: readonly seenClients.ShownClientKey[], now: number): Html {
+function clientPage(
+  client: Client,
+  { keys, kinds }: { keys: readonly seenClients.ShownClientKey[]; kinds: readonly string[] },
+  now: number,
+): Html {
   const { clientId, name, entities, roles, alg, names, createdAt, revokedAt, lastBatchAt, isSystem } = client
   const at = (ms: number | null) => (ms === null ? undefined : html`${moment(ms)} UTC`)
   const facts: [string, Value][] = [
     ['Id', id(clientId)],
     ['Entities', isSystem ? 'all' : html`${entities.map(entity => html`<code class="id">${entity}</code> `)}`],
     ['Roles', isSystem ? 'those of tokenmill itself' : roles.join(', ')],
-    ['Kinds', isSystem ? 'those that tokenmill sends itself' : kindsOf(roles).join(', ')],
+    ['Kinds', isSystem ? 'those that tokenmill sends itself' : kinds.join(', ')],
     ['Names of its jobs', names === 'numeric' ? 'may be long numbers' : 'are refused if they could be card numbers'],
     ['Algorithm', alg ?? undefined],
     ['Keys end', keysEnd(client, now)],
@@ -145,9 +150,9 @@ function keyTable(keys: readonly seenClients.ShownClientKey[], clientId: string)
 }
 
 /** What clients with these roles may send. The records of a chunk need roles of their own. */
-function kindsOf(roles: readonly string[]): string[] {
-  return KINDS.filter(kind => {
-    const { role, systemOnly, recordsIn } = CATALOGUE[kind]
+function kindsOf(roles: readonly string[], { kinds, entry }: Catalogue): string[] {
+  return kinds.filter(kind => {
+    const { role, systemOnly, recordsIn } = entry(kind)
     return !systemOnly && (role === null ? recordsIn !== null : roles.includes(role))
   })
 }

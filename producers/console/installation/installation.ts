@@ -12,6 +12,7 @@ import type { ConsoleDeps } from '../deps.ts'
 import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
+import { shownKinds } from '../now/facts.ts'
 import { needsOfWhole, type Tone } from '../now/needs.ts'
 import { HEARD_MS } from '../pulse.ts'
 import { clientTable } from './clients.ts'
@@ -110,11 +111,12 @@ const WORST: readonly Tone[] = ['bad', 'warn', 'unknown']
 const OF_WORK = ['backlog', 'outbox', 'batches', 'failed-jobs', 'schedules', 'envelopes']
 
 function needsOf(
-  { kept }: Pick<ConsoleDeps, 'kept'>,
+  { kept, catalogue }: Pick<ConsoleDeps, 'kept' | 'catalogue'>,
   { found, pulse, checks, processes, keys }: Read,
   now: number,
 ): Shown[] {
-  const told = needsOfWhole({ now, pulse }, { processes, checks }).filter(({ id }) => !OF_WORK.includes(id))
+  const whole = { kinds: shownKinds(catalogue), processes, checks }
+  const told = needsOfWhole({ now, pulse }, whole).filter(({ id }) => !OF_WORK.includes(id))
   const due = duesOf(keys, now, kept.backupDays).flatMap(({ name, due: { says, tone, command: words } }): Shown[] => {
     const next = words === undefined ? '`tokenmill key list`' : `\`${['tokenmill', ...words].join(' ')}\``
     return tone === 'plain' ? [] : [{ tone, what: `key ${name}`, says, next }]

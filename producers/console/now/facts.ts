@@ -1,5 +1,5 @@
 // Reads what the page Now shows, for one sight.
-import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
+import type { Catalogue } from '../../../src/job/catalogue.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenBatches from '../../../src/store/console/batches.ts'
 import * as seen from '../../../src/store/console/now.ts'
@@ -16,8 +16,17 @@ export interface ShownBatch extends seenOpen.OpenBatch {
   speed: number | undefined
 }
 
+export interface ShownKind {
+  kind: string
+  /** Somebody waits for jobs of this kind. */
+  urgent: boolean
+  /** Its jobs hold rows, or are one row each: what callers ask for cards and transactions. */
+  hasRows: boolean
+}
+
 /** What only people who see everything are shown. */
 export interface Whole {
+  kinds: ShownKind[]
   processes: seen.SeenProcess[]
   checks: seen.SeenCheck[]
   queues: seen.SeenQueue[]
@@ -42,11 +51,13 @@ export interface Facts {
 export const MINUTES = 60
 /** How many open batches are shown. */
 export const SHOWN_BATCHES = 6
-/** The kinds whose jobs hold rows, and those that are one row each: what callers ask for cards and transactions. */
-export const ROW_KINDS = KINDS.filter(kind => {
-  const { recordsIn, urgent, systemOnly } = CATALOGUE[kind]
-  return recordsIn !== null || (urgent && !systemOnly)
-})
+
+export function shownKinds({ kinds, entry }: Catalogue): ShownKind[] {
+  return kinds.map(kind => {
+    const { recordsIn, urgent, systemOnly } = entry(kind)
+    return { kind, urgent, hasRows: recordsIn !== null || (urgent && !systemOnly) }
+  })
+}
 
 /** A batch without activity for longer has no speed to show, in ms. */
 const ACTIVE_MS = 120_000
@@ -56,14 +67,19 @@ const SPEED_MS = 10_000
 type Speeds = Map<number, { at: number; speed: Promise<number | undefined> }>
 
 /** Opens the reader of one process. Speeds of batches are kept for some seconds; whose they are was found by their sight. */
-export function openFacts({ store, clock }: Pick<ConsoleDeps, 'store' | 'clock'>): (sight: Sight) => Promise<Facts> {
+export function openFacts({
+  store,
+  clock,
+  catalogue,
+}: Pick<ConsoleDeps, 'store' | 'clock' | 'catalogue'>): (sight: Sight) => Promise<Facts> {
   const speeds: Speeds = new Map()
+  const kinds = shownKinds(catalogue)
   return async sight => {
     const now = clock()
     const [pulse, listed, whole] = await Promise.all([
       seen.findPulse(sight, store),
       seenOpen.listOpen(sight, store, { now, limit: SHOWN_BATCHES + 1 }),
-      sight.sees === 'all' ? readWhole(sight, store) : undefined,
+      sight.sees === 'all' ? readWhole(sight, store, kinds) : undefined,
     ])
     for (const [no, { at }] of speeds) if (now - at > SPEED_MS) speeds.delete(no)
     const batches = await Promise.all(
@@ -83,17 +99,18 @@ export function openFacts({ store, clock }: Pick<ConsoleDeps, 'store' | 'clock'>
   }
 }
 
-async function readWhole(sight: Sight, store: ConsoleDeps['store']): Promise<Whole> {
+async function readWhole(sight: Sight, store: ConsoleDeps['store'], kinds: ShownKind[]): Promise<Whole> {
+  const ofRows = kinds.filter(({ hasRows }) => hasRows).map(({ kind }) => kind)
   const [processes, checks, queues, recent, waits, rows, minutes] = await Promise.all([
     seen.listProcesses(sight, store),
     seen.listChecks(sight, store),
     seen.listQueues(sight, store),
     seen.sumRecent(sight, store),
     seen.listWaits(sight, store),
-    seen.listRows(sight, store, { kinds: ROW_KINDS, minutes: MINUTES }),
+    seen.listRows(sight, store, { kinds: ofRows, minutes: MINUTES }),
     seen.listMinutes(sight, store, MINUTES),
   ])
-  return { processes, checks, queues, recent, waits, rows, minutes }
+  return { kinds, processes, checks, queues, recent, waits, rows, minutes }
 }
 
 function speedOf(

@@ -1,13 +1,12 @@
 // The four figures of Now, each with its moment, the line of its last 60 minutes, and the alarm's threshold. What is not known
 // is said to be unknown, with the moment since when.
-import { CATALOGUE, isKind } from '../../../src/job/catalogue.ts'
 import { count, duration } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import type { LivePart } from '../live/texts.ts'
 import { HEARD_MS } from '../pulse.ts'
 import { ALARMS } from './alarms.ts'
-import { type Facts, MINUTES, ROW_KINDS, type Whole } from './facts.ts'
+import { type Facts, MINUTES, type Whole } from './facts.ts'
 import { byMinute, drawLine, LINE } from './line.ts'
 import type { Tone } from './needs.ts'
 
@@ -34,16 +33,15 @@ export function gauges(part: LivePart, { now, whole, pulse }: Facts & { whole: W
 }
 
 export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & { whole: Whole }): Gauge[] {
-  const { queues, minutes, recent, rows } = whole
-  const over = <T extends { minute: number }>(known: readonly T[], value: (row: T) => number | null) =>
-    byMinute(known, { now, minutes: MINUTES, value })
+  const { kinds, queues, minutes, recent, rows } = whole
+  const known = new Map(kinds.map(one => [one.kind, one]))
+  const over = <T extends { minute: number }>(minutes: readonly T[], value: (row: T) => number | null) =>
+    byMinute(minutes, { now, minutes: MINUTES, value })
   const queuesAgo = queues.length === 0 ? null : Math.max(...queues.map(({ agoMs }) => agoMs))
   const last = minutes.at(-1)
-  const done = recent.filter(({ kind }) => isRowKind(kind)).reduce((sum, { n }) => sum + n, 0)
+  const done = recent.filter(({ kind }) => known.get(kind)?.hasRows).reduce((sum, { n }) => sum + n, 0)
   const watched = new Set(minutes.map(({ minute }) => minute))
-  const waits = queues
-    .filter(({ kind }) => isKind(kind) && CATALOGUE[kind].urgent)
-    .map(({ oldestMs }) => some(oldestMs))
+  const waits = queues.filter(({ kind }) => known.get(kind)?.urgent).map(({ oldestMs }) => some(oldestMs))
   return [
     {
       id: 'rows',
@@ -92,8 +90,6 @@ export function gaugesOf({ now, whole, pulse }: Pick<Facts, 'now' | 'pulse'> & {
     },
   ]
 }
-
-const isRowKind = (kind: string) => (ROW_KINDS as readonly string[]).includes(kind)
 
 function measured(now: number, agoMs: number | null, knownMs: number, value: number): Pick<Gauge, 'value' | 'at'> {
   if (agoMs === null) return { value: undefined, at: undefined }

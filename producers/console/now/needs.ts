@@ -1,6 +1,5 @@
 // What needs somebody, worst first, and the sentence with which the page begins. What can't be seen is unknown, never well. The
 // thresholds are those of `tokenmill status`: the scheduler makes its checks and writes them to the store.
-import { KINDS } from '../../../src/job/catalogue.ts'
 import { DEAD_MS } from '../../../src/store/console/now.ts'
 import { word } from '../figures.ts'
 import { type Path, path } from '../html.ts'
@@ -67,7 +66,7 @@ export function sentenceOf(needs: readonly Need[]): Sentence {
 /** What needs somebody in the whole installation. */
 export function needsOfWhole(
   { now, pulse }: Pick<Facts, 'now' | 'pulse'>,
-  { processes, checks }: Pick<Whole, 'processes' | 'checks'>,
+  { kinds, processes, checks }: Pick<Whole, 'kinds' | 'processes' | 'checks'>,
 ): Need[] {
   const isSeen = isWatched(pulse)
   const told = isSeen ? checks.filter(({ state }) => state !== 'well') : []
@@ -82,7 +81,7 @@ export function needsOfWhole(
       to: placeOf(name, says),
       next: next ?? '`tokenmill status`',
     })),
-    ...(told.some(({ name }) => name === 'workers') ? [] : workersNeed(now, processes)),
+    ...(told.some(({ name }) => name === 'workers') ? [] : workersNeed(now, { kinds, processes })),
   ]
 }
 
@@ -111,11 +110,13 @@ function schedulerNeed(
 const HOSTS = path`/now#hosts`
 
 /** Kinds whose workers fell silent, before `status` takes them for dead. */
-function workersNeed(now: number, processes: Whole['processes']): Need[] {
+function workersNeed(now: number, { kinds: all, processes }: Pick<Whole, 'kinds' | 'processes'>): Need[] {
   const workers = processes.filter(({ kinds }) => kinds.length > 0)
   const alive = workers.filter(({ silentMs }) => silentMs <= DEAD_MS)
   const heard = new Set(alive.filter(({ silentMs }) => silentMs <= HEARD_MS).flatMap(({ kinds }) => kinds))
-  const silent = KINDS.filter(kind => !heard.has(kind) && alive.some(({ kinds }) => kinds.includes(kind)))
+  const silent = all
+    .map(({ kind }) => kind)
+    .filter(kind => !heard.has(kind) && alive.some(({ kinds }) => kinds.includes(kind)))
   const about = {
     id: 'workers',
     what: 'workers',

@@ -1,5 +1,4 @@
 // The lists of Now: open batches by need, the queue of each kind, and hosts. Figures that are not known are a question mark.
-import { CATALOGUE, KINDS, type Kind } from '../../../src/job/catalogue.ts'
 import { DEAD_MS } from '../../../src/store/console/now.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import { command, count, duration, id } from '../figures.ts'
@@ -8,7 +7,7 @@ import { timeOf } from '../live/frame.ts'
 import { idOf, type LivePart } from '../live/texts.ts'
 import { HEARD_MS, shownStateOf } from '../pulse.ts'
 import { ALARMS } from './alarms.ts'
-import type { Facts, ShownBatch, Whole } from './facts.ts'
+import type { Facts, ShownBatch, ShownKind, Whole } from './facts.ts'
 import type { Tone } from './needs.ts'
 
 const UNKNOWN = '?'
@@ -54,15 +53,20 @@ interface Known {
 export function kinds(part: LivePart, whole: Whole, known: Known): Html {
   return html`<section id="kinds"><h2>Kinds of job</h2><table class="kinds">
 <thead><tr><th scope="col">Kind</th><th scope="col" class="figure">Waiting</th><th scope="col" class="figure">In work</th><th scope="col" class="figure">Oldest</th><th scope="col" class="figure">Done a minute</th><th scope="col" class="figure">95 % began within</th></tr></thead>
-<tbody>${KINDS.map(kind => kindRow(part, kind, whole, known))}</tbody></table></section>`
+<tbody>${whole.kinds.map(kind => kindRow(part, kind, whole, known))}</tbody></table></section>`
 }
 
-function kindRow(part: LivePart, kind: Kind, { queues, recent, waits }: Whole, { isHeard, isWatched }: Known): Html {
+function kindRow(
+  part: LivePart,
+  { kind, urgent }: ShownKind,
+  { queues, recent, waits }: Whole,
+  { isHeard, isWatched }: Known,
+): Html {
   const queue = queues.find(one => one.kind === kind && one.agoMs <= HEARD_MS)
   const done = recent.find(one => one.kind === kind)?.n ?? 0
   const p95Ms = waits.find(one => one.kind === kind)?.p95Ms ?? null
   const cell = (name: string, text: string) => part.figure(`kind-${kind}-${name}`, text, 'short')
-  const tone = part.attribute(`kind-${kind}`, 'data-tone', queue ? toneOf(kind, queue) : 'unknown')
+  const tone = part.attribute(`kind-${kind}`, 'data-tone', queue ? toneOf(urgent, queue) : 'unknown')
   return html`<tr id="${`kind-${kind}`}" data-tone="${tone}"><th scope="row">${kind}</th>
 <td class="figure waiting">${cell('waiting', queue ? count(queue.waiting + queue.delayed) : UNKNOWN)}</td>
 <td class="figure active">${cell('active', queue ? count(queue.active) : UNKNOWN)}</td>
@@ -71,8 +75,8 @@ function kindRow(part: LivePart, kind: Kind, { queues, recent, waits }: Whole, {
 <td class="figure p95">${cell('p95', isHeard && isWatched ? waited(p95Ms) : UNKNOWN)}</td></tr>`
 }
 
-function toneOf(kind: Kind, { oldestMs }: Whole['queues'][number]): Tone {
-  return CATALOGUE[kind].urgent && oldestMs !== null && oldestMs > ALARMS.interactiveMs ? 'bad' : 'well'
+function toneOf(urgent: boolean, { oldestMs }: Whole['queues'][number]): Tone {
+  return urgent && oldestMs !== null && oldestMs > ALARMS.interactiveMs ? 'bad' : 'well'
 }
 
 function waited(ms: number | null): string {

@@ -2,13 +2,16 @@
 
 import type { Refusal } from '../../../src/errors.ts'
 import type { RecordKind, Role } from '../../../src/job/choices.ts'
+import { CORE_KINDS } from '../../../src/job/core-kinds.ts'
 import { lacks, mayNeedMore, recordsRefusal } from '../../../src/job/envelope/roles.ts'
 import { jsonOf } from '../../rows/column-record.ts'
 import type { Row } from '../../rows/rows.ts'
 import type { Caller } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import type { BatchRequest } from './query.ts'
 
 type Roles = Pick<Caller, 'roles'>
+type Deps = Pick<GatewayDeps, 'catalogue'>
 type Asked = Pick<BatchRequest, 'recordKind' | 'dryRun'> & Partial<Pick<BatchRequest, 'policy'>>
 
 /** The first parameter for which the caller lacks a role; undefined if the caller may start and cancel such a batch. */
@@ -17,7 +20,7 @@ export function parameterLacking(
   { recordKind, dryRun, policy }: Asked,
 ): { parameter: string; role: Role } | undefined {
   const request = { record_kind: recordKind, dry_run: dryRun, policy }
-  const [need] = lacks(roles, 'token-batch', request)
+  const [need] = lacks(roles, CORE_KINDS['token-batch'], request)
   return need && { parameter: `query.${PARAMETERS[need.member ?? ''] ?? 'kind'}`, role: need.role }
 }
 
@@ -25,16 +28,21 @@ export function parameterLacking(
 const PARAMETERS: Record<string, string> = { dry_run: 'dry_run' }
 
 /** Whether single rows of this kind may need a role that the caller lacks. */
-export function mustJudgeRows({ roles }: Roles, kind: RecordKind): boolean {
-  return mayNeedMore(kind, roles)
+export function mustJudgeRows({ roles }: Roles, kind: RecordKind, { catalogue }: Deps): boolean {
+  return mayNeedMore(catalogue.entry(kind), roles)
 }
 
 /** The refusal of rows of which one needs a role that the caller lacks. */
-export function rowsRefusal({ roles }: Roles, kind: RecordKind, rows: readonly Row[]): Refusal | undefined {
+export function rowsRefusal(
+  { roles }: Roles,
+  kind: RecordKind,
+  rows: readonly Row[],
+  { catalogue }: Deps,
+): Refusal | undefined {
   const sent = rows.filter(({ rejected, skipped }) => rejected === undefined && skipped === undefined)
   const asked = sent.map(row => ({
     line: row.line,
     request: (JSON.parse(jsonOf(row)) as { request?: unknown }).request,
   }))
-  return recordsRefusal(roles, kind, asked)
+  return recordsRefusal(roles, catalogue.entry(kind), asked)
 }

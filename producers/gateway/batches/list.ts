@@ -2,8 +2,7 @@
 // directly. Dry runs aren't listed.
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
-import type { Role } from '../../../src/job/choices.ts'
-import { RECORD_ROLES } from '../../../src/job/token-batch.ts'
+import { RECORD_ROLES, type Role } from '../../../src/job/choices.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import * as batches from '../../../src/store/batch/batches.ts'

@@ -28,7 +28,7 @@ import { type BatchRequest, layoutOf } from './query.ts'
 
 export type ReceiveDeps = Pick<
   GatewayDeps,
-  'store' | 'requestReply' | 'signingKey' | 'ring' | 'directory' | 'clock' | 'log'
+  'store' | 'catalogue' | 'requestReply' | 'signingKey' | 'ring' | 'directory' | 'clock' | 'log'
 >
 
 export interface Body {
@@ -54,8 +54,8 @@ export async function receive(
   if (known) {
     const metered = body.metered([await keyOf(known, deps)])
     // Whoever sent the body first may have had roles that this caller lacks.
-    const refusal = mustJudgeRows(caller, batch.recordKind)
-      ? await judgeRows(caller, batch, { format: body.format, metered })
+    const refusal = mustJudgeRows(caller, batch.recordKind, deps)
+      ? await judgeRows(caller, batch, { format: body.format, metered }, deps)
       : undefined
     if (refusal) return refusal
     for await (const _ of metered.bytes);
@@ -142,9 +142,10 @@ async function judgeRows(
   caller: Caller,
   { recordKind }: BatchRequest,
   { format, metered }: { format: Body['format']; metered: Metered },
+  deps: Pick<ReceiveDeps, 'catalogue'>,
 ): Promise<Refusal | undefined> {
   for await (const rows of readPlainRows(metered.bytes, { format, recordKind })) {
-    const refusal = rowsRefusal(caller, recordKind, rows)
+    const refusal = rowsRefusal(caller, recordKind, rows, deps)
     if (refusal) return refusal
   }
   return undefined
@@ -165,13 +166,13 @@ async function storeChunks(
   deps: ReceiveDeps,
 ): Promise<{ records: number; chunks: number } | Refusal> {
   const { intakeNo } = storing
-  const mustJudge = mustJudgeRows(caller, batch.recordKind)
+  const mustJudge = mustJudgeRows(caller, batch.recordKind, deps)
   const stopTouching = every(TOUCH_MS, () => intake.touch(deps.store, intakeNo), { log: deps.log })
   const read = { records: 0, chunks: 0 }
   try {
     const rows = readPlainRows(metered.bytes, { format, recordKind: batch.recordKind })
     for await (const chunk of cutRows(rows, CHUNK.recordsOverHttp, { stored: true })) {
-      const refusal = mustJudge ? rowsRefusal(caller, batch.recordKind, chunk.rows) : undefined
+      const refusal = mustJudge ? rowsRefusal(caller, batch.recordKind, chunk.rows, deps) : undefined
       if (refusal) return refusal
       await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
       read.records += chunk.rows.length

@@ -5,7 +5,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
-import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
@@ -24,7 +23,7 @@ import { answerOf, roleDecline, type Write, type Written, writtenOf } from './wr
 
 export type OperationDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'requestReply' | 'directory' | 'schemeTokens' | 'clock' | 'log'
+  'store' | 'queues' | 'catalogue' | 'requestReply' | 'directory' | 'schemeTokens' | 'clock' | 'log'
 >
 
 /**
@@ -51,7 +50,7 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   const entityId = await entityNamed(write.request, caller, deps)
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
   const { clientId } = caller.client
-  const unpermitted = roleDecline(write, caller)
+  const unpermitted = roleDecline(write, caller, deps)
   if (unpermitted) return { declined: unpermitted }
   // A synchronous write has used the key: a worker decides whether this is the same request, before it is answered.
   const receiptId = receiptIdOf(clientId, jti)
@@ -166,8 +165,9 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   const none = declineFor('operation_not_found', 'params.id')
   const seen = await operations.find(store, receiptId)
   if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
-  if (CATALOGUE[seen.kind].statusAt !== 'operations') return none
-  const { role } = CATALOGUE[seen.kind]
+  const entry = deps.catalogue.find(seen.kind)
+  if (entry?.statusAt !== 'operations') return none
+  const { role } = entry
   if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role)))
     return roleMissing('params', 'TOKEN_READ', ...(role ? [role] : []))
   if (seen.state === 'QUEUED') await recordAnswers([receiptId], deps)
@@ -191,7 +191,8 @@ async function statusByReceipt(
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
   const scheme = token && (await deps.schemeTokens.find(token.tokenId, scope))
-  const said = answerFrom(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
+  const { retell } = deps.catalogue.find(receipt.kind) ?? {}
+  const said = answerFrom(receipt, retell, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
   const ended =
     'success' in said
       ? { status: 'SUCCEEDED' as const, ...said.success }

@@ -5,7 +5,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal, type Refusal, toFault } from '../../../src/errors.ts'
-import type { Kind } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
@@ -42,7 +41,7 @@ export interface RequestReply {
    * Sends a job and waits for its answer. Resolves at most a few seconds after the time-out, whatever happens to the
    * operation.
    */
-  ask(caller: Caller, kind: Kind, request: Record<string, unknown>, options?: AskOptions): Promise<End>
+  ask(caller: Caller, kind: string, request: Record<string, unknown>, options?: AskOptions): Promise<End>
   /**
    * Signs an envelope as `ask` does, for the caller's client. Its result comes to this process, unless `listens` is
    * false.
@@ -209,7 +208,7 @@ async function askServers(store: Store, queues: Queues): Promise<void> {
 }
 
 interface Request {
-  kind: Kind
+  kind: string
   request: Record<string, unknown>
   jti: string
   receiptId: string

@@ -1,7 +1,6 @@
 // Signs a caller's request as the system client `gateway`, on behalf of the caller's client. Sending is done elsewhere.
 import type { Clock } from '../../../src/clock.ts'
 import type { Refusal } from '../../../src/errors.ts'
-import type { Kind } from '../../../src/job/catalogue.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { traceparentOf } from '../../../src/trace/context.ts'
 import type { Span } from '../../../src/trace/tracer.ts'
@@ -19,7 +18,7 @@ export interface SignOptions {
 
 export type Sign = (
   caller: Caller,
-  kind: Kind,
+  kind: string,
   request: Record<string, unknown>,
   options: SignOptions,
 ) => Promise<Signed | Refusal>

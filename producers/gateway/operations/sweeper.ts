@@ -2,7 +2,6 @@
 // answered ones, and removes old ones. Every gateway runs a sweeper; each takes only operations that no other sweeper
 // has just taken. It also reads answers from the results queue that all gateways share.
 
-import { CATALOGUE, isKind } from '../../../src/job/catalogue.ts'
 import { every } from '../../../src/recurring.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
@@ -12,7 +11,10 @@ import { openStoredKeys } from '../../stored-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { recordAnswers } from './operations.ts'
 
-export type SweeperDeps = Pick<GatewayDeps, 'store' | 'queues' | 'signingKey' | 'settings' | 'clock' | 'log'>
+export type SweeperDeps = Pick<
+  GatewayDeps,
+  'store' | 'queues' | 'catalogue' | 'signingKey' | 'settings' | 'clock' | 'log'
+>
 
 export interface Sweeper {
   close(): Promise<void>
@@ -71,20 +73,14 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
 }
 
-/**
- * Whether the kind is one that batches have. The signature proves who sent a delivery, but a newer gateway may have
- * asked for a kind that this release doesn't know.
- */
-function isOfBatch(kind: string): boolean {
-  return isKind(kind) && CATALOGUE[kind].statusAt === 'batches'
-}
-
 async function openCommonInbox(deps: SweeperDeps) {
-  const { store, queues, signingKey, clock, log } = deps
+  const { store, queues, catalogue, signingKey, clock, log } = deps
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   // The answer itself is read from the store: the delivery only tells that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
-    if (delivery.type === 'result' && !isOfBatch(delivery.kind)) await recordAnswers([delivery.receipt_id], deps)
+    // A newer gateway may have asked for a kind that this release doesn't know.
+    if (delivery.type === 'result' && catalogue.find(delivery.kind)?.statusAt !== 'batches')
+      await recordAnswers([delivery.receipt_id], deps)
     return 'taken'
   }
   return openInbox(queues, { clientId: signingKey.clientId, ...trusted }, receive, { concurrency: DELIVERIES, log })

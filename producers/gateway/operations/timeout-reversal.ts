@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
-import type { Kind } from '../../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { REVERSAL_STATUSES, type ReversalStatus } from '../../../src/job/problem.ts'
@@ -55,7 +54,7 @@ interface TimedOut {
   reversed: PromiseWithResolvers<true>
   /** `REQUIRED` until the reversal is answered, then how it ended. */
   status: ReversalStatus
-  kind: Kind
+  kind: string
 }
 
 /** The lifetime of a reversal: the longest that an envelope may have, because workers may be away for long. */
@@ -203,7 +202,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
  * `token-lifecycle`, `COMPLETED` becomes `REQUIRED`: the job may have been a deletion, which isn't undone. A repeat of
  * the request is answered from the receipt.
  */
-function statusOf(record: Record<string, unknown> | undefined, kind: Kind): ReversalStatus {
+function statusOf(record: Record<string, unknown> | undefined, kind: string): ReversalStatus {
   const said = REVERSAL_STATUSES.find(status => status === record?.['reversal_status']) ?? 'REQUIRED'
   return said === 'COMPLETED' && kind === 'token-lifecycle' ? 'REQUIRED' : said
 }

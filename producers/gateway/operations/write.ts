@@ -24,18 +24,23 @@ export type Written = { code: 200; record: Record<string, unknown> } | { code: 2
 const RETRY_AFTER_S = 1
 
 /** The refusal of a write for which the caller lacks a role: it comes before the checks that only a worker can make. */
-export function roleDecline({ kind, request }: Write, { roles }: Caller): Decline | undefined {
-  const [need] = lacks(roles, kind, request)
+export function roleDecline(
+  { kind, request }: Write,
+  { roles }: Caller,
+  { catalogue }: Pick<GatewayDeps, 'catalogue'>,
+): Decline | undefined {
+  const [need] = lacks(roles, catalogue.entry(kind), request)
   return need && roleMissing(need.member === undefined ? 'params' : `body.${need.member}`, need.role)
 }
 
 export async function sendWrite(
   write: Write,
   caller: Caller,
-  { requestReply, log }: Pick<GatewayDeps, 'requestReply' | 'log'>,
+  deps: Pick<GatewayDeps, 'requestReply' | 'catalogue' | 'log'>,
 ): Promise<Written> {
+  const { requestReply, log } = deps
   const { kind, request, idempotencyKey } = write
-  const declined = roleDecline(write, caller)
+  const declined = roleDecline(write, caller, deps)
   if (declined) return { declined }
   const end = await requestReply.ask(caller, kind, request, { idempotencyKey })
   if (end.end === 'answered' && isOurs(end.result.error))

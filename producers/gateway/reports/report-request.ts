@@ -76,7 +76,7 @@ async function queueReport(
     const reportUid = receiptId(caller.client.clientId, jti)
     const accepted = await accept({ ...write, idempotencyKey: jti }, caller, deps)
     if ('declined' in accepted) return accepted
-    const found = await find(reportUid, caller, deps.store)
+    const found = await find(reportUid, caller, deps)
     const isLast = idempotencyKey !== undefined || attempt === ATTEMPTS_MAX
     if (isLast || statusOf(found) !== 'FAILED')
       return found && 'report' in found

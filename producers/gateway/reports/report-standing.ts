@@ -1,12 +1,11 @@
 // Finds the report that belongs to an id, for this caller. A job's report has its id from the start. If an existing
 // report answered the job, the job's receipt names that report, and both ids lead to it.
-import { CATALOGUE, type Kind } from '../../../src/job/catalogue.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
-import type { Store } from '../../../src/store/pool.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 
 /** A report, or the state of a job without a report: no worker has begun it, or it was refused. */
 export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED'; createdOn: number }
@@ -15,8 +14,9 @@ export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED';
 export async function find(
   reportUid: string,
   { client }: Pick<Caller, 'client'>,
-  store: Store,
+  { store, catalogue }: Pick<GatewayDeps, 'store' | 'catalogue'>,
 ): Promise<Found | undefined> {
+  const isReport = ({ kind }: { kind: string }) => catalogue.find(kind)?.statusAt === 'reports'
   const isOurs = (report: StoredReport | undefined) =>
     report !== undefined && client.entities.includes(report.reportEntityUid)
   const own = await reports.find(store, reportUid)
@@ -30,8 +30,4 @@ export async function find(
   const report = isOurs(other) ? other : own
   if (report) return isOurs(report) ? { report } : undefined
   return isOwnJob ? { status: 'FAILED', createdOn: job.acceptedAt } : undefined
-}
-
-function isReport({ kind }: { kind: Kind }): boolean {
-  return CATALOGUE[kind].statusAt === 'reports'
 }

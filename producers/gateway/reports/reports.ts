@@ -126,7 +126,7 @@ function addRoutes(app: GatewayApp, deps: GatewayDeps, reportFiles: ReportFiles 
     },
     handler: async ({ params: { reportUid }, caller, headers }, reply) => {
       if (!reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
-      const found = await find(reportUid, caller, deps.store)
+      const found = await find(reportUid, caller, deps)
       if (!found) return decline(reply, declineFor('report_not_found', 'params.reportUid'))
       const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = headers
       const asked = { range, ifRange, ifNoneMatch }

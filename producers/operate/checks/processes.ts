@@ -1,5 +1,5 @@
 // Which processes are alive, which kinds they work, and whether they are of one release.
-import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
+import type { Catalogue } from '../../../src/job/catalogue.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as installation from '../../../src/store/installation.ts'
@@ -27,16 +27,17 @@ interface ProcessSources {
   store(): Promise<Db>
 }
 
-export async function askWorkers({ store }: ProcessSources): Promise<Verdict> {
+export async function askWorkers({ store, catalogue }: ProcessSources & { catalogue: Catalogue }): Promise<Verdict> {
   const db = await store()
   const workers = (await listAlive(db)).filter(({ kinds }) => kinds.length > 0)
   if (workers.length === 0) return critical('no worker process lives', 'start workers: `tokenmill workers`')
   const taken = new Set(workers.flatMap(({ kinds }) => kinds))
-  const left = KINDS.filter(kind => !taken.has(kind))
+  const left = catalogue.kinds.filter(kind => !taken.has(kind))
   const hosts = new Set(workers.map(({ host }) => host)).size
   const says = `${count(workers.length, 'process', 'processes')} on ${count(hosts, 'host')}`
   const start = 'start workers that take them; see --kinds'
-  if (left.some(kind => CATALOGUE[kind].urgent)) return critical(`${says}; nobody takes ${left.join(', ')}`, start)
+  if (left.some(kind => catalogue.entry(kind).urgent))
+    return critical(`${says}; nobody takes ${left.join(', ')}`, start)
   if (left.length > 0) return warning(`${says}; nobody takes ${left.join(', ')}`, start)
   if (!(await installation.areReportsMade(db, REPORTS_MADE_MS)))
     return warning(`${says}; none makes reports`, 'set REPORTS_URL where workers run')

@@ -1,5 +1,5 @@
 // Whether work is flowing: jobs waiting in queues, results waiting to be published, failed jobs, and scheduled runs.
-import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
+import { type Catalogue, FAILED_QUEUE, resultsQueue } from '../../../src/job/catalogue.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
@@ -18,6 +18,7 @@ const FAILED_RUN_MS = 24 * 3_600_000
 export interface WorkSources {
   store(): Promise<Db>
   queues(): Promise<Queues>
+  catalogue: Catalogue
   /** ms since the epoch. */
   now: number
   scheduleLateMs: number
@@ -26,7 +27,9 @@ export interface WorkSources {
 }
 
 interface Wait {
-  kind: Kind
+  kind: string
+  /** Somebody waits for jobs of this kind. */
+  urgent: boolean
   waiting: number
   active: number
   /** How long the oldest has waited, in ms. */
@@ -34,11 +37,13 @@ interface Wait {
 }
 
 export async function askBacklog(sources: WorkSources): Promise<Verdict> {
+  const { catalogue } = sources
   const queues = await sources.queues()
   const waits = await Promise.all(
-    KINDS.map(async kind => {
+    catalogue.kinds.map(async kind => {
       const { waiting, active } = await queues.depth(kind)
-      return { kind, waiting, active, oldestMs: waiting === 0 ? 0 : ((await queues.oldestMs(kind)) ?? 0) }
+      const { urgent } = catalogue.entry(kind)
+      return { kind, urgent, waiting, active, oldestMs: waiting === 0 ? 0 : ((await queues.oldestMs(kind)) ?? 0) }
     }),
   )
   return judgeBacklog(waits)
@@ -54,7 +59,7 @@ export function judgeBacklog(waits: readonly Wait[]): Verdict {
   const named = waiting.map(one => `${one.kind} ${one.waiting.toLocaleString('en')} (oldest ${duration(one.oldestMs)})`)
   const says = `${named.join(', ')}; ${under}`
   const longest = (urgent: boolean) =>
-    Math.max(0, ...waiting.filter(({ kind }) => CATALOGUE[kind].urgent === urgent).map(({ oldestMs }) => oldestMs))
+    Math.max(0, ...waiting.filter(one => one.urgent === urgent).map(({ oldestMs }) => oldestMs))
   const more = 'look at the workers; start more of them'
   if (longest(true) > WAIT_MS.urgent.critical) return critical(says, more)
   if (longest(true) > WAIT_MS.urgent.warning || longest(false) > WAIT_MS.others.warning) return warning(says, more)
@@ -99,10 +104,10 @@ async function unreadOf(queues: Queues, { clientId, replyTo }: { clientId: strin
   return waiting + delayed
 }
 
-export async function askFailed({ queues }: WorkSources): Promise<Verdict> {
+export async function askFailed({ queues, catalogue }: WorkSources): Promise<Verdict> {
   const opened = await queues()
   const failed = await Promise.all(
-    KINDS.map(async kind => ({ kind, jobs: (await opened.depth(FAILED_QUEUE(kind))).waiting })),
+    catalogue.kinds.map(async kind => ({ kind, jobs: (await opened.depth(FAILED_QUEUE(kind))).waiting })),
   )
   const some = failed.filter(({ jobs }) => jobs > 0)
   if (some.length === 0) return well('the failed set is empty')

@@ -6,12 +6,11 @@ import { assert } from '../../errors.ts'
 import type { BinRange } from '../../token/bin.ts'
 import type { ShownScheme } from '../../token/scheme.ts'
 import type { TokenRow } from '../../token/token.ts'
-import { CATALOGUE, type Kind, type KindEntry } from '../catalogue.ts'
 import type { FieldReason, ReversalStatus } from '../problem.ts'
+import type { StoredAnswer } from './stored-answer.ts'
 
 /** The members of a receipt that this file reads. */
 interface AnsweredReceipt {
-  kind: Kind
   status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   code: number
   outcome: string | null
@@ -25,11 +24,12 @@ type RecalledAnswer =
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
 /**
- * `token`: the row that the receipt names, undefined if it is gone; `range`: the token's BIN range; `scheme`: its
- * scheme token.
+ * `retell`: how the kind's answer is built, undefined if the catalogue lacks the kind; `token`: the row that the receipt
+ * names, undefined if it is gone; `range`: the token's BIN range; `scheme`: its scheme token.
  */
 export function answerFrom(
   receipt: AnsweredReceipt,
+  retell: StoredAnswer | undefined,
   token: TokenRow | undefined,
   range: BinRange | undefined,
   scheme?: ShownScheme,
@@ -42,7 +42,7 @@ export function answerFrom(
       code: receipt.code,
       ...(receipt.reversal ? { reversalStatus: receipt.reversal } : {}),
     }
-  const { retell }: KindEntry = CATALOGUE[receipt.kind]
+  assert(retell, 'a receipt is of a kind that the catalogue has')
   if (retell.from === 'receipt') return { success: { code: 200, record: retell.record(receipt.outcome) } }
   assert(retell.from === 'token', 'outcomes and what a handler keeps are told by whoever reads them')
   assert(token, 'a token leaves its row behind')

@@ -23,8 +23,11 @@ const RESULT_SET_TYP = 'tokenmill-result-set+jwt'
  */
 export const RESULT_SET = { resultsMax: 100, bytesMax: 64 * 1024 } as const
 
+/** A set of such results. */
+export const setOf = <One extends z.ZodType>(one: One) => z.array(one).min(2).max(RESULT_SET.resultsMax)
+
 /** The body of a delivery whose JWS has the header `typ: tokenmill-result-set+jwt`. */
-export const ResultSet = z.array(Result).min(2).max(RESULT_SET.resultsMax)
+export const ResultSet = setOf(Result)
 export type ResultSet = z.infer<typeof ResultSet>
 
 /** `bodies`: the texts of results, at least two. */

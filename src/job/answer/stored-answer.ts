@@ -39,3 +39,8 @@ export function fromToken(
         : render(token, range, scheme),
   }
 }
+
+/** Repeats the outcome that the receipt holds, as this member. */
+export function fromOutcome(member: string) {
+  return { from: 'receipt', record: (outcome: string | null): AnswerRecord => ({ [member]: outcome }) } as const
+}

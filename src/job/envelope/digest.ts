@@ -2,16 +2,15 @@
 // computes.
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import type { Kind } from '../catalogue.ts'
 import { withoutExtent } from './batch-extent.ts'
 
 /** The canonical JSON (RFC 8785) of `{kind, request}`. */
-export function requestText(kind: Kind, request: unknown): string {
+export function requestText(kind: string, request: unknown): string {
   return canonical({ kind, request })
 }
 
 /** The text of a request with a card, by which it is the same however the card was encrypted. `card`: what the card says. */
-export function contentText(kind: Kind, request: Record<string, unknown>, card: string): string {
+export function contentText(kind: string, request: Record<string, unknown>, card: string): string {
   const { encrypted_card: _, public_key_alias: __, ...rest } = request
   return canonical({ kind, request: rest, card })
 }

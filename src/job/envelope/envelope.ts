@@ -2,10 +2,10 @@
 // exist: between `peek` and `verify` the caller looks up the client's key.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { KINDS, ROLES } from '../catalogue.ts'
+import { ROLES } from '../choices.ts'
 import { ALGORITHMS, type Algorithm, signCompact, verifyCompact } from './signature.ts'
 import { readObject } from './strict-json.ts'
-import { text, uuid } from './text.ts'
+import { kindName, text, uuid } from './text.ts'
 
 export const JOB_TYP = 'tokenmill-job+jwt'
 
@@ -62,7 +62,8 @@ export const Claims = z.strictObject({
   iat: seconds(),
   exp: seconds().optional(),
   jti: jti(),
-  kind: z.enum(KINDS),
+  /** Whether there is such a kind, the catalogue says. */
+  kind: kindName(),
   request: z.record(z.string(), z.unknown()),
   reference: text(1, 128).optional(),
   sequence: z.int().min(0).optional(),

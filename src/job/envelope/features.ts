@@ -10,7 +10,6 @@
 // - Results, events and error bodies of a newer release may have members, reasons, outcomes and types that aren't known
 //   here. Readers pass on what they can, and treat the rest as unknown.
 // - The schema of the store may be of a later release (src/store/schema.ts).
-import { KINDS } from '../catalogue.ts'
 
 /** The words that workers of this release announce. Of 1.0 every worker knows the same, so it needs none. */
 export const FEATURES: readonly string[] = []
@@ -43,11 +42,13 @@ export const SPEAKING = {
  * than `SPEAKING.freshMs`, and none unless each queue has exactly as many listeners as announced processes. More
  * listeners mean that a worker of an older release, which announces nothing, is among them. Fewer listeners mean that a
  * process announces itself without listening, which could hide such a worker. `workers`: the processes that announced
- * themselves within `SPEAKING.countedMs` and didn't announce their end.
+ * themselves within `SPEAKING.countedMs` and didn't announce their end;
+ * `known`: all kinds of this release.
  */
 export async function commonFeatures(
   queues: { workersOfAll(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined> },
   workers: readonly Speaking[],
+  known: readonly string[],
 ): Promise<string[]> {
   if (workers.some(({ silentMs }) => silentMs > SPEAKING.freshMs)) return []
   const [first, ...others] = workers
@@ -55,7 +56,7 @@ export async function commonFeatures(
   // There is nothing to check, so the queue server isn't asked.
   if (common.length === 0) return []
   // All kinds are checked: an older worker may be the only listener of one queue.
-  const kinds = [...new Set([...KINDS, ...workers.flatMap(({ kinds }) => kinds)])]
+  const kinds = [...new Set([...known, ...workers.flatMap(({ kinds }) => kinds)])]
   const listening = await queues.workersOfAll(kinds)
   const speaking = (kind: string) => workers.filter(({ kinds }) => kinds.includes(kind)).length
   return kinds.every(kind => listening?.get(kind) === speaking(kind)) ? common : []

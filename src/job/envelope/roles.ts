@@ -1,7 +1,7 @@
 // Which roles a request needs, by its content and not by the way it comes: workers judge every job and every record of a
-// chunk by it, and the gateway asks it before it sends. The table is the catalogue; nobody's roles are known here.
+// chunk by it, and the gateway asks it before it sends. The kind's entry says it; nobody's roles are known here.
 import { type Refusal, refuse } from '../../errors.ts'
-import { CATALOGUE, type Kind, type RecordKind, type Role } from '../catalogue.ts'
+import type { Role } from '../choices.ts'
 import type { KindEntry, Sent } from '../kind-entry.ts'
 
 /** A role that a request needs, and the path of the member that needs it; undefined: the kind itself. */
@@ -10,26 +10,27 @@ export interface Need {
   member: string | undefined
 }
 
-function needsOf(kind: Kind, request: Sent): Need[] {
-  const { role, memberRoles }: KindEntry = CATALOGUE[kind]
+/** What the entry of a kind says of roles. */
+type Roles = Pick<KindEntry, 'role' | 'memberRoles'>
+
+function needsOf({ role, memberRoles }: Roles, request: Sent): Need[] {
   const own = role === null ? [] : [{ role, member: undefined }]
   const asked = memberRoles.filter(({ asks }) => asks(request))
   return [...own, ...asked.map(({ role: needed, member }) => ({ role: needed, member }))]
 }
 
 /** The roles that the request needs. */
-export function rolesOf(kind: Kind, request: Sent): Role[] {
+export function rolesOf(kind: Roles, request: Sent): Role[] {
   return needsOf(kind, request).map(({ role }) => role)
 }
 
 /** What the request needs and a sender with these roles lacks. */
-export function lacks(held: readonly Role[], kind: Kind, request: Sent): Need[] {
+export function lacks(held: readonly Role[], kind: Roles, request: Sent): Need[] {
   return needsOf(kind, request).filter(({ role }) => !held.includes(role))
 }
 
 /** Whether a request of this kind could need, beside the kind's own role, one that isn't held. */
-export function mayNeedMore(kind: Kind, held: readonly Role[]): boolean {
-  const { memberRoles }: KindEntry = CATALOGUE[kind]
+export function mayNeedMore({ memberRoles }: Roles, held: readonly Role[]): boolean {
   return memberRoles.some(({ role }) => !held.includes(role))
 }
 
@@ -42,7 +43,7 @@ const LINES_TOLD_MAX = 50
  */
 export function recordsRefusal(
   held: readonly Role[],
-  kind: RecordKind,
+  kind: Roles,
   records: Iterable<{ line: number; request: unknown }>,
 ): Refusal | undefined {
   const fields: string[] = []

@@ -62,5 +62,8 @@ export function isArmorSafe(value: string): boolean {
   return /^[\t\r\n -~]*$/.test(value)
 }
 
+/** The form of a kind's name. */
+export const kindName = () => z.string().regex(/^[a-z-]{1,32}$/)
+
 /** The name of a card scheme: `VISA`, `CB`, or an operator's own. */
 export const brandName = () => z.string().regex(/^[A-Z0-9_]{1,32}$/)

@@ -2,7 +2,8 @@
 // signature alone does nothing: a worker checks the proof (workers/act.ts). src/vault/passkey makes the challenge of it.
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
-import { text, uuid } from '../envelope/text.ts'
+import { kindName, text, uuid } from '../envelope/text.ts'
+import { kind } from '../kind-entry.ts'
 import { AccountParameters } from './account.ts'
 import { ExportParameters } from './list-exports.ts'
 import { isPersonName, PEOPLE_ACTS, PEOPLE_PARAMETERS } from './people.ts'
@@ -57,16 +58,15 @@ export const BatchParameters = z.strictObject({ client_id: clientId() })
 /** How many copies one act may be about. */
 export const FAILED_MOST = 1_000
 
-const kind = () => z.string().regex(/^[a-z-]{1,32}$/)
 const moment = () => z.int().min(0).max(253_402_300_799_999)
 /** One copy in the failed set: the subject is its id. */
-const OneFailed = z.strictObject({ kind: kind() })
+const OneFailed = z.strictObject({ kind: kindName() })
 /**
  * All copies of the kind that the filter matches and that failed at `up_to` or before. `count`: how many the person saw.
  * Moments in ms since the epoch.
  */
 const ManyFailed = z.strictObject({
-  kind: kind(),
+  kind: kindName(),
   filter: z.strictObject({
     code: z
       .string()
@@ -82,7 +82,7 @@ const ManyFailed = z.strictObject({
 export const TICKED_MOST = 50
 /** These copies of the kind, each once. */
 const TickedFailed = z.strictObject({
-  kind: kind(),
+  kind: kindName(),
   ids: z
     .array(z.string().regex(/^f_[\w-]{43}$/))
     .min(1)
@@ -160,6 +160,16 @@ export const Act = Fields.superRefine(({ act, subject, parameters, seen, reason,
   if (act === 'person.invite' && !isPersonName(subject)) isWrong('subject')
 })
 export type Act = z.infer<typeof Act>
+
+export const actKind = kind({
+  request: Act,
+  description: 'Does what a person decided in the console, who proves it with a passkey. System clients only.',
+  role: null,
+  urgent: true,
+  systemClients: ['console'],
+  systemOnly: true,
+  retell: { from: 'handler' },
+})
 
 export function isAssertion(proof: Act['proof']): proof is Assertion {
   return proof !== null && 'authenticator_data' in proof

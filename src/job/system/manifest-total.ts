@@ -1,7 +1,9 @@
 // `manifest-total`: computes one part of the total of a migration. Only workers send it; the store holds what the total is
 // of, and its key.
 import { z } from 'zod'
+import { fromOutcome } from '../answer/stored-answer.ts'
 import { uuid } from '../envelope/text.ts'
+import { kind } from '../kind-entry.ts'
 
 export const ManifestTotal = z.strictObject({
   total_id: uuid(),
@@ -13,10 +15,15 @@ export type ManifestTotal = z.infer<typeof ManifestTotal>
 /** How a part ended. `GONE`: the total isn't wanted any more, or the part was done before. */
 export type PartOutcome = 'DIGESTED' | 'MERGED' | 'REFUSED' | 'GONE'
 
-export const retellManifestTotal = {
-  from: 'receipt',
-  record: (outcome: string | null) => ({ part_outcome: outcome }),
-} as const
+export const manifestTotalKind = kind({
+  request: ManifestTotal,
+  description: 'Computes one part of the total of a migration. System clients only.',
+  role: null,
+  bulk: true,
+  systemClients: ['worker'],
+  systemOnly: true,
+  retell: fromOutcome('part_outcome'),
+})
 
 /** The number of rows, and the SHA-256 over their sorted digests, lower-case hex. */
 export const TotalSum = z.strictObject({ rows: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })

@@ -12,8 +12,3 @@ export const Reversal = z.strictObject({
   earlier: z.array(Envelope).min(1).max(15).optional(),
 })
 export type Reversal = z.infer<typeof Reversal>
-
-export const retellReversal = {
-  from: 'receipt',
-  record: (outcome: string | null) => ({ reversal_status: outcome }),
-} as const

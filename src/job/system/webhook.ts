@@ -1,7 +1,9 @@
 // `webhook`: one attempt to deliver an event to the URL of a subscription. Only the scheduler sends it; the store holds the
 // event, the URL and the secret.
 import { z } from 'zod'
+import { fromOutcome } from '../answer/stored-answer.ts'
 import { uuid } from '../envelope/text.ts'
+import { kind } from '../kind-entry.ts'
 
 export const Webhook = z.strictObject({
   delivery_id: uuid(),
@@ -10,7 +12,13 @@ export const Webhook = z.strictObject({
 })
 export type Webhook = z.infer<typeof Webhook>
 
-export const retellWebhook = {
-  from: 'receipt',
-  record: (outcome: string | null) => ({ delivery_state: outcome }),
-} as const
+export const webhookKind = kind({
+  request: Webhook,
+  description: 'Delivers an event to the URL of a subscription, once. System clients only.',
+  role: null,
+  // The job waits for a receiver's server and needs little CPU, so the high concurrency of interactive kinds suits it.
+  bulk: false,
+  systemClients: ['scheduler'],
+  systemOnly: true,
+  retell: fromOutcome('delivery_state'),
+})

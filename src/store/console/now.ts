@@ -1,6 +1,5 @@
 // What the page Now shows of the whole installation: processes, what the scheduler saw, and the last hour. People for some
 // entities see none of it, but for the pulse, which says whether somebody works and looks at all. It only reads.
-import type { Kind } from '../../job/catalogue.ts'
 import { BEAT } from '../access/beat.ts'
 import { isReplaced, type ProcessRole } from '../access/processes.ts'
 import type { Db } from '../pool.ts'
@@ -31,7 +30,7 @@ export interface Pulse {
   isWhole: boolean
 }
 
-export async function findPulse(sight: Sight, db: Db, kind?: Kind): Promise<Pulse> {
+export async function findPulse(sight: Sight, db: Db, kind?: string): Promise<Pulse> {
   const { rows } = await db.query<Pulse>({
     name: 'seen-pulse',
     text: `select ${msSince('max(c.seen_at)')} as "watchedMs",

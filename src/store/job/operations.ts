@@ -1,6 +1,5 @@
 // Operations that were accepted over HTTP and are answered later. Each keeps its signed envelope until it has an answer
 // or its time is over. The receipt holds the answer; only an answer to an envelope without a receipt is stored here.
-import type { Kind } from '../../job/catalogue.ts'
 import type { Problem } from '../../job/problem.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -9,7 +8,7 @@ export interface Operation {
   receiptId: string
   clientId: string
   entityId: string
-  kind: Kind
+  kind: string
   jobId: string
   requestDigest: Buffer
   /** The result id of a refusal of exactly this envelope, which may exist beside a receipt. */

@@ -1,9 +1,9 @@
 // The rows of receipts: how a receipt is read from its columns and written to them. receipts.ts has the statements.
 import type { Askers } from '../../job/answer/askers.ts'
-import { addresseeOf, type Kind } from '../../job/catalogue.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import type { Counts } from '../../job/outcome.ts'
 import type { FieldReason } from '../../job/problem.ts'
+import { addresseeOf } from '../../job/system-clients.ts'
 import type { Column } from '../columns.ts'
 
 export interface Receipt {
@@ -12,7 +12,7 @@ export interface Receipt {
   entityId: string | null
   clientId: string
   iss: string
-  kind: Kind
+  kind: string
   jti: string
   requestDigest: Buffer
   /** The version of the data key `digest`. */

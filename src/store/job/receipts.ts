@@ -2,7 +2,7 @@
 // that claims the receipt's id and writes the receipt decides. receipt-keys.ts says in which week a receipt is.
 
 import type { Askers } from '../../job/answer/askers.ts'
-import { addresseeOf } from '../../job/catalogue.ts'
+import { addresseeOf } from '../../job/system-clients.ts'
 import { plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import { outboxRowsOfReceipts } from './outbox.ts'

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { generated } from '../../../cli/docs/main.ts'
 import { schemas } from '../../../cli/docs/schema.ts'
 import { REASONS } from '../../../src/errors.ts'
-import { KINDS } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { lifecycle } from '../../producers/bundle.ts'
 
 const docs = new URL('../../../docs/', import.meta.url)
@@ -33,7 +33,7 @@ describe('docs', () => {
     const validate = validators.find(({ name }) => name === 'token-lifecycle')?.validate
     expect(validate?.(lifecycle())).toBe(true)
     expect(validate?.({ ...lifecycle(), cvv: '123' })).toBe(false)
-    for (const kind of KINDS) expect(validators.some(({ name }) => name === kind)).toBe(true)
+    for (const kind of CATALOGUE.kinds) expect(validators.some(({ name }) => name === kind)).toBe(true)
   })
 
   it('has an AsyncAPI document whose every reference leads somewhere', () => {

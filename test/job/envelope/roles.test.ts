@@ -1,7 +1,8 @@
 // The table of roles by the content of a request: what a kind needs, what its members need, and what a batch needs for
 // itself and for each of its records.
 import { describe, expect, it } from 'vitest'
-import { CATALOGUE, KINDS, type Kind, RECORD_KINDS, ROLES, type Role } from '../../../src/job/catalogue.ts'
+import { RECORD_KINDS, ROLES, type Role } from '../../../src/job/catalogue.ts'
+import { KINDS, type Kind } from '../../../src/job/composition.ts'
 import { lacks, mayNeedMore, rolesOf } from '../../../src/job/envelope/roles.ts'
 import type { Sent } from '../../../src/job/kind-entry.ts'
 
@@ -38,24 +39,24 @@ const every = <T>(list: readonly T[]): T[][] =>
 
 describe('the roles of a request', () => {
   it.each(NEEDS)('%s %j are %j', (kind, request, roles) => {
-    expect(rolesOf(kind, request)).toEqual(roles)
+    expect(rolesOf(KINDS[kind], request)).toEqual(roles)
   })
 
   it('are lacked by exactly the senders that hold not all of them', () => {
     for (const [kind, request, roles] of NEEDS)
       for (const held of every(ROLES)) {
         const missing = roles.filter(role => !held.includes(role))
-        expect(lacks(held, kind, request).map(({ role }) => role)).toEqual(missing)
+        expect(lacks(held, KINDS[kind], request).map(({ role }) => role)).toEqual(missing)
       }
   })
 
   it('name the member that needs them', () => {
-    expect(lacks([], 'token-update', { scheme_token_action: 'DELETE' })).toEqual([
+    expect(lacks([], KINDS['token-update'], { scheme_token_action: 'DELETE' })).toEqual([
       { role: 'TOKEN_WRITE', member: undefined },
       { role: 'SCHEME_TOKEN', member: 'scheme_token_action' },
     ])
     const batch = batchOf({ dry_run: true, policy: { on_orphan: 'delete' } })
-    expect(lacks([], 'token-batch', batch).map(({ member }) => member)).toEqual([
+    expect(lacks([], KINDS['token-batch'], batch).map(({ member }) => member)).toEqual([
       'record_kind',
       'dry_run',
       'policy.on_orphan',
@@ -63,12 +64,15 @@ describe('the roles of a request', () => {
   })
 
   it('exceed those of the kind only where a member of the kind has a role of its own', () => {
-    const all = RECORD_KINDS.filter(kind => mayNeedMore(kind, ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN']))
+    const all = RECORD_KINDS.filter(kind =>
+      mayNeedMore(KINDS[kind], ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN']),
+    )
     expect(all).toEqual([])
-    expect(RECORD_KINDS.filter(kind => mayNeedMore(kind, []))).toEqual(['token-update'])
+    expect(RECORD_KINDS.filter(kind => mayNeedMore(KINDS[kind], []))).toEqual(['token-update'])
   })
 
   it('are none for what only system clients send, whose kinds are a table of their own', () => {
-    for (const kind of KINDS.filter(each => CATALOGUE[each].systemOnly)) expect(rolesOf(kind, {})).toEqual([])
+    for (const entry of Object.values(KINDS).filter(({ systemOnly }) => systemOnly))
+      expect(rolesOf(entry, {})).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 // As workers and a scheduler say that they are there: once, or until a test has ended. Without it a page says unknown 10 s later,
 // rightly, and a busy machine takes that long for a test.
 import { setTimeout as pause } from 'node:timers/promises'
-import { KINDS } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as watched from '../../../src/store/watch/watched.ts'
@@ -18,12 +18,12 @@ export interface Told {
 
 export async function beat(store: Store, { host = 'one', checks, queue }: Told = {}): Promise<void> {
   const at = { host, version: '1.0.0', connections: 1, keys: [], features: [] }
-  await processes.see(store, { ...at, processId: IDS[0], role: 'bulk', kinds: KINDS })
+  await processes.see(store, { ...at, processId: IDS[0], role: 'bulk', kinds: CATALOGUE.kinds })
   await processes.see(store, { ...at, processId: IDS[1], role: 'scheduler', kinds: [] })
   await watched.writeChecks(store, checks ?? [{ name: 'store', state: 'well', says: 'x', next: null }])
   await watched.writeQueues(
     store,
-    KINDS.map(kind => ({ kind, waiting: 0, active: 0, delayed: 0, oldestMs: null, failed: 0, ...queue })),
+    CATALOGUE.kinds.map(kind => ({ kind, waiting: 0, active: 0, delayed: 0, oldestMs: null, failed: 0, ...queue })),
   )
   await watched.writeMinute(store, { outboxMs: 0, queued: { interactiveMs: 0, failed: 0 } })
 }

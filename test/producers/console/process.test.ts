@@ -1,4 +1,5 @@
 // The console in a separate process: its settings and its end; and the link of `start`, which is of the embedded engine alone.
+
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
@@ -6,6 +7,7 @@ import { openConsole } from '../../../producers/console/main.ts'
 import { noteAnswers } from '../../../producers/console/server/away.ts'
 import { ensureLocalPerson } from '../../../src/acts/person.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as challenges from '../../../src/store/console/challenges.ts'
 import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
@@ -122,6 +124,7 @@ describe('the link of `start`', () => {
       log,
       lifetime,
       queues,
+      catalogue: CATALOGUE,
       signingKey,
       tls: undefined,
       registry: openRegistry({ role: 'console' }),

@@ -1,4 +1,5 @@
 // The link that `start` prints, opened in a real browser: it signs the local person in, and its secret isn't sent.
+
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
@@ -6,6 +7,7 @@ import { makeStartLink } from '../../../cli/process/start-link.ts'
 import { openConsole } from '../../../producers/console/main.ts'
 import { noteAnswers } from '../../../producers/console/server/away.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import { describeChromium, openBrowser, takeViolations } from '../../examples/chromium.ts'
 import { until } from '../../support/until.ts'
@@ -33,6 +35,7 @@ describeChromium('the link of `start`', () => {
       log,
       lifetime,
       queues,
+      catalogue: CATALOGUE,
       installationId: vault.installationId,
       tls: undefined,
       ...noteAnswers(vault.store, systemClock),

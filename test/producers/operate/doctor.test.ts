@@ -1,4 +1,5 @@
 // Each setting that causes trouble is really set; `doctor` names it and exits with 1.
+
 import { randomUUID } from 'node:crypto'
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers
 import { judgeConnections, judgePadded } from '../../../producers/operate/doctor.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
 import { openLook } from '../../../producers/operate/watch.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as seenNow from '../../../src/store/console/now.ts'
@@ -300,7 +302,14 @@ describeStore('while another session holds what others wait for', engine => {
         // The explanation itself may wait for the lock: the line comes meanwhile, or with it.
         const explained = startCommand(['explain', 't00000000000000000000000000'], { env })
         await explained.line(who, { stream: 'stderr' })
-        await openLook({ store: vault.store, queues, redis: undefined, scheduleLateMs: 900_000, clock: Date.now })()
+        await openLook({
+          store: vault.store,
+          queues,
+          catalogue: CATALOGUE,
+          redis: undefined,
+          scheduleLateMs: 900_000,
+          clock: Date.now,
+        })()
         const shown = await seenNow.listChecks({ sees: 'all' } as never, vault.store)
         expect(shown.find(({ name }) => name === 'locks')).toMatchObject(told)
         await holder.query('rollback')

@@ -1,4 +1,5 @@
 // `explain` for a job, by each name that it accepts.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
@@ -6,6 +7,7 @@ import { type Explanation, explain, type Question } from '../../../producers/ope
 import { type WholeSources, wholeReader } from '../../../producers/operate/whole-reader.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { resultsQueue } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { moveToFailed } from '../../../src/queue/failed.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { describeEngines } from '../../support/engines.ts'
@@ -29,7 +31,15 @@ describeEngines('explain', engine => {
   afterAll(() => installation?.close())
 
   const ask = (what: string, more: Partial<Question> = {}): Promise<Explanation> =>
-    explainWith({ what, ...more }, { store: installation.vault.store, queues: installation.queues, now: Date.now() })
+    explainWith(
+      { what, ...more },
+      {
+        store: installation.vault.store,
+        queues: installation.queues,
+        catalogue: CATALOGUE,
+        now: Date.now(),
+      },
+    )
   const explainWith = (question: Question, sources: WholeSources) =>
     explain(question, { ...sources, reader: wholeReader(sources) })
 

@@ -434,7 +434,7 @@ describe('a check', () => {
 
   it('of the backlog is critical where an interactive job waits for more than a minute, and patient with bulk', () => {
     const of = (kind: 'token-update' | 'token-batch', seconds: number) =>
-      judgeBacklog([{ kind, waiting: 2_000, active: 1, oldestMs: seconds * 1_000 }])
+      judgeBacklog([{ kind, urgent: kind === 'token-update', waiting: 2_000, active: 1, oldestMs: seconds * 1_000 }])
     expect(of('token-update', 61)).toMatchObject({
       state: 'critical',
       says: 'token-update 2,000 (oldest 61 s); 1 job in work',

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openLook, WATCHED_CHECKS, type WatchSources } from '../../../producers/operate/watch.ts'
-import { FAILED_QUEUE, KINDS } from '../../../src/job/catalogue.ts'
+import { FAILED_QUEUE } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openLog } from '../../../src/log.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import { findPulse } from '../../../src/store/console/now.ts'
@@ -22,7 +23,14 @@ describeStore('the scheduler', engine => {
     installation = await openInstallation(engine)
     store = openStore(asWorker(engine.databaseUrl), { log: openLog('silent'), connectionsMax: 8 })
     const { queues } = installation
-    sources = { store, queues, redis: undefined, scheduleLateMs: 900_000, clock: () => Date.now() }
+    sources = {
+      store,
+      queues,
+      catalogue: CATALOGUE,
+      redis: undefined,
+      scheduleLateMs: 900_000,
+      clock: () => Date.now(),
+    }
   })
   afterAll(async () => {
     await store?.close()
@@ -50,7 +58,7 @@ describeStore('the scheduler', engine => {
     const depths = await rows<{ kind: string; waiting: number; failed: number }>(
       'select kind, waiting, failed from tokenmill.watch_queue',
     )
-    expect(depths.map(({ kind }) => kind).sort()).toEqual(KINDS.toSorted())
+    expect(depths.map(({ kind }) => kind).sort()).toEqual(CATALOGUE.kinds.toSorted())
     expect(depths.find(({ kind }) => kind === 'token-create')).toMatchObject({ waiting: 1, failed: 0 })
     expect(depths.find(({ kind }) => kind === 'report')).toMatchObject({ waiting: 0, failed: 1 })
     expect(await rows('select failed, outbox_ms::integer as outbox from tokenmill.watch_minute')).toEqual([
@@ -64,7 +72,7 @@ describeStore('the scheduler', engine => {
     )
     await look(sources)
     const kept = await rows<{ kind: string }>('select kind from tokenmill.watch_queue order by kind')
-    expect(kept.map(({ kind }) => kind)).toEqual(KINDS.toSorted())
+    expect(kept.map(({ kind }) => kind)).toEqual(CATALOGUE.kinds.toSorted())
   })
 
   it('hears the workers that take batches apart from the others, and nobody where nobody is', async () => {

@@ -2,7 +2,7 @@
 // form, with its headers, by the console's own list of routes and for everything that the store and the queues hold.
 import { openSession } from '../../../cli/open/open.ts'
 import { serveConsole } from '../../../cli/process/console.ts'
-import { KINDS } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { failedList } from '../../../src/queue/failed.ts'
 import { type Answer, addPerson, callOf } from '../../producers/console/bundle.ts'
 import { callsOf, ENDING, everyRoute, type Names, openAsk, withoutRow } from '../../producers/console/routes/calls.ts'
@@ -81,7 +81,7 @@ async function namesIn({ vault, queues }: Installation): Promise<Names[]> {
     )
   }
   const failed = await Promise.all(
-    KINDS.map(async kind => (await failedList(queues, kind)).map(({ id }) => ({ kind, copy: id }))),
+    CATALOGUE.kinds.map(async kind => (await failedList(queues, kind)).map(({ id }) => ({ kind, copy: id }))),
   )
   const copies = failed.flat()
   const most = Math.max(...[...held.values()].map(({ length }) => length))

@@ -1,9 +1,11 @@
 // How many connections each process may open: what docs/running.md says, that all roles fit a server with PostgreSQL's
 // defaults, and which limit is named when they don't.
+
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { planWorkers } from '../../../cli/process/workers.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import type { PlannedRow } from '../../../src/store/access/processes.ts'
 import {
   countPlanned,
@@ -22,7 +24,7 @@ const redis = { config: { redisUrls: ['redis://localhost'] } } as never
 const postgres = { config: { redisUrls: undefined } } as never
 
 const workerOf = (role: 'interactive' | 'bulk'): Omit<PlanSettings, 'engine'> => ({
-  kinds: kindsOf(role).length,
+  kinds: kindsOf(CATALOGUE, role).length,
   concurrency: CONCURRENCY[role],
 })
 const settingsOf = (name: PlannedProcess) => (name === 'interactive' || name === 'bulk' ? workerOf(name) : {})
@@ -45,7 +47,7 @@ it.each([
     const engine = session === redis ? 'redis' : 'postgres'
     const planned = names.map(name => {
       const { kinds, concurrency } = given as { kinds?: string[]; concurrency?: number }
-      const worker = name === 'interactive' || name === 'bulk' ? kindsOf(name, kinds).length : 0
+      const worker = name === 'interactive' || name === 'bulk' ? kindsOf(CATALOGUE, name, kinds).length : 0
       return planConnections(name, {
         engine,
         kinds: worker,

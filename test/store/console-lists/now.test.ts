@@ -1,7 +1,7 @@
 // What the page Now reads stays bounded by what it shows: 100,000 batches of which few are open, and eight days of minutes.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { askProcesses } from '../../../producers/operate/checks/processes.ts'
-import { KINDS } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenNow from '../../../src/store/console/now.ts'
 import * as seenOpen from '../../../src/store/console/open-batches.ts'
@@ -29,7 +29,7 @@ select 'c', 'b' || n, $1, 'token-create', 1000, '{}', now(), 10, 10000, case whe
     text: `insert into tokenmill.work_minute (minute, kind, done, refused, failed)
 select date_trunc('minute', now()) - make_interval(mins => n), k, n % 5, 0, 0
 from generate_series(0, 8 * 1440) as n, unnest($1::text[]) as k`,
-    values: [KINDS],
+    values: [CATALOGUE.kinds],
   })
   await owner.query({
     text: `insert into tokenmill.watch_minute (minute, interactive_ms, failed, outbox_ms, outbox_last_ms)
@@ -42,7 +42,11 @@ afterAll(() => lists?.close())
 type Read = (sight: Sight, db: Db) => Promise<unknown>
 const LISTS: [string, Read, RegExp][] = [
   ['open batches', (sight, db) => seenOpen.listOpen(sight, db, { now: Date.now(), limit: 7 }), /batch_open/],
-  ['rows by minute', (sight, db) => seenNow.listRows(sight, db, { kinds: KINDS, minutes: 60 }), /work_minute_pkey/],
+  [
+    'rows by minute',
+    (sight, db) => seenNow.listRows(sight, db, { kinds: CATALOGUE.kinds, minutes: 60 }),
+    /work_minute_pkey/,
+  ],
   ['waits', (sight, db) => seenNow.listWaits(sight, db), /work_minute_pkey/],
   ['minutes', (sight, db) => seenNow.listMinutes(sight, db, 60), /watch_minute_pkey/],
 ]

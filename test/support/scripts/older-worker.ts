@@ -3,11 +3,11 @@
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { runWorkerProcess } from '../../../cli/process/worker-process.ts'
-import { CATALOGUE } from '../../../src/job/catalogue.ts'
+import { KINDS } from '../../../src/job/composition.ts'
 import { TransactionBatch } from '../../../src/job/transaction-batch.ts'
 
 const { columns: _, transactions, ...shape } = TransactionBatch.shape
 const request = z.strictObject({ ...shape, transactions: transactions.min(1) })
-Object.assign(CATALOGUE['transaction-batch'], { request })
+Object.assign(KINDS['transaction-batch'], { request })
 
 await runWorkerProcess({ script: fileURLToPath(import.meta.url) })

@@ -1,8 +1,10 @@
 // What a sender may not ask for alone it may not ask for in a chunk either: a chunk with such a record is refused as a
 // whole, in every form and also as a dry run, a repeat or a retry, and nothing of it is stored.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RecordKind, Role } from '../../../src/job/catalogue.ts'
+import { KINDS } from '../../../src/job/composition.ts'
 import { rolesOf } from '../../../src/job/envelope/roles.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
@@ -143,8 +145,8 @@ describeStore('a request that needs a role', engine => {
           const request = await make()
           const options = { recordKind, dryRun, roles: held, ...(policy ? { policy } : {}) }
           const needed = [
-            ...rolesOf('token-batch', { record_kind: recordKind, dry_run: dryRun, policy }),
-            ...rolesOf(recordKind, request),
+            ...rolesOf(KINDS['token-batch'], { record_kind: recordKind, dry_run: dryRun, policy }),
+            ...rolesOf(KINDS[recordKind], request),
           ]
           const { code } = await told(await onFile.chunkJob([request], options))
           const what = `${recordKind} ${Object.keys(request)} ${JSON.stringify(policy)} ${dryRun} ${held}`

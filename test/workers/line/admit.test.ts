@@ -1,7 +1,8 @@
 // Admission: time, sequence, roles and entity of the envelope, compared with the client's rights. Each refusal names
 // its reason and the claim; the order of the checks is part of the contract.
 import { describe, expect, it } from 'vitest'
-import { CATALOGUE, KINDS, type Kind, ROLES, type Role } from '../../../src/job/catalogue.ts'
+import { ROLES, type Role } from '../../../src/job/catalogue.ts'
+import { CATALOGUE, type Kind } from '../../../src/job/composition.ts'
 import { type Claims, ENVELOPE } from '../../../src/job/envelope/envelope.ts'
 import type { Client } from '../../../src/store/access/clients.ts'
 import { admit, limitedTo } from '../../../workers/line/admit.ts'
@@ -43,7 +44,8 @@ function claims(over: Partial<Claims> = {}): Claims {
 }
 
 function judge(over: Partial<Claims>, { who = client, holdsCard = false, now = NOW } = {}): string | undefined {
-  const refusal = admit(claims(over), who, holdsCard, now)
+  const asked = claims(over)
+  const refusal = admit({ claims: asked, entry: CATALOGUE.entry(asked.kind), client: who }, holdsCard, now)
   return refusal && `${refusal.reason} ${refusal.field}`
 }
 
@@ -81,15 +83,16 @@ describe('an envelope’s time', () => {
 
 describe('a sequence', () => {
   it('is taken by the kinds that change a token, and by no other', () => {
-    const taking = KINDS.filter(kind => judge({ kind, sequence: 1 }) !== 'sequence_not_allowed body.sequence')
+    const taking = CATALOGUE.kinds.filter(kind => judge({ kind, sequence: 1 }) !== 'sequence_not_allowed body.sequence')
     expect(taking).toEqual(['token-update', 'token-lifecycle', 'scheme-token'])
   })
 })
 
 describe('a client', () => {
   it('needs the kind’s role, in the envelope and by its registration', () => {
-    for (const kind of KINDS.filter(each => CATALOGUE[each].role !== null)) {
-      const role = CATALOGUE[kind].role as Role
+    for (const kind of CATALOGUE.kinds) {
+      const { role } = CATALOGUE.entry(kind)
+      if (role === null) continue
       expect(judge({ kind })).toBeUndefined()
       expect(judge({ kind, roles: without(role) })).toBe('role_missing body.roles')
       expect(judge({ kind }, { who: { ...client, roles: without(role) } })).toBe('role_missing body.roles')
@@ -149,12 +152,14 @@ describe('a client', () => {
 
 describe('a system client', () => {
   it('sends its own kinds and no other', () => {
-    const allowed = (iss: string) => KINDS.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
+    const allowed = (iss: string) => CATALOGUE.kinds.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
     expect(allowed('worker')).toEqual(['reversal', 'manifest-total'])
     expect(allowed('console')).toEqual(['act'])
     expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report', 'webhook'])
     expect(allowed('gateway')).toEqual(
-      KINDS.filter(kind => !['transaction-batch', 'reference', 'webhook', 'manifest-total', 'act'].includes(kind)),
+      CATALOGUE.kinds.filter(
+        kind => !['transaction-batch', 'reference', 'webhook', 'manifest-total', 'act'].includes(kind),
+      ),
     )
   })
 

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../../cli/open/installation-key.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { KINDS, resultsQueue } from '../../../src/job/catalogue.ts'
+import { resultsQueue } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { deliveryId, resultId as resultIdOf } from '../../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
@@ -53,7 +54,7 @@ describeOnRedis('results that wait in the outbox', engine => {
       clock: systemClock,
       log: session.log,
       signing: () => ({ key, newKeys: [] }),
-      metrics: openWorkerMetrics(openRegistry({ role: 'test' }), KINDS),
+      metrics: openWorkerMetrics(openRegistry({ role: 'test' }), CATALOGUE),
       bodyOf: async () => {
         throw new Error('its receipt has another revision')
       },

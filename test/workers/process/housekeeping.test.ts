@@ -1,5 +1,7 @@
 // What is old enough to be deleted is decided by the store's clock, not by that of the scheduler's host.
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { startHousekeeping } from '../../../workers/process/housekeeping.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -28,7 +30,7 @@ select 'c', $1, n::text, 1, now() - n * interval '10 hours' from generate_series
       return rows.map(({ digits }) => digits)
     }
     const ahead = () => Date.now() + 9 * DAY_MS
-    const deps = { store: vault.store, queues, clock: ahead, log: session.log }
+    const deps = { store: vault.store, queues, clock: ahead, log: session.log, catalogue: CATALOGUE }
     const stop = startHousekeeping(deps, [], { receiptDays: 90, reportDays: 400, firstMs: 10 })
     await expect.poll(left).not.toEqual(['1', '2', '3', '4'])
     await stop()

@@ -1,6 +1,6 @@
 // A figure that can't be measured in time takes no other figure along.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { KINDS } from '../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openRegistry, pageOf } from '../../../src/metrics.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { openInstallationMetrics } from '../../../workers/process/installation-metrics.ts'
@@ -28,6 +28,7 @@ describe('the figures of the installation', () => {
     const measure = openInstallationMetrics(registry, {
       store: { transaction: work => work({ query }) },
       queues: { depth, oldestMs: async () => 1_000 },
+      catalogue: CATALOGUE,
       clock: () => Date.now(),
       more: MEASURES,
     })
@@ -65,13 +66,13 @@ describe('the figures of the installation', () => {
       async () => row,
       async queue => (queue === slow ? never() : DEPTH),
     )
-    expect((await figures()).named('queue_oldest_seconds')).toBe(KINDS.length)
+    expect((await figures()).named('queue_oldest_seconds')).toBe(CATALOGUE.kinds.length)
     slow = 'token-batch'
     await vi.advanceTimersByTimeAsync(20_000)
     const { named } = await figures()
-    expect(named('queue_oldest_seconds')).toBe(KINDS.length - 1)
-    expect(named('queue_jobs')).toBe(3 * (KINDS.length - 1))
-    expect(named('failed_jobs')).toBe(KINDS.length - 1)
+    expect(named('queue_oldest_seconds')).toBe(CATALOGUE.kinds.length - 1)
+    expect(named('queue_jobs')).toBe(3 * (CATALOGUE.kinds.length - 1))
+    expect(named('failed_jobs')).toBe(CATALOGUE.kinds.length - 1)
   })
 
   it('drop an answer that comes too late', async () => {

@@ -1,7 +1,9 @@
 // The list of live keys and features that workers publish: by real worker processes, and by which of several processes.
+
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { commonFeatures, FEATURES, SPEAKING } from '../../../src/job/envelope/features.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../../../src/job/envelope/live-keys.ts'
 import * as clients from '../../../src/store/access/clients.ts'
@@ -133,25 +135,31 @@ describe('the features that all live workers have', () => {
 
   it('are those that each of them says, however many releases there are', async () => {
     const workers = [worker(['extent', 'trace']), worker(['trace']), worker(['trace', 'columns'])]
-    expect(await commonFeatures(listening({ 'token-create': 3 }), workers)).toEqual(['trace'])
-    expect(await commonFeatures(listening({ 'token-create': 4 }), [...workers, worker([])])).toEqual([])
-    expect(await commonFeatures(listening({}), [])).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 3 }), workers, CATALOGUE.kinds)).toEqual(['trace'])
+    expect(await commonFeatures(listening({ 'token-create': 4 }), [...workers, worker([])], CATALOGUE.kinds)).toEqual(
+      [],
+    )
+    expect(await commonFeatures(listening({}), [], CATALOGUE.kinds)).toEqual([])
   })
 
   it('are none while a worker listens that says nothing of itself, or where that can not be seen', async () => {
     const one = [worker(['trace'])]
-    expect(await commonFeatures(listening({ 'token-create': 2 }), one)).toEqual([])
-    expect(await commonFeatures(listening(undefined), one)).toEqual([])
-    expect(await commonFeatures(listening({ 'token-create': 1 }), one)).toEqual(['trace'])
+    expect(await commonFeatures(listening({ 'token-create': 2 }), one, CATALOGUE.kinds)).toEqual([])
+    expect(await commonFeatures(listening(undefined), one, CATALOGUE.kinds)).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 1 }), one, CATALOGUE.kinds)).toEqual(['trace'])
     // Only one worker has announced itself, but two listen.
-    expect(await commonFeatures(listening({ 'token-create': 1, 'token-batch': 1 }), one)).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 1, 'token-batch': 1 }), one, CATALOGUE.kinds)).toEqual([])
   })
 
   it('are none while somebody says them who may not listen: that could hide an older worker', async () => {
     const two = [worker(['trace']), worker(['trace'])]
-    expect(await commonFeatures(listening({ 'token-create': 1 }), two)).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 1 }), two, CATALOGUE.kinds)).toEqual([])
     const dead = worker(['trace'], { silentMs: SPEAKING.freshMs + 1 })
-    expect(await commonFeatures(listening({ 'token-create': 2 }), [worker(['trace']), dead])).toEqual([])
-    expect(await commonFeatures(listening({ 'token-create': 1 }), [worker(['trace']), dead])).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 2 }), [worker(['trace']), dead], CATALOGUE.kinds)).toEqual(
+      [],
+    )
+    expect(await commonFeatures(listening({ 'token-create': 1 }), [worker(['trace']), dead], CATALOGUE.kinds)).toEqual(
+      [],
+    )
   })
 })

@@ -1,5 +1,7 @@
 // What a worker says it did in its last minutes: rows of chunks and single jobs, by kind.
+
 import { describe, expect, it } from 'vitest'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { noCounts } from '../../../src/job/outcome.ts'
 import { WAIT_BOUNDS_MS } from '../../../src/store/watch/work-minutes.ts'
 import { openMinuteWork } from '../../../workers/process/minute-work.ts'
@@ -8,7 +10,7 @@ const MINUTE = 60_000
 
 describe('a worker', () => {
   it('counts a single job by its end, and a chunk by its rows', () => {
-    const work = openMinuteWork(() => 5 * MINUTE)
+    const work = openMinuteWork(CATALOGUE, () => 5 * MINUTE)
     for (const outcome of ['SUCCEEDED', 'SUCCEEDED', 'FAILED', 'FAULT', 'REPEATED', 'LATER', 'DROPPED'])
       work.noteEnd('token-create', outcome)
     work.noteEnd('token-batch', 'SUCCEEDED')
@@ -21,21 +23,21 @@ describe('a worker', () => {
   })
 
   it('counts a chunk that failed for good as one', () => {
-    const work = openMinuteWork(() => 0)
+    const work = openMinuteWork(CATALOGUE, () => 0)
     work.noteEnd('token-batch', 'FAULT')
     expect(work.told()).toMatchObject([{ done: 0, failed: 1 }])
   })
 
   it('tells the last ten minutes, and forgets older ones', () => {
     let now = 0
-    const work = openMinuteWork(() => now)
+    const work = openMinuteWork(CATALOGUE, () => now)
     for (; now < 30 * MINUTE; now += MINUTE) work.noteEnd('act', 'SUCCEEDED')
     now -= 1
     expect(work.told().map(({ minute }) => minute)).toEqual([20, 21, 22, 23, 24, 25, 26, 27, 28, 29])
   })
 
   it('puts each wait into the class of its bound, and longer ones into the last', () => {
-    const work = openMinuteWork(() => 0)
+    const work = openMinuteWork(CATALOGUE, () => 0)
     for (const ms of [0, 10, 10.5, 86_400_001]) work.noteWait('act', ms)
     const [{ waits = [] } = {}] = work.told()
     expect([waits[0], waits[1], waits.at(-1), waits.length]).toEqual([2, 1, 1, WAIT_BOUNDS_MS.length + 1])

@@ -1,9 +1,11 @@
 // A worker process that is killed while it starts is started again, and its jobs are handed back.
+
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openLog } from '../../../src/log.ts'
 import { supervise } from '../../../workers/process/supervise.ts'
 import { kindsOf } from '../../../workers/process/worker-settings.ts'
@@ -19,6 +21,7 @@ it('a worker process that is killed before it works is started again, its jobs a
   const processes = { interactive: 1 }
   const workers = supervise({
     log: openLog('silent'),
+    catalogue: CATALOGUE,
     script,
     roles,
     processes,
@@ -30,7 +33,7 @@ it('a worker process that is killed before it works is started again, its jobs a
   expect(await Promise.race([workers.ended, Promise.resolve('works')])).toBe('works')
   const died = readFileSync(mark, 'utf8')
   expect(died).toMatch(/^[0-9a-f-]{36}$/)
-  const ofDied = kindsOf('interactive').map(kind => `${kind} ${died}`)
+  const ofDied = kindsOf(CATALOGUE, 'interactive').map(kind => `${kind} ${died}`)
   expect([...new Set(handedBack)]).toEqual(ofDied)
   await workers.close()
   // A process that ends because it was asked to keeps no job.

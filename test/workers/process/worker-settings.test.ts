@@ -1,7 +1,9 @@
 // The settings that a worker process gets from its parent: they are read, or refused with one line.
+
 import { describe, expect, it } from 'vitest'
 import { WORKER_SCRIPT } from '../../../cli/process/local-workers.ts'
 import { ConfigError } from '../../../src/config.ts'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { CELL_ENV, readWorkerSettings, workerEnv } from '../../../workers/process/worker-settings.ts'
 import { startScript } from '../../support/process.ts'
 
@@ -12,7 +14,7 @@ describe('the settings of a worker process', () => {
   it('are read as they were written', () => {
     const kinds = ['token-create', 'token-batch']
     const env = workerEnv({ role: 'bulk', name: 'bulk-1', place: PLACE, processId: PROCESS_ID, kinds, concurrency: 3 })
-    expect(readWorkerSettings({ ...env })).toEqual({
+    expect(readWorkerSettings({ ...env }, CATALOGUE)).toEqual({
       role: 'bulk',
       name: 'bulk-1',
       kinds: ['token-batch'],
@@ -24,7 +26,7 @@ describe('the settings of a worker process', () => {
   })
 
   it('have a default for each that is absent or empty', () => {
-    const { kinds, ...rest } = readWorkerSettings({ TOKENMILL_CONCURRENCY: '', TOKENMILL_KINDS: '' })
+    const { kinds, ...rest } = readWorkerSettings({ TOKENMILL_CONCURRENCY: '', TOKENMILL_KINDS: '' }, CATALOGUE)
     expect(rest).toEqual({
       role: 'interactive',
       name: 'interactive',
@@ -46,7 +48,7 @@ describe('the settings of a worker process', () => {
       kinds: undefined,
       concurrency: undefined,
     })
-    expect(readWorkerSettings({ ...env, ...CELL_ENV })).toMatchObject({
+    expect(readWorkerSettings({ ...env, ...CELL_ENV }, CATALOGUE)).toMatchObject({
       cell: true,
       place: undefined,
       processId: undefined,
@@ -66,7 +68,7 @@ describe('the settings of a worker process', () => {
     ['TOKENMILL_PROCESS_ID', '7', 'must be a UUID'],
     ['TOKENMILL_CELL', 'yes', 'must be 0 or 1'],
   ])('are refused where %s is %s', (name, value, wrong) => {
-    const read = () => readWorkerSettings({ [name]: value })
+    const read = () => readWorkerSettings({ [name]: value }, CATALOGUE)
     expect(read).toThrow(ConfigError)
     expect(read).toThrow(typeof wrong === 'string' ? `${name}: ${wrong}` : wrong)
   })

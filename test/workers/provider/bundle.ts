@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
-import { KINDS, type Kind, type Role } from '../../../src/job/catalogue.ts'
+import type { Role } from '../../../src/job/catalogue.ts'
+import { CATALOGUE, type Kind } from '../../../src/job/composition.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { Claims, peek, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
@@ -152,7 +153,7 @@ export async function openWorld(
     addBulk: async () => {},
     remove: async () => true,
   }
-  const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), KINDS)
+  const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), CATALOGUE)
   const log = openLog(process.env['TEST_LOG'] ?? 'silent')
   const directory = await openDirectory({ ...vault, queues: installation.queues, onUngranted: () => {} }, Date.now)
   const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config
@@ -197,6 +198,7 @@ export async function openWorld(
     const networks = openNetworks(providers)
     begun.deps = {
       settings,
+      catalogue: CATALOGUE,
       queues,
       ring: vault.ring,
       directory,
@@ -234,7 +236,12 @@ export async function openWorld(
       const body = seen.has(row.resultId)
         ? undefined
         : (row.body ??
-          (await bodyOfRow(row, { ...storeAndSets(vault.store, running.deps.networks), directory, handlers })))
+          (await bodyOfRow(row, {
+            ...storeAndSets(vault.store, running.deps.networks),
+            directory,
+            handlers,
+            catalogue: CATALOGUE,
+          })))
       if (body !== undefined) told.push(JSON.parse(body) as Result)
     }
     await outbox.markSent(

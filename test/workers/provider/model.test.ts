@@ -4,7 +4,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
-import type { Kind } from '../../../src/job/catalogue.ts'
+import type { Kind } from '../../../src/job/composition.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import { workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'

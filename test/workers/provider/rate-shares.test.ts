@@ -1,7 +1,9 @@
 // Shares of a granted rate through a real store: the shares of several busy and idle processes at the same time, and of
 // one that can't reach the store.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openLog } from '../../../src/log.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import type { SchemeRate } from '../../../src/scheme/open.ts'
@@ -54,7 +56,7 @@ describeStore('shares of a granted rate', engine => {
     }
     const busy = { limit: GRANTED, waiting, store: own } as Busy
     open.push(busy)
-    const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), [])
+    const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), CATALOGUE, [])
     busy.shares = await openShares([rate], own, { place, interactive, log, metrics })
     return busy
   }

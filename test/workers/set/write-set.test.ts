@@ -1,7 +1,9 @@
 // Single jobs that are written together: each ends as if it had been written alone, and a job that can't go with the
 // others leaves nothing in their transaction.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openLog } from '../../../src/log.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as receiptKeys from '../../../src/store/job/receipt-keys.ts'
@@ -51,7 +53,7 @@ describe('single jobs that ask to be written at the same time', () => {
 
   /** Sets, and how many jobs were written in which way. */
   function open(tracer?: Tracer) {
-    const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), ['token-create'])
+    const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), CATALOGUE, ['token-create'])
     const sets = openSets({ ...deps, store, metrics, tracer, log: openLog(process.env['TEST_LOG'] ?? 'silent') })
     const counts = async () => {
       const { values } = await metrics.setJobs.get()

@@ -1,10 +1,12 @@
 // Wall displays: the link's value becomes a cookie, which shows figures without names until the display is revoked, and opens
 // nothing else.
+
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROUTES } from '../../../../producers/console/routes.ts'
 import { addDisplay, revokeDisplay } from '../../../../src/acts/display.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 import { until } from '../../../support/until.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from '../bundle.ts'
 import { beat } from '../heard.ts'
@@ -124,7 +126,8 @@ describe('a display', () => {
     const noted = Object.fromEntries(
       ['get', 'post'].map(method => [method, (url: string) => found.push({ method: method.toUpperCase(), url })]),
     )
-    for (const add of ROUTES) add({ ...noted, createRateLimit: () => async () => ({}) } as never, {} as never)
+    for (const add of ROUTES)
+      add({ ...noted, createRateLimit: () => async () => ({}) } as never, { catalogue: CATALOGUE } as never)
     const others = found.filter(({ url }) => !own.includes(url) && !/\.(css|js|svg)$/.test(url))
     expect(others.length).toBeGreaterThan(25)
     // Neither as it is, nor under the name of a session's cookie.

@@ -1,11 +1,13 @@
 // The search, and what it leads to: a job as a timeline. What was typed stands in no address and no answer; what is somebody
 // else's answers as what isn't there.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../../producers/client.ts'
 import { jobContent } from '../../../../producers/console/explain/job-content.ts'
 import { explain } from '../../../../producers/operate/explain.ts'
 import { wholeReader } from '../../../../producers/operate/whole-reader.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'
 import { moveToFailed } from '../../../../src/queue/failed.ts'
 import { parseReuseToken } from '../../../../src/token/token.ts'
@@ -129,7 +131,7 @@ describe('a job that was decided', () => {
       return shown.includes('Answer delivered') && shown.includes('Nothing has to be done.') && shown
     })
     const { store } = bundle.installation.vault
-    const sources = { store, queues: bundle.installation.queues, now: Date.now() }
+    const sources = { store, queues: bundle.installation.queues, catalogue: CATALOGUE, now: Date.now() }
     const { jobs } = await explain({ what: made }, { ...sources, reader: wholeReader(sources) })
     const [job] = jobs
     expect(job?.timeline.map(({ what }) => what)).toEqual(['sent', 'decided', 'answered'])

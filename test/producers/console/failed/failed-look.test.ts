@@ -1,10 +1,12 @@
 // Looking through the failed set: each copy is listed once, also where very many fail within seconds or reading takes long, and a
 // process looks once at a time.
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { From } from '../../../../producers/console/failed/place.ts'
 import { look } from '../../../../producers/console/failed/set.ts'
 import { openTurns } from '../../../../producers/console/failed/turns.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 import { failedDiscard, failedList } from '../../../../src/queue/failed.ts'
 import { failCopy, KIND } from '../../../workers/act/failed-copies.ts'
 import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'
@@ -45,7 +47,12 @@ describe('looking', () => {
       return queues().list(...asked)
     }
     const { store } = bundle.installation.vault
-    const deps = { store, queues: readMs > 0 ? { ...queues(), list: slow } : queues(), clock: Date.now }
+    const deps = {
+      store,
+      queues: readMs > 0 ? { ...queues(), list: slow } : queues(),
+      catalogue: CATALOGUE,
+      clock: Date.now,
+    }
     let from: From | undefined
     do {
       // A busy machine may be slow on a page that is to be full.

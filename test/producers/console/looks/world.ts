@@ -2,8 +2,8 @@
 // and workers say of themselves.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Client } from '../../../../producers/client.ts'
-import { KINDS } from '../../../../src/job/catalogue.ts'
 import { pack, type RecordOutcome } from '../../../../src/job/chunk-outcomes.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'
 import { noCounts } from '../../../../src/job/outcome.ts'
 import * as processes from '../../../../src/store/access/processes.ts'
@@ -208,7 +208,7 @@ const IDS = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-22
 /** As workers and a scheduler say it every few seconds: one host is well, and a batch is stalled. */
 export async function beat({ installation }: Pick<ConsoleBundle, 'installation'>): Promise<void> {
   const { store } = installation.vault
-  await processes.see(store, { ...AT, processId: IDS[0], role: 'bulk', kinds: KINDS })
+  await processes.see(store, { ...AT, processId: IDS[0], role: 'bulk', kinds: CATALOGUE.kinds })
   await processes.see(store, { ...AT, processId: IDS[1], role: 'scheduler', kinds: [] })
   const next = '`tokenmill batch list --state stalled`'
   await watched.writeChecks(store, [
@@ -219,7 +219,14 @@ export async function beat({ installation }: Pick<ConsoleBundle, 'installation'>
   ])
   await watched.writeQueues(
     store,
-    KINDS.map((kind, at) => ({ kind, waiting: at * 1_234, active: at, delayed: 0, oldestMs: at * 9_000, failed: at })),
+    CATALOGUE.kinds.map((kind, at) => ({
+      kind,
+      waiting: at * 1_234,
+      active: at,
+      delayed: 0,
+      oldestMs: at * 9_000,
+      failed: at,
+    })),
   )
   await watched.writeMinute(store, { outboxMs: 900, queued: { interactiveMs: 120, failed: 4 } })
   await installation.vault.store.query({

@@ -1,8 +1,8 @@
 // The sentence with which the page Now begins: what needs somebody, and never "Well" of what isn't seen.
 import { describe, expect, it } from 'vitest'
-import type { Facts, Whole } from '../../../../producers/console/now/facts.ts'
+import { type Facts, shownKinds, type Whole } from '../../../../producers/console/now/facts.ts'
 import { needsOf, sentenceOf } from '../../../../producers/console/now/needs.ts'
-import { KINDS } from '../../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 
 const NOW = Date.UTC(2026, 10, 23, 12, 3, 20)
 const process = (role: string, silentMs: number, kinds: string[] = []) => ({
@@ -12,7 +12,7 @@ const process = (role: string, silentMs: number, kinds: string[] = []) => ({
   silentMs,
   kinds,
 })
-const interactive = KINDS.filter(kind => kind !== 'token-batch')
+const interactive = CATALOGUE.kinds.filter(kind => kind !== 'token-batch')
 const living = [
   process('interactive', 1_000, interactive),
   process('bulk', 900, ['token-batch']),
@@ -26,6 +26,7 @@ const noted = (name: string, state: 'well' | 'warning' | 'unknown' | 'critical',
   since: NOW - 60_000,
 })
 const whole = (more: Partial<Whole> = {}): Whole => ({
+  kinds: shownKinds(CATALOGUE),
   processes: living,
   checks: [noted('store', 'well')],
   queues: [],

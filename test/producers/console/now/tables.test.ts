@@ -1,11 +1,17 @@
 // The lists of Now: each row has ids of its own, and a figure that nobody measured lately is a question mark.
 import { describe, expect, it } from 'vitest'
-import type { Facts, Whole } from '../../../../producers/console/now/facts.ts'
+import { type Facts, shownKinds, type Whole } from '../../../../producers/console/now/facts.ts'
 import { contentOf } from '../../../../producers/console/now/now.ts'
-import { KINDS } from '../../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 
 const NOW = Date.UTC(2026, 10, 23, 12, 3, 20)
-const process = (host: string, role = 'bulk') => ({ host, role, version: '1.0.0', silentMs: 900, kinds: [...KINDS] })
+const process = (host: string, role = 'bulk') => ({
+  host,
+  role,
+  version: '1.0.0',
+  silentMs: 900,
+  kinds: [...CATALOGUE.kinds],
+})
 const textsOf = (whole: Partial<Whole>, pulse: Partial<Facts['pulse']> = {}) =>
   contentOf({
     now: NOW,
@@ -13,6 +19,7 @@ const textsOf = (whole: Partial<Whole>, pulse: Partial<Facts['pulse']> = {}) =>
     areMore: false,
     pulse: { watchedMs: 3_000, heardMs: 900, batchesHeardMs: 900, areServersOut: false, isWhole: true, ...pulse },
     whole: {
+      kinds: shownKinds(CATALOGUE),
       processes: [],
       checks: [],
       queues: [],

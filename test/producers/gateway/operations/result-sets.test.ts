@@ -1,4 +1,5 @@
 // A gateway whose workers answer in sets.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
@@ -7,6 +8,7 @@ import { openGatewayMetrics } from '../../../../producers/gateway/metrics.ts'
 import { openRequestReply, type RequestReply } from '../../../../producers/gateway/operations/request-reply.ts'
 import { sealResultSet } from '../../../../src/job/answer/result-set.ts'
 import { resultsQueue } from '../../../../src/job/catalogue.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 import { envelopeDigest } from '../../../../src/job/envelope/digest.ts'
 import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
@@ -28,7 +30,7 @@ describeStore('a gateway that reads result sets', engine => {
       signingKey: await readSystemKey(dataDir, 'gateway'),
       trusted: { keys: credentials.installationKeys },
       settings: { audience: credentials.audience, timeoutMs, inFlightMax: 100 },
-      metrics: openGatewayMetrics(openRegistry({ role: 'test' })),
+      metrics: openGatewayMetrics(openRegistry({ role: 'test' }), CATALOGUE.kinds),
     })
     await opened.ready
     return opened

@@ -1,9 +1,11 @@
 // Operations whose time is over end, and lose what they hold, also while the queue server takes none of the others.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSystemKey } from '../../../../cli/open/system-clients.ts'
 import { openSweeper } from '../../../../producers/gateway/operations/sweeper.ts'
 import { Fault } from '../../../../src/errors.ts'
+import { CATALOGUE } from '../../../../src/job/composition.ts'
 import * as operations from '../../../../src/store/job/operations.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../../support/installation.ts'
@@ -42,6 +44,7 @@ describeStore('the sweeper of operations', engine => {
     let refused = 0
     const sweeper = await openSweeper({
       store,
+      catalogue: CATALOGUE,
       clock: Date.now,
       log: session.log,
       settings: { resendMs: MINUTE_MS, receiptDays: 90 } as never,
