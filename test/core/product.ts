@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { COMPOSITIONS, FEATURES, type FeatureName, featureOf } from '../law/features.ts'
-import { tree as files, root } from '../law/tree.ts'
+import { importsOf, root, targetsOf, tree as files } from '../law/tree.ts'
 import { leaveOut, withoutElement } from './leave-out.ts'
 
 const PRODUCT = /^(cli|src|producers|workers)\//
@@ -52,6 +52,27 @@ export function writeWithout(features: readonly FeatureName[], to: string, whole
     const file = join(to, path)
     const isGone = (specifier: string) => specifier.startsWith('.') && !existsSync(resolve(dirname(file), specifier))
     writeFileSync(file, leaveOut(readFileSync(file, 'utf8'), isGone))
+  }
+}
+
+/** Adds these tests, with all that they import beside the product, to a tree of the product. */
+export function addTests(tests: readonly string[], to: string): void {
+  const known = new Map(files.map(file => [file.path, file]))
+  const wanted = [
+    ...tests,
+    'vitest.config.ts',
+    'test/run.ts',
+    'bin/launch.mjs',
+    'bin/tokenmill.mjs',
+    'test/support/run/setup.ts',
+    'test/support/run/end-children.ts',
+  ]
+  for (const path of wanted) {
+    if (PRODUCT.test(path)) continue
+    mkdirSync(dirname(join(to, path)), { recursive: true })
+    cpSync(join(root, path), join(to, path))
+    const file = known.get(path) ?? { path, text: '', imports: importsOf(readFileSync(join(root, path), 'utf8')) }
+    for (const target of targetsOf(file)) if (!wanted.includes(target)) wanted.push(target)
   }
 }
 
