@@ -13,6 +13,13 @@ export function addCommand(parent: Command, usage: string, description: string):
 
 export const jsonOption = () => new Option('--json', 'print machine-readable JSON on standard output')
 
+/** How long a command that sends many chunks waits for an answer. */
+export const giveUpOption = () =>
+  new Option(
+    '--give-up-after <seconds>',
+    'end with 1 after so long without any answer; the same command goes on (default: wait)',
+  ).argParser(readCount)
+
 /** Adds a word that only holds further commands. */
 export function addFamily(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description)

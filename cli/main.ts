@@ -13,6 +13,14 @@ const SCRIPT = fileURLToPath(import.meta.url)
 /** Adds arguments, options and further commands to `command`. `script`: this file, from which roles are forked. */
 type Usage = (command: Command, terminal: Terminal, script: string) => void
 
+/** A family whose commands are defined in two files. */
+function both(one: Usage, other: Usage): Usage {
+  return (command, terminal, script) => {
+    one(command, terminal, script)
+    other(command, terminal, script)
+  }
+}
+
 interface Entry {
   /** The command's line in `--help`: its name, whether it has options, its arguments. */
   term: string
@@ -65,12 +73,12 @@ const ENTRIES: Entry[] = [
   {
     term: 'person',
     description: 'people who use the console: invites, lists and revokes them',
-    load: async () => (await import('./usage/operate/person.ts')).person,
+    load: async () => (await import('./usage/person.ts')).person,
   },
   {
     term: 'display',
     description: 'wall displays of the page Now: adds, lists and revokes them',
-    load: async () => (await import('./usage/operate/display.ts')).display,
+    load: async () => (await import('./usage/display.ts')).display,
   },
   {
     term: 'scope',
@@ -125,7 +133,7 @@ const ENTRIES: Entry[] = [
   {
     term: 'ingest',
     description: 'reads files of transactions and orders into the store',
-    load: async () => (await import('./usage/files.ts')).ingest,
+    load: async () => (await import('./usage/ingest.ts')).ingest,
   },
   {
     term: 'results',
@@ -135,7 +143,11 @@ const ENTRIES: Entry[] = [
   {
     term: 'references',
     description: 'whose cards tokens stand for: exported, and compared with what was expected',
-    load: async () => (await import('./usage/references.ts')).references,
+    load: async () => {
+      const { references } = await import('./usage/references.ts')
+      const { missingReferences } = await import('./usage/operate/references.ts')
+      return both(references, missingReferences)
+    },
   },
   {
     term: 'batch',
@@ -180,7 +192,11 @@ const ENTRIES: Entry[] = [
   {
     term: 'audit',
     description: 'who did what: lists, follows, exports and verifies the audit',
-    load: async () => (await import('./usage/audit.ts')).audit,
+    load: async () => {
+      const { audit } = await import('./usage/audit.ts')
+      const personProof = async () => (await import('../src/acts/person-proof.ts')).checkPersonProof
+      return (command, terminal) => audit(command, terminal, { personProof })
+    },
   },
   {
     term: 'scheme',

@@ -15,7 +15,7 @@ import { addPasskey, removePasskey } from './act/passkeys.ts'
 import { actOnPeople, isPeopleAct, lockPeople } from './act/people.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import { actOnSchedule } from './act/schedule.ts'
-import type { Deps } from './deps.ts'
+import type { ActDeps, ConsoleTrust } from './act/trust.ts'
 import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
 
 const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
@@ -39,21 +39,23 @@ const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'invite.revoke': actOnPeople,
 }
 
-export const act: Handler<Act> & Retells = {
-  decide: async (work, _request, deps) => ({
-    async save(db): Promise<JobAnswer> {
-      const ended = timely(work.request, deps) ?? (await attempt(db, work, deps))
-      if (isRefusal(ended)) return ended
-      const { auditId } = ended
-      await actNonces.setAudit(db, work.request.nonce, auditId)
-      return { code: 200, outcome: 'DONE', tokenId: null, record: { audit_id: auditId } }
-    },
-  }),
+export function openAct(console: ConsoleTrust): Handler<Act> & Retells {
+  return {
+    decide: async (work, _request, deps) => ({
+      async save(db): Promise<JobAnswer> {
+        const ended = timely(work.request, deps) ?? (await attempt(db, work, { ...deps, console }))
+        if (isRefusal(ended)) return ended
+        const { auditId } = ended
+        await actNonces.setAudit(db, work.request.nonce, auditId)
+        return { code: 200, outcome: 'DONE', tokenId: null, record: { audit_id: auditId } }
+      },
+    }),
 
-  retell: async ({ receiptId }, { store }) => ({ audit_id: await actNonces.findAudit(store, receiptId) }),
+    retell: async ({ receiptId }, { store }) => ({ audit_id: await actNonces.findAudit(store, receiptId) }),
+  }
 }
 
-async function attempt(db: Db, work: Work<Act>, deps: Deps): Promise<{ auditId: number } | Refusal> {
+async function attempt(db: Db, work: Work<Act>, deps: ActDeps): Promise<{ auditId: number } | Refusal> {
   const { request } = work
   const { act: name } = request
   if (name === 'person.enrol' || name === 'list.exported') {

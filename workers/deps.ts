@@ -1,21 +1,19 @@
 // What the line and its handlers get: everything that a worker process has opened. They open nothing themselves.
 import type { Clock } from '../src/clock.ts'
 import type { Catalogue } from '../src/job/catalogue.ts'
-import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
-import type { Schemes } from '../src/scheme/open.ts'
 import type { CaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Span, Tracer } from '../src/trace/tracer.ts'
 import type { LiveRing } from '../src/vault/key-ring.ts'
-import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
 import type { DroppedEnvelopes } from './line/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import type { Networks } from './networks.ts'
 import type { KeyReaders } from './process/key-readers.ts'
 import type { LookUps } from './set/look-ups.ts'
 import type { Sets } from './set/single.ts'
@@ -45,30 +43,15 @@ export interface Deps {
   tracer?: Tracer | undefined
   /** The span of the job that is being worked, or of its current step; undefined if traces are off. */
   span?: Span | undefined
-  /** What a passkey of a person is checked against. */
-  console: ConsoleTrust
   /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
   onUngranted(kind: GrantKind, id: string): void
-  /** Undefined if no provider is set up. */
-  providers?: Providers | undefined
+  /** `noNetworks` in a product without them. */
+  networks: Networks<Deps>
   /**
    * Called with each record, of a chunk or a single job, before it is decided. Tests use it to cause failures;
    * production sets none.
    */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
-}
-
-export interface Providers {
-  schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
-  /** The key of the system client `worker`, which signs reversals of jobs with failed provider calls. */
-  signingKey: SigningKey
-}
-
-/** It comes from this worker's own settings and store, and never from the console. */
-export interface ConsoleTrust extends RelyingParty {
-  installationId: string
-  /** The store is the embedded PostgreSQL: its local person acts without a passkey. */
-  isEmbedded: boolean
 }
 
 export interface Settings {

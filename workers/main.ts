@@ -3,7 +3,6 @@
 // reports.
 
 import { randomUUID } from 'node:crypto'
-import type { AuditPlace } from '../src/audit/place.ts'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
@@ -26,11 +25,10 @@ import * as storeServer from '../src/store/server.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
 import type { Keks } from '../src/vault/kek/provider.ts'
 import type { LiveRing } from '../src/vault/key-ring.ts'
-import type { RelyingParty } from '../src/vault/passkey/relying-party.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import { openProgress } from './chunk/progress.ts'
-import type { Deps, Providers } from './deps.ts'
+import type { Deps } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
 import { openDroppedEnvelopes } from './line/dropped-envelopes.ts'
@@ -44,7 +42,6 @@ import { openKeyReaders } from './process/key-readers.ts'
 import { tellBegin, tellLiveKeys } from './process/live-keys.ts'
 import { answerSupervisor } from './process/process-report.ts'
 import type { WorkerSettings } from './process/worker-settings.ts'
-import type { ResealTimes } from './reseal/reseal.ts'
 import { openLookUps } from './set/look-ups.ts'
 import { openSets, SETS_BOUNDS } from './set/write-set.ts'
 
@@ -65,12 +62,7 @@ export interface Opened {
   provedKeks: () => readonly string[]
   signing: () => Signing & { names: readonly string[] }
   installationId: string
-  /** The origin of the console, as this process's own settings name it. */
-  relyingParty: RelyingParty
-  database: { embedded: boolean }
-  /** Where segments of the audit go. */
-  auditPlace: AuditPlace
-  providers: Providers | undefined
+  networks: Deps['networks']
   /** The key of the system client `worker`; undefined on a host that has none. */
   ownKey: SigningKey | undefined
   tracer: Tracer | undefined
@@ -83,7 +75,6 @@ export interface RunOptions {
   /** The script that is forked as a cell, and its environment: it opens what this process opened, and runs `runWorkers`. */
   cell: { script: string; env: NodeJS.ProcessEnv }
   inspect?: Deps['inspect'] | undefined
-  reseal?: Partial<ResealTimes> | undefined
   /** Between two heartbeats. */
   beatMs?: number | undefined
 }
@@ -175,11 +166,12 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 }
 
 async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
-  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, providers, tracer } = opened
-  const { installationId, relyingParty, database, handlers, catalogue } = opened
+  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks, tracer } = opened
+  const { handlers, catalogue } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
-  const lookUps = openLookUps(store)
+  const { findShown } = networks.schemeTokens
+  const lookUps = openLookUps(store, findShown)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers, catalogue })
   const announcer = openAnnouncer({
     store,
@@ -199,7 +191,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   const dropped = openDroppedEnvelopes({ store, metrics, log, clock: systemClock })
   lifetime.onClose('dropped envelopes', dropped.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
-  const setDeps = { store, clock: systemClock, ring, metrics, log, tracer }
+  const setDeps = { store, clock: systemClock, ring, metrics, log, tracer, networks }
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
   return {
     settings,
@@ -207,7 +199,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
     store,
     lookUps,
     sets: openSets(setDeps),
-    background: { lookUps: openLookUps(store), sets: openSets(setDeps, SETS_BOUNDS.background) },
+    background: { lookUps: openLookUps(store, findShown), sets: openSets(setDeps, SETS_BOUNDS.background) },
     queues,
     ring,
     directory,
@@ -219,9 +211,8 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
     clock: systemClock,
     metrics,
     log,
-    providers,
+    networks,
     tracer,
-    console: { ...relyingParty, installationId, isEmbedded: database.embedded },
     onUngranted,
     handlers,
     ...(inspect ? { inspect } : {}),

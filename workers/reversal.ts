@@ -10,9 +10,6 @@ import * as scopes from '../src/store/access/scopes.ts'
 import * as operations from '../src/store/job/operations.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
-import * as intents from '../src/store/provider/scheme-intents.ts'
-import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
-import * as storedSchemes from '../src/store/provider/stored-schemes.ts'
 import * as references from '../src/store/reference/source-references.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { takeBack } from '../src/token/on-file.ts'
@@ -20,21 +17,19 @@ import { isSameCard } from '../src/token/token.ts'
 import { undo } from '../src/token/undo.ts'
 import { findBefore, reversibleSince } from './card/before-image.ts'
 import { putBack } from './card/put-back.ts'
-import { findReplacements } from './card/scheme-replacement.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { type Handler, type JobAnswer, Postponed, type Work } from './line/work.ts'
 import { writeEffects } from './line/write-effect.ts'
-import { compensateAll } from './provider/compensate.ts'
-import { findCompensations, recordCompensations } from './provider/owed-compensation.ts'
 import { noteReleases } from './reference/note-releases.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {
-    if ((await intents.findByReceipt(deps.store, request.receipt_id)).length === 0) return request
+    const { compensation } = deps.networks
+    if (!(await compensation.hasAsked(request.receipt_id, deps.store))) return request
     const refusal = await deps.store.transaction(db => requireCompensation(db, work, request, deps))
     if (refusal) return refusal
-    const waitMs = await compensateAll(request.receipt_id, deps)
+    const waitMs = await compensation.run(request.receipt_id, deps)
     if (waitMs > 0) throw new Postponed(waitMs)
     return request
   },
@@ -55,17 +50,10 @@ async function requireCompensation(
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
   if (receipt && !(await isToBeUndone(db, receipt, request))) return undefined
-  if (!(await recordOwed(db, request, deps))) return undefined
+  if (!(await deps.networks.compensation.record(db, request.receipt_id, deps.clock()))) return undefined
   if (receipt) await reverse(db, receipt, work, 'REQUIRED', deps)
   else await cancel(db, work, request, 'REQUIRED', deps)
   return undefined
-}
-
-/** Records which provider calls must be compensated; false if there are none. */
-async function recordOwed(db: Db, { receipt_id }: Reversal, { clock }: Deps): Promise<boolean> {
-  const compensations = await findCompensations(db, [receipt_id])
-  await recordCompensations(db, compensations, clock())
-  return compensations.some(({ owed }) => owed.length > 0)
 }
 
 async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps: Deps): Promise<JobAnswer> {
@@ -74,7 +62,8 @@ async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps:
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
   // The job, or another attempt at it, has called a provider since `reach` looked: the reversal begins again.
   const isOpen = receipt ? await isToBeUndone(db, receipt, request) : true
-  if (isOpen && (await recordOwed(db, request, deps))) throw new LostRace('it was begun meanwhile')
+  if (isOpen && (await deps.networks.compensation.record(db, request.receipt_id, deps.clock())))
+    throw new LostRace('it was begun meanwhile')
   const reversalStatus = receipt
     ? await conclude(db, receipt, work, request, deps)
     : await cancel(db, work, request, null, deps)
@@ -250,14 +239,12 @@ async function restoring(
   deps: Deps,
 ): Promise<Effect> {
   const updates = [restored]
-  if (restored.status === 'DELETED') return { updates, retirements: [restored.tokenId] }
+  if (restored.status === 'DELETED') return { updates }
   const scope = isSameCard(row.cards, restored.cards) ? undefined : await scopes.find(db, restored.tokenScope)
   if (!scope) return { updates }
-  // The former card had no scheme token, and gets none.
-  await schemeTokens.withdrawAll(db, await storedSchemes.findFirst(db, restored.tokenId), deps.clock())
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const relinked = [{ token: restored, scope, action: undefined }]
-  return { updates, replacements: await findReplacements(db, relinked, job, deps) }
+  const networks = await deps.networks.schemeTokens.restore(db, { token: restored, scope }, job, deps)
+  return { updates, networks }
 }
 
 /** Whether the card that the token was linked to before has another live token by now. */

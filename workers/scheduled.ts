@@ -2,6 +2,7 @@
 // store that they show. The entry of the process hands both down.
 import { tellExpiring } from '../src/acts/key/expiring-keys.ts'
 import type { ReportFiles } from '../src/report/files/files.ts'
+import * as confirmations from '../src/store/access/confirmations.ts'
 import * as actNonces from '../src/store/person/act-nonces.ts'
 import * as failedActs from '../src/store/person/failed-acts.ts'
 import * as schemeIntents from '../src/store/provider/scheme-intents.ts'
@@ -29,6 +30,7 @@ export const openChores = (files: ReportFiles | undefined): Chore[] => [
       await inPages(page => schemeTokens.eraseOld(store, before, page))
     },
   },
+  { name: 'confirmations of second operators', run: ({ store }) => confirmations.expire(store) },
   { name: 'signed acts', run: ({ store }, { now }) => actNonces.eraseOld(store, now - HOUR_MS) },
   { name: 'acts on failed jobs', run: ({ store }, { now }) => failedActs.eraseOld(store, now - 2 * DAY_MS) },
   { name: 'authentications', run: ({ store }, { now }) => sweepThreeDs(store, now) },

@@ -4,15 +4,13 @@ import type { SchemeToken } from '../src/job/scheme-token.ts'
 import { renderPatch } from '../src/token/render.ts'
 import type { ShownScheme } from '../src/token/scheme.ts'
 import { tokenFor } from './card/find-token.ts'
-import { decideInSequence } from './line/in-sequence.ts'
+import { settleThenShow, shownScheme, supportRefusal } from './card/scheme-view.ts'
+import { decideInSequence, staleRefusal } from './line/in-sequence.ts'
 import { type Handler, noEffect, type Success } from './line/work.ts'
-import type { NetworkResult } from './provider/network-actions.ts'
-import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { shownScheme } from './provider/scheme-view.ts'
-import { reconcileThenShow } from './provider/token-effects.ts'
+import type { SchemeResult } from './networks.ts'
 
 interface Prepared extends SchemeToken {
-  acted?: NetworkResult
+  acted?: SchemeResult
 }
 
 export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
@@ -24,8 +22,8 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
     if (!scope) return refuse('token_not_found', 'body.id')
     const refusal = supportRefusal(scope) ?? (await staleRefusal(work, token.tokenId, deps))
     if (refusal) return refusal
-    const acted =
-      action === 'DELETE' ? await deletionOf(token.tokenId, deps) : await actFor(work, token, scope, action, deps)
+    const job = { receiptId: work.receiptId, clientId: work.client.clientId }
+    const acted = await deps.networks.schemeTokens.act(job, { token, scope, action }, deps)
     return isRefusal(acted) ? acted : { ...asked, acted }
   },
 
@@ -45,12 +43,12 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
       const answer: Success = { code: 200, outcome, tokenId, record: render(shown) }
       const touches = [{ tokenId, receiptId: work.receiptId, version }]
       if (!isDeletion) return { answer, effect: { touches } }
-      const gone = shown ? [shown.row.provisionId] : []
+      const { effects, calls = [] } = deps.networks.schemeTokens.retire(tokenId, shown)
       return {
         answer,
-        effect: { touches, retirements: [tokenId] },
+        effect: { touches, networks: effects },
         // The token no longer shows the scheme token; the network is called now, or as soon as possible.
-        after: () => reconcileThenShow(gone, answer, { tokenId, scope, render }, deps),
+        after: () => settleThenShow(calls, answer, { tokenId, scope, render }, deps),
       }
     })
   },

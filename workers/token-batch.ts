@@ -15,10 +15,10 @@ import {
 } from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/envelope/digest.ts'
 import type { BlockForm } from '../src/job/record-columns.ts'
-import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
+import { batchLayout, RECORD_REQUESTS, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/access/audits.ts'
 import * as dryRuns from '../src/store/batch/dry-runs.ts'
-import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
+import type { Receipt } from '../src/store/job/receipts.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { holdBatch, joinBatch, pauseOf, takeLast } from './chunk/batch.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk/changes.ts'
@@ -27,8 +27,10 @@ import {
   type ChunkContext,
   type ChunkRecord,
   contentOfChunk,
+  type FeatureRecords,
   formOf,
   openChunk,
+  type RecordSchema,
   readRecords,
   recordRolesRefusal,
 } from './chunk/chunk.ts'
@@ -40,12 +42,11 @@ import { readMixed } from './chunk/plain.ts'
 import { openPlainWay, type PlainCreates } from './chunk/plain-creates.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
 import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
-import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
+import { actForChanges } from './chunk/scheme-actions.ts'
 import { sourceTimeRefusal } from './chunk/source-times.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
 import type { ChunkAnswer, Decision, Handler, Selection, Work } from './line/work.ts'
-import { endLeftovers } from './line/write-effect.ts'
 
 interface Prepared {
   context: ChunkContext
@@ -55,7 +56,8 @@ interface Prepared {
   /** Creates that are worked in columns. */
   plain: PlainCreates | undefined
   changes: PreparedChange[]
-  schemes: PreparedScheme[]
+  /** Records of the kind `scheme-token`. */
+  schemes: readonly ChunkRecord[]
   releases: PreparedRelease[]
   /** What networks answered to records. */
   acted: ActedRecords
@@ -67,103 +69,127 @@ const CARD_AGE_MS_MAX = 86_400_000
 const BATCH_AGE_MS_MAX = 7 * 86_400_000
 const SKEW_MS = 60_000
 
-export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
-  pauseOf,
-  takeBeside: takeLast,
-  open: openChunk,
-  permits: recordRolesRefusal,
-  digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
-  contentOf: contentOfChunk,
+/** `schemeRecords`: null in a product without networks, which refuses chunks of such records. */
+export function openTokenBatch(schemeRecords: FeatureRecords | null): Handler<TokenBatch, Buffer, Prepared> {
+  const schemaOf = ({ request: { record_kind: kind } }: Work<TokenBatch>) =>
+    kind === 'scheme-token' ? schemeRecords?.request : RECORD_REQUESTS[kind]
+  return {
+    pauseOf,
+    takeBeside: takeLast,
+    open: openChunk,
+    permits(work, plaintext, deps) {
+      const schema = schemaOf(work)
+      return schema && recordRolesRefusal(work, plaintext, schema, deps)
+    },
+    digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
+    contentOf: contentOfChunk,
 
-  async prepare(work, plaintext, deps, previous, selection) {
-    const { request } = work
-    const misnamed = jtiRefusal(work)
-    if (misnamed) return misnamed
-    const way = previous || isPartial(selection) ? undefined : await openPlainWay(work, deps)
-    const form = formOf(work)
-    const mixed = way && readMixed(plaintext, { request, form }, way.reader)
-    const begun = mixed ?? readRecords(plaintext, request, form)
-    if (isRefusal(begun)) return begun
-    const hasSealed = way !== undefined && way.reader.sealed.length > 0
-    const batched = await contextOf(work, begun.records, deps, { ...selection, form, hasSealed })
-    if (isRefusal(batched)) return batched
-    // Each record of a cancelled batch is answered as an object.
-    const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
-    const read = mixed && !plain ? readRecords(plaintext, request, form) : begun
-    if (isRefusal(read)) return read
-    const { records, cards } = read
-    const context: ChunkContext = { ...batched, cards, former: new Set() }
-    const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
-    const { known, open } = sortOut(records, context, before, selection)
-    for (const record of open) deps.inspect?.(record)
-    const none = {
-      context,
-      creates: [],
-      plain: undefined,
-      changes: [],
-      schemes: [],
-      releases: [],
-      acted: new Map(),
-      provisioned: undefined,
-    }
-    if (request.record_kind === 'scheme-token') {
-      const judged = refuseCardLikeReferences({ known, prepared: prepareSchemes(open) }, cards)
-      return { ...none, known: judged.known, schemes: judged.prepared }
-    }
-    if (request.record_kind === 'reference') {
-      const { refused, prepared } = await prepareReleases(open, context, deps)
-      const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
-      return { ...none, known: judged.known, releases: judged.prepared }
-    }
-    if (request.record_kind === 'token-create') {
-      return { ...none, ...(await prepareAll({ open, known, way: plain && way }, context, deps)) }
-    }
-    const { refused, prepared } = await prepareChanges(open, context, deps)
+    async prepare(work, plaintext, deps, previous, selection) {
+      const schema = schemaOf(work)
+      if (!schema) return refuse('field_value', 'body.request.record_kind')
+      return prepare(work, { plaintext, schema }, deps, previous, selection)
+    },
+
+    async reach(work, prepared, deps, previous) {
+      const { creates, schemes, changes, context } = prepared
+      if (work.request.dry_run) return prepared
+      const again = previous !== undefined
+      const provisioned = await provisionCards(creates, context, again, deps)
+      const acted =
+        schemeRecords && schemes.length > 0
+          ? await schemeRecords.reach(schemes, context, again, deps)
+          : await actForChanges(changes, context, again, deps)
+      return { ...prepared, provisioned, acted }
+    },
+
+    async decide(work, prepared, deps): Promise<Decision> {
+      const { context, known, creates, plain, provisioned, changes, schemes, releases, acted } = prepared
+      const made = context.batch
+        ? await decideCreates({ prepared: creates, plain, provisioned }, context, deps)
+        : await decideDryRun(creates, context, deps)
+      const changed = await decideChanges(changes, context, deps, acted)
+      const asked = await schemeRecords?.decide(schemes, acted, context, deps)
+      const released = decideReleases(releases, context, deps)
+      return {
+        save: async db => {
+          const { outcomes, created } = await made.save(db)
+          const saved = [...outcomes]
+          for (const decided of [changed, asked, released]) if (decided) saved.push(...(await decided.save(db)))
+          // Third parties' tokens for records that made no token, and scheme tokens for cards that no token has got.
+          if (mayLeave(work) && context.batch) await deps.networks.leftovers.end(db, work.receiptId, deps.clock())
+          const records = [...known, ...saved].sort((a, b) => a.line - b.line)
+          if (context.batch && !context.isProbe) await holdBatch(db, context.batch, work.request.chunk)
+          return {
+            recordKind: work.request.record_kind,
+            batchNo: context.batch?.batchNo ?? null,
+            chunk: work.request.chunk,
+            reasons: countReasons(records),
+            ...toldOf(records, created, work.claims.optional?.result_columns === true),
+            dryRun: work.request.dry_run === true,
+          }
+        },
+      }
+    },
+
+    // If a chunk ends without a receipt, third parties' tokens that it asked for are retired, too.
+    async abandon(work, { networks, store, clock }) {
+      await networks.leftovers.abandon(store, work.receiptId, clock())
+    },
+  }
+}
+
+async function prepare(
+  work: Work<TokenBatch>,
+  { plaintext, schema }: { plaintext: Buffer; schema: RecordSchema },
+  deps: Deps,
+  previous: Receipt | undefined,
+  selection: Selection,
+): Promise<Prepared | Refusal> {
+  const { request } = work
+  const misnamed = jtiRefusal(work)
+  if (misnamed) return misnamed
+  const way = previous || isPartial(selection) ? undefined : await openPlainWay(work, deps)
+  const form = formOf(work)
+  const mixed = way && readMixed(plaintext, { request, form }, way.reader)
+  const begun = mixed ?? readRecords(plaintext, request, schema, form)
+  if (isRefusal(begun)) return begun
+  const hasSealed = way !== undefined && way.reader.sealed.length > 0
+  const batched = await contextOf(work, begun.records, deps, { ...selection, form, hasSealed })
+  if (isRefusal(batched)) return batched
+  // Each record of a cancelled batch is answered as an object.
+  const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
+  const read = mixed && !plain ? readRecords(plaintext, request, schema, form) : begun
+  if (isRefusal(read)) return read
+  const { records, cards } = read
+  const context: ChunkContext = { ...batched, cards, former: new Set() }
+  const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
+  const { known, open } = sortOut(records, context, before, selection)
+  for (const record of open) deps.inspect?.(record)
+  const none = {
+    context,
+    creates: [],
+    plain: undefined,
+    changes: [],
+    schemes: [],
+    releases: [],
+    acted: new Map(),
+    provisioned: undefined,
+  }
+  if (request.record_kind === 'scheme-token') {
+    const judged = refuseCardLikeReferences({ known, prepared: open }, cards)
+    return { ...none, known: judged.known, schemes: judged.prepared }
+  }
+  if (request.record_kind === 'reference') {
+    const { refused, prepared } = await prepareReleases(open, context, deps)
     const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
-    return { ...none, known: judged.known, changes: judged.prepared }
-  },
-
-  async reach(work, prepared, deps, previous) {
-    const { creates, schemes, changes, context } = prepared
-    if (work.request.dry_run) return prepared
-    const again = previous !== undefined
-    const provisioned = await provisionCards(creates, context, again, deps)
-    return { ...prepared, provisioned, acted: await actForRecords(schemes, changes, context, again, deps) }
-  },
-
-  async decide(work, prepared, deps): Promise<Decision> {
-    const { context, known, creates, plain, provisioned, changes, schemes, releases, acted } = prepared
-    const made = context.batch
-      ? await decideCreates({ prepared: creates, plain, provisioned }, context, deps)
-      : await decideDryRun(creates, context, deps)
-    const changed = await decideChanges(changes, context, deps, acted)
-    const asked = await decideSchemes(schemes, acted, context, deps)
-    const released = decideReleases(releases, context, deps)
-    return {
-      save: async db => {
-        const { outcomes, created } = await made.save(db)
-        const saved = [...outcomes]
-        for (const decided of [changed, asked, released]) saved.push(...(await decided.save(db)))
-        // Third parties' tokens for records that made no token, and scheme tokens for cards that no token has got.
-        if (deps.providers && mayLeave(work) && context.batch) await endLeftovers(db, [work.receiptId], deps.clock())
-        const records = [...known, ...saved].sort((a, b) => a.line - b.line)
-        if (context.batch && !context.isProbe) await holdBatch(db, context.batch, work.request.chunk)
-        return {
-          recordKind: work.request.record_kind,
-          batchNo: context.batch?.batchNo ?? null,
-          chunk: work.request.chunk,
-          reasons: countReasons(records),
-          ...toldOf(records, created, work.claims.optional?.result_columns === true),
-          dryRun: work.request.dry_run === true,
-        }
-      },
-    }
-  },
-
-  // If a chunk ends without a receipt, third parties' tokens that it asked for are retired, too.
-  async abandon(work, { providers, store, clock }) {
-    if (providers) await schemeTokens.retireUntakenOf(store, [work.receiptId], clock())
-  },
+    return { ...none, known: judged.known, releases: judged.prepared }
+  }
+  if (request.record_kind === 'token-create') {
+    return { ...none, ...(await prepareAll({ open, known, way: plain && way }, context, deps)) }
+  }
+  const { refused, prepared } = await prepareChanges(open, context, deps)
+  const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
+  return { ...none, known: judged.known, changes: judged.prepared }
 }
 
 /** Whether records of this kind may have had something made at a provider that no token's row takes over. */

@@ -14,25 +14,15 @@ import { beforeImageOf } from './card/before-image.ts'
 import { findByCard, isRenewed } from './card/by-card.ts'
 import { factsOf, scopeFor } from './card/card-facts.ts'
 import { decideClaim, onFileRefusal } from './card/claim.ts'
+import { contextRefusal, contractFor, nameOf, withContractExpiry } from './card/contract.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
+import { settleThenShow, shownScheme } from './card/scheme-view.ts'
 import { sealRow, timeOf, tokenIdAt } from './card/seal-row.ts'
-import {
-  type Contract,
-  contextRefusal,
-  contractFor,
-  nameOf,
-  plannedActionOf,
-  takeUpOf,
-  withContractExpiry,
-} from './card/third-party.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
-import { shownScheme } from './provider/scheme-view.ts'
-import type { Provisioned } from './provider/third-party-actions.ts'
-import { runThirdPartyActions } from './provider/third-party-actions.ts'
-import { firstSchemes, reconcileThenShow } from './provider/token-effects.ts'
+import type { Contract, MadeToken } from './networks.ts'
 
 interface Prepared {
   scope: Scope
@@ -42,7 +32,7 @@ interface Prepared {
   /** The contract under which a third party makes the token. */
   contract: Contract | undefined
   /** What the third party made. */
-  provisioned?: Provisioned | undefined
+  provisioned?: MadeToken | undefined
   /** Why the third party made nothing. */
   denied?: Refusal
 }
@@ -76,8 +66,8 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     if (isRefusal(judged)) return judged
     if (judged.stored) return prepared
     const job = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
-    const planned = plannedActionOf(contract, { line: 0, field: CARD }, facts, pan, judged.verdict.row)
-    const end = (await runThirdPartyActions(job, [planned], 'interactive', deps)).get(0)
+    const asked = { line: 0, field: CARD, contract, facts, pan, row: judged.verdict.row }
+    const end = (await deps.networks.thirdParties.make(job, [asked], 'interactive', deps)).get(0)
     if (isRefusal(end)) return { ...prepared, denied: end }
     return { ...prepared, provisioned: end === 'known' ? undefined : end }
   },
@@ -120,7 +110,8 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const row = sealRow(verdict, stored, pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)
   const shown = stored && (await shownScheme(row.tokenId, scope, deps))
-  const provisions = stored ? [] : firstSchemes([{ token: row, pan, scope }], { receiptId, clientId }, deps)
+  const { thirdParties, schemeTokens } = deps.networks
+  const first = stored ? undefined : schemeTokens.provision([{ token: row, pan, scope }], { receiptId, clientId }, deps)
   const claim = await decideClaim(work, row, scope, deps)
   const render = (scheme: ShownScheme | undefined) => ({ ...renderPut(row, range, scheme), ...claim.shown })
   const answer: Success = {
@@ -129,18 +120,19 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
     tokenId: row.tokenId,
     record: render(shown),
   }
-  const takeUps = contract ? [takeUpOf(receiptId, provisioned && !stored ? [provisioned] : [])] : []
+  const takeUps = contract ? thirdParties.takeUp(receiptId, provisioned && !stored ? [provisioned] : []) : []
   const effect: Effect = stored
     ? effectOnStored(stored, row, verdict.changed || verdict.marked, work, deps)
-    : { inserts: [row], misses: [{ ...guess, missesMax: deps.settings.guessesMax }], provisions }
-  const decision: EffectDecision = { answer, effect: { ...effect, ...claim.effect, takeUps } }
-  if (provisions.length === 0) return decision
+    : { inserts: [row], misses: [{ ...guess, missesMax: deps.settings.guessesMax }] }
+  const networks = [...takeUps, ...(first?.effects ?? [])]
+  const decision: EffectDecision = { answer, effect: { ...effect, ...claim.effect, networks } }
+  const calls = first?.calls
+  if (!calls) return decision
   // The token is made, whatever happens to its scheme token. If the network is quick, the answer shows the scheme
   // token.
-  const ids = provisions.map(({ provisionId }) => provisionId)
   return {
     ...decision,
-    after: () => reconcileThenShow(ids, answer, { tokenId: row.tokenId, scope, render }, deps),
+    after: () => settleThenShow(calls, answer, { tokenId: row.tokenId, scope, render }, deps),
   }
 }
 

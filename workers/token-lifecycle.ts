@@ -44,7 +44,7 @@ function besides(
   { ring }: Pick<Deps, 'ring'>,
 ): Effect {
   // A deleted card is erased everywhere and never restored.
-  if (status === 'DELETED') return { erasedImages: [tokenId], retirements: [tokenId] }
+  if (status === 'DELETED') return { erasedImages: [tokenId] }
   // An expiry is never reversed, so no copy of the row is kept.
   return action === 'EXPIRE' ? {} : { beforeImages: [beforeImageOf(before, receiptId, ring)] }
 }

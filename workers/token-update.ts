@@ -8,7 +8,7 @@ import { giverAt } from '../src/token/batch/newest.ts'
 import { type CardInput, isBlankName } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
 import { renderPatch } from '../src/token/render.ts'
-import { isSupported, type ShownScheme } from '../src/token/scheme.ts'
+import type { ShownScheme } from '../src/token/scheme.ts'
 import { isSameCard } from '../src/token/token.ts'
 import { beforeImageOf, versionsOf } from './card/before-image.ts'
 import { findByCard } from './card/by-card.ts'
@@ -17,24 +17,19 @@ import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { tokenFor } from './card/find-token.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
-import { findReplacements, provisionsOf, type Relinked, relinkRefusal } from './card/scheme-replacement.ts'
+import { settleThenShow, shownScheme, supportRefusal } from './card/scheme-view.ts'
 import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
-import type { Effect } from './line/effect.ts'
-import { decideInSequence } from './line/in-sequence.ts'
+import { decideInSequence, staleRefusal } from './line/in-sequence.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
-import type { NetworkResult } from './provider/network-actions.ts'
-import type { MadeScheme } from './provider/relink-actions.ts'
-import { actFor, deletionOf, makeFor, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { shownScheme } from './provider/scheme-view.ts'
-import { reconcileThenShow } from './provider/token-effects.ts'
+import type { MadeScheme, SchemeChange, SchemeResult } from './networks.ts'
 import { givenOf } from './token-create.ts'
 
 interface Prepared {
   card: CardInput | undefined
   given: Given
   /** The result of `scheme_token_action`. */
-  acted?: NetworkResult
+  acted?: SchemeResult
   /** The scheme token that a network has made for the new card, or why it has made none. */
   made?: MadeScheme | Refusal
 }
@@ -69,8 +64,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     const judged = judge(work, stored, scope, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.relink) return reachRelink(work, stored, { prepared, judged }, deps)
-    const acted =
-      action === 'DELETE' ? await deletionOf(stored.tokenId, deps) : await actFor(work, stored, scope, action, deps)
+    const acted = await deps.networks.schemeTokens.act(jobOf(work), { token: stored, scope, action }, deps)
     return isRefusal(acted) ? acted : { ...prepared, acted }
   },
 
@@ -98,12 +92,14 @@ async function reachRelink(
   deps: Deps,
 ): Promise<Prepared | Refusal> {
   const { scheme_token_action: action } = work.request
-  const refusal = relinkRefusal(action, verdict.row, deps)
+  const { schemeTokens } = deps.networks
+  const refusal = schemeTokens.relinkRefusal(action, verdict.row)
   if (refusal) return refusal
   if (action !== 'ACTIVATE') return prepared
   const stopped = facts && (await cardRefusal(work, stored, { facts, relink: true }, deps))
   if (stopped) return stopped
-  return { ...prepared, made: await makeFor(work, sealRow(verdict, stored, prepared.card?.pan, deps.ring), deps) }
+  const row = sealRow(verdict, stored, prepared.card?.pan, deps.ring)
+  return { ...prepared, made: await schemeTokens.make(jobOf(work), row, deps) }
 }
 
 /** The rules' decision before other cards are searched: an answer about another card always counts as a guess. */
@@ -151,34 +147,31 @@ async function decideUpdate(
   const shown = await shownScheme(row.tokenId, scope, deps)
   const answer: Success = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record: render(shown) }
   const versions = relink ? await versionsOf(deps.store, stored) : undefined
-  const { effect, provisions } = relink
-    ? await replacing(work, row, { scope, made: made?.provisionId }, deps)
-    : retiring(work, row, prepared.acted, shown)
+  const { schemeTokens, leftovers } = deps.networks
+  const action = work.request.scheme_token_action
+  const linked = { token: row, scope, action, made: made?.provisionId }
+  const { effects, calls }: SchemeChange = relink
+    ? await schemeTokens.replace(deps.store, [linked], jobOf(work), deps)
+    : action === 'DELETE' && prepared.acted === 'changed'
+      ? schemeTokens.retire(row.tokenId, shown)
+      : { effects: [], calls: undefined }
   const decision: EffectDecision = {
     answer,
     effect: {
-      ...effect,
       ...claim.effect,
       ...(verdict.changed || verdict.marked
         ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, deps.ring, versions)] }
         : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }),
       misses,
       // Until another job linked the token to this card, a scheme token was made for it here, too.
-      leftovers: facts && work.request.scheme_token_action === 'ACTIVATE' ? [receiptId] : [],
+      networks: [...effects, ...(facts && action === 'ACTIVATE' ? leftovers.effects(receiptId) : [])],
     },
   }
-  if (!provisions) return decision
+  if (!calls) return decision
   return {
     ...decision,
-    after: () => reconcileThenShow(provisions, answer, { tokenId: row.tokenId, scope, render }, deps),
+    after: () => settleThenShow(calls, answer, { tokenId: row.tokenId, scope, render }, deps),
   }
-}
-
-/** What follows for scheme tokens. */
-interface SchemeEffect {
-  effect: Effect
-  /** The provisionings for which the network is called after the commit; undefined: none. */
-  provisions: string[] | undefined
 }
 
 /** Whether `reach` saw the token as it is: it has asked the network for what the request wants of the scheme token. */
@@ -188,30 +181,7 @@ function isReached({ request }: Work<TokenUpdate>, { acted, made }: Prepared, re
   return relink ? action !== 'ACTIVATE' || made !== undefined : acted !== undefined
 }
 
-/** Replaces the former card's scheme token by one for the new card. */
-async function replacing(
-  work: Work<TokenUpdate>,
-  token: StoredToken,
-  { scope, made }: Pick<Relinked, 'scope' | 'made'>,
-  deps: Deps,
-): Promise<SchemeEffect> {
-  if (!isSupported(scope)) return { effect: {}, provisions: undefined }
-  const job = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const action = work.request.scheme_token_action
-  const replacements = await findReplacements(deps.store, [{ token, scope, action, made }], job, deps)
-  return { effect: { replacements }, provisions: replacements.flatMap(provisionsOf) }
-}
-
-/** The effect of a request that deletes the scheme token. */
-function retiring(
-  { request }: Work<TokenUpdate>,
-  { tokenId }: StoredToken,
-  acted: NetworkResult | undefined,
-  shown: ShownScheme | undefined,
-): SchemeEffect {
-  if (request.scheme_token_action !== 'DELETE' || acted !== 'changed') return { effect: {}, provisions: undefined }
-  return { effect: { retirements: [tokenId] }, provisions: shown ? [shown.row.provisionId] : [] }
-}
+const jobOf = ({ receiptId, client: { clientId } }: Work<TokenUpdate>) => ({ receiptId, clientId })
 
 /** The refusal beyond the limit of guesses, or of a new PAN that already has another live token. */
 async function cardRefusal(

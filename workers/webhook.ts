@@ -21,7 +21,14 @@ const BODY_BYTES_MAX = 20_000
 /** The outcome of an attempt that sent nothing. */
 const SKIPPED = 'SKIPPED'
 
-export function openWebhook(webhooks: Pick<Webhooks, 'post' | 'schedule'>): Handler<Webhook, undefined, Prepared> {
+/** What attempts need that no other job does. */
+export interface WebhookMeans {
+  webhooks: Pick<Webhooks, 'post' | 'schedule'>
+  /** The console's address, in this worker's own settings. */
+  console: { origin: string }
+}
+
+export function openWebhook(means: WebhookMeans): Handler<Webhook, undefined, Prepared> {
   return {
     prepare: async ({ request }, _opened, { store }) => ({
       outgoing: await deliveries.findOutgoing(store, request.delivery_id, request.attempt),
@@ -30,8 +37,11 @@ export function openWebhook(webhooks: Pick<Webhooks, 'post' | 'schedule'>): Hand
     async reach(_work, { outgoing }, deps) {
       if (!outgoing) return { outgoing }
       if (outgoing.disabledAt !== null) return { outgoing, judged: putOff(outgoing) }
-      const answered = await post(outgoing, webhooks, deps)
-      const judged = judge(answered, outgoing.step, webhooks.schedule, { now: deps.clock(), chance: Math.random() })
+      const answered = await post(outgoing, means, deps)
+      const judged = judge(answered, outgoing.step, means.webhooks.schedule, {
+        now: deps.clock(),
+        chance: Math.random(),
+      })
       return { outgoing, judged }
     },
 
@@ -56,8 +66,8 @@ export function openWebhook(webhooks: Pick<Webhooks, 'post' | 'schedule'>): Hand
 
 async function post(
   outgoing: deliveries.Outgoing,
-  webhooks: Pick<Webhooks, 'post'>,
-  { store, ring, clock, console }: Deps,
+  { webhooks, console }: WebhookMeans,
+  { store, ring, clock }: Deps,
 ): Promise<Answered> {
   const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
   const sealed = await endpoints.findSecrets(store, endpointId)

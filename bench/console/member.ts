@@ -1,5 +1,5 @@
 // A person with a passkey in software, who signs in to the console, acts, and signs out, by the requests that a browser sends.
-import { grantPasskey } from '../../src/acts/grants.ts'
+import { grantPasskey } from '../../src/acts/person-grants.ts'
 import * as credentials from '../../src/store/person/credentials.ts'
 import { type Authenticator, openAuthenticator } from '../../test/vault/passkey/authenticator.ts'
 import { type Caller, makePerson } from './visitor.ts'

@@ -1,6 +1,7 @@
 // `tokenmill capture-key rotate|retire|turning`: the life of the keys of an alias. The rules are in the acts; this file
 // puts them into words.
 import {
+  IDLE_MS,
   RETIRE_CAPTURE,
   type RetireRefusal,
   ROTATE_CAPTURE,
@@ -10,7 +11,6 @@ import {
   setTurning,
   TURN_CAPTURE,
 } from '../../src/acts/capture-keys.ts'
-import { IDLE_MS } from '../../src/acts/capture-turning.ts'
 import { systemClock } from '../../src/clock.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import { RETENTION } from '../../src/store/retention.ts'

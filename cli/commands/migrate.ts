@@ -15,7 +15,7 @@ import {
   sumOfFile,
 } from '../../producers/rows/outcome/file-outcome.ts'
 import { type Profile, withAccount } from '../../producers/rows/profile/profile.ts'
-import { readIso } from '../../producers/rows/profile/time-form.ts'
+import { readIso } from '../../producers/rows/time-form.ts'
 import { systemClock } from '../../src/clock.ts'
 import { editedText } from '../../src/edited-text.ts'
 import type { Counts } from '../../src/job/outcome.ts'

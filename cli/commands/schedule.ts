@@ -23,7 +23,7 @@ import { openCommandStore, withSession } from '../open/open.ts'
 import { byOf, type OperatorOptions } from '../open/operator.ts'
 import { facts, moment, print, type Terminal, table } from '../terminal.ts'
 import { findLiveClient } from './client/find-client.ts'
-import { shownRun } from './operate/schedule-runs.ts'
+import { shownRun } from './schedule-runs.ts'
 
 interface AddOptions extends JsonOption, OperatorOptions {
   type: ReportType

@@ -6,7 +6,7 @@ import { Pack } from '../../producers/pack/pack.ts'
 import { Profile } from '../../producers/rows/profile/profile.ts'
 import { CreatedColumns } from '../../src/job/answer/created-columns.ts'
 import { setOf } from '../../src/job/answer/result-set.ts'
-import { RECORD_KINDS } from '../../src/job/catalogue.ts'
+import { RECORD_KINDS, type RecordKind } from '../../src/job/catalogue.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
 import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
@@ -14,6 +14,7 @@ import { JobData } from '../../src/job/envelope/envelope.ts'
 import { LiveKeys } from '../../src/job/envelope/live-keys.ts'
 import { RecordColumns } from '../../src/job/record-columns.ts'
 import { Result, ResultData, ResultEvent } from '../../src/job/result.ts'
+import { SchemeToken } from '../../src/job/scheme-token.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
 import { CLIENT, JWS, RESULTS } from './golden-result-set.ts'
 
@@ -127,7 +128,8 @@ const CREATED_EXAMPLE: CreatedColumns = {
 }
 
 function recordSchema(): z.ZodType {
-  const requests = RECORD_KINDS.map(kind => RECORD_REQUESTS[kind])
+  const schemas = { ...RECORD_REQUESTS, 'scheme-token': SchemeToken } satisfies Record<RecordKind, z.ZodType>
+  const requests = RECORD_KINDS.map(kind => schemas[kind])
   return RecordHead.extend({ request: z.union(requests as unknown as [z.ZodType, ...z.ZodType[]]).optional() })
 }
 

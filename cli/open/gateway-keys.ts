@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { addRoleKey, shareKeys } from '../../src/acts/key/role-keys.ts'
+import { addRoleKey, shareKeys } from '../../src/acts/role-keys.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { assert, Fault } from '../../src/errors.ts'
 import type { Logger } from '../../src/log.ts'

@@ -2,7 +2,7 @@
 // begins to sign with the next one. Their private halves are stored sealed.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { isSigningKeyGranted } from '../../src/acts/grants.ts'
-import { beginWhenDue, STATEMENT_MS } from '../../src/acts/key/signing-key.ts'
+import { beginWhenDue, STATEMENT_MS } from '../../src/acts/signing-turn.ts'
 import { ConfigError } from '../../src/config.ts'
 import type { InstallationKey, Signing } from '../../src/job/result.ts'
 import type { Lifetime } from '../../src/lifetime.ts'

@@ -8,7 +8,6 @@ import * as installation from '../../src/store/installation.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { type HostKeks, reasonOf } from '../../src/vault/kek/host.ts'
 import type { KekMetrics } from '../../src/vault/kek/metrics.ts'
-import { shownUri } from '../../src/vault/kek/openers.ts'
 import { prove } from '../../src/vault/kek/probe.ts'
 import type { KeyProvider } from '../../src/vault/kek/provider.ts'
 
@@ -53,7 +52,7 @@ export async function watchKeks(
   const look = async () => {
     const found = new Map<string, string>()
     await host.reload().catch((error: unknown) => found.set('list', wordsOf(error)))
-    for (const { uri, error } of host.failures()) found.set(uri, `${shownUri(uri)}: ${reasonOf(error)}`)
+    for (const { uri, shown, error } of host.failures()) found.set(uri, `${shown}: ${reasonOf(error)}`)
     const known = await installation.find(store)
     if (known) host.follow(known.kekId)
     for (const { id, trouble } of await proveAll(await keks.findProbes(store))) found.set(id, trouble)

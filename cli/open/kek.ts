@@ -9,6 +9,7 @@ import { fileKeyProvider, makeKekFile } from '../../src/vault/kek/file.ts'
 import { type HostKeks, openHostKeks, readKekList, reasonOf } from '../../src/vault/kek/host.ts'
 import { filePathOf, shownUri } from '../../src/vault/kek/openers.ts'
 import { Stop } from '../exit.ts'
+import { KEK_OPENERS } from './kek-openers.ts'
 
 type Settings = Pick<Config, 'kek' | 'kekFile' | 'dataDir'>
 
@@ -71,7 +72,7 @@ export async function findKekPath(settings: Settings, embedded: boolean, kekId: 
  * `KekAway` if it may be one that is away.
  */
 export async function findKeks(settings: Settings, embedded: boolean, known: Known): Promise<HostKeks> {
-  const keks = await openHostKeks(uriReader(settings, embedded), { currentId: known.kekId })
+  const keks = await openHostKeks(uriReader(settings, embedded), { currentId: known.kekId, openers: KEK_OPENERS })
   check(settings, keks, known)
   return keks
 }
@@ -93,7 +94,7 @@ function check(settings: Settings, keks: HostKeks, { kekId }: Known): void {
   const failures = keks.failures()
   const away = failures.filter(({ error }) => !(error instanceof ConfigError))
   if (away.length > 0) {
-    const names = away.map(({ uri, error }) => `${shownUri(uri)} (${reasonOf(error)})`).join(', ')
+    const names = away.map(({ shown, error }) => `${shown} (${reasonOf(error)})`).join(', ')
     throw new KekAway(`${setting}: ${names} is away, and may be ${kekId}, which wraps this database's keys`)
   }
   const wanted = `this database's keys are wrapped by ${kekId}`
@@ -105,7 +106,7 @@ function check(settings: Settings, keks: HostKeks, { kekId }: Known): void {
   }
   const [failure] = failures
   if (failure) throw new ConfigError(`${setting}: ${failure.error.message}`)
-  const shown = settings.kek === undefined ? kekPath(settings, true) : shownUri(settings.kek)
+  const shown = settings.kek === undefined ? kekPath(settings, true) : shownUri(settings.kek, KEK_OPENERS)
   throw new ConfigError(`${setting}: ${shown} holds ${ids.join()}, but ${wanted}; set it to the file of that key`)
 }
 
@@ -128,7 +129,7 @@ export async function findOrMakeKek(
 ): Promise<FoundKeks> {
   const wanted = makeFile === undefined ? undefined : resolve(makeFile)
   if (settings.kek !== undefined && wanted === undefined) {
-    const keks = await openHostKeks(uriReader(settings, embedded), { currentId: known?.kekId })
+    const keks = await openHostKeks(uriReader(settings, embedded), { currentId: known?.kekId, openers: KEK_OPENERS })
     if (known) check(settings, keks, known)
     else if (keks.all().length === 0) throw firstFailure(settings, keks)
     return { keks, path: undefined, made: false }
@@ -147,7 +148,10 @@ export async function findOrMakeKek(
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     await makeKekFile(path)
   }
-  const keks = await openHostKeks(async () => [pathToFileURL(path).href], { currentId: known?.kekId })
+  const keks = await openHostKeks(async () => [pathToFileURL(path).href], {
+    currentId: known?.kekId,
+    openers: KEK_OPENERS,
+  })
   const single = { ...settings, kek: undefined, kekFile: path }
   if (known) check(single, keks, known)
   else if (keks.all().length === 0) throw firstFailure(single, keks)
@@ -164,5 +168,5 @@ function firstFailure(settings: Settings, keks: HostKeks): Error {
   const setting = kekSetting(settings)
   if (!failure) return new ConfigError(`${setting}: ${kekListPath(settings)} names no key`)
   if (failure.error instanceof ConfigError) return new ConfigError(`${setting}: ${failure.error.message}`)
-  return new KekAway(`${setting}: ${shownUri(failure.uri)} is away (${reasonOf(failure.error)})`)
+  return new KekAway(`${setting}: ${failure.shown} is away (${reasonOf(failure.error)})`)
 }

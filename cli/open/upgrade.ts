@@ -6,7 +6,6 @@ import { grantSigningKey } from '../../src/acts/grants.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
 import { upgradePostgres } from '../../src/queue/postgres.ts'
-import * as auditSearch from '../../src/store/access/audit-search.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as kekRows from '../../src/store/access/keks.ts'
@@ -152,7 +151,7 @@ async function addMissingKeys(store: Store, keks: Keks): Promise<void> {
 
 /** A key that was there before must come back: another in its place would give each card a second token, for example. */
 async function assertNeverAdded(store: Store, absent: readonly string[]): Promise<void> {
-  const added = await auditSearch.listSubjects(store, ADD)
+  const added = await audits.listSubjects(store, ADD)
   const lost = absent.filter(purpose => added.includes(purpose))
   if (lost.length > 0)
     throw new ConfigError(

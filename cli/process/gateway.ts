@@ -1,8 +1,9 @@
 // Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
 // producers/gateway has the interface itself.
-import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
-import { ROUTES } from '../../producers/gateway/routes.ts'
+import { gatewayServices } from '../../producers/gateway/services.ts'
+import type { Notifications } from '../../producers/gateway/tokens/notifications.ts'
+import { openSchemeView } from '../../producers/gateway/tokens/scheme-view.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
@@ -36,10 +37,16 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   lifetime.onClose('outgoing requests', () => outbound.close())
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'gateway', keys: ring.names }))
   const registry = openRegistry({ role: 'gateway' })
-  const reportFiles = findReportFiles(session)
+  const services = gatewayServices({ choices: config, reportFiles: findReportFiles(session), notifications })
   const tracer = await openTracing(session, registry, { role: 'gateway' })
-  const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, ring, tls }
-  return openGateway({ ...opened, catalogue: CATALOGUE, notifications, tracer, routes: ROUTES })
+  const opened = { config, log, registry, lifetime, store, queues, outbound, signingKey, ring, tls }
+  return openGateway({
+    ...opened,
+    catalogue: CATALOGUE,
+    schemeTokens: openSchemeView({ store, ring, log }),
+    tracer,
+    services,
+  })
 }
 
 /** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */

@@ -3,9 +3,9 @@
 
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { Providers } from '../../workers/deps.ts'
 import type { WorkerMetrics } from '../../workers/metrics.ts'
 import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
+import type { Providers } from '../../workers/provider/deps.ts'
 import { openShares } from '../../workers/provider/rate-shares.ts'
 import type { Session } from '../open/open.ts'
 import { readSystemKey } from '../open/system-clients.ts'

@@ -6,11 +6,12 @@ import { openRegistry } from '../../src/metrics.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import type { Purpose } from '../../src/vault/key-ring.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
-import { LOOPS, openHandlers } from '../../workers/composition.ts'
+import { openHandlers, openLoops } from '../../workers/composition.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
+import { openNetworks } from '../../workers/provider/networks.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import { openWebhooks, type WebhookOptions } from '../../workers/webhook/post.ts'
@@ -50,7 +51,7 @@ interface WorkerProcess {
   /** Set by tests that shorten the schedule's days to seconds. */
   webhooks?: WebhookOptions | undefined
   /** Set by tests that wait for a re-encryption. */
-  reseal?: Partial<ResealTimes>
+  reseal?: Partial<ResealTimes> | undefined
   keys?: KeyTimes
 }
 
@@ -62,9 +63,9 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   try {
     const worker = readWorkerSettings(process.env, CATALOGUE)
     session = openSession(processTerminal(), nameOf(worker))
-    const { script, keys = {}, webhooks, ...others } = options
+    const { script, keys = {}, webhooks, reseal, ...others } = options
     const run = { worker, cell: { script, env: process.env }, beatMs: keys.beatMs, ...others }
-    await runWorkers(await openWorker(session, worker, { ...keys, webhooks }), run)
+    await runWorkers(await openWorker(session, worker, { ...keys, webhooks, reseal }), run)
   } catch (error) {
     const ending = endingOf(error)
     if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)
@@ -80,7 +81,7 @@ const nameOf = ({ role, cell }: WorkerSettings) => (cell ? 'worker-cell' : `work
 export async function openWorker(
   session: Session,
   worker: WorkerSettings,
-  { watchMs, followMs, webhooks: deliveries }: KeyTimes & Pick<WorkerProcess, 'webhooks'> = {},
+  { watchMs, followMs, webhooks: deliveries, reseal }: KeyTimes & Pick<WorkerProcess, 'webhooks' | 'reseal'> = {},
 ): Promise<Opened> {
   const { config, log, lifetime, terminal } = session
   const { concurrency, kinds } = worker
@@ -99,10 +100,14 @@ export async function openWorker(
   const metrics = openWorkerMetrics(registry, CATALOGUE, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
   const ownKey = await findSystemKey(config.dataDir, 'worker')
-  const auditPlace = await findAuditPlace(session)
   const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
   const webhooks = openWebhooks(deliveries)
   lifetime.onClose('webhooks', webhooks.close)
+  const console = {
+    ...readRelyingParty(terminal.env),
+    installationId: vault.installationId,
+    isEmbedded: vault.database.embedded,
+  }
   const makesReports = config.reportsUrl !== undefined
   return {
     config,
@@ -112,16 +117,14 @@ export async function openWorker(
     registry,
     metrics,
     ...vault,
-    relyingParty: readRelyingParty(terminal.env),
     provedKeks,
     queues,
     signing,
-    auditPlace,
-    providers,
+    networks: openNetworks(providers),
     ownKey,
     tracer,
-    handlers: openHandlers({ webhooks, makeReport, makesReports }),
-    loops: LOOPS,
+    handlers: openHandlers({ webhooks, makeReport, makesReports, console }),
+    loops: openLoops({ auditPlace: await findAuditPlace(session), reseal, providers }),
   }
 }
 

@@ -1,16 +1,25 @@
 // Defines the arguments and options of `tokenmill audit`. The code that runs it is loaded only when it is needed.
 import { type Command, Option } from 'commander'
+import type { CheckPersonProof } from '../../src/audit/proof.ts'
 import { AUDIT_OUTCOMES } from '../../src/store/access/audits.ts'
 import { addCommand, readCount, readMoment } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
-export function audit(family: Command, terminal: Terminal): void {
+/** Parts of features that are loaded only when they are needed. */
+export interface AuditParts {
+  personProof?: () => Promise<CheckPersonProof>
+}
+
+export function audit(family: Command, terminal: Terminal, { personProof }: AuditParts): void {
   filters(addCommand(family, 'list', 'lists rows of the audit, newest first'))
     .option('--limit <n>', 'how many at most', readCount, 50)
     .action(async options => (await import('../commands/audit/list.ts')).list(terminal, options))
   addCommand(family, 'show', 'says all of one row, and checks the signature that it keeps')
     .argument('<number>', 'the number of the row', readCount)
-    .action(async (number, options) => (await import('../commands/audit/show.ts')).run(terminal, number, options))
+    .action(async (number, options) => {
+      const { run } = await import('../commands/audit/show.ts')
+      return run(terminal, number, options, await personProof?.())
+    })
   addCommand(family, 'follow', 'prints each row as it gets its number, until Ctrl-C').action(async options =>
     (await import('../commands/audit/list.ts')).follow(terminal, options),
   )

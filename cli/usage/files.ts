@@ -1,24 +1,19 @@
-// Defines the arguments and options of the commands that read files: `migrate`, `inspect`, `profile`, `submit`,
-// `ingest`. The code that runs them is loaded only when it is needed.
+// Defines the arguments and options of the commands that read files: `migrate`, `inspect`, `profile`, `submit`.
+// The code that runs them is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { CHUNK, MIGRATION_NAME, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from '../../src/job/choices.ts'
 import {
-  CHUNK,
-  LEDGER_CHUNK,
-  MIGRATION_NAME,
-  ON_CONFLICT,
-  ON_EXPIRED,
-  ON_ORPHAN,
-  RECORD_KINDS,
-} from '../../src/job/choices.ts'
-import { addCommand, collect, jsonOption, readBetween, readCount, readRowsMax, readUuid } from '../command.ts'
+  addCommand,
+  collect,
+  giveUpOption,
+  jsonOption,
+  readBetween,
+  readCount,
+  readRowsMax,
+  readUuid,
+} from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 import { migrateDiff } from './migrate-diff.ts'
-
-const giveUpOption = () =>
-  new Option(
-    '--give-up-after <seconds>',
-    'end with 1 after so long without any answer; the same command goes on (default: wait)',
-  ).argParser(readCount)
 
 export function migrate(command: Command, terminal: Terminal): void {
   command
@@ -131,25 +126,4 @@ export function submit(command: Command, terminal: Terminal): void {
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
     .addOption(giveUpOption())
     .action(async (file, options) => (await import('../commands/submit.ts')).run(terminal, file, options))
-}
-
-export function ingest(family: Command, terminal: Terminal): void {
-  addCommand(family, 'transactions <file>', 'adds every transaction of a file to the ledger (.csv, .ndjson; .gz)')
-    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .addOption(
-      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
-    )
-    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
-    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
-    .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
-    .option('--chunk <n>', 'transactions per job', readBetween(1, LEDGER_CHUNK.recordsMax), LEDGER_CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'number of chunks that may be unanswered at once', readBetween(1, 256), 16)
-    .option('--batch-id <id>', 'id of the batch (default: from the file and the options that decide how it is read)')
-    .addOption(giveUpOption())
-    .action(async (file, options) =>
-      (await import('../commands/ingest.ts')).ingestTransactions(terminal, file, options),
-    )
-  addCommand(family, 'orders <file>', 'adds orders, or updates them to a later state (.ndjson; .gz)')
-    .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
-    .action(async (file, options) => (await import('../commands/ingest.ts')).ingestOrderFile(terminal, file, options))
 }

@@ -21,11 +21,11 @@ export function report(family: Command, terminal: Terminal): void {
       '--client <client>',
       "only reports of this client's own entity, or of those that --search names: id, name or file",
     )
-    .action(async options => (await import('../commands/operate/reports.ts')).list(terminal, options))
+    .action(async options => (await import('../commands/reports.ts')).list(terminal, options))
   addCommand(family, 'download', 'downloads the file of a report and checks its digest')
     .argument('<uid>', 'the report', readUuid)
     .option('--out <file>', 'file to write (default: standard output)')
-    .action(async (uid, options) => (await import('../commands/operate/reports.ts')).download(terminal, uid, options))
+    .action(async (uid, options) => (await import('../commands/reports.ts')).download(terminal, uid, options))
 }
 
 export function readParameter(text: string): { name: string; value: string } {

@@ -37,12 +37,12 @@ export function schedule(family: Command, terminal: Terminal): void {
     .argument('[id]', 'the schedule (default: all)', readUuid)
     .addOption(new Option('--state <state>', 'only runs in this state').choices(RUN_STATES))
     .option('--limit <n>', 'how many at most', readCount, 50)
-    .action(async (id, options) => (await import('../commands/operate/schedule-runs.ts')).list(terminal, id, options))
+    .action(async (id, options) => (await import('../commands/schedule-runs.ts')).list(terminal, id, options))
   withActor(addCommand(family, 'run', 'makes the run of a date now, also where it has failed'))
     .argument('<id>', 'the schedule', readUuid)
     .argument('<date>', 'the reported date (UTC), YYYY-MM-DD', readDate)
     .action(async (id, date, options) =>
-      (await import('../commands/operate/schedule-runs.ts')).run(terminal, id, date, options),
+      (await import('../commands/schedule-runs.ts')).run(terminal, id, date, options),
     )
   change(family, terminal)
 }
@@ -51,12 +51,12 @@ export function schedule(family: Command, terminal: Terminal): void {
 function change(family: Command, terminal: Terminal): void {
   withActor(addCommand(family, 'pause', 'lets no further run of a schedule of reports begin'))
     .argument('<id>', 'the schedule', readUuid)
-    .action(async (id, options) => (await import('../commands/operate/schedule-runs.ts')).pause(terminal, id, options))
+    .action(async (id, options) => (await import('../commands/schedule-runs.ts')).pause(terminal, id, options))
   withActor(
     addCommand(family, 'resume', 'lets a paused schedule go on; of the dates that it missed, the last seven are made'),
   )
     .argument('<id>', 'the schedule', readUuid)
-    .action(async (id, options) => (await import('../commands/operate/schedule-runs.ts')).resume(terminal, id, options))
+    .action(async (id, options) => (await import('../commands/schedule-runs.ts')).resume(terminal, id, options))
 }
 
 function readDate(text: string): string {

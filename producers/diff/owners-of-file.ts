@@ -1,9 +1,9 @@
 // The first reading of the parts of a complete export: whom they name. Rows that are skipped or rejected name their owners, too.
 import { ownerKey } from '../../src/token/on-file.ts'
 import { FileError } from '../rows/file-error.ts'
+import { type RowOptions, readRows } from '../rows/file-rows.ts'
 import { type DigestText, openPartitions, type Partitions, type SpillOptions } from '../rows/partitions.ts'
 import type { Profile } from '../rows/profile/profile.ts'
-import { type RowOptions, readRows } from '../rows/rows.ts'
 import { type SourceOptions, validateSource } from '../rows/source.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 

@@ -11,6 +11,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Span } from '../../src/trace/tracer.ts'
+import type { ErrorBody } from './server/error-bodies.ts'
 
 /** The caller of a request, whose credentials were checked. */
 export interface Caller {
@@ -43,6 +44,10 @@ export type GatewayApp = FastifyInstance<
 export type Access = 'public' | readonly Role[]
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Those of services that have one of their own. */
+    errorBodies: readonly ErrorBody[]
+  }
   interface FastifyRequest {
     /** Undefined on public routes. */
     caller: Caller

@@ -6,16 +6,18 @@ import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { ReportFiles } from '../../src/report/files/files.ts'
-import type { Notification } from '../../src/scheme/notification.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { ShownScheme } from '../../src/token/scheme.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
+import type { DocumentNotes } from './document/notes.ts'
 import type { GatewayMetrics, HttpMetrics } from './metrics.ts'
 import type { RequestReply, RequestReplySettings } from './operations/request-reply.ts'
 import type { Authenticate } from './server/authenticate.ts'
+import type { ErrorBody } from './server/error-bodies.ts'
 import type { IsKnownKey } from './server/idempotency-key.ts'
 
 export interface GatewaySettings extends RequestReplySettings {
@@ -35,14 +37,11 @@ export interface GatewayDeps {
   store: Store
   queues: Queues
   catalogue: Catalogue
-  /** Undefined if no place for report files is set that every host reaches. */
-  reportFiles: ReportFiles | undefined
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
   /** Keys that hash API keys and the bodies of batches, and open the numbers of scheme tokens; none opens a card. */
   ring: RoleRing
-  /** Undefined if no scheme-token network is set up. */
-  notifications: Notifications | undefined
+  schemeTokens: SchemeTokens
   directory: Directory
   authenticate: Authenticate
   isKnownKey: IsKnownKey
@@ -56,11 +55,12 @@ export interface GatewayDeps {
   tracer: Tracer | undefined
 }
 
-export interface Notifications {
-  /** The network's name, in the URL's path and in the store. */
-  provider: string
-  /** Reads a request's `authorization` and body: whether the network sent the request, and which tokens it names. */
-  read(authorization: string | undefined, body: unknown): Notification
+/** The scheme tokens of tokens, as HTTP shows them. */
+export interface SchemeTokens {
+  /** The one that the token's record shows, with its full number if this process may show it; undefined if there is none. */
+  find(tokenId: string, scope: Scope | undefined): Promise<ShownScheme | undefined>
+  /** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
+  unmask(record: Record<string, unknown>, reuseToken: string): Promise<Record<string, unknown>>
 }
 
 /** The dependencies of the server itself, whatever its routes. */
@@ -71,6 +71,13 @@ export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownK
 
 /**
  * A function that adds routes, for example `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`.
- * routes.ts lists them.
  */
 export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void
+
+/** What belongs together of a server: routes, what the document says of them, and their error body. services.ts lists them. */
+export interface Service<D = GatewayDeps> {
+  routes: readonly RoutePlugin<D>[]
+  notes: DocumentNotes
+  /** Absent: that of the token service. */
+  errorBody?: ErrorBody
+}

@@ -11,7 +11,6 @@ import type { MetricsRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
@@ -19,7 +18,7 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { openStoredKeys } from '../stored-keys.ts'
-import type { GatewayDeps, Notifications, RoutePlugin } from './deps.ts'
+import type { GatewayDeps, SchemeTokens, Service } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
 import { openRequestReply, type RequestReply } from './operations/request-reply.ts'
@@ -27,7 +26,6 @@ import { refusesClock } from './operations/write.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
 import { openBearerFor } from './server/issuers.ts'
-import { gatewayDocument } from './server/openapi.ts'
 import { openServer } from './server/server.ts'
 
 export interface Opened {
@@ -55,13 +53,12 @@ export interface Opened {
   queues: Queues
   catalogue: Catalogue
   outbound: Outbound
-  reportFiles: ReportFiles | undefined
   signingKey: SigningKey
   ring: RoleRing
-  notifications: Notifications | undefined
+  schemeTokens: SchemeTokens
   tls: Tls | undefined
   tracer: Tracer | undefined
-  routes: readonly RoutePlugin[]
+  services: readonly Service[]
 }
 
 export interface Gateway {
@@ -69,6 +66,11 @@ export interface Gateway {
   /** The port of its metrics. */
   opsPort: number
   deps: GatewayDeps
+}
+
+const DOCUMENT = {
+  title: 'tokenmill',
+  description: 'Card tokens, reports and batches over HTTP. Cards are encrypted by the caller.',
 }
 
 /** After a write that was refused for the clock of this host the next one is signed by a clock that is right. */
@@ -85,7 +87,7 @@ function comparingClock(requestReply: RequestReply, compare: () => Promise<void>
 
 /** Opens the gateway and listens. Throws `PortInUse` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
-  const { config, log, registry, lifetime, store, queues, catalogue, reportFiles, signingKey, ring, tls } = opened
+  const { config, log, registry, lifetime, store, queues, catalogue, signingKey, ring, tls } = opened
   // What this process signs is judged by workers, whose clocks are the store's.
   const { clock, aheadMs, compare, stop } = await storeServer.openStoreClock(store, systemClock, { log })
   lifetime.onClose('clock', stop)
@@ -118,10 +120,9 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     store,
     queues,
     catalogue,
-    reportFiles,
     signingKey,
     ring,
-    notifications: opened.notifications,
+    schemeTokens: opened.schemeTokens,
     directory,
     authenticate,
     isKnownKey: knownIn(store),
@@ -136,7 +137,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('gateway', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
   log.info({ opsPort: ops.port }, 'showing metrics')
-  const app = await openServer(deps, { routes: opened.routes, document: gatewayDocument(config), prefix: '', tls })
+  const app = await openServer(deps, { services: opened.services, document: DOCUMENT, prefix: '', tls })
   const { httpHost: host, httpPort } = config
   const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })

@@ -1,8 +1,8 @@
 // `tokenmill inspect`: reads a file once, sends nothing, and says what is in it. While reading, it keeps only keyed
 // digests, counts and the names of columns.
 import { FileError } from '../rows/file-error.ts'
+import { type RowOptions, readRows } from '../rows/file-rows.ts'
 import type { Profile } from '../rows/profile/profile.ts'
-import { type RowOptions, readRows } from '../rows/rows.ts'
 import { type CardFindings, openCardInspection } from './cards.ts'
 import { type ColumnGuess, guessColumn } from './column-guess.ts'
 import { type Draft, draftProfile } from './draft.ts'

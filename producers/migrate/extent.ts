@@ -3,7 +3,7 @@
 import { CHUNK_NUMBER_MAX, type Extent } from '../../src/job/envelope/batch-extent.ts'
 import { nameOfSource } from '../file-run.ts'
 import { countChunks, extentOf } from '../rows/chunks.ts'
-import { type RowOptions, readRows } from '../rows/rows.ts'
+import { type RowOptions, readRows } from '../rows/file-rows.ts'
 import { openSource, type SourceOptions } from '../rows/source.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 

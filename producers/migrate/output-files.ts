@@ -2,11 +2,11 @@
 // that goes back to the provider. Each has a name, a header and a text for each row; output-file.ts writes them.
 import { createHash } from 'node:crypto'
 import { FileError } from '../rows/file-error.ts'
+import type { KeptField } from '../rows/kept.ts'
 import { headerOfRejects, textOfRejects } from '../rows/outcome/reject-row.ts'
 import { type FileRow, headerOf, textOf } from '../rows/outcome/result-row.ts'
 import { returnWriter } from '../rows/outcome/return-row.ts'
 import { type CardDetector, cardDetector } from '../rows/pan-lookalikes.ts'
-import type { KeptField } from '../rows/profile/records.ts'
 import { keptFieldsOf, rejectsFieldsOf } from '../rows/row-texts.ts'
 import type { Row } from '../rows/rows.ts'
 import type { OutputName, Variant } from './batch-identity.ts'

@@ -1,6 +1,7 @@
 // How a migration reads its file, and what it notes of a file that isn't migrated once more.
+
+import { readRows } from '../rows/file-rows.ts'
 import { formatOf } from '../rows/input-format.ts'
-import { readRows } from '../rows/rows.ts'
 import { validateSource } from '../rows/source.ts'
 import { type MigrateOptions, timeColumnOf } from './options.ts'
 import { keptOf } from './output-files.ts'

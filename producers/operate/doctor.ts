@@ -7,6 +7,7 @@ import * as processes from '../../src/store/access/processes.ts'
 import { type ConnectionLimits, countPlanned, findShortage } from '../../src/store/connection/plan.ts'
 import * as storeServer from '../../src/store/server.ts'
 import * as padded from '../../src/store/token/padded-tokens.ts'
+import { bytes, count } from '../../src/units.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
 import { type AuditSources, askAudit } from './checks/audit.ts'
 import { askDurability } from './checks/durability.ts'
@@ -17,7 +18,6 @@ import { askReleases } from './checks/processes.ts'
 import { askClock, askQueues, askStore, type ServerSources } from './checks/servers.ts'
 import { askCheckpoints, askWalCompression, askWalSize } from './checks/wal.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
-import { bytes, count } from './units.ts'
 
 export interface DoctorSources
   extends FileSources,

@@ -1,7 +1,7 @@
 // Whether Redis has room for more jobs. With `noeviction` a full Redis refuses new jobs but answers other commands.
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
+import { bytes } from '../../src/units.ts'
 import { critical, type Verdict, warning } from './check.ts'
-import { bytes } from './units.ts'
 
 const NEARLY_FULL = 0.9
 const NEXT = 'look for a results queue that nobody reads and for a backlog; or raise maxmemory'

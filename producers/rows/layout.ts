@@ -4,9 +4,9 @@
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
-import type { KeptField } from './profile/records.ts'
-import { type ReadTime, readIso } from './profile/time-form.ts'
+import type { KeptField } from './kept.ts'
 import { isSecurityCode } from './security-code.ts'
+import { type ReadTime, readIso } from './time-form.ts'
 
 /** `--map`: a name in the file's header → a column of COLUMNS, or null to leave the column out. */
 export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))

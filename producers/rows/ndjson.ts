@@ -7,7 +7,7 @@ import { COLUMN_NAMES } from './columns.ts'
 import { FileError } from './file-error.ts'
 import { absent, type ColumnOptions, checkColumns, columnsOf, type Layout, resolve, shown } from './layout.ts'
 import { readLines } from './lines.ts'
-import { readIso } from './profile/time-form.ts'
+import { readIso } from './time-form.ts'
 
 export interface NdjsonRow {
   line: number

@@ -5,6 +5,7 @@ import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import type { ColumnRecord } from '../../src/job/record-columns.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
+import type { OwnerId } from '../../src/token/on-file.ts'
 import { digitsOf, PAN_LENGTH, panFault, passesLuhn, withoutPadding } from '../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import { columnsOf, UNPLAIN } from './column-record.ts'
@@ -12,8 +13,10 @@ import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import { cell, type Layout } from './layout.ts'
 import type { OnFileTrait, SkipReason } from './outcome/file-outcome.ts'
-import type { RowOwner } from './profile/on-file/owner.ts'
-import { formulaForm, spreadsheetForm } from './spreadsheet/form.ts'
+import { formulaForm, spreadsheetForm } from './spreadsheet-form.ts'
+
+/** `none`: the row has no id of its card. `unknown`: the row can't be read, or only a part of an id is there. */
+export type RowOwner = Omit<OwnerId, 'tokenScope'> | 'none' | 'unknown'
 
 export interface Row {
   /**

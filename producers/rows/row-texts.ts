@@ -1,10 +1,10 @@
 // Which texts of a row are kept beside its record, for the files that repeat them: the rejected rows, and the file that goes
 // back to the provider. Card data and columns that are dropped are never among them.
 import { COLUMN_NAMES, COLUMNS } from './columns.ts'
+import { KEPT, type KeptField } from './kept.ts'
 import { type ColumnOptions, resolve } from './layout.ts'
 import { fieldsOf, isCardData } from './profile/profile-rules.ts'
 import type { Profile } from './profile/profile-schema.ts'
-import { KEPT, type KeptField } from './profile/records.ts'
 import { returnFieldsOf } from './profile/return-shape.ts'
 
 /** The columns of the file that a rejected row repeats, by their names in the file: those that are read and hold no card data. */

@@ -1,9 +1,11 @@
 // The first reading of a file: integrity, digests, header and number of rows, before anything is sent. It makes no
 // records.
+
+import { countRows, type RowOptions } from './file-rows.ts'
 import { formatOf } from './input-format.ts'
 import { checkColumns } from './layout.ts'
 import type { PgpKeys } from './openpgp/decrypt.ts'
-import { type Counted, countRows, type RowOptions } from './rows.ts'
+import type { Counted } from './rows.ts'
 import type { SegmentDigests } from './segments.ts'
 import { type SourceOptions, validateSource } from './source.ts'
 

@@ -19,6 +19,9 @@ export const TURN_CAPTURE = 'capture-key.turning'
 
 const DAY_MS = 86_400_000
 
+/** A former key that wasn't used for this long is retired; a key that was used is never retired automatically. */
+export const IDLE_MS = 14 * DAY_MS
+
 /** Workers sign a statement anew while it still holds for `renewMs`, so that readers always find one that does. */
 export const STATED = { forMs: 30 * DAY_MS, renewMs: 20 * DAY_MS } as const
 

@@ -1,17 +1,16 @@
 // What is due for the capture keys of an entity whose keys turn by themselves: which line gets a further key, which
 // former key is retired, and which former key isn't, because somebody still encrypts to it.
+
 import * as captureKeys from '../store/access/capture-keys.ts'
 import * as turning from '../store/capture/turning.ts'
 import type { Db } from '../store/pool.ts'
 import { KEYS_MAX } from '../vault/capture/keys-max.ts'
+import { IDLE_MS } from './capture-keys.ts'
 
 const DAY_MS = 86_400_000
 
 /** The use of an entity's keys counts as watched while one of them was used in this time. */
 const WATCHED_MS = 3 * DAY_MS
-
-/** A former key that wasn't used for this long is retired; a key that was used is never retired automatically. */
-export const IDLE_MS = 14 * DAY_MS
 
 export interface DueLines {
   /** Aliases whose newest key is as old as the entity's keys may become. */

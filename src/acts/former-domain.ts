@@ -5,7 +5,7 @@ import * as persons from '../store/person/persons.ts'
 import type { Store } from '../store/pool.ts'
 import type { KeyRing } from '../vault/key-ring.ts'
 import { type ActResult, type By, perform } from './act.ts'
-import { isPasskeyLive, isPersonLive } from './grants.ts'
+import { isPasskeyLive, isPersonLive } from './person-grants.ts'
 
 export const FORGET_DOMAIN = 'passkey.forget-domain'
 

@@ -1,23 +1,15 @@
-// Each sort of row that grants rights, as its code is made over it and written. grants.ts makes and checks the codes.
+// Each sort of the core's rows that grant rights, as its code is made over it and written. grants.ts makes and checks the codes.
 import * as captureKeys from '../store/access/capture-keys.ts'
 import * as clients from '../store/access/clients.ts'
 import * as scopes from '../store/access/scopes.ts'
 import * as signingKeys from '../store/access/signing-keys.ts'
-import * as credentials from '../store/person/credentials.ts'
-import * as identities from '../store/person/identities.ts'
-import * as invites from '../store/person/invites.ts'
-import * as persons from '../store/person/persons.ts'
 import type { Db } from '../store/pool.ts'
 import {
   captureKeyText,
   clientKeyText,
   clientText,
   type GrantKind,
-  identityText,
-  inviteText,
   type MacOfRow,
-  passkeyText,
-  personText,
   scopeText,
   signingKeyText,
 } from '../vault/ring/grants.ts'
@@ -92,52 +84,4 @@ export function ofSigningKey(key: signingKeys.PublicSigningKey): Grant {
   }
 }
 
-export function ofPerson(person: persons.Person): Grant {
-  const { personId, revokedAt } = person
-  return {
-    kind: 'person',
-    id: personId,
-    text: personText(person),
-    isRevoked: revokedAt !== null,
-    ...macOf(person),
-    save: (db, ...code) => persons.setMac(db, personId, ...code),
-  }
-}
-
-export function ofPasskey(passkey: credentials.Credential): Grant {
-  const { credentialId, revokedAt } = passkey
-  return {
-    kind: 'passkey',
-    id: credentialId,
-    text: passkeyText(passkey),
-    isRevoked: revokedAt !== null,
-    ...macOf(passkey),
-    save: (db, ...code) => credentials.setMac(db, credentialId, ...code),
-  }
-}
-
-export function ofIdentity(identity: identities.Identity): Grant {
-  const { identityId, revokedAt } = identity
-  return {
-    kind: 'identity',
-    id: identityId,
-    text: identityText(identity),
-    isRevoked: revokedAt !== null,
-    ...macOf(identity),
-    save: (db, ...code) => identities.setMac(db, identityId, ...code),
-  }
-}
-
-export function ofInvite(invite: invites.Invite): Grant {
-  const { inviteId, usedAt } = invite
-  return {
-    kind: 'invite',
-    id: inviteId,
-    text: inviteText(invite),
-    isRevoked: usedAt !== null,
-    ...macOf(invite),
-    save: (db, ...code) => invites.setMac(db, inviteId, ...code),
-  }
-}
-
-const macOf = ({ mac, macVersion }: MacOfRow): MacOfRow => ({ mac, macVersion })
+export const macOf = ({ mac, macVersion }: MacOfRow): MacOfRow => ({ mac, macVersion })

@@ -6,7 +6,7 @@ import * as identities from '../store/person/identities.ts'
 import { type Db, LostRace } from '../store/pool.ts'
 import type { KeyRing } from '../vault/key-ring.ts'
 import type { Decided } from './act.ts'
-import { grantIdentity } from './grants.ts'
+import { grantIdentity } from './person-grants.ts'
 
 export const CONNECT = 'identity.connect'
 export const DISCONNECT = 'identity.disconnect'

@@ -4,7 +4,6 @@ import type { Person } from '../store/person/persons.ts'
 import * as persons from '../store/person/persons.ts'
 import type { Db } from '../store/pool.ts'
 import { type ActResult, type By, type Decided, perform } from './act.ts'
-import { grantPerson, isPersonLive } from './grants.ts'
 import {
   haveSameRights,
   type Invited,
@@ -17,6 +16,7 @@ import {
   type Site,
   type SiteRing,
 } from './person.ts'
+import { grantPerson, isPersonLive } from './person-grants.ts'
 
 export const CHANGE = 'person.change'
 export const LINK = 'person.link'

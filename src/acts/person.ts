@@ -14,7 +14,7 @@ import type { Db, Store } from '../store/pool.ts'
 import type { KeyRing } from '../vault/key-ring.ts'
 import { hashOfLookup, lookupOf, publicKeyOf } from '../vault/passkey/invite-key.ts'
 import { type ActResult, type By, type Decided, perform } from './act.ts'
-import { grantInvite, grantPerson, isPasskeyLive, isPersonLive } from './grants.ts'
+import { grantInvite, grantPerson, isPasskeyLive, isPersonLive } from './person-grants.ts'
 
 export const INVITE = 'person.invite'
 export const REVOKE = 'person.revoke'

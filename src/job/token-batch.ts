@@ -1,14 +1,13 @@
 // `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
-import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS, RECORD_ROLES } from './choices.ts'
+import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS, RECORD_ROLES, type RecordKind } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, sourceTime, text, tokenId, uuid } from './envelope/text.ts'
 import type { MemberRole, Sent } from './kind-entry.ts'
 import { OnFileRecord } from './on-file.ts'
 import type { BlockForm } from './record-columns.ts'
 import { ReferenceRecord } from './reference.ts'
-import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
 import { updateFields } from './token-update.ts'
@@ -118,7 +117,7 @@ const cardOf = {
   public_key_alias: alias().optional(),
 }
 
-/** The `request` of a record, by record kind. */
+/** The `request` of a record, by record kind. That of `scheme-token` is handed in by who has such records. */
 export const RECORD_REQUESTS = {
   'token-create': z.strictObject({
     token_scope: uuid().optional(),
@@ -129,9 +128,8 @@ export const RECORD_REQUESTS = {
   }),
   'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields, on_file: OnFileRecord.optional() }),
   'token-lifecycle': TokenLifecycle,
-  'scheme-token': SchemeToken,
   reference: ReferenceRecord,
-} as const
+} as const satisfies Record<Exclude<RecordKind, 'scheme-token'>, z.ZodType>
 export type CreateRecord = z.infer<(typeof RECORD_REQUESTS)['token-create']>
 export type UpdateRecord = z.infer<(typeof RECORD_REQUESTS)['token-update']>
 

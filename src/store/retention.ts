@@ -4,7 +4,6 @@
 
 import { BEAT } from './access/beat.ts'
 import * as captureKeys from './access/capture-keys.ts'
-import * as confirmations from './access/confirmations.ts'
 import * as processes from './access/processes.ts'
 import * as batchSamples from './batch/batch-samples.ts'
 import * as dryRuns from './batch/dry-runs.ts'
@@ -42,7 +41,6 @@ interface Swept {
   beforeImages: number
   formerReferences: number
   processes: number
-  confirmations: number
   batchSamples: number
   /** Rows of what was done in a minute, and minutes of how the installation was. */
   minutes: number
@@ -81,7 +79,6 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     beforeImages: await step(() => inPages(page => beforeImages.eraseOld(store, now, page))),
     formerReferences: await step(() => inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page))),
     processes: await step(() => processes.removeSilent(store, BEAT.keptMs)),
-    confirmations: await step(() => confirmations.expire(store)),
     batchSamples: await step(() => inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page))),
     minutes: await step(() => eraseMinutes(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS)),
     // Unlike an answer, an event that is still unpublished then is erased, too, and never published.

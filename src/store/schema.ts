@@ -15,7 +15,6 @@ export const MIGRATION_FILES = [
   'three-ds',
   'ledger',
   'reports',
-  'webhooks',
   'sign-off',
   'console',
 ] as const

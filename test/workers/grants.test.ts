@@ -2,6 +2,7 @@
 // it.
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { GRANT_LISTS } from '../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../src/acts/grants.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import { openDirectory } from '../../workers/directory.ts'
@@ -58,7 +59,9 @@ describeStore('to a worker', engine => {
       }
     }
   }
-  beforeEach(async () => expect(await listUngranted(installation.vault.store, installation.vault.ring)).toEqual([]))
+  beforeEach(async () =>
+    expect(await listUngranted(installation.vault.store, installation.vault.ring, GRANT_LISTS)).toEqual([]),
+  )
 
   it('a client with a role more, or another entity, is absent, and doctor names it', async () => {
     const changes: [string, unknown[]][] = [
@@ -185,7 +188,10 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
     ]
     for (const words of ways) {
       expect({ words, status: (await cli(words, { env })).status }).toEqual({ words, status: 0 })
-      expect({ words, bad: await listUngranted(installation.vault.store, installation.vault.ring) }).toEqual({
+      expect({
+        words,
+        bad: await listUngranted(installation.vault.store, installation.vault.ring, GRANT_LISTS),
+      }).toEqual({
         words,
         bad: [],
       })
@@ -198,7 +204,9 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
         expect((await cli(words, { env })).stderr).toContain('was not written by tokenmill')
       await cli(['schema', 'upgrade'], { env })
       expect((await look()).named).toEqual([])
-      expect(await listUngranted(installation.vault.store, installation.vault.ring)).toEqual([`client ${changing}`])
+      expect(await listUngranted(installation.vault.store, installation.vault.ring, GRANT_LISTS)).toEqual([
+        `client ${changing}`,
+      ])
     })
   })
 

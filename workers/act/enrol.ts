@@ -2,8 +2,8 @@
 // the invite names. The key in the
 // invite's link and the new passkey are the proof; each refusal of the key has the same word.
 import { type Actor, performIn } from '../../src/acts/act.ts'
-import { grantPasskey, grantPerson, isInviteLive, isPersonLive } from '../../src/acts/grants.ts'
 import { bindIdentity } from '../../src/acts/identities.ts'
+import { grantPasskey, grantPerson, isInviteLive, isPersonLive } from '../../src/acts/person-grants.ts'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { canonical } from '../../src/job/envelope/digest.ts'
 import { type Act, type Enrolment, isEnrolment } from '../../src/job/system/act.ts'
@@ -16,14 +16,14 @@ import { type Db, LostRace } from '../../src/store/pool.ts'
 import { type NewPasskey, readAttestation } from '../../src/vault/passkey/attestation.ts'
 import { challengeOf } from '../../src/vault/passkey/challenge.ts'
 import { isSignedByInvite } from '../../src/vault/passkey/invite-key.ts'
-import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import { flawed, useNonce } from './prove.ts'
+import type { ActDeps } from './trust.ts'
 
 export async function enrol(
   db: Db,
   { request, receiptId }: Work<Act>,
-  deps: Deps,
+  deps: ActDeps,
 ): Promise<{ auditId: number } | Refusal> {
   const { proof, person_id: personId } = request
   if (!isEnrolment(proof)) return refuse('passkey_missing', 'body.proof')
@@ -69,7 +69,7 @@ async function openInvite(
   db: Db,
   request: Act,
   proof: Enrolment,
-  { ring, clock, console }: Deps,
+  { ring, clock, console }: ActDeps,
 ): Promise<Invite | undefined> {
   const invite = UUID.test(request.subject) ? await invites.lock(db, request.subject) : undefined
   if (!invite || !isInviteLive(ring, invite, clock())) return undefined
@@ -79,7 +79,7 @@ async function openInvite(
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
-function readPasskey(request: Act, proof: Enrolment, { console }: Deps): NewPasskey | Refusal {
+function readPasskey(request: Act, proof: Enrolment, { console }: ActDeps): NewPasskey | Refusal {
   const passkey = readAttestation(proof, { ...console, challenge: challengeOf(request, console.installationId) })
   if (typeof passkey === 'string') return flawed(passkey)
   return passkey.credentialId === proof.credential_id ? passkey : flawed('form')
@@ -95,7 +95,7 @@ async function addPerson(
   db: Db,
   { name, roles, entities }: Invite,
   personId: string,
-  { ring }: Deps,
+  { ring }: ActDeps,
 ): Promise<Enrolled | Refusal> {
   const person = { personId, name, roles, entities, isLocal: false }
   if (!(await persons.insert(db, person))) return refuse('person_exists', 'body.person_id')
@@ -108,7 +108,7 @@ async function addPerson(
  * revoked with the others: the invite may be there because one of them was stolen. Whoever stole it could connect an account, so
  * all accounts are disconnected, too. The person keeps the roles and entities of now: those of the invite may have been changed since.
  */
-async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): Promise<Enrolled | Refusal> {
+async function renew(db: Db, invite: Invite, personId: string, { ring }: ActDeps): Promise<Enrolled | Refusal> {
   const person = personId === invite.personId ? await persons.lock(db, personId) : undefined
   if (!person || !isPersonLive(ring, person)) return refuse('person_unknown', 'body.person_id')
   await credentials.revokeAllOf(db, personId)
@@ -116,7 +116,7 @@ async function renew(db: Db, invite: Invite, personId: string, { ring }: Deps): 
   return person
 }
 
-async function addPasskey(db: Db, passkey: NewPasskey, personId: string, { ring, console }: Deps): Promise<void> {
+async function addPasskey(db: Db, passkey: NewPasskey, personId: string, { ring, console }: ActDeps): Promise<void> {
   const row = { ...passkey, personId, rpId: console.rpId }
   // Nothing of this transaction stays then.
   if (!(await credentials.insert(db, row))) throw new LostRace('another person enrolled this passkey meanwhile')

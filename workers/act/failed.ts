@@ -20,8 +20,8 @@ import * as clients from '../../src/store/access/clients.ts'
 import type { FailedAction } from '../../src/store/person/failed-acts.ts'
 import type { Person, PersonRole } from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { Deps } from '../deps.ts'
 import type { DoAct } from './prove.ts'
+import type { ActDeps } from './trust.ts'
 
 const ROLES: Record<FailedAction, readonly PersonRole[]> = {
   'failed.retry': ['OPERATOR', 'ADMIN'],
@@ -76,7 +76,7 @@ async function findAll(
   parameters: FailedParameters,
   subject: string,
   sees: Sees,
-  deps: Pick<Deps, 'queues'>,
+  deps: Pick<ActDeps, 'queues'>,
 ): Promise<SelectedCopy[] | undefined> {
   if ('filter' in parameters) return findMany(parameters, sees, deps)
   if (!('ids' in parameters)) return findOne(parameters.kind, subject, sees, deps)
@@ -94,7 +94,7 @@ interface Sees {
 function findMany(
   { kind, filter, count, up_to: upTo }: Extract<FailedParameters, { count: number }>,
   sees: Sees,
-  { queues }: Pick<Deps, 'queues'>,
+  { queues }: Pick<ActDeps, 'queues'>,
 ): Promise<SelectedCopy[] | undefined> {
   const { code, client_id: clientId, since } = filter
   const bounds = { ...sees, most: Math.min(count, FAILED_MOST), lookMs: LOOK_MS }
@@ -106,7 +106,7 @@ async function findOne(
   kind: string,
   id: string,
   { seen, now }: Sees,
-  { queues }: Pick<Deps, 'queues'>,
+  { queues }: Pick<ActDeps, 'queues'>,
 ): Promise<SelectedCopy[]> {
   const copy = await failedFind(queues, kind, id)
   const client = copy && (await seen(ownerOf(copy)))
@@ -114,7 +114,7 @@ async function findOne(
 }
 
 /** Whose copies the person meets: for some entities only those of clients that act for no other entity. */
-function clientsOf(db: Db, { entities }: Person, { ring, onUngranted }: Deps): ClientSeen<CopyClient> {
+function clientsOf(db: Db, { entities }: Person, { ring, onUngranted }: ActDeps): ClientSeen<CopyClient> {
   const find = async (clientId: string): Promise<CopyClient | undefined> => {
     const client = await clients.find(db, clientId)
     if (!client) return undefined

@@ -7,15 +7,15 @@ import { ExportParameters } from '../../src/job/system/list-exports.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import { mayMeet } from './batch.ts'
 import { livePerson, useNonce } from './prove.ts'
+import type { ActDeps } from './trust.ts'
 
 export async function recordExport(
   db: Db,
   { request, receiptId }: Work<Act>,
-  deps: Deps,
+  deps: ActDeps,
 ): Promise<{ auditId: number } | Refusal> {
   const { subject } = request
   const person = await livePerson(db, request, deps)

@@ -2,7 +2,7 @@
 // new passkey as its authenticator made it, so nobody on the way can put another in its place. A passkey doesn't remove itself:
 // so the last one stays, whatever is removed at the same time.
 import { type Actor, performIn, recordRefusal } from '../../src/acts/act.ts'
-import { grantPasskey } from '../../src/acts/grants.ts'
+import { grantPasskey } from '../../src/acts/person-grants.ts'
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { type Act, NewPasskeyParameters, PasskeyParameters } from '../../src/job/system/act.ts'
 import * as credentials from '../../src/store/person/credentials.ts'

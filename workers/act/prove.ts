@@ -2,7 +2,7 @@
 // worker's own settings, and believes nothing that the console says.
 
 import type { Actor } from '../../src/acts/act.ts'
-import { isPasskeyLive, isPersonLive } from '../../src/acts/grants.ts'
+import { isPasskeyLive, isPersonLive } from '../../src/acts/person-grants.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { canonical } from '../../src/job/envelope/digest.ts'
 import { ACT_LASTS_S_MAX, type Act, type Assertion, isAssertion } from '../../src/job/system/act.ts'
@@ -14,8 +14,8 @@ import type { Db } from '../../src/store/pool.ts'
 import { verifyAssertion } from '../../src/vault/passkey/assertion.ts'
 import { challengeOf } from '../../src/vault/passkey/challenge.ts'
 import type { PasskeyFlaw } from '../../src/vault/passkey/client-data.ts'
-import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
+import type { ActDeps } from './trust.ts'
 
 export interface Proved {
   person: Person
@@ -23,18 +23,18 @@ export interface Proved {
 }
 
 /** Does an act of a person who has proved it. Returns the id of its audit row. */
-export type DoAct = (db: Db, proved: Proved, work: Work<Act>, deps: Deps) => Promise<{ auditId: number } | Refusal>
+export type DoAct = (db: Db, proved: Proved, work: Work<Act>, deps: ActDeps) => Promise<{ auditId: number } | Refusal>
 
 const proofField = 'body.proof'
 
-export function timely({ expires_at: expiresAt }: Act, { clock }: Pick<Deps, 'clock'>): Refusal | undefined {
+export function timely({ expires_at: expiresAt }: Act, { clock }: Pick<ActDeps, 'clock'>): Refusal | undefined {
   const now = clock() / 1000
   const isTimely = now < expiresAt && expiresAt <= now + ACT_LASTS_S_MAX
   return isTimely ? undefined : refuse('act_expired', 'body.expires_at')
 }
 
 /** The person, if the proof is right. Then the passkey and the nonce are used, whatever becomes of the act. */
-export async function prove(db: Db, work: Work<Act>, deps: Deps): Promise<Proved | Refusal> {
+export async function prove(db: Db, work: Work<Act>, deps: ActDeps): Promise<Proved | Refusal> {
   const { request, receiptId } = work
   const person = await livePerson(db, request, deps)
   if ('refused' in person) return person
@@ -47,7 +47,7 @@ export async function prove(db: Db, work: Work<Act>, deps: Deps): Promise<Proved
 export async function livePerson(
   db: Db,
   { person_id: personId }: Pick<Act, 'person_id'>,
-  { ring, onUngranted }: Pick<Deps, 'ring' | 'onUngranted'>,
+  { ring, onUngranted }: Pick<ActDeps, 'ring' | 'onUngranted'>,
 ): Promise<Person | Refusal> {
   const person = await persons.hold(db, personId)
   if (!person || person.revokedAt !== null) return refuse('person_unknown', 'body.person_id')
@@ -56,7 +56,7 @@ export async function livePerson(
   return refuse('person_unknown', 'body.person_id')
 }
 
-async function actorOf(db: Db, person: Person, request: Act, deps: Deps): Promise<Actor | Refusal> {
+async function actorOf(db: Db, person: Person, request: Act, deps: ActDeps): Promise<Actor | Refusal> {
   const { proof } = request
   const { personId: id } = person
   // How this process opened its store says whether that is so. Nothing in the job can.
@@ -69,7 +69,7 @@ async function actorOf(db: Db, person: Person, request: Act, deps: Deps): Promis
 async function usePasskey(
   db: Db,
   { personId, proof, request }: { personId: string; proof: Assertion; request: Act },
-  { ring, console, onUngranted }: Deps,
+  { ring, console, onUngranted }: ActDeps,
 ): Promise<Refusal | undefined> {
   const passkey = await credentials.lock(db, proof.credential_id)
   if (passkey?.personId !== personId || passkey.revokedAt !== null) return refuse('passkey_unknown', proofField)

@@ -10,8 +10,8 @@ import type { Person, PersonRole } from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
-import type { Deps } from '../deps.ts'
 import type { DoAct } from './prove.ts'
+import type { ActDeps } from './trust.ts'
 
 const ROLES: readonly PersonRole[] = ['OPERATOR', 'ADMIN']
 /** The runs of one date: one for each entity of the schedule's client. */
@@ -59,7 +59,7 @@ async function mayMeetSchedule(
   db: Db,
   { entities }: Pick<Person, 'entities'>,
   schedule: schedules.Schedule,
-  { ring, onUngranted }: Pick<Deps, 'ring' | 'onUngranted'>,
+  { ring, onUngranted }: Pick<ActDeps, 'ring' | 'onUngranted'>,
 ): Promise<boolean> {
   if (entities === null) return true
   if (schedule.kind !== 'report') return false

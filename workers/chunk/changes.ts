@@ -20,11 +20,11 @@ import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
-import { findReplacements, type Relinked, relinkedOf, relinkRefusal } from '../card/scheme-replacement.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
+import type { LinkedToken } from '../networks.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import {
@@ -243,7 +243,7 @@ interface Changes {
   /** Tokens that are now linked to another card. */
   linked: StoredToken[]
   /** What the records want of the scheme tokens of `linked`, by token id. */
-  schemes: Map<string, Pick<Relinked, 'action' | 'made'>>
+  schemes: Map<string, Pick<LinkedToken, 'action' | 'made'>>
   waiting: WaitingChange[]
 }
 
@@ -287,10 +287,9 @@ async function effectOf({ rows, schemes, bases }: Changes, work: ChunkContext['w
     const [token, base] = [rows.get(tokenId), bases.get(tokenId)]
     return token && base && !isSameRow(base, token) ? { token, ...scheme } : []
   })
-  const relinked = await relinkedOf(deps.store, linked)
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const replacements = await findReplacements(deps.store, relinked, job, deps)
-  return { updates, erasedImages: deleted, retirements: deleted, replacements }
+  const { effects } = await deps.networks.schemeTokens.replace(deps.store, linked, job, deps)
+  return { updates, erasedImages: deleted, networks: effects }
 }
 
 /** Whether the row still has its card. */
@@ -343,7 +342,8 @@ async function applyUpdate(
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
   if (guess && (await isSpent(guess, guesses))) return refuse('guesses', field)
   const base = bases.get(row.tokenId)
-  const unfit = base && !isSameCard(base.cards, verdict.row.cards) && relinkRefusal(schemeAction, verdict.row, deps)
+  const { relinkRefusal } = deps.networks.schemeTokens
+  const unfit = base && !isSameCard(base.cards, verdict.row.cards) && relinkRefusal(schemeAction, verdict.row)
   if (unfit) return unfit
   if (facts && !isSameCard(row.cards, facts.fingerprints.known)) {
     if (await isTaken(facts, row, rows, deps)) return refuse('pan_taken', field)

@@ -1,8 +1,8 @@
 // A chunk's block, opened and read: each record has the form of its kind, or is refused on its own. What a record does
 // to a token is decided elsewhere.
 import { isUtf8 } from 'node:buffer'
+import type { z } from 'zod'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { canonical, chunkText } from '../../src/job/envelope/digest.ts'
 import { mayNeedMore, recordsRefusal } from '../../src/job/envelope/roles.ts'
@@ -12,14 +12,7 @@ import { fieldsOf } from '../../src/job/problem.ts'
 import { type BlockForm, spreadColumns } from '../../src/job/record-columns.ts'
 import type { ReferenceRecord } from '../../src/job/reference.ts'
 import { parse } from '../../src/job/refusal.ts'
-import {
-  CHUNK,
-  type CreateRecord,
-  RECORD_REQUESTS,
-  RecordHead,
-  type TokenBatch,
-  type UpdateRecord,
-} from '../../src/job/token-batch.ts'
+import { CHUNK, type CreateRecord, RecordHead, type TokenBatch, type UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -30,10 +23,11 @@ import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import { rolesHeld } from '../line/admit.ts'
 import type { AskedCard, RequestContent, Work } from '../line/work.ts'
-import type { NetworkResult } from '../provider/network-actions.ts'
-import type { MadeScheme } from '../provider/relink-actions.ts'
+import type { MadeScheme, SchemeResult } from '../networks.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
+/** The schema of the requests of one kind of record. */
+export type RecordSchema = z.ZodType<RecordRequest>
 
 export type ChunkRecord = { line: number; reference: string | undefined } & (
   | { request: RecordRequest }
@@ -66,10 +60,23 @@ export interface Decided {
 }
 
 /** How the network action of a record ended; for a token with another card, what was made for that card. */
-export type ActedRecord = NetworkResult | MadeScheme
+export type ActedRecord = SchemeResult | MadeScheme
 
 /** How the network actions of records ended, by line. */
 export type ActedRecords = ReadonlyMap<number, ActedRecord>
+
+/** Works the records of a kind that a feature has. The composition hands it down. */
+export interface FeatureRecords {
+  request: RecordSchema
+  /** Asks for what the records want, before the chunk is decided. Throws `Postponed`. */
+  reach(
+    records: readonly ChunkRecord[],
+    context: ChunkContext,
+    mayHaveReceipt: boolean,
+    deps: Deps,
+  ): Promise<ActedRecords>
+  decide(records: readonly ChunkRecord[], acted: ActedRecords, context: ChunkContext, deps: Deps): Promise<Decided>
+}
 
 /** Decrypts the block. A refusal if it can't be decrypted, or has a form that this release doesn't know. */
 export async function openChunk(
@@ -152,7 +159,8 @@ export interface ReadChunk {
  */
 export function readRecords(
   text: Buffer,
-  { record_kind, block }: TokenBatch,
+  { block }: Pick<TokenBatch, 'block'>,
+  schema: RecordSchema,
   form: BlockForm = 'rows',
 ): ReadChunk | Refusal {
   if (text.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
@@ -165,7 +173,7 @@ export function readRecords(
     if (end === -1) end = plaintext.length
     if (end > start) {
       if (records.length === block.records) return refuse('block_records', 'body.request.block')
-      const { record, request } = readRecord(plaintext, start, end, record_kind, records.length)
+      const { record, request } = readRecord(plaintext, start, end, schema, records.length)
       records.push(record)
       requests.push(request)
     }
@@ -182,6 +190,7 @@ export function readRecords(
 export function recordRolesRefusal(
   work: Work<TokenBatch>,
   plaintext: Buffer,
+  schema: RecordSchema,
   { catalogue }: Pick<Deps, 'catalogue'>,
 ): Refusal | undefined {
   const { request, claims, client } = work
@@ -189,7 +198,7 @@ export function recordRolesRefusal(
   // The records of a sender who holds every role that a record could need aren't read for it.
   const kind = catalogue.entry(request.record_kind)
   if (!mayNeedMore(kind, held)) return undefined
-  const read = readRecords(plaintext, request, formOf(work))
+  const read = readRecords(plaintext, request, schema, formOf(work))
   if (isRefusal(read)) return undefined
   const { records, requests } = read
   const asked = records.map(({ line }, index) => ({ line, request: requests[index] }))
@@ -215,7 +224,7 @@ export function readRecord(
   plaintext: Buffer,
   start: number,
   end: number,
-  kind: RecordKind,
+  schema: RecordSchema,
   index: number,
 ): { record: ChunkRecord; request?: unknown } {
   // A record whose line number can't be read gets its place in the chunk as number.
@@ -227,7 +236,7 @@ export function readRecord(
   if (value === undefined) return { record: { ...nameless, reason: 'row_json', field: undefined } }
   // The request as it was sent: the schema's copy lacks unknown members.
   const request = (value as { request?: unknown } | null)?.request
-  return { record: recordOf(value, request, kind, nameless), request }
+  return { record: recordOf(value, request, schema, nameless), request }
 }
 
 /** The value; undefined for anything but JSON. */
@@ -242,7 +251,7 @@ function parseLine(text: Buffer): unknown {
 function recordOf(
   value: unknown,
   request: unknown,
-  kind: RecordKind,
+  schema: RecordSchema,
   nameless: { line: number; reference: undefined },
 ): ChunkRecord {
   const head = parse(RecordHead, value, 'body')
@@ -251,7 +260,7 @@ function recordOf(
   const named = couldHoldNumber(reference) && nameRefusal({ reference }, clearNumbersOf(request))
   if (named) return { line, reference: undefined, ...reasonOf(named) }
   if (rejected) return { line, reference, reason: rejected.reason as Reason, field: rejected.field }
-  const parsed = parse<RecordRequest>(RECORD_REQUESTS[kind], request ?? {}, 'body')
+  const parsed = parse(schema, request ?? {}, 'body')
   return isRefusal(parsed) ? { line, reference, ...reasonOf(parsed) } : { line, reference, request: parsed.value }
 }
 

@@ -11,21 +11,20 @@ import { claimOf } from '../../src/job/on-file.ts'
 import type { CreateRecord } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
-import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
 import { type CardAsked, findByCards } from '../card/by-card.ts'
 import { scopeFor } from '../card/card-facts.ts'
+import { contextRefusal, contractFor } from '../card/contract.ts'
 import { countMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
-import { contextRefusal, contractFor, takeUpOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
+import type { NetworkEffect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
-import type { Provisioned } from '../provider/third-party-actions.ts'
-import { firstSchemes } from '../provider/token-effects.ts'
+import type { MadeToken } from '../networks.ts'
 import { withFormer } from './batch.ts'
 import { type ChunkContext, type ChunkRecord, keeperOf } from './chunk.ts'
 import { ownersOf } from './claims.ts'
@@ -157,14 +156,19 @@ export async function decideCreates(
   const relinks = await openRelinks(stored, known, context, deps)
   const first = decideCards(prepared, stored, context, deps, { provisioned, relinks, older })
   const fresh = apart && sealPlain(apart.plain, context)
-  const replacements = await replacementsOf(first.relinked, context, deps)
+  const replaced = await replacementsOf(first.relinked, context, deps)
   const { receiptId } = context.work
+  const { thirdParties } = deps.networks
   return {
     save: async db => {
       if (provisioned && prepared.some(({ contract }) => contract))
-        await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
+        await writeEffects(
+          db,
+          [{ networks: thirdParties.takeUp(receiptId, takenUp(first.created, provisioned)) }],
+          deps,
+        )
       if (relinks && first.relinked.length > 0)
-        await writeRelinked(db, { updates: first.relinked, replacements }, relinks, deps)
+        await writeRelinked(db, { updates: first.relinked, networks: replaced }, relinks, deps)
       const losers = await tokens.insertMissing(db, first.created, fresh?.tokens)
       if ((relinks || isNewest(context.work.request)) && losers.size > 0)
         throw new LostRace('a card got its token meanwhile')
@@ -175,7 +179,7 @@ export async function decideCreates(
       const outcomes = [...first.outcomes.filter(({ key }) => !lost.has(key)), ...again.outcomes]
       const effect = {
         updates: [...first.updated, ...again.updated],
-        provisions: firstSchemesOf(first.made, lost, context, deps),
+        networks: firstSchemesOf(first.made, lost, context, deps),
       }
       const bases = [...stored.values(), ...again.stored.values(), ...(older?.tokens.values() ?? [])]
       const beside = { effect, written: first.relinked, bases, references: known, added: addedOf(fresh, losers) }
@@ -197,7 +201,7 @@ function addedOf(fresh: NewPlain | undefined, losers: ReadonlySet<string>): Adde
   return fresh?.added.filter(({ tokenId }) => !losers.has(tokenId)) ?? []
 }
 
-function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): Provisioned[] {
+function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): MadeToken[] {
   return created.flatMap(row => {
     const end = row.thirdParty ? provisioned.get(cardOf(row)) : undefined
     return end === undefined || end === 'known' || isRefusal(end) ? [] : [end]
@@ -262,18 +266,15 @@ function decideCards(
  * which another chunk was first (`lost`) are left out.
  */
 function firstSchemesOf(
-  made: readonly Folded[],
+  folded: readonly Folded[],
   lost: ReadonlySet<string>,
   { work }: ChunkContext,
   deps: Deps,
-): NewScheme[] {
+): NetworkEffect[] {
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.has(cardOf(row)))
-  return firstSchemes(
-    ours.map(({ row, pan, scope }) => ({ token: row, pan, scope })),
-    job,
-    deps,
-  )
+  const ours = folded.filter(({ row, scope }) => scope.autoProvision && !lost.has(cardOf(row)))
+  const made = ours.map(({ row, pan, scope }) => ({ token: row, pan, scope }))
+  return deps.networks.schemeTokens.provision(made, job, deps).effects
 }
 
 /** The first fingerprint of a row's card. It identifies the card among the records that make tokens. */

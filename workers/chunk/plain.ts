@@ -4,12 +4,11 @@
 // cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
 // left to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
-import type { RecordKind } from '../../src/job/catalogue.ts'
 import { ALIAS } from '../../src/job/choices.ts'
 import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../src/job/envelope/text.ts'
 import { claimOf, isUsualOnFile, OnFileRecord, someText } from '../../src/job/on-file.ts'
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../src/job/record-columns.ts'
-import { CHUNK, type TokenBatch } from '../../src/job/token-batch.ts'
+import { CHUNK, RECORD_REQUESTS, type TokenBatch } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { BinTable } from '../../src/token/bin.ts'
 import type { Claim } from '../../src/token/on-file.ts'
@@ -119,11 +118,11 @@ export interface MixedChunk extends Omit<ReadChunk, 'requests'> {
  */
 export function readMixed(
   plaintext: Buffer,
-  { request: { record_kind, block }, form }: { request: TokenBatch; form: BlockForm },
+  { request: { block }, form }: { request: Pick<TokenBatch, 'block'>; form: BlockForm },
   reader: PlainReader,
 ): MixedChunk | undefined {
   if (plaintext.length > CHUNK.bytesMax || !isUtf8(plaintext)) return undefined
-  const chunk = openChunkReader(reader, record_kind)
+  const chunk = openChunkReader(reader)
   const take = form === 'rows' ? takeRows : takeColumns
   if (!take(plaintext, block.records, chunk)) return undefined
   const { others, count, lastLine } = chunk.end()
@@ -146,7 +145,7 @@ interface ChunkReader {
   end(): { others: ReturnType<typeof readRecord>[]; count: number; lastLine: number }
 }
 
-function openChunkReader(reader: PlainReader, kind: RecordKind): ChunkReader {
+function openChunkReader(reader: PlainReader): ChunkReader {
   const others: ReturnType<typeof readRecord>[] = []
   let count = 0
   let lastLine = 0
@@ -156,7 +155,7 @@ function openChunkReader(reader: PlainReader, kind: RecordKind): ChunkReader {
   }
   const lineOfOther = (text: string) => {
     const bytes = Buffer.from(text)
-    const other = readRecord(bytes, 0, bytes.length, kind, count)
+    const other = readRecord(bytes, 0, bytes.length, RECORD_REQUESTS['token-create'], count)
     others.push(other)
     return other.record.line
   }

@@ -12,9 +12,8 @@ import { isExpired } from '../../src/token/card.ts'
 import { isOlderClaim } from '../../src/token/on-file.ts'
 import { isSameCard } from '../../src/token/token.ts'
 import { reversibleSince } from '../card/before-image.ts'
-import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
 import type { Deps } from '../deps.ts'
-import type { Replacement } from '../line/effect.ts'
+import type { NetworkEffect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
 import { openClaims } from './claims.ts'
@@ -75,10 +74,10 @@ export async function replacementsOf(
   relinked: readonly StoredToken[],
   { work }: ChunkContext,
   deps: Deps,
-): Promise<Replacement[]> {
+): Promise<NetworkEffect[]> {
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const linked = relinked.map(token => ({ token, action: undefined }))
-  return findReplacements(deps.store, await relinkedOf(deps.store, linked), job, deps)
+  return (await deps.networks.schemeTokens.replace(deps.store, linked, job, deps)).effects
 }
 
 /**
@@ -87,7 +86,7 @@ export async function replacementsOf(
  */
 export async function writeRelinked(
   db: Db,
-  { updates, replacements }: { updates: readonly StoredToken[]; replacements: readonly Replacement[] },
+  { updates, networks }: { updates: readonly StoredToken[]; networks: readonly NetworkEffect[] },
   { owners, since }: CountedRelinks,
   deps: Deps,
 ): Promise<void> {
@@ -96,5 +95,5 @@ export async function writeRelinked(
   // A job that adds an owner holds the token's row, too.
   const owned = await references.countClaims(db, ids, since)
   if (ids.some(id => owned.get(id) !== owners.get(id))) throw new LostRace('a token got or lost an owner meanwhile')
-  await writeEffects(db, [{ updates, replacements }], deps)
+  await writeEffects(db, [{ updates, networks }], deps)
 }

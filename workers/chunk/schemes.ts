@@ -1,33 +1,47 @@
-// The records of a chunk that change scheme tokens: `scheme-token` records, and updates with `scheme_token_action`. The
-// networks are called, in recorded steps per record, before the chunk is decided; an interrupted chunk continues where
-// it stopped.
+// The `scheme-token` records of a chunk. The networks are called, in recorded steps per record, before the chunk is decided;
+// an interrupted chunk continues where it stopped.
 import { isRefusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import type { SchemeToken } from '../../src/job/scheme-token.ts'
+import { SchemeToken } from '../../src/job/scheme-token.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, stepOf } from '../../src/token/scheme.ts'
 import { tokensFor } from '../card/find-token.ts'
+import { supportRefusal } from '../card/scheme-view.ts'
 import type { Deps } from '../deps.ts'
-import type { ActingJob } from '../provider/action-rules.ts'
-import type { NetworkAction, NetworkResult } from '../provider/network-actions.ts'
-import { runNetworkActions } from '../provider/network-actions.ts'
-import { type RelinkAction, relinkAction, runRelinkActions } from '../provider/relink-actions.ts'
-import { FIELD, supportRefusal } from '../provider/scheme-action.ts'
-import { foldChanges, type PreparedChange, visibleTokens } from './changes.ts'
-import type { ActedRecord, ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
+import { SCHEME_FIELD, type SchemeResult } from '../networks.ts'
+import type { ActedRecords, ChunkContext, ChunkRecord, Decided, FeatureRecords } from './chunk.ts'
 import { rejected } from './fold.ts'
+import { actingJob, ask } from './scheme-actions.ts'
 
-export interface PreparedScheme {
+interface PreparedScheme {
   line: number
   reference: string | undefined
   id: string
   action: SchemeAction
 }
 
-export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[] {
+export const schemeRecords: FeatureRecords = {
+  request: SchemeToken,
+
+  async reach(records, context, mayHaveReceipt, deps) {
+    const schemes = schemesOf(records)
+    if (schemes.length === 0) return new Map()
+    const visible = await visibleOf(schemes, context, deps)
+    const wanted = schemes.map(({ line, id, action }) => ({ line, action, token: visible.get(id), isRelinked: false }))
+    return ask(wanted, actingJob(context, mayHaveReceipt), deps)
+  },
+
+  async decide(records, acted, context, deps) {
+    const schemes = schemesOf(records)
+    return schemes.length === 0 ? { save: async () => [] } : decideSchemes(schemes, acted, context, deps)
+  },
+}
+
+/** In the order of the file; the lines of a block may be in another order. */
+function schemesOf(records: readonly ChunkRecord[]): PreparedScheme[] {
   return records
     .flatMap(record => {
       if (!('request' in record)) return []
@@ -38,75 +52,22 @@ export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[
     .sort((a, b) => a.line - b.line)
 }
 
-/**
- * Calls the networks. A record waits for the answers to earlier records of its token. Throws `Postponed` if a network must
- * be waited for.
- */
-export async function actForRecords(
+function visibleOf(
   schemes: readonly PreparedScheme[],
-  changes: readonly PreparedChange[],
-  context: ChunkContext,
-  mayHaveReceipt: boolean,
-  deps: Deps,
-): Promise<ActedRecords> {
-  const { receiptId, client } = context.work
-  const job = { receiptId, clientId: client.clientId, mayHaveReceipt }
-  const asked = { job, acted: new Map<number, ActedRecord>() }
-  if (schemes.length > 0) {
-    const visible = await tokensFor(client, [...new Set(schemes.map(({ id }) => id))], deps)
-    await ask(
-      schemes.map(({ line, id, action }) => ({ line, action, token: visible.get(id), isRelinked: false })),
-      asked,
-      deps,
-    )
-  }
-  if (!changes.some(change => 'given' in change && change.schemeAction !== undefined)) return asked.acted
-  const visible = await visibleTokens(changes, context, deps)
-  const folding = { context, deps, visible, acted: asked.acted, stops: true }
-  for (;;) {
-    const { waiting } = await foldChanges(changes, folding)
-    if (waiting.length === 0) return asked.acted
-    // A scheme token that exists belongs to the stored card, and a new one to the card that the record gives.
-    const wanted = waiting.map(({ base, row, ...one }) => ({ ...one, token: one.isRelinked ? row : base }))
-    await ask(wanted, asked, deps)
-  }
-}
-
-interface Wanted {
-  line: number
-  action: SchemeAction
-  token: StoredToken | undefined
-  /** The token is about to get the card of `token`. */
-  isRelinked: boolean
-}
-
-/** Asks networks, and adds how each request ended to `acted`. */
-async function ask(
-  wanted: readonly Wanted[],
-  { job, acted }: { job: ActingJob; acted: Map<number, ActedRecord> },
-  deps: Deps,
-): Promise<void> {
-  const actions: NetworkAction[] = []
-  const relinks: RelinkAction[] = []
-  for (const { line, action, token, isRelinked } of wanted) {
-    const scope = token && (await deps.directory.scope(token.tokenScope))
-    const refusal = token && scope ? supportRefusal(scope) : refuse('token_not_found', 'body.id')
-    if (refusal || !token || !scope) acted.set(line, refusal ?? refuse('token_not_found', 'body.id'))
-    else if (isRelinked) relinks.push(relinkAction(job.receiptId, token, { line, field: FIELD }))
-    else actions.push({ line, token, scope, action, field: FIELD })
-  }
-  for (const [line, one] of await runNetworkActions(job, actions, 'bulk', deps)) acted.set(line, one)
-  for (const [line, one] of await runRelinkActions(job, relinks, 'bulk', deps)) acted.set(line, one)
-}
-
-export async function decideSchemes(
-  prepared: readonly PreparedScheme[],
-  acted: ActedRecords,
   { work }: ChunkContext,
   deps: Deps,
+): Promise<Map<string, StoredToken>> {
+  return tokensFor(work.client, [...new Set(schemes.map(({ id }) => id))], deps)
+}
+
+async function decideSchemes(
+  prepared: readonly PreparedScheme[],
+  acted: ActedRecords,
+  context: ChunkContext,
+  deps: Deps,
 ): Promise<Decided> {
-  if (prepared.length === 0) return { save: async () => [] }
-  const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
+  const { work } = context
+  const visible = await visibleOf(prepared, context, deps)
   const named = new Set<string>()
   const predicted = work.request.dry_run ? await predict(visible, deps) : undefined
   const outcomes: RecordOutcome[] = []
@@ -141,12 +102,12 @@ async function predict(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
   const scopes = new Map<string, Scope | undefined>()
   for (const { tokenScope } of visible.values())
     if (!scopes.has(tokenScope)) scopes.set(tokenScope, await deps.directory.scope(tokenScope))
-  return (token: StoredToken, action: SchemeAction): NetworkResult => {
+  return (token: StoredToken, action: SchemeAction): SchemeResult => {
     const scope = scopes.get(token.tokenScope)
     const refusal = scope && supportRefusal(scope)
     if (refusal) return refusal
     const step = stepOf(byToken.get(token.tokenId), action)
-    if (step === 'absent') return refuse('scheme_token_absent', FIELD)
+    if (step === 'absent') return refuse('scheme_token_absent', SCHEME_FIELD)
     return step === 'stays' ? 'same' : 'changed'
   }
 }

@@ -2,10 +2,8 @@
 // before the chunk is decided; an interrupted chunk continues where it stopped.
 import * as references from '../../src/store/reference/source-references.ts'
 import { findByCards } from '../card/by-card.ts'
-import { plannedActionOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
-import type { ThirdPartyAction, ThirdPartyResult } from '../provider/third-party-actions.ts'
-import { runThirdPartyActions } from '../provider/third-party-actions.ts'
+import type { ContractCard, ThirdPartyResult } from '../networks.ts'
 import type { ChunkContext } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { cardsOf } from './creates.ts'
@@ -30,16 +28,16 @@ export async function provisionCards(
   const older = await openOlderClaims(theirs, { stored, known }, context, deps)
   const { folded, outcomes } = fold(theirs, stored, context, { older })
   const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
-  const actions = new Map<string, ThirdPartyAction>()
+  const asked = new Map<string, ContractCard>()
   for (const { key, contract, line, field, facts, pan } of theirs) {
     const made = folded.get(key)
-    if (contract && made && making.has(line) && !actions.has(key))
-      actions.set(key, plannedActionOf(contract, { line, field }, facts, pan, made.row))
+    if (contract && made && making.has(line) && !asked.has(key))
+      asked.set(key, { line, field, contract, facts, pan, row: made.row })
   }
   const job = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
-  const ends = await runThirdPartyActions(job, [...actions.values()], 'bulk', deps)
+  const ends = await deps.networks.thirdParties.make(job, [...asked.values()], 'bulk', deps)
   const provisioned = new Map<string, ThirdPartyResult>()
-  for (const [key, { line }] of actions) {
+  for (const [key, { line }] of asked) {
     const end = ends.get(line)
     if (end !== undefined) provisioned.set(key, end)
   }

@@ -1,6 +1,5 @@
 // An effect: everything that one decision writes, as data. It is a list of rows for each table, without any code. The
 // kinds' handlers make effects; write-effect.ts writes them.
-import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
 import type { Guess } from '../../src/store/token/guesses.ts'
@@ -27,18 +26,8 @@ export interface Effect {
   misses?: readonly Miss[]
   /** The client's new sequence on each token. */
   sequences?: readonly SequenceMark[]
-  /** Tokens of third parties that this job's tokens take up. */
-  takeUps?: readonly TakeUp[]
-  /** Scheme tokens to be provisioned for new tokens. */
-  provisions?: readonly NewScheme[]
-  /** Ids of tokens whose provisionings are to be retired. */
-  retirements?: readonly string[]
-  /** Tokens that are linked to another card now, and what happens to their scheme tokens. */
-  replacements?: readonly Replacement[]
-  /** Receipts of jobs that may have had scheme tokens made for cards that their tokens don't get: those are retired. */
-  leftovers?: readonly string[]
-  /** What refused jobs have left at providers. */
-  compensations?: readonly Compensation[]
+  /** What is written about card networks and third parties. */
+  networks?: readonly NetworkEffect[]
 }
 
 export interface Miss extends Guess {
@@ -51,43 +40,9 @@ export interface Miss extends Guess {
   turn?: number
 }
 
-/**
- * For a job that named a contract with a third party: the provisionings that its tokens use. All other open intents of
- * the job are abandoned.
- */
-export interface TakeUp {
-  receiptId: string
-  provisionIds: readonly string[]
-}
-
-/** The former card's scheme token is retired, and perhaps the new card gets one. */
-export interface Replacement {
-  tokenId: string
-  /** The current provisioning as it was read. If another one is current at the write, the decision is made again. */
-  former: FormerScheme | undefined
-  /** The provisioning of the new card. */
-  fresh: NewScheme | undefined
-  /** The provisioning that the job has had made for the new card; absent if it asked for none. */
-  made?: string | undefined
-}
-
-export interface FormerScheme {
-  provisionId: string
-  /** The provider has the token, or may have it. */
-  isLive: boolean
-  /** The scheme token was in use, or was to be. */
-  isInUse: boolean
-}
-
-/** What happens to the intents of a refused job, whose provider calls must be undone. */
-export interface Compensation {
-  receiptId: string
-  /** Intents whose effect a reversal must undo. */
-  owed: readonly string[]
-  /** Intents whose calls had no effect and never will. */
-  abandoned: readonly string[]
-  /** Provisionings of abandoned intents, for which the provider was never called. */
-  withdrawn: readonly string[]
+/** The networks alone make one and read it (networks.ts). The core only passes it on. */
+export interface NetworkEffect {
+  of: 'networks'
 }
 
 /** All rows of several effects, table by table. */
@@ -102,11 +57,6 @@ export function mergeEffects(effects: readonly Effect[]): Required<Effect> {
     changedReferences: effects.flatMap(({ changedReferences = [] }) => changedReferences),
     misses: effects.flatMap(({ misses = [] }) => misses),
     sequences: effects.flatMap(({ sequences = [] }) => sequences),
-    takeUps: effects.flatMap(({ takeUps = [] }) => takeUps),
-    provisions: effects.flatMap(({ provisions = [] }) => provisions),
-    retirements: effects.flatMap(({ retirements = [] }) => retirements),
-    replacements: effects.flatMap(({ replacements = [] }) => replacements),
-    leftovers: effects.flatMap(({ leftovers = [] }) => leftovers),
-    compensations: effects.flatMap(({ compensations = [] }) => compensations),
+    networks: effects.flatMap(({ networks = [] }) => networks),
   }
 }

@@ -1,6 +1,6 @@
 // `sequence`: a job takes effect on a token only if its sequence is higher than that of this client's last job that
 // did. Refused jobs don't change the stored sequence.
-import { isRefusal, refuse } from '../../src/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { Deps } from '../deps.ts'
 import { type EffectDecision, noEffect, type Work } from './work.ts'
 
@@ -22,4 +22,15 @@ export async function decideInSequence(
   const decision = await decide()
   if (isRefusal(decision.answer)) return decision
   return { ...decision, effect: { ...decision.effect, sequences: [{ clientId, tokenId, sequence }] } }
+}
+
+/** The refusal of a job with a stale sequence, which must not call a provider. */
+export async function staleRefusal(
+  { claims, client }: Work<unknown>,
+  tokenId: string,
+  { lookUps }: Pick<Deps, 'lookUps'>,
+): Promise<Refusal | undefined> {
+  if (claims.sequence === undefined) return undefined
+  const last = await lookUps.sequence({ clientId: client.clientId, tokenId })
+  return last !== undefined && claims.sequence <= last ? refuse('sequence_stale', 'body.sequence') : undefined
 }

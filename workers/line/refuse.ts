@@ -2,8 +2,8 @@
 // provider calls must be compensated.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
-import { answerOwed } from '../provider/owed-compensation.ts'
 import { handlerOf, type LineDeps } from './handlers.ts'
+import { answerOwed } from './owed.ts'
 import { withoutOwnCard } from './pan-in-names.ts'
 import { answerWithoutReceipt } from './remember.ts'
 import type { End, Work } from './work.ts'

@@ -9,7 +9,6 @@ import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
-import { queueReversal } from '../provider/queue-reversal.ts'
 import type { Message } from '../set/deliver.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
 import type { LineDeps } from './handlers.ts'
@@ -66,7 +65,7 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: row.status })
   if (!isRefusal(answer) && isChunk(answer)) noteChunk(work.claims.kind, answer, deps)
   await deps.announcer.publish(written.receipt.message ?? messageOf(work, answer, written.receipt), deps)
-  if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
+  if (row.reversal === 'REQUIRED') await deps.networks.compensation.queueReversal(row, deps)
   return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
 }
 

@@ -3,8 +3,8 @@
 // each.
 import { hostname } from 'node:os'
 import type { By } from '../../src/acts/act.ts'
-import { retireKey, rotateLine, STATED, type Stating, state } from '../../src/acts/capture-keys.ts'
-import { type DueLines, IDLE_MS, listDueLines } from '../../src/acts/capture-turning.ts'
+import { IDLE_MS, retireKey, rotateLine, STATED, type Stating, state } from '../../src/acts/capture-keys.ts'
+import { type DueLines, listDueLines } from '../../src/acts/capture-turning.ts'
 import { isCaptureKeyGranted } from '../../src/acts/grants.ts'
 import type { Clock } from '../../src/clock.ts'
 import { describeError, type Logger } from '../../src/log.ts'

@@ -6,18 +6,8 @@ import type { Db } from '../../src/store/pool.ts'
 import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
-import type { Deps } from '../deps.ts'
-
-export interface JobIds {
-  receiptId: string
-  clientId: string
-}
-
-/** The job that asks for actions. */
-export interface ActingJob extends JobIds {
-  /** The job may have a receipt: that of a chunk with failed records, which is worked again. */
-  mayHaveReceipt: boolean
-}
+import type { ActingJob } from '../networks.ts'
+import type { ProviderDeps } from './deps.ts'
 
 export interface ProviderAction {
   /** The record's line in its chunk; 0 for a single job. */
@@ -47,7 +37,7 @@ export interface PlanContext<Known> {
   /** The intent that an earlier attempt of the job recorded. */
   intent: SchemeIntent | undefined
   job: ActingJob
-  deps: Pick<Deps, 'ring' | 'clock' | 'providers'>
+  deps: Pick<ProviderDeps, 'ring' | 'clock' | 'providers'>
 }
 
 export type Plan<Result> =

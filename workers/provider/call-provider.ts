@@ -13,7 +13,7 @@ import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { SpanName } from '../../src/trace/attributes.ts'
 import { within } from '../../src/trace/tracer.ts'
-import type { Deps } from '../deps.ts'
+import type { ProviderDeps } from './deps.ts'
 import { openSealedCard } from './pending-card.ts'
 
 export type Call = SchemeCall | 'DELETE' | 'GET'
@@ -40,11 +40,16 @@ const SKEW_MS = 3_600_000
 /** How long to wait before a row is tried again whose provider isn't set up any more. */
 const NOT_SET_UP_MS = 60_000
 
-export function providerOf({ providers }: Pick<Deps, 'providers'>, name: string): SchemeProvider | undefined {
+export function providerOf({ providers }: Pick<ProviderDeps, 'providers'>, name: string): SchemeProvider | undefined {
   return providers?.schemes.named(name)
 }
 
-export async function callProvider(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+export async function callProvider(
+  row: StoredScheme,
+  call: Call,
+  urgency: Urgency,
+  deps: ProviderDeps,
+): Promise<CallAnswer> {
   const answer = await seen('call provider', row, call, deps, () => send(row, call, urgency, deps))
   deps.metrics.schemeCalls.inc({ call, answer: labelOf(answer) })
   return answer
@@ -55,7 +60,7 @@ async function seen(
   name: SpanName,
   { provider }: StoredScheme,
   call: Call | 'FIND',
-  { span: jobSpan, tracer }: Deps,
+  { span: jobSpan, tracer }: ProviderDeps,
   ask: () => Promise<CallAnswer>,
 ): Promise<CallAnswer> {
   if (!tracer) return ask()
@@ -84,7 +89,7 @@ const LABELS = {
   'no-effect': 'nothing',
 } as const satisfies Record<Exclude<CallAnswer['answer'], 'duplicate'>, string>
 
-async function send(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+async function send(row: StoredScheme, call: Call, urgency: Urgency, deps: ProviderDeps): Promise<CallAnswer> {
   const provider = providerOf(deps, row.provider)
   if (!provider) return { answer: 'no-effect', afterMs: NOT_SET_UP_MS }
   if (call === 'PROVISION') {
@@ -127,17 +132,17 @@ function read(answer: ProviderAnswer<ProviderToken>): CallAnswer {
  * the call, so that counts as unknown. A network may be too, but it is called again with the same id, for which it
  * never makes a second token.
  */
-async function findAfterLostAnswer(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+async function findAfterLostAnswer(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<CallAnswer> {
   const found = await findProvisioned(row, urgency, deps)
   return row.thirdParty && found.answer === 'no-effect' ? { answer: 'unknown', afterMs: undefined } : found
 }
 
 /** Asks for the result of a provisioning that was, or may have been, called for. */
-export function findProvisioned(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+export function findProvisioned(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<CallAnswer> {
   return seen('find at provider', row, 'FIND', deps, () => find(row, urgency, deps))
 }
 
-async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+async function find(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<CallAnswer> {
   const provider = providerOf(deps, row.provider)
   if (!provider) return { answer: 'unknown', afterMs: NOT_SET_UP_MS }
   const card = openSealedCard(row, deps.ring)
@@ -170,7 +175,7 @@ async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Ca
 async function unlessDuplicate(
   row: StoredScheme,
   answer: CallAnswer,
-  { store }: Pick<Deps, 'store'>,
+  { store }: Pick<ProviderDeps, 'store'>,
 ): Promise<CallAnswer> {
   if (!row.thirdParty || answer.answer !== 'token') return answer
   const named = await storedSchemes.findByReferences(store, row.provider, [answer.token.reference])

@@ -8,8 +8,8 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { stepOf, UNDO } from '../../src/token/scheme.ts'
-import type { Deps } from '../deps.ts'
 import { callProvider } from './call-provider.ts'
+import type { ProviderDeps } from './deps.ts'
 import { openLease } from './lease.ts'
 import { applyToken, unchangedRow } from './reconcile/apply-answer.ts'
 import { reconcileRow } from './reconcile/reconcile-row.ts'
@@ -21,7 +21,7 @@ const AGAIN_MS = 1_000
  * Compensates the intents of a receipt. Returns how many ms to wait before the next attempt; 0: everything that was
  * owed is compensated.
  */
-export async function compensateAll(receiptId: string, deps: Deps): Promise<number> {
+export async function compensateAll(receiptId: string, deps: ProviderDeps): Promise<number> {
   let waitMs = 0
   for (const intent of await intents.findByReceipt(deps.store, receiptId)) {
     if (intent.reversal !== 'REQUIRED') continue
@@ -32,7 +32,7 @@ export async function compensateAll(receiptId: string, deps: Deps): Promise<numb
   return waitMs
 }
 
-async function compensate(intent: SchemeIntent, deps: Deps): Promise<number> {
+async function compensate(intent: SchemeIntent, deps: ProviderDeps): Promise<number> {
   const { store, clock } = deps
   const row = await storedSchemes.find(store, intent.provisionId)
   if (!row) return 0
@@ -57,7 +57,11 @@ async function compensate(intent: SchemeIntent, deps: Deps): Promise<number> {
  * Retires a third party's token. Does nothing and returns false if a live token uses it, because then another job
  * relies on it.
  */
-async function withdrawUnused(db: Db, { provisionId, tokenId }: StoredScheme, { clock }: Deps): Promise<boolean> {
+async function withdrawUnused(
+  db: Db,
+  { provisionId, tokenId }: StoredScheme,
+  { clock }: ProviderDeps,
+): Promise<boolean> {
   await storedSchemes.holdAll(db, [provisionId])
   const [token] = await tokens.findByIds(db, [tokenId])
   if (token && token.status !== 'DELETED') return false
@@ -65,7 +69,7 @@ async function withdrawUnused(db: Db, { provisionId, tokenId }: StoredScheme, { 
   return true
 }
 
-async function untilGone(provisionId: string, deps: Deps): Promise<number> {
+async function untilGone(provisionId: string, deps: ProviderDeps): Promise<number> {
   const row = await storedSchemes.find(deps.store, provisionId)
   if (!row || isGone(row)) return 0
   const after = await withLease(provisionId, deps, (leased, lease) => reconcileRow(leased, lease, 'interactive', deps))
@@ -73,7 +77,7 @@ async function untilGone(provisionId: string, deps: Deps): Promise<number> {
 }
 
 /** Makes the opposite call. */
-async function callBack(row: StoredScheme, opposite: 'RESUME' | 'SUSPEND', deps: Deps): Promise<number> {
+async function callBack(row: StoredScheme, opposite: 'RESUME' | 'SUSPEND', deps: ProviderDeps): Promise<number> {
   const action = opposite === 'RESUME' ? 'ACTIVATE' : 'SUSPEND'
   const after = await withLease(row.provisionId, deps, async (leased, lease) => {
     // A call is compensated only after its result is known.
@@ -94,14 +98,14 @@ async function callBack(row: StoredScheme, opposite: 'RESUME' | 'SUSPEND', deps:
 
 const isGone = ({ state }: StoredScheme) => state === 'DELETED' || state === 'VOID'
 
-function waitFor(row: StoredScheme | undefined, { clock }: Deps): number {
+function waitFor(row: StoredScheme | undefined, { clock }: ProviderDeps): number {
   return Math.max(AGAIN_MS, (row?.dueAt ?? 0) - clock())
 }
 
 /** Runs `work` under a lease; undefined if another process has the lease, or the answer was lost. */
 async function withLease(
   provisionId: string,
-  deps: Deps,
+  deps: ProviderDeps,
   work: (row: StoredScheme, lease: string) => Promise<StoredScheme | undefined>,
 ): Promise<StoredScheme | undefined> {
   const lease = openLease(deps)

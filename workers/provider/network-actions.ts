@@ -10,6 +10,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/scheme.ts'
 import { isSameCard } from '../../src/token/token.ts'
+import type { SchemeResult } from '../networks.ts'
 import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
 import { providerOf } from './call-provider.ts'
 import { pendingRow, storedCard } from './pending-card.ts'
@@ -23,10 +24,7 @@ export interface NetworkAction extends ProviderAction {
   action: SchemeAction
 }
 
-/** `same`: the scheme token already had the wanted state. */
-type Granted = 'changed' | 'same'
-
-export type NetworkResult = Granted | Refusal
+type Granted = Exclude<SchemeResult, Refusal>
 
 interface Known {
   /** The current row of each token. */
@@ -80,7 +78,7 @@ function plan(action: NetworkAction, context: Context): Plan<Granted> {
   if (row?.asked) return { plan: 'reconcile', provisionId: row.provisionId }
   const isOpen = intent?.state === 'INTENDED'
   // If the call of an earlier attempt had had an effect, the row would name its intent; so that intent is abandoned.
-  const answered = (result: NetworkResult, reliesOn?: string): Plan<Granted> => ({
+  const answered = (result: SchemeResult, reliesOn?: string): Plan<Granted> => ({
     plan: 'answered',
     result,
     ...(isOpen ? { intent: 'abandoned' } : {}),

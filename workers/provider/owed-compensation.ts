@@ -1,8 +1,5 @@
-// Compensation for a job that ends in a refusal although its provider calls had, or may have had, an effect: its
-// receipt says REQUIRED, and a reversal is queued. A job without such calls owes nothing, and its jti stays free.
-import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
-import { requestText } from '../../src/job/envelope/digest.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
+// What jobs owe that end in a refusal although their provider calls had, or may have had, an effect. A job without such
+// calls owes nothing, and its jti stays free. compensate.ts undoes what is owed.
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -13,59 +10,46 @@ import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { type Standable, shows } from '../../src/token/scheme.ts'
-import { contentDigest } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
-import type { Compensation } from '../line/effect.ts'
-import { withoutOwnCard } from '../line/pan-in-names.ts'
-import { resultOf } from '../line/result-text.ts'
-import type { Decision, Work } from '../line/work.ts'
-import { queueReversal } from './queue-reversal.ts'
 
-/** The decision; if it is a refusal, with what all attempts of the job have left at providers. */
-export async function withCompensation(decision: Decision, work: Work<unknown>, deps: Deps): Promise<Decision> {
-  if ('save' in decision || !isRefusal(decision.answer) || !deps.providers || !asksProvider(work)) return decision
-  const compensations = await findCompensations(deps.store, [work.receiptId])
-  const isOwed = compensations.some(({ owed }) => owed.length > 0)
-  return {
-    ...decision,
-    effect: { ...decision.effect, compensations },
-    ...(isOwed ? { reversal: 'REQUIRED' as const } : {}),
-  }
+/** What happens to the intents of a refused job, whose provider calls must be undone. */
+export interface Compensation {
+  receiptId: string
+  /** Intents whose effect a reversal must undo. */
+  owed: readonly string[]
+  /** Intents whose calls had no effect and never will. */
+  abandoned: readonly string[]
+  /** Provisionings of abandoned intents, for which the provider was never called. */
+  withdrawn: readonly string[]
 }
 
-/** For a job that ends without a decision. True if it owes compensation: then this function has answered the caller. */
-export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
-  const { kind } = work.claims
-  if (!deps.providers || !asksProvider(work)) return false
-  const receipt = await receiptOf(work, refusal, deps)
-  const written = await deps.store.transaction(async db => {
-    await hold(db, work.receiptId)
-    const compensations = await findCompensations(db, [work.receiptId])
-    const isOwed = compensations.some(({ owed }) => owed.length > 0)
-    const isOurs = isOwed && (await receipts.findAll(db, [work.receiptId])).length === 0
+/** For a job that ends without a decision: writes its receipt, if it owes compensation. */
+export async function endOwing(
+  receiptId: string,
+  receiptOf: () => Promise<Receipt>,
+  { store, clock }: Pick<Deps, 'store' | 'clock'>,
+): Promise<(receipts.Written & { receipt: Receipt }) | undefined> {
+  const receipt = await receiptOf()
+  const [row] = await store.transaction(async db => {
+    await hold(db, receiptId)
+    const compensations = await findCompensations(db, [receiptId])
+    const isOurs = owes(compensations) && (await receipts.findAll(db, [receiptId])).length === 0
     const recorded = isOurs ? compensations : compensations.map(one => ({ ...one, owed: [] }))
-    await recordCompensations(db, recorded, deps.clock())
+    await recordCompensations(db, recorded, clock())
     return isOurs ? receipts.insertAll(db, [receipt]) : []
   })
-  const [row] = written
-  if (!row) return false
-  deps.metrics.receipts.inc({ kind, status: receipt.status })
-  const { outboxId, revision } = row
-  const fields = fieldsOf(refusal)
-  const result = resultOf({ ...receipt, retell: work.entry.retell, fields, revision, reversalStatus: 'REQUIRED' })
-  await deps.announcer.publish({
-    clientId: work.addressee,
-    replyTo: receipt.replyTo,
-    outboxId,
-    revision,
-    ...result,
-  })
-  await queueReversal(receipt, deps)
-  return true
+  return row && { ...row, receipt }
 }
 
-function asksProvider({ claims, entry }: Work<unknown>): boolean {
-  return entry.asksProvider(claims.request)
+/** Records, under the lock of the receipt, which provider calls must be compensated; false if there are none. */
+export async function recordOwed(db: Db, receiptId: string, now: number): Promise<boolean> {
+  const compensations = await findCompensations(db, [receiptId])
+  await recordCompensations(db, compensations, now)
+  return owes(compensations)
+}
+
+export function owes(compensations: readonly Compensation[]): boolean {
+  return compensations.some(({ owed }) => owed.length > 0)
 }
 
 /** The compensation of each receipt, in the same order. */
@@ -131,40 +115,4 @@ export async function recordCompensations(db: Db, compensations: readonly Compen
     schemeTokens.withdrawAll(db, compensations.flatMap(({ withdrawn }) => withdrawn).sort(), now),
     intents.owe(db, compensations.flatMap(({ owed }) => owed).sort(), now),
   ])
-}
-
-async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<Receipt> {
-  const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
-  const { jti, reference } = (await withoutOwnCard(work, deps)).claims
-  const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
-  return {
-    receiptId,
-    entityId: claims.entity_id,
-    clientId: client.clientId,
-    iss: claims.iss,
-    kind: claims.kind,
-    jti,
-    requestDigest: digest.hash,
-    digestVersion: digest.keyVersion,
-    contentDigest: (await contentDigest(work, undefined, digest.keyVersion, deps)) ?? null,
-    envelopeDigest,
-    replyTo: claims.reply_to ?? null,
-    reference: reference ?? null,
-    status: 'FAILED',
-    code: REASONS[refusal.reason].code,
-    outcome: null,
-    refusal: fieldsOf(refusal),
-    tokenId: null,
-    batchNo: null,
-    chunk: null,
-    counts: null,
-    reasons: null,
-    outcomes: null,
-    failedRecords: 0,
-    revision: 1,
-    reversal: 'REQUIRED',
-    attempt,
-    acceptedAt,
-    completedAt: deps.clock(),
-  }
 }

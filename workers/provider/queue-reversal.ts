@@ -8,7 +8,7 @@ import { isSystemClient } from '../../src/job/system-clients.ts'
 import { describeError } from '../../src/log.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
-import type { Deps } from '../deps.ts'
+import type { ProviderDeps } from './deps.ts'
 
 /** A network's outage may last for days. */
 const LIFETIME_S = 7 * 86_400
@@ -16,7 +16,7 @@ const LIFETIME_S = 7 * 86_400
 /** Never throws: if the reversal can't be queued now, the loop does it later. */
 export async function queueReversal(
   { receiptId, clientId, envelopeDigest }: Pick<Receipt, 'receiptId' | 'clientId' | 'envelopeDigest'>,
-  deps: Pick<Deps, 'providers' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
+  deps: Pick<ProviderDeps, 'providers' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
 ): Promise<void> {
   const { providers, queues, store, clock, log, settings } = deps
   if (!providers) return

@@ -8,15 +8,9 @@ import * as intents from '../../src/store/provider/scheme-intents.ts'
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
-import type { Deps } from '../deps.ts'
-import {
-  type ActingJob,
-  type ActionRules,
-  DENIALS,
-  type Plan,
-  type PlanContext,
-  type ProviderAction,
-} from './action-rules.ts'
+import type { ActingJob } from '../networks.ts'
+import { type ActionRules, DENIALS, type Plan, type PlanContext, type ProviderAction } from './action-rules.ts'
+import type { ProviderDeps } from './deps.ts'
 import type { Lease } from './lease.ts'
 
 export interface PlannedAction<Action, Result> {
@@ -41,7 +35,7 @@ interface Recording<Action extends ProviderAction, Known, Result> {
 export async function recordIntents<Action extends ProviderAction, Known, Result>(
   db: Db,
   recording: Recording<Action, Known, Result>,
-  deps: Deps,
+  deps: ProviderDeps,
 ): Promise<PlannedAction<Action, Result>[]> {
   const { rules, job, actions } = recording
   await hold(db, job.receiptId)

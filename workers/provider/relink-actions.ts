@@ -10,6 +10,7 @@ import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { isSameCard } from '../../src/token/token.ts'
+import type { MadeScheme } from '../networks.ts'
 import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
 import { NETWORK_REASONS, newRowFor } from './network-actions.ts'
 import { actionRunner } from './run-actions.ts'
@@ -19,11 +20,6 @@ export interface RelinkAction extends ProviderAction {
   /** The token as it will be stored, with the new card. */
   token: StoredToken
   intentId: string
-}
-
-/** The provisioning that the commit is to take over. */
-export interface MadeScheme {
-  provisionId: string
 }
 
 interface Known {

@@ -8,10 +8,11 @@ import { interleave } from '../../src/scheme/interleave.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
-import type { Deps } from '../deps.ts'
 import { Postponed } from '../line/work.ts'
-import type { ActingJob, ActionRules, Plan, ProviderAction } from './action-rules.ts'
+import type { ActingJob } from '../networks.ts'
+import type { ActionRules, Plan, ProviderAction } from './action-rules.ts'
 import { callProvider, findProvisioned } from './call-provider.ts'
+import type { ProviderDeps } from './deps.ts'
 import { AGAIN_MS, interpretAnswer } from './interpret-answer.ts'
 import { allSettledThenThrow, type Lease, openLease } from './lease.ts'
 import { reconcileRow } from './reconcile/reconcile-row.ts'
@@ -31,14 +32,14 @@ export type RunActions<Action, Result> = (
   job: ActingJob,
   actions: readonly Action[],
   urgency: Urgency,
-  deps: Deps,
+  deps: ProviderDeps,
 ) => Promise<Map<number, Result | Refusal>>
 
 interface Run<Action extends ProviderAction, Known, Result> {
   rules: ActionRules<Action, Known, Result>
   job: ActingJob
   urgency: Urgency
-  deps: Deps
+  deps: ProviderDeps
 }
 
 /** How a round ended for an action. `again`: the action is planned once more. */

@@ -10,6 +10,7 @@ import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Fingerprints } from '../../src/token/token.ts'
 import { keyOf } from '../card/by-card.ts'
+import type { ContractCard, MadeToken, ThirdPartyResult } from '../networks.ts'
 import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
 import { pendingRow } from './pending-card.ts'
 import { actionRunner } from './run-actions.ts'
@@ -27,17 +28,16 @@ export interface ThirdPartyAction extends ProviderAction {
   provider: string
 }
 
-/** A third party's token, ready for the row of `tokenId`. */
-export interface Provisioned {
-  provisionId: string
-  tokenId: string
-  token: string
+/** The action for a card. */
+export function actionOf({ line, field, contract, facts, pan, row }: ContractCard): ThirdPartyAction {
+  const { provider, expiryMonth, expiryYear } = contract
+  const { fingerprints, bin } = facts
+  const dates = { expiryMonth: row.expiryMonth ?? expiryMonth, expiryYear: row.expiryYear ?? expiryYear }
+  const card = { pan, ...dates, cardHolderName: row.cardHolderName ?? undefined }
+  return { line, field, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprints, bin, card, provider }
 }
 
-/** `known`: another job has inserted the card's token meanwhile. */
-type Granted = Provisioned | 'known'
-
-export type ThirdPartyResult = Granted | Refusal
+type Granted = Exclude<ThirdPartyResult, Refusal>
 
 interface Known {
   /** Provisionings by each fingerprint. */
@@ -94,6 +94,6 @@ function plan(action: ThirdPartyAction, { row, job, deps }: PlanContext<Known>):
   return { plan: 'call', call: 'PROVISION', provisionId: id, isRepeat: false, newRow }
 }
 
-function provisionedOf({ provisionId: id, tokenId, reference }: StoredScheme): Provisioned {
+function provisionedOf({ provisionId: id, tokenId, reference }: StoredScheme): MadeToken {
   return { provisionId: id, tokenId, token: reference ?? '' }
 }

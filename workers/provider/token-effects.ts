@@ -2,28 +2,19 @@
 // and the calls to networks that follow the commit and for which the answer waits.
 import { setTimeout as pause } from 'node:timers/promises'
 import { provisionId } from '../../src/job/envelope/ids.ts'
-import type { Secret } from '../../src/secret.ts'
-import type { Scope } from '../../src/store/access/scopes.ts'
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
-import type { StoredToken } from '../../src/store/token/tokens.ts'
-import { isSupported, type ShownScheme } from '../../src/token/scheme.ts'
-import type { Deps } from '../deps.ts'
-import type { Success } from '../line/work.ts'
-import type { JobIds } from './action-rules.ts'
+import { isSupported } from '../../src/token/scheme.ts'
+import type { JobIds, NewCard } from '../networks.ts'
+import type { ProviderDeps } from './deps.ts'
 import { openLease } from './lease.ts'
 import { cardOf, pendingRow } from './pending-card.ts'
 import { reconcileRow } from './reconcile/reconcile-row.ts'
-import { shownScheme } from './scheme-view.ts'
 
-type EffectDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
+type EffectDeps = Pick<ProviderDeps, 'ring' | 'clock' | 'providers'>
 
 /** The provisionings of new tokens whose scope provisions automatically; they are saved with the tokens. */
-export function firstSchemes(
-  made: readonly { token: StoredToken; pan: Secret; scope: Scope }[],
-  job: JobIds,
-  deps: EffectDeps,
-): NewScheme[] {
+export function firstSchemes(made: readonly NewCard[], job: JobIds, deps: EffectDeps): NewScheme[] {
   return made.flatMap(({ token, pan, scope }) => {
     const card = scope.autoProvision && isSupported(scope) && token.sealed ? cardOf(pan, token) : undefined
     const network = deps.providers?.schemes.network(token.brand ?? '')
@@ -40,7 +31,7 @@ const PATIENCE_MS = 2_500
 /**
  * Reconciles provisionings right after their commit. Resolves when that is done, or after `PATIENCE_MS`; never throws.
  */
-export async function reconcileNow(provisionIds: readonly string[], deps: Deps): Promise<void> {
+export async function reconcileNow(provisionIds: readonly string[], deps: ProviderDeps): Promise<void> {
   if (!deps.providers || provisionIds.length === 0) return
   let isOver = false
   const silent: Promise<void>[] = []
@@ -61,22 +52,4 @@ export async function reconcileNow(provisionIds: readonly string[], deps: Deps):
   isOver = true
   // A change without an event must be in the answer, so the answer is read after that change's transaction.
   await Promise.all(silent)
-}
-
-export interface View {
-  tokenId: string
-  scope: Scope
-  render: (shown: ShownScheme | undefined) => Record<string, unknown>
-}
-
-/** As `reconcileNow`; then returns the answer with the scheme token as it is then. */
-export async function reconcileThenShow<S extends Success>(
-  provisionIds: readonly string[],
-  answer: S,
-  { tokenId, scope, render }: View,
-  deps: Deps,
-): Promise<S> {
-  await reconcileNow(provisionIds, deps)
-  const record = await shownScheme(tokenId, scope, deps).then(render, () => answer.record)
-  return { ...answer, record }
 }

@@ -8,8 +8,7 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import { lifecycle } from '../../src/token/decide.ts'
 import type { Moment } from '../../src/token/verdict.ts'
 import { reversibleSince } from '../card/before-image.ts'
-import { writeEffects } from '../line/write-effect.ts'
-import type { ReleaseDeps } from './note-releases.ts'
+import { type EffectDeps, writeEffects } from '../line/write-effect.ts'
 
 const EVENTS = { keep: undefined, suspend: 'SUSPEND', delete: 'DELETE' } as const satisfies Record<OnOrphan, unknown>
 
@@ -21,7 +20,7 @@ export async function endOrphans(
   db: Db,
   left: ReadonlyMap<string, OnOrphan>,
   job: Moment,
-  deps: ReleaseDeps,
+  deps: EffectDeps,
 ): Promise<Map<string, StoredToken>> {
   const asked = [...left].filter(([, onOrphan]) => EVENTS[onOrphan] !== undefined).map(([tokenId]) => tokenId)
   const owners = await references.countClaims(db, asked, reversibleSince(job.now), 1)
@@ -34,6 +33,6 @@ export async function endOrphans(
     return [{ ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion }]
   })
   const deleted = updates.filter(({ status }) => status === 'DELETED').map(({ tokenId }) => tokenId)
-  await writeEffects(db, [{ updates, erasedImages: deleted, retirements: deleted }], deps)
+  await writeEffects(db, [{ updates, erasedImages: deleted }], deps)
   return new Map(updates.map(row => [row.tokenId, row]))
 }

@@ -11,6 +11,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type OwnerId, ownerKey } from '../../src/token/on-file.ts'
 import type { Moment } from '../../src/token/verdict.ts'
+import type { EffectDeps } from '../line/write-effect.ts'
 import { noteReleases, type ReleaseDeps } from './note-releases.ts'
 import { endOrphans } from './orphans.ts'
 
@@ -29,7 +30,7 @@ export async function releaseAll(
   db: Db,
   asked: readonly AskedRelease[],
   job: Moment,
-  deps: ReleaseDeps,
+  deps: EffectDeps,
 ): Promise<ReleaseEnd[]> {
   const { found, wasReleased } = await look(db, asked, deps)
   const removed = [...found.values()]

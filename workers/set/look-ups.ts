@@ -3,7 +3,6 @@
 import { gather } from '../../src/queue/gather.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as shownSchemes from '../../src/store/provider/scheme-views.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -28,9 +27,12 @@ export interface LookUps {
   shownScheme(tokenId: string): Promise<SchemeRow | undefined>
 }
 
+type FindShown = (db: Db, tokenIds: readonly string[]) => Promise<ReadonlyMap<string, SchemeRow>>
+
 const BOUNDS = { max: 64, lanes: 2 }
 
-export function openLookUps(store: Db): LookUps {
+/** `findShown`: the scheme tokens that these tokens' records show. */
+export function openLookUps(store: Db, findShown: FindShown): LookUps {
   return {
     receipt: byKey(async ids => mapOf(await receipts.findAll(store, ids), ({ receiptId }) => receiptId)),
     token: byKey(async ids => mapOf(await tokens.findByIds(store, ids), ({ tokenId }) => tokenId)),
@@ -44,7 +46,7 @@ export function openLookUps(store: Db): LookUps {
       const found = mapOf(await sequences.findAll(store, asked), markKey)
       return asked.map(mark => found.get(markKey(mark))?.sequence)
     }),
-    shownScheme: byKey(ids => shownSchemes.findByTokens(store, ids)),
+    shownScheme: byKey(ids => findShown(store, ids)),
   }
 }
 

@@ -41,12 +41,7 @@ const IN_SETS = {
   erasedImages: false,
   newReferences: false,
   changedReferences: false,
-  takeUps: false,
-  provisions: false,
-  retirements: false,
-  replacements: false,
-  leftovers: false,
-  compensations: false,
+  networks: false,
 } as const satisfies Record<keyof Effect, boolean>
 
 export function mayJoin(effect: Effect): boolean {

@@ -13,12 +13,11 @@ import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
-import { writeEffects } from '../line/write-effect.ts'
+import { type EffectDeps, writeEffects } from '../line/write-effect.ts'
 import type { WorkerMetrics } from '../metrics.ts'
-import type { ReleaseDeps } from '../reference/note-releases.ts'
 import { keysOf, type Sets, type Single, tokensOf, type WrittenSingle } from './single.ts'
 
-interface SetDeps extends ReleaseDeps {
+interface SetDeps extends EffectDeps {
   store: Pick<Store, 'transaction'>
   metrics: Pick<WorkerMetrics, 'sets' | 'setJobs'>
   log: Logger
@@ -89,7 +88,7 @@ async function writeSet(set: readonly Single[], deps: SetDeps) {
   }
 }
 
-async function write(db: Db, set: readonly Single[], deps: ReleaseDeps): Promise<Ends> {
+async function write(db: Db, set: readonly Single[], deps: EffectDeps): Promise<Ends> {
   const ends: Ends = new Map()
   await claim(db, set, ends)
   const claimed = set.filter(single => !ends.has(single))

@@ -1,7 +1,6 @@
 // `tokenmill key reseal PURPOSE`: has the workers seal everything anew under the key in use, shows how far they are, and
 // cancels it.
 import { setTimeout as pause } from 'node:timers/promises'
-import { duration } from '../../../producers/operate/units.ts'
 import { listLacking } from '../../../src/acts/key/key-rotation.ts'
 import { regrant } from '../../../src/acts/key/regrant.ts'
 import {
@@ -16,8 +15,10 @@ import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
 import { SEALING_PURPOSES, sealingPurpose } from '../../../src/store/reseal/sealed-columns.ts'
+import { duration } from '../../../src/units.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
+import { GRANT_LISTS } from '../../open/grant-lists.ts'
 import { openCommandStore, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { moment, print, say, type Terminal } from '../../terminal.ts'
@@ -48,7 +49,7 @@ function codeAnew(terminal: Terminal, options: ResealOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
     const by = await byOf({ action: RESEAL, subject: 'grant' }, options, store, ring)
-    const regranted = await regrant(store, ring, by)
+    const regranted = await regrant(store, ring, by, GRANT_LISTS)
     print(terminal, options, { purpose: 'grant', rows_done: regranted.done }, regrantedText(regranted))
   })
 }

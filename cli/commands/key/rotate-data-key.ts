@@ -10,6 +10,7 @@ import { PURPOSES, type Purpose } from '../../../src/vault/key-ring.ts'
 import { TURNING } from '../../../src/vault/ring/turning.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
+import { GRANT_LISTS } from '../../open/grant-lists.ts'
 import { FOLLOW } from '../../open/key-ring.ts'
 import { openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
@@ -30,7 +31,7 @@ export function rotateDataKey(terminal: Terminal, word: string, options: JsonOpt
     const { version, former } = await turnDataKey(terminal, vault, purpose, by)
     if (purpose === 'grant') {
       const byAnew = await byOf({ action: RESEAL, subject: purpose }, options, store, ring)
-      say(terminal, regrantedText(await regrant(store, ring, byAnew)))
+      say(terminal, regrantedText(await regrant(store, ring, byAnew, GRANT_LISTS)))
     }
     if (purpose === 'api-key') await sayOldClients(terminal, vault.store)
     const does = hashedColumnsOf(purpose) ? 'is compared with what it hashed before' : 'opens what it sealed before'

@@ -15,6 +15,7 @@ import type { KeyProvider } from '../../../src/vault/kek/provider.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { kekListPath, kekSetting } from '../../open/kek.ts'
+import { KEK_OPENERS } from '../../open/kek-openers.ts'
 import { type OpenedVault, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
@@ -54,14 +55,14 @@ function chosen(config: Config, host: HostKeks, idOrUri: string): KeyProvider {
   if (found) return found
   const setting = kekSetting(config)
   const here = host.all().map(({ id }) => id)
-  const failed = host.failures().map(({ uri, error }) => `${shownUri(uri)}: ${error.message}`)
+  const failed = host.failures().map(({ shown, error }) => `${shown}: ${error.message}`)
   const list = kekListPath(config)
   const how =
     list !== undefined
       ? `add its URI to ${list}, here and on every host`
       : 'set TOKENMILL_KEK to a file that lists the URIs of both keys, here and on every host'
   throw new ConfigError(
-    `${setting}: ${/:/.test(idOrUri) ? shownUri(idOrUri) : idOrUri} is none of this host's keys (${[...here, ...failed].join('; ')}); ${how}`,
+    `${setting}: ${/:/.test(idOrUri) ? shownUri(idOrUri, KEK_OPENERS) : idOrUri} is none of this host's keys (${[...here, ...failed].join('; ')}); ${how}`,
   )
 }
 

@@ -1,7 +1,8 @@
 // `tokenmill key rotate signing`: announces a new key for the signatures of results, or lets the announced one sign at
 // once. Workers begin to sign with an announced key by themselves when its time has come.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { announceKey, beginKey, cancelKey, STATEMENT_MS, STATEMENTS_MAX } from '../../../src/acts/key/signing-key.ts'
+import { announceKey, beginKey, cancelKey, STATEMENTS_MAX } from '../../../src/acts/key/signing-key.ts'
+import { STATEMENT_MS } from '../../../src/acts/signing-turn.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'

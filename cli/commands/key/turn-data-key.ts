@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
 import { beginRotation, finishRotation, isDropped, listLacking } from '../../../src/acts/key/key-rotation.ts'
-import { shareKeys } from '../../../src/acts/key/role-keys.ts'
+import { shareKeys } from '../../../src/acts/role-keys.ts'
 import type { ProcessRow } from '../../../src/store/access/processes.ts'
 import { LostRace, type Store } from '../../../src/store/pool.ts'
 import type { Purpose } from '../../../src/vault/key-ring.ts'

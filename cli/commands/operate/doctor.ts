@@ -6,6 +6,7 @@ import { readRedisInfo } from '../../../src/queue/redis-info.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { devClientPath } from '../../open/dev-client.ts'
+import { GRANT_LISTS } from '../../open/grant-lists.ts'
 import { kekFiles } from '../../open/kek.ts'
 import { print, type Terminal } from '../../terminal.ts'
 import { checksText, type Looking, withLook } from './look.ts'
@@ -28,6 +29,7 @@ async function sourcesOf({ session, store, queues, embedded, openKeys }: Looking
     queues,
     embedded,
     auditUrl: config.auditUrl,
+    grants: GRANT_LISTS,
     ring: keks.length === 0 && config.kek === undefined ? undefined : async () => (await openKeys()).ring,
     redis: redisUrls && (() => readRedisInfo(redisUrls)),
     keyFiles: [

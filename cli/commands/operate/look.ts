@@ -7,7 +7,6 @@ import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as installation from '../../../src/store/installation.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { reasonOf } from '../../../src/vault/kek/host.ts'
-import { shownUri } from '../../../src/vault/kek/openers.ts'
 import { type KeyRing, openKeyRing } from '../../../src/vault/key-ring.ts'
 import { openPrivateHalves } from '../../../src/vault/private-half.ts'
 import { endingOf } from '../../ending.ts'
@@ -48,7 +47,7 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
     const keks = await findKeks(session.config, database.embedded, known).catch(throwAway)
     const ring = await openKeyRing(keks, await dataKeys.findAll(db))
     await openInstallationKey(db, openPrivateHalves(ring))
-    const troubles = keks.failures().map(({ uri, error }) => `${shownUri(uri)}: ${reasonOf(error)}`)
+    const troubles = keks.failures().map(({ shown, error }) => `${shown}: ${reasonOf(error)}`)
     return { kekId: keks.current.id, troubles, ring }
   }
   const ended = await work({ session, embedded: database.embedded, store, queues, openKeys }).then(

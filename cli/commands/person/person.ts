@@ -1,7 +1,6 @@
 // `tokenmill person`: invites people to the console, lists them and revokes them. The acts are in src/acts/person.ts,
 // person-rights.ts and former-domain.ts; rights.ts has the commands that change people and end invites.
 import { FORGET_DOMAIN, type ForgetRefusal, forgetDomain } from '../../../src/acts/former-domain.ts'
-import { isIdentityLive, isPasskeyLive, isPersonLive } from '../../../src/acts/grants.ts'
 import {
   INVITE,
   type Invited,
@@ -12,6 +11,7 @@ import {
   type RevokeRefusal,
   revokePerson,
 } from '../../../src/acts/person.ts'
+import { isIdentityLive, isPasskeyLive, isPersonLive } from '../../../src/acts/person-grants.ts'
 import { LINK, type LinkRefusal, linkPerson } from '../../../src/acts/person-rights.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { ConfigError } from '../../../src/config.ts'

@@ -1,6 +1,6 @@
 // `tokenmill person change`, and the commands on invites: lists those that are open, and ends one. The acts are in
 // src/acts/person-rights.ts.
-import { isInviteLive } from '../../../src/acts/grants.ts'
+import { isInviteLive } from '../../../src/acts/person-grants.ts'
 import {
   CHANGE,
   type ChangeRefusal,

@@ -18,7 +18,7 @@ import type { PublicCaptureKey } from '../../../src/vault/encrypt.ts'
 import type { CurrentKey } from '../../../src/vault/ring/held-keys.ts'
 import { withReload } from '../../../src/vault/ring/reload.ts'
 import { cutRows, type RowChunk } from '../../rows/chunks.ts'
-import { readRows } from '../../rows/rows.ts'
+import { readPlainRows } from '../../rows/rows.ts'
 import { tokenBatch } from '../../token-batch.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -144,7 +144,7 @@ async function judgeRows(
   { format, metered }: { format: Body['format']; metered: Metered },
   deps: Pick<ReceiveDeps, 'catalogue'>,
 ): Promise<Refusal | undefined> {
-  for await (const rows of readRows(metered.bytes, { format, recordKind })) {
+  for await (const rows of readPlainRows(metered.bytes, { format, recordKind })) {
     const refusal = rowsRefusal(caller, recordKind, rows, deps)
     if (refusal) return refusal
   }
@@ -170,7 +170,7 @@ async function storeChunks(
   const stopTouching = every(TOUCH_MS, () => intake.touch(deps.store, intakeNo), { log: deps.log })
   const read = { records: 0, chunks: 0 }
   try {
-    const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
+    const rows = readPlainRows(metered.bytes, { format, recordKind: batch.recordKind })
     for await (const chunk of cutRows(rows, CHUNK.recordsOverHttp, { stored: true })) {
       const refusal = mustJudge ? rowsRefusal(caller, batch.recordKind, chunk.rows, deps) : undefined
       if (refusal) return refusal

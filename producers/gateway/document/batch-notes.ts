@@ -1,4 +1,4 @@
-// Texts of the OpenAPI document about batches, capture keys and notifications of networks: properties and examples.
+// Texts of the OpenAPI document about batches and capture keys: properties and examples.
 import type { Notes } from '../../../src/job/describe/annotate.ts'
 import { json, type OperationNotes } from './notes.ts'
 import { ACCEPTED_AT, ALIAS, ENTITY, REUSE_TOKEN, SCOPE } from './samples.ts'
@@ -37,7 +37,6 @@ export const BATCH_PROPERTIES: Notes = {
   alg: 'Key management algorithm of the JWE (RFC 7518): `RSA-OAEP-256` or `ECDH-ES`.',
   alias: 'Alias of the key; goes into `public_key_alias`.',
   public_key: 'The public key, armored (RFC 9580).',
-  responseId: '`requestId` of the notification.',
 }
 
 const BATCH = 'cards-2026-01'
@@ -181,27 +180,5 @@ export const BATCH_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
       },
     },
     refusals: { 400: ['field_required', 'query.entity_id'] },
-  },
-  notifyTokenUpdated: {
-    description:
-      'Called by the card network, with a secret of its own as Bearer. What it says is only noted; a worker then asks the network how the tokens stand.',
-    body: json({
-      notification: {
-        requestId: '9b1c6f0e-5a4d-4f7e-8c3b-2a1d0e9f8c7b',
-        encryptedPayload: {
-          encryptedData: '5f3c…',
-          encryptedKey: '8a1b…',
-          iv: '0c2d…',
-          oaepHashingAlgorithm: 'SHA256',
-        },
-      },
-    }),
-    answers: {
-      200: {
-        description: 'Noted.',
-        examples: json({ noted: { responseId: '9b1c6f0e-5a4d-4f7e-8c3b-2a1d0e9f8c7b' } }),
-      },
-    },
-    refusals: { 400: ['field_format', 'body'] },
   },
 }

@@ -1,6 +1,7 @@
 // Completes an OpenAPI document that was made from routes and their schemas: descriptions, defaults and examples. A
 // part without a note gets no description; a test reports it.
 import { annotate, type JsonSchema, noteFor } from '../../../src/job/describe/annotate.ts'
+import type { ErrorBody } from '../server/error-bodies.ts'
 import type { DocumentNotes, Examples, OperationNotes } from './notes.ts'
 import { refusalBody } from './refusals.ts'
 
@@ -39,15 +40,21 @@ const RETRY_AFTER = {
 /** The text that the library writes for an answer whose schema has no description. */
 const NO_DESCRIPTION = 'Default Response'
 
-export function complete<D extends OpenApi>(document: D, notes: DocumentNotes): D {
+/** What is known of the document beyond its schemas. */
+export interface Known {
+  notes: DocumentNotes
+  errorBodies: readonly ErrorBody[]
+}
+
+export function complete<D extends OpenApi>(document: D, known: Known): D {
   const paths = Object.entries(document.paths ?? {}).map(([path, operations]) => [
     path,
-    mapValues(operations, operation => completeOperation(path, operation, notes)),
+    mapValues(operations, operation => completeOperation(path, operation, known)),
   ])
   return { ...document, paths: Object.fromEntries(paths) }
 }
 
-function completeOperation(path: string, operation: Operation, notes: DocumentNotes): Operation {
+function completeOperation(path: string, operation: Operation, { notes, errorBodies }: Known): Operation {
   const { operationId: id, parameters, requestBody, responses } = operation
   const own = notes.operations[id]
   return {
@@ -60,7 +67,7 @@ function completeOperation(path: string, operation: Operation, notes: DocumentNo
       Object.entries(responses).map(([status, { description, content, ...rest }]) => {
         const said = own?.answers?.[Number(status)]
         const isRefusal = Number(status) >= 400
-        const examples = isRefusal ? refusalExamples(path, Number(status), own) : said?.examples
+        const examples = isRefusal ? refusalExamples(path, Number(status), own, errorBodies) : said?.examples
         const at = [id, isRefusal ? 'error' : status]
         const answer = {
           ...rest,
@@ -112,8 +119,13 @@ function exampleOf(examples: Readonly<Record<string, unknown>> | undefined): obj
   return { examples: Object.fromEntries(entries.map(([title, value]) => [title, { summary: title, value }])) }
 }
 
-function refusalExamples(path: string, status: number, own: OperationNotes | undefined): Examples {
-  return { 'application/json': { refused: refusalBody(path, status, own?.refusals?.[status]) } }
+function refusalExamples(
+  path: string,
+  status: number,
+  own: OperationNotes | undefined,
+  errorBodies: readonly ErrorBody[],
+): Examples {
+  return { 'application/json': { refused: refusalBody(path, status, own?.refusals?.[status], errorBodies) } }
 }
 
 function mapValues<T, U>(record: Record<string, T>, map: (value: T) => U): Record<string, U> {

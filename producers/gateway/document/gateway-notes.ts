@@ -1,4 +1,4 @@
-// All notes of the gateway's OpenAPI document, with what the operator has configured.
+// The notes of the token service in the gateway's OpenAPI document, with what the operator has configured.
 import { FIELD_NOTES } from '../../../src/job/describe/field-notes.ts'
 import { BRANDS } from '../../../src/token/brand.ts'
 import { BATCH_OPERATIONS, BATCH_PROPERTIES } from './batch-notes.ts'
@@ -6,7 +6,6 @@ import { CARD_PROPERTIES, cardOperations } from './card-notes.ts'
 import { ERROR_NOTES } from './error-notes.ts'
 import type { DocumentNotes } from './notes.ts'
 import { REFERENCE_OPERATIONS, REFERENCE_PROPERTIES } from './reference-notes.ts'
-import { ORDER_OPERATIONS, ORDER_PROPERTIES, REPORT_OPERATIONS, REPORT_PROPERTIES } from './report-notes.ts'
 
 export interface GatewayChoices {
   /** Values of `reuse_token_type` other than INTERNAL. */
@@ -21,9 +20,6 @@ const TAGS = [
   { name: 'Operations', description: 'What became of a write that was answered 202.' },
   { name: 'Batches', description: 'Many records in one body.' },
   { name: 'Capture keys', description: 'The public keys that cards are encrypted to.' },
-  { name: 'Reports', description: 'Reports are searched, asked for and downloaded.' },
-  { name: 'Orders', description: 'Orders of devices, merchants and services.' },
-  { name: 'Scheme tokens', description: 'What card networks tell of scheme tokens.' },
 ]
 
 /** The part of the rule of `reuse_token_type` that JSON Schema can express. */
@@ -42,7 +38,7 @@ function thirdPartyRule(thirdPartyTypes: readonly string[]): object {
   ])
 }
 
-export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices): DocumentNotes {
+export function tokenNotes({ thirdPartyTypes, localSchemes }: GatewayChoices): DocumentNotes {
   const types = ['INTERNAL', ...thirdPartyTypes]
   return {
     tags: TAGS,
@@ -54,8 +50,6 @@ export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices):
       ...withKeywords(CARD_PROPERTIES, { '200.reuse_token_type': { enum: types } }),
       ...REFERENCE_PROPERTIES,
       ...BATCH_PROPERTIES,
-      ...REPORT_PROPERTIES,
-      ...ORDER_PROPERTIES,
       ...ERROR_NOTES,
       'createUpdateToken.body': { ...thirdPartyRule(thirdPartyTypes) },
     },
@@ -63,8 +57,6 @@ export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices):
       ...cardOperations(thirdPartyTypes[0]),
       ...REFERENCE_OPERATIONS,
       ...BATCH_OPERATIONS,
-      ...REPORT_OPERATIONS,
-      ...ORDER_OPERATIONS,
     },
   }
 }

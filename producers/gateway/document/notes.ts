@@ -28,12 +28,33 @@ export interface OperationNotes {
   refusals?: Readonly<Record<number, RefusalExample>>
 }
 
+/** Notes on some operations. Those of several are joined by `joinNotes`. */
 export interface DocumentNotes {
   /** The groups of operations, in the order of the document. */
   tags: readonly { name: string; description: string }[]
   properties: Notes
   /** Notes on operations, by operationId. */
   operations: Readonly<Record<string, OperationNotes>>
+}
+
+/**
+ * Notes on paging parameters. Their defaults stand here, because a schema that turns a query's text into a number loses
+ * its default.
+ */
+export function pages(operation: string, size: number): Notes {
+  return {
+    [`${operation}.query.pageNumber`]: { default: 1 },
+    [`${operation}.query.pageSize`]: { default: size },
+  }
+}
+
+/** One document's notes, of all these. */
+export function joinNotes(all: readonly DocumentNotes[]): DocumentNotes {
+  return {
+    tags: all.flatMap(({ tags }) => tags),
+    properties: Object.assign({}, ...all.map(({ properties }) => properties)),
+    operations: Object.assign({}, ...all.map(({ operations }) => operations)),
+  }
 }
 
 /** Examples of a JSON body. */

@@ -1,9 +1,9 @@
 // Examples of error answers. They are made by the code that makes real error answers, so they can't differ from them.
-import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
 import {
   type Decline,
   type DeclineStatus,
   declineFor,
+  type ErrorBody,
   errorBodyOf,
   failed,
   roleMissing,
@@ -12,14 +12,17 @@ import {
 import type { ReasonExample, RefusalExample } from './notes.ts'
 
 /** The timestamp of the examples. */
-const AT = Date.UTC(2026, 0, 31, 9, 30)
-const TIMED_OUT: ErrorNo = 502
+export const AT = Date.UTC(2026, 0, 31, 9, 30)
 
 /** The error body that the path's service would send with `status`. */
-export function refusalBody(path: string, status: number, example: RefusalExample | undefined): object {
+export function refusalBody(
+  path: string,
+  status: number,
+  example: RefusalExample | undefined,
+  errorBodies: readonly ErrorBody[],
+): object {
   if (example !== undefined && !isReason(example)) return example
-  if (status === 504) return bodyOf(problem(TIMED_OUT), AT).body
-  return errorBodyOf(path).render(declineOf(status as DeclineStatus, example), AT)
+  return errorBodyOf(path, errorBodies).render(declineOf(status as DeclineStatus, example), AT)
 }
 
 function declineOf(status: DeclineStatus, example: ReasonExample | undefined): Decline {
@@ -40,9 +43,4 @@ function declineOf(status: DeclineStatus, example: ReasonExample | undefined): D
 
 function isReason(example: RefusalExample): example is ReasonExample {
   return Array.isArray(example)
-}
-
-/** An error of the 3-D Secure service by its number. */
-export function problemExample(...said: Parameters<typeof problem>): Readonly<Record<string, unknown>> {
-  return { ...bodyOf(problem(...said), AT).body }
 }

@@ -17,14 +17,13 @@ import * as receipts from '../../../src/store/job/receipts.ts'
 import * as shownTokens from '../../../src/store/token/token-views.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, errorBodyOf, roleMissing } from '../server/error-bodies.ts'
-import { shownScheme } from '../tokens/scheme-view.ts'
+import { type Decline, declineFor, roleMissing, TOKEN_ERRORS } from '../server/error-bodies.ts'
 import { findVisible } from '../tokens/visible-token.ts'
 import { answerOf, roleDecline, type Write, type Written, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'catalogue' | 'requestReply' | 'directory' | 'ring' | 'clock' | 'log'
+  'store' | 'queues' | 'catalogue' | 'requestReply' | 'directory' | 'schemeTokens' | 'clock' | 'log'
 >
 
 /**
@@ -32,8 +31,6 @@ export type OperationDeps = Pick<
  */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
 
-/** Operations use the error body of the token service. */
-const TOKEN = errorBodyOf('/oidc/api/v2')
 /** When the sweeper may first queue the operation; a running gateway has queued it by then. */
 const FIRST_DUE_MS = 5_000
 /** How often the store is asked whether an operation has ended, ms. */
@@ -193,7 +190,7 @@ async function statusByReceipt(
   const { revision, completedAt, tokenId } = receipt
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
-  const scheme = token && (await shownScheme(token.tokenId, scope, deps))
+  const scheme = token && (await deps.schemeTokens.find(token.tokenId, scope))
   const { retell } = deps.catalogue.find(receipt.kind) ?? {}
   const said = answerFrom(receipt, retell, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
   const ended =
@@ -219,7 +216,7 @@ function failure(error: Problem, at: number) {
   const written = answerOf({ code: error.code, error })
   assert('declined' in written, 'a problem declines')
   const { declined } = written
-  return { status: 'FAILED' as const, code: declined.status, error: TOKEN.render(declined, at) }
+  return { status: 'FAILED' as const, code: declined.status, error: TOKEN_ERRORS.render(declined, at) }
 }
 
 const moment = (ms: number) => new Date(ms).toISOString()

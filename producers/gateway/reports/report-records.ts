@@ -6,7 +6,7 @@ import { MIME_TYPES, Report } from '../../../src/job/report.ts'
 import { STATUSES } from '../../../src/report/record.ts'
 import { searchGuide } from '../../../src/rsql/guide.ts'
 import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src/store/report/report-search.ts'
-import { REPORT_ERRORS } from '../server/error-bodies.ts'
+import { REPORT_ERRORS } from './error-body.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
 /** The greatest 32-bit integer, so that clients may hold the number in one. A page beyond the last is empty. */

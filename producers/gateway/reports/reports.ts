@@ -3,15 +3,18 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
+import type { ReportFiles } from '../../../src/report/files/files.ts'
 import { recordOf } from '../../../src/report/record.ts'
 import { isParseError } from '../../../src/rsql/parse-error.ts'
 import { search } from '../../../src/store/report/report-search.ts'
 import type { GatewayApp } from '../app.ts'
-import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, REPORTS_UNAVAILABLE } from '../server/error-bodies.ts'
+import type { GatewayDeps, Service } from '../deps.ts'
+import { type Decline, declineFor } from '../server/error-bodies.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, sendAny } from '../server/replies.ts'
 import { Nothing } from '../tokens/records.ts'
+import { REPORT_ERROR_BODY, REPORTS_UNAVAILABLE } from './error-body.ts'
+import { REPORT_NOTES } from './notes.ts'
 import { joinRawSearch } from './raw-search.ts'
 import { answerWithFile } from './report-file.ts'
 import {
@@ -38,7 +41,16 @@ const FileHeaders = z.looseObject({
   'if-none-match': z.string().optional(),
 })
 
-export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
+/** The reporting service. `reportFiles`: undefined if no place for report files is set that every host reaches. */
+export function reportService(reportFiles: ReportFiles | undefined): Service {
+  return {
+    routes: [(app, deps) => addRoutes(app, deps, reportFiles)],
+    notes: REPORT_NOTES,
+    errorBody: REPORT_ERROR_BODY,
+  }
+}
+
+function addRoutes(app: GatewayApp, deps: GatewayDeps, reportFiles: ReportFiles | undefined): void {
   app.route({
     method: 'GET',
     url: REPORTS,
@@ -82,7 +94,7 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
       },
     },
     handler: async ({ body, caller, headers }, reply) => {
-      if (!deps.reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
+      if (!reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
       const requested = await request(body, caller, idempotencyKeyOf(headers), deps)
       if ('declined' in requested) return decline(reply, requested.declined)
       const { record, ended } = requested
@@ -113,7 +125,6 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
       },
     },
     handler: async ({ params: { reportUid }, caller, headers }, reply) => {
-      const { reportFiles } = deps
       if (!reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
       const found = await find(reportUid, caller, deps)
       if (!found) return decline(reply, declineFor('report_not_found', 'params.reportUid'))

@@ -3,8 +3,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import type { Access, GatewayApp } from '../app.ts'
-import { complete, type OpenApi } from '../document/complete.ts'
-import { type GatewayChoices, gatewayNotes } from '../document/gateway-notes.ts'
+import { complete, type Known, type OpenApi } from '../document/complete.ts'
 import { accessNote, type DocumentNotes } from '../document/notes.ts'
 
 const toJsonSchema = createJsonSchemaTransform({ zodToJsonConfig: { target: 'draft-2020-12' } })
@@ -12,23 +11,14 @@ const toJsonSchema = createJsonSchemaTransform({ zodToJsonConfig: { target: 'dra
 export interface DocumentInfo {
   title: string
   description: string
-  notes: DocumentNotes
-}
-
-/** The gateway's document. `choices`: the operator's settings that the document lists. */
-export function gatewayDocument(choices: GatewayChoices): DocumentInfo {
-  return {
-    title: 'tokenmill',
-    description: 'Card tokens, reports and batches over HTTP. Cards are encrypted by the caller.',
-    notes: gatewayNotes(choices),
-  }
 }
 
 const BEARER =
   'Signed by a key of the client, with `sub` (user id), `entity_id`, `roles`, and `exp` or `iat`; `kid` may be absent where the client has exactly one active key.'
 
 /** Adds the document. Call it before any route is added. */
-export async function documentRoutes(app: GatewayApp, { notes, ...info }: DocumentInfo): Promise<void> {
+export async function documentRoutes(app: GatewayApp, info: DocumentInfo, notes: DocumentNotes): Promise<void> {
+  const known: Known = { notes, errorBodies: app.errorBodies }
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -52,7 +42,7 @@ export async function documentRoutes(app: GatewayApp, { notes, ...info }: Docume
       return { schema: { ...schema, ...(said && { description: said }), ...open }, url }
     },
     transformObject: input =>
-      complete(('openapiObject' in input ? input.openapiObject : {}) as OpenApi, notes) as never,
+      complete(('openapiObject' in input ? input.openapiObject : {}) as OpenApi, known) as never,
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',

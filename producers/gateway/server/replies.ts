@@ -6,12 +6,13 @@ import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
 import { levelOfFailure } from '../../../src/server-error.ts'
 import { challengesOf } from './challenge.ts'
-import { type Decline, Declined, declineFor, errorBodyOf, failed } from './error-bodies.ts'
+import { type Decline, Declined, declineFor, type ErrorBody, errorBodyOf, failed } from './error-bodies.ts'
 import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
 /** A reply of any route, whatever its schema allows as a body. */
 export interface Reply {
   request: Pick<FastifyRequest, 'url' | 'headers'>
+  server: { errorBodies: readonly ErrorBody[] }
   code(status: number): unknown
   header(name: string, value: string | string[]): unknown
   type(mediaType: string): unknown
@@ -39,7 +40,7 @@ export function decline<R extends Reply>(reply: R, said: Decline): R {
   const challenges = challengesOf(said, headers.authorization)
   if (challenges.length > 0) reply.header('www-authenticate', challenges)
   if (said.retryAfterS !== undefined) reply.header('retry-after', String(said.retryAfterS))
-  return sendJson(reply, said.status, errorBodyOf(url).render(said, systemClock()))
+  return sendJson(reply, said.status, errorBodyOf(url, reply.server.errorBodies).render(said, systemClock()))
 }
 
 /** The declines for fastify's own errors, by error code. */

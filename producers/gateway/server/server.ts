@@ -1,5 +1,5 @@
-// The HTTP server: everything that applies to all routes, in the order in which a request meets it. routes.ts lists the
-// gateway's routes, three-ds/routes.ts those of 3-D Secure.
+// The HTTP server: everything that applies to all routes, in the order in which a request meets it. ../services.ts lists
+// what the gateway serves, ../three-ds/routes.ts has 3-D Secure.
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
@@ -9,10 +9,11 @@ import { systemClock } from '../../../src/clock.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
 import type { Tls } from '../../http/listen.ts'
 import type { GatewayApp } from '../app.ts'
-import type { RoutePlugin, ServerDeps } from '../deps.ts'
+import type { ServerDeps, Service } from '../deps.ts'
+import { joinNotes } from '../document/notes.ts'
 import { type CountUnauthenticated, guard } from './access.ts'
 import { allowStreams, BODY_BYTES_MAX, limitBodyTime, takeJson } from './body.ts'
-import { busy, Declined, declineFor, errorBodyOf } from './error-bodies.ts'
+import { busy, Declined, declineFor, type ErrorBody, errorBodyOf } from './error-bodies.ts'
 import { compileSchema } from './form.ts'
 import { echoHeaders, requestIdOf } from './headers.ts'
 import { refusePanKeys } from './idempotency-key.ts'
@@ -29,7 +30,7 @@ const PATH_PART_LENGTH_MAX = 4_096
 const YEAR_S = 365 * 86_400
 
 export interface Served<D> {
-  routes: readonly RoutePlugin<D>[]
+  services: readonly Service<D>[]
   document: DocumentInfo
   /** The path prefix of the service whose error body answers bytes that aren't an HTTP request. */
   prefix: string
@@ -39,8 +40,9 @@ export interface Served<D> {
 /** Returns a server that is ready to listen. Throws if a route is wrong or the certificate can't be used. */
 export async function openServer<D extends ServerDeps>(
   deps: D,
-  { routes, document, prefix, tls }: Served<D>,
+  { services, document, prefix, tls }: Served<D>,
 ): Promise<GatewayApp> {
+  const errorBodies = services.flatMap(({ errorBody }) => errorBody ?? [])
   const node = { connectionsCheckingInterval: 2_000, headersTimeout: HEAD_MS_MAX, maxHeaderSize: 16_384 }
   const app = Fastify({
     logger: false,
@@ -59,9 +61,11 @@ export async function openServer<D extends ServerDeps>(
       // The type of this reply in fastify names no route and so permits no body.
       handleError(deps.log)(error, request, reply as FastifyReply)
     },
-    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, prefix),
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) =>
+      refuseBytes(error, socket, errorBodyOf(prefix, errorBodies)),
     ...(tls ? { https: { ...node, ...tls, ...TLS_POLICY } } : { http: node }),
   } as FastifyHttpOptions<never>).withTypeProvider<ZodTypeProvider>() as unknown as GatewayApp
+  app.decorate('errorBodies', errorBodies)
   app.server.maxConnections = CONNECTIONS_MAX
 
   app.setValidatorCompiler(compileSchema)
@@ -83,8 +87,9 @@ export async function openServer<D extends ServerDeps>(
   if (deps.tracer) traceRequests(app, deps.tracer)
   refusePanKeys(app, deps)
   allowStreams(app)
-  await documentRoutes(app, document)
-  for (const add of routes) await app.register(async scope => add(scope as GatewayApp, deps))
+  await documentRoutes(app, document, joinNotes(services.map(({ notes }) => notes)))
+  for (const add of services.flatMap(({ routes }) => routes))
+    await app.register(async scope => add(scope as GatewayApp, deps))
   await app.ready()
   return app
 }
@@ -110,9 +115,9 @@ async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnaut
 }
 
 /** Answers bytes that aren't an HTTP request with the usual error body, and closes the connection. */
-function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, prefix: string): void {
+function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, errorBody: ErrorBody): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const body = JSON.stringify(errorBodyOf(prefix).render(declineFor('field_format', 'params'), systemClock()))
+  const body = JSON.stringify(errorBody.render(declineFor('field_format', 'params'), systemClock()))
   const head = ['HTTP/1.1 400 Bad Request', 'content-type: application/json; charset=utf-8', 'connection: close']
   socket.end(`${[...head, `content-length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
 }

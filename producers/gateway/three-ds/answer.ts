@@ -1,5 +1,5 @@
 // Answers a request with an error number of the 3-D Secure service. For refusals of fastify or the server,
-// ../server/error-bodies.ts makes the same body.
+// error-body.ts makes the same body.
 import { bodyOf, type Problem } from '../../../src/three-ds/problem.ts'
 import { type Reply, sendJson } from '../server/replies.ts'
 

@@ -23,6 +23,7 @@ import { openBearerFor } from '../server/issuers.ts'
 import { openServer } from '../server/server.ts'
 import { RESULTS, SERVICE, type ThreeDsDeps } from './deps.ts'
 import { THREE_DS_NOTES } from './document/operation-notes.ts'
+import { THREE_DS_ERROR_BODY } from './error-body.ts'
 import { openThreeDsMetrics } from './metrics.ts'
 import { openPorts } from './ports.ts'
 import { THREE_DS_ROUTES } from './routes.ts'
@@ -66,8 +67,8 @@ const EXPIRED_MAX = 100
 const DOCUMENT = {
   title: 'tokenmill: 3-D Secure',
   description: 'Authenticates cardholders, and lists how authentications ended.',
-  notes: THREE_DS_NOTES,
 }
+const SERVED = { routes: THREE_DS_ROUTES, notes: THREE_DS_NOTES, errorBody: THREE_DS_ERROR_BODY }
 
 /** Opens the service and listens. Throws `PortInUse` if the port is in use. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
@@ -103,7 +104,7 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('three-ds', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
   log.info({ opsPort: ops.port }, 'showing metrics')
-  const app = await openServer(deps, { routes: THREE_DS_ROUTES, document: DOCUMENT, prefix: SERVICE, tls })
+  const app = await openServer(deps, { services: [SERVED], document: DOCUMENT, prefix: SERVICE, tls })
   const held = { back: 0 }
   lifetime.onClose(
     'end of authentications',

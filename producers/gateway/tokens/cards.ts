@@ -15,7 +15,6 @@ import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
-import { shownScheme, unmask } from './scheme-view.ts'
 import { findVisible } from './visible-token.ts'
 
 const CARD = '/oidc/api/v2/card'
@@ -50,7 +49,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       const record = recordOf(written)
-      return reply.code(200).send((await unmask(record, String(record['reuse_token']), deps)) as Created)
+      return reply.code(200).send((await deps.schemeTokens.unmask(record, String(record['reuse_token']))) as Created)
     },
   })
   app.route({
@@ -72,7 +71,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      return reply.code(200).send((await unmask(recordOf(written), params.id, deps)) as Patched)
+      return reply.code(200).send((await deps.schemeTokens.unmask(recordOf(written), params.id)) as Patched)
     },
   })
   app.route({
@@ -141,6 +140,6 @@ async function read(id: string, caller: Caller, deps: GatewayDeps): Promise<z.in
   const found = await findVisible(id, caller, deps)
   if (!found) return undefined
   const { row, scope } = found
-  const scheme = await shownScheme(row.tokenId, scope, deps)
+  const scheme = await deps.schemeTokens.find(row.tokenId, scope)
   return renderGet(row, await deps.directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
 }

@@ -18,7 +18,6 @@ import { declineFor } from '../server/error-bodies.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GoneRecord, PatchRecord } from './records.ts'
-import { unmask } from './scheme-view.ts'
 import { findVisible } from './visible-token.ts'
 
 const OF_CARD = '/oidc/api/v2/card/:id/references'
@@ -77,7 +76,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       const record = written.code === 200 ? written.record : {}
-      return reply.code(200).send((await unmask(record, params.id, deps)) as z.infer<typeof Added>)
+      return reply.code(200).send((await deps.schemeTokens.unmask(record, params.id)) as z.infer<typeof Added>)
     },
   })
   app.route({

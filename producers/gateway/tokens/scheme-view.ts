@@ -1,56 +1,46 @@
 // The scheme token of a token as HTTP shows it: with its full number if the merchant is the token requestor and this
 // process has the key for that number. On results queues the number is masked.
 import { Fault } from '../../../src/errors.ts'
-import type { Scope } from '../../../src/store/access/scopes.ts'
 import * as shownSchemes from '../../../src/store/provider/scheme-views.ts'
-import { isSupported, type SchemeRecord, type SchemeRow, type ShownScheme } from '../../../src/token/scheme.ts'
+import { isSupported, type SchemeRecord, type SchemeRow } from '../../../src/token/scheme.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
 import { withReload } from '../../../src/vault/ring/reload.ts'
-import type { GatewayDeps } from '../deps.ts'
+import type { GatewayDeps, SchemeTokens } from '../deps.ts'
 
-type SchemeDeps = Pick<GatewayDeps, 'store' | 'ring'>
+type ViewDeps = Pick<GatewayDeps, 'store' | 'ring' | 'log'>
 
-export async function shownScheme(
-  tokenId: string,
-  scope: Scope | undefined,
-  deps: SchemeDeps,
-): Promise<ShownScheme | undefined> {
-  if (!scope || !isSupported(scope)) return undefined
-  const row = (await shownSchemes.findByTokens(deps.store, [tokenId])).get(tokenId)
-  if (!row) return undefined
-  const number = scope.requestor === 'MERCHANT' ? await numberOf(row, deps) : undefined
-  return { row, support: scope, number }
-}
-
-/** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
-export async function unmask(
-  record: Record<string, unknown>,
-  reuseToken: string,
-  deps: SchemeDeps & Pick<GatewayDeps, 'log'>,
-): Promise<Record<string, unknown>> {
-  const shown = record['scheme_token'] as SchemeRecord | undefined
-  const tokenId = parseReuseToken(reuseToken)
-  const lastFour = shown?.network_token?.slice(-4)
-  if (lastFour === undefined || tokenId === undefined) return record
-  try {
-    const row = (await shownSchemes.findByTokens(deps.store, [tokenId])).get(tokenId)
-    // The network may have replaced the number since; the new number doesn't belong in this answer.
-    const number = row?.lastFour === lastFour ? await numberOf(row, deps) : undefined
-    return number === undefined ? record : { ...record, scheme_token: { ...shown, network_token: number } }
-  } catch (error) {
-    // The write has taken effect, so its answer must not be lost because this read failed.
-    deps.log.warn({ err: error }, 'a network token could not be read; it was answered masked')
-    return record
+export function openSchemeView(deps: ViewDeps): SchemeTokens {
+  const find = async (tokenId: string) => (await shownSchemes.findByTokens(deps.store, [tokenId])).get(tokenId)
+  return {
+    async find(tokenId, scope) {
+      const row = scope && isSupported(scope) ? await find(tokenId) : undefined
+      if (!scope || !row) return undefined
+      const number = scope.requestor === 'MERCHANT' ? await numberOf(row, deps) : undefined
+      return { row, support: scope, number }
+    },
+    async unmask(record, reuseToken) {
+      const shown = record['scheme_token'] as SchemeRecord | undefined
+      const tokenId = parseReuseToken(reuseToken)
+      const lastFour = shown?.network_token?.slice(-4)
+      if (lastFour === undefined || tokenId === undefined) return record
+      try {
+        const row = await find(tokenId)
+        // The network may have replaced the number since; the new number doesn't belong in this answer.
+        const number = row?.lastFour === lastFour ? await numberOf(row, deps) : undefined
+        return number === undefined ? record : { ...record, scheme_token: { ...shown, network_token: number } }
+      } catch (error) {
+        // The write has taken effect, so its answer must not be lost because this read failed.
+        deps.log.warn({ err: error }, 'a network token could not be read; it was answered masked')
+        return record
+      }
+    },
   }
 }
 
 /**
  * The full number; undefined if there is none, or if this process doesn't have its key: then the number stays masked.
  */
-async function numberOf(
-  { lastFour, provisionId }: SchemeRow,
-  { store, ring }: SchemeDeps,
-): Promise<string | undefined> {
+async function numberOf({ lastFour, provisionId }: SchemeRow, { store, ring }: ViewDeps): Promise<string | undefined> {
   if (lastFour === null) return undefined
   const found = await shownSchemes.findSealed(store, provisionId)
   if (!found) return undefined

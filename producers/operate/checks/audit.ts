@@ -1,8 +1,8 @@
 // Whether the audit leaves the store, and for where.
 import * as auditChain from '../../../src/store/access/audit-chain.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { duration } from '../../../src/units.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
-import { duration } from '../units.ts'
 
 export interface AuditSources {
   store(): Promise<Db>

@@ -1,9 +1,9 @@
 // Whether open batches make progress, and if not, why.
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { count } from '../../../src/units.ts'
 import { type Verdict, warning, well } from '../check.ts'
 import { explainStalls } from '../stalled-batches.ts'
-import { count } from '../units.ts'
 import { wholeStallReader } from '../whole-reader.ts'
 import type { WorkSources } from './work.ts'
 

@@ -2,8 +2,8 @@
 // none that exists, which means that a stranger writes to the queue server.
 import * as clients from '../../../src/store/access/clients.ts'
 import * as droppedEnvelopes from '../../../src/store/access/dropped-envelopes.ts'
+import { count, duration } from '../../../src/units.ts'
 import { type Verdict, warning, well } from '../check.ts'
-import { count, duration } from '../units.ts'
 import type { WorkSources } from './work.ts'
 
 const LATE_MS = 10 * 60_000

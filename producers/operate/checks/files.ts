@@ -7,8 +7,8 @@ import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as clientUsers from '../../../src/store/access/client-users.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { RETENTION } from '../../../src/store/retention.ts'
+import { bytes, count, duration } from '../../../src/units.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
-import { bytes, count, duration } from '../units.ts'
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_MS = { warning: 21 * DAY_MS, critical: 2 * DAY_MS } as const

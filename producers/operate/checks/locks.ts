@@ -2,8 +2,8 @@
 // begun and left open, a change of the schema.
 import type { Db } from '../../../src/store/pool.ts'
 import { type LockHolder, listHolders } from '../../../src/store/watch/lock-waits.ts'
+import { count, duration } from '../../../src/units.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
-import { count, duration } from '../units.ts'
 
 /** A statement of tokenmill's own holds a lock for less than a second. */
 const WAIT_MS = { warning: 3_000, critical: 20_000 } as const

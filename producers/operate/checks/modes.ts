@@ -1,8 +1,8 @@
 // Who may read the key files on this host: only their owner should.
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { count } from '../../../src/units.ts'
 import { unknown, type Verdict, warning, well } from '../check.ts'
-import { count } from '../units.ts'
 
 export interface FileSources {
   /** Files and folders of keys. A folder stands for all files in it; missing ones are ignored. */

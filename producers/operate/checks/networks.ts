@@ -1,8 +1,8 @@
 // Whether card networks and third parties accept calls at the rate in the scheme file. Worker processes write the
 // actual rate beside their shares, once a second; no network is called here.
 import * as schemeRates from '../../../src/store/provider/scheme-rates.ts'
+import { count, duration } from '../../../src/units.ts'
 import { type Verdict, warning, well } from '../check.ts'
-import { count, duration } from '../units.ts'
 import type { WorkSources } from './work.ts'
 
 type Slowed = schemeRates.SlowedRow

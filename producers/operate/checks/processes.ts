@@ -4,8 +4,8 @@ import { BEAT } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as installation from '../../../src/store/installation.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { count, duration } from '../../../src/units.ts'
 import { critical, unknown, type Verdict, warning, well } from '../check.ts'
-import { count, duration } from '../units.ts'
 
 /** Every process that makes reports records that about once a minute. */
 const REPORTS_MADE_MS = 90_000

@@ -10,9 +10,9 @@ import * as processes from '../../../src/store/access/processes.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
 import { assertSchema, MIGRATIONS } from '../../../src/store/schema.ts'
 import * as storeServer from '../../../src/store/server.ts'
+import { duration } from '../../../src/units.ts'
 import { critical, unknown, type Verdict, warning, well, worstFirst } from '../check.ts'
 import { judgeRoom } from '../redis-memory.ts'
-import { duration } from '../units.ts'
 import { judgeDue } from './due-keys.ts'
 
 /** The difference between the clocks; from `critical` on a worker takes no jobs. */

@@ -1,8 +1,8 @@
 // The settings that decide how much WAL a card costs in a large store (docs/performance.md says what it costs). The embedded
 // server's are tokenmill's own choice.
 import * as storeServer from '../../../src/store/server.ts'
+import { bytes, duration } from '../../../src/units.ts'
 import { unknown, type Verdict, warning, well } from '../check.ts'
-import { bytes, duration } from '../units.ts'
 import type { ServerSources } from './servers.ts'
 
 type Sources = Pick<ServerSources, 'store'> & { embedded: boolean }

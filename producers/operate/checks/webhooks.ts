@@ -1,8 +1,8 @@
 // Whether webhook endpoints accept their deliveries.
 import * as clients from '../../../src/store/access/clients.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
+import { count } from '../../../src/units.ts'
 import { type Verdict, warning, well } from '../check.ts'
-import { count } from '../units.ts'
 import type { WorkSources } from './work.ts'
 
 const SHOWN_MAX = 5

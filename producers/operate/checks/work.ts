@@ -7,8 +7,8 @@ import type { Db } from '../../../src/store/pool.ts'
 import { dueRuns, entitiesOf } from '../../../src/store/report/new-runs.ts'
 import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../../src/store/report/schedules.ts'
+import { count, duration } from '../../../src/units.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
-import { count, duration } from '../units.ts'
 
 const WAIT_MS = { urgent: { warning: 10_000, critical: 60_000 }, others: { warning: 3_600_000 } } as const
 const OUTBOX_MS = { warning: 60_000, critical: 300_000 } as const

@@ -5,6 +5,7 @@ import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { SAMPLED_NAMES, sampledPlace } from '../../../src/store/sealed-sample.ts'
+import { count } from '../../../src/units.ts'
 import type { Keks } from '../../../src/vault/kek/provider.ts'
 import {
   captureHalfName,
@@ -14,7 +15,6 @@ import {
 } from '../../../src/vault/private-half.ts'
 import { openDrillRing } from '../../../src/vault/ring/drill-ring.ts'
 import { type Check, critical, type Verdict, well } from '../check.ts'
-import { count } from '../units.ts'
 import { type Opened, openSample } from './sealed.ts'
 
 export interface Drill {

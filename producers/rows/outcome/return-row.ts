@@ -2,8 +2,8 @@
 // guarded against spreadsheets, for a program reads it. A cell that would show a card number is
 // left empty, and so is one whose text was cut.
 import { tookEffect } from '../../../src/job/outcome.ts'
+import { isCut } from '../kept.ts'
 import { type CardDetector, cardDetector } from '../pan-lookalikes.ts'
-import { isCut } from '../profile/records.ts'
 import type { ReturnColumn, ReturnShape, ReturnValue } from '../profile/return-shape.ts'
 import type { Row } from '../record.ts'
 import type { FileRow } from './result-row.ts'

@@ -1,10 +1,11 @@
 // Finds the columns that a profile names in the header of a file. All missing columns are reported at once, with the
 // names that exist; a name is shown only if it can't be card data.
 import { FileError } from '../file-error.ts'
+import { KEPT } from '../kept.ts'
 import { looksLikeData, shown } from '../layout.ts'
 import { isSecurityCode } from '../security-code.ts'
 import { isCardData } from './profile-rules.ts'
-import { ECHO, type FieldUse, KEPT } from './records.ts'
+import { ECHO, type FieldUse } from './records.ts'
 import { isOfReturn } from './return-shape.ts'
 
 export interface Header {

@@ -2,12 +2,12 @@
 // not be read. No data file is read here.
 import { COLUMNS, type ColumnName } from '../columns.ts'
 import { isSecurityCode } from '../security-code.ts'
+import { isZone, needsZone } from '../time-form.ts'
 import { parseTemplate } from './field.ts'
 import type { FileFormat, Fixed } from './format.ts'
 import { onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
 import { checkReturn, isOfReturn, returnFieldsOf } from './return-shape.ts'
-import { isZone, needsZone } from './time-form.ts'
 
 export interface ProfileFault {
   wrong: string

@@ -1,13 +1,13 @@
 // A profile: how to read the file of one provider. It is data, written as JSON with this schema. Unknown members are
 // refused.
 import { z } from 'zod'
-import { SPREADSHEET_FORMS } from '../spreadsheet/form.ts'
+import { SPREADSHEET_FORMS } from '../spreadsheet-form.ts'
+import { TIME_FORMS } from '../time-form.ts'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
 import { FileFormat, field, nameFields } from './format.ts'
 import { OnFileColumns } from './on-file/schema.ts'
 import { ReturnShape } from './return-shape.ts'
-import { TIME_FORMS } from './time-form.ts'
 
 const name = z
   .string()

@@ -2,10 +2,10 @@
 // what, for which rows. What became of the rows isn't known here.
 import { z } from 'zod'
 import { tookEffect } from '../../../src/job/outcome.ts'
+import type { KeptField } from '../kept.ts'
 import { FILE_OUTCOMES } from '../outcome/file-outcome.ts'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { delimiter, field } from './format.ts'
-import type { KeptField } from './records.ts'
 
 /** The values of a row and its outcome that a column may show. */
 const VALUES = [

@@ -4,7 +4,7 @@
 import { fieldsOf } from '../profile/profile-rules.ts'
 import type { Profile } from '../profile/profile-schema.ts'
 import { type FieldUse, LIST_SEPARATOR } from '../profile/records.ts'
-import { formulaForm, type SpreadsheetForm, spreadsheetForm } from './form.ts'
+import { formulaForm, type SpreadsheetForm, spreadsheetForm } from '../spreadsheet-form.ts'
 
 const OWNER = /^on_file\.(?:card_id|customer_id|provider_account)$/
 const ID =

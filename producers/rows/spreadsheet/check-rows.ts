@@ -1,10 +1,10 @@
 // Reads a whole file by a profile: its first rows for a person to look at, and what the columns show together. Nothing is
 // sent.
 import { FileError } from '../file-error.ts'
+import { readRows } from '../file-rows.ts'
+import { KEPT } from '../kept.ts'
 import { type Preview, previewOf } from '../outcome/preview.ts'
 import type { Profile } from '../profile/profile.ts'
-import { KEPT } from '../profile/records.ts'
-import { readRows } from '../rows.ts'
 import { idFieldsOf } from './changed.ts'
 import { type FileCount, openFileCount } from './column-count.ts'
 

@@ -3,7 +3,7 @@
 import type { Store } from '../../store/pool.ts'
 import type { KeyRing } from '../../vault/key-ring.ts'
 import { type By, perform } from '../act.ts'
-import { type Regranted, regrantAll } from '../grants.ts'
+import { type ListGrants, type Regranted, regrantAll } from '../grants.ts'
 import { RESEAL } from './reseal.ts'
 
 /** Codes the rows. A further call codes rows that were written under the former version meanwhile. */
@@ -11,9 +11,10 @@ export async function regrant(
   store: Store,
   ring: Pick<KeyRing, 'grantMac' | 'grantMacBy'>,
   by: By,
+  lists: readonly ListGrants[],
 ): Promise<Regranted> {
   const result = await perform<Regranted, never>(store, { action: RESEAL, subject: 'grant' }, by, async db => {
-    const done = await regrantAll(db, ring)
+    const done = await regrantAll(db, ring, lists)
     return { done, detail: { rows: done.done, ungranted: done.ungranted.length } }
   })
   if ('done' in result) return result.done

@@ -1,12 +1,12 @@
-// How the installation's signing key is replaced: a key is announced, and begins to sign later. Other files make and open the
-// keys.
-import * as audits from '../../store/access/audits.ts'
+// How the installation's signing key is replaced: a key is announced, and begins to sign later (../signing-turn.ts). Other files
+// make and open the keys.
 import * as signingKeyReaders from '../../store/access/signing-key-readers.ts'
 import * as signingKeys from '../../store/access/signing-keys.ts'
-import type { Db, Store } from '../../store/pool.ts'
+import type { Store } from '../../store/pool.ts'
 import type { KeyRing } from '../../vault/key-ring.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 import { grantSigningKey } from '../grants.ts'
+import { STATEMENT_MS, turn } from '../signing-turn.ts'
 
 export interface AnnouncedKey extends signingKeys.NewSigningKey {
   statement: string
@@ -14,8 +14,6 @@ export interface AnnouncedKey extends signingKeys.NewSigningKey {
   activeAt: number
 }
 
-/** The statement of a key travels with results until the key has signed for so long. */
-export const STATEMENT_MS = 90 * 86_400_000
 /** The most statements that travel: every result carries them all. */
 export const STATEMENTS_MAX = 8
 
@@ -58,24 +56,4 @@ export function cancelKey(store: Store, kid: string, by: By): Promise<ActResult<
     await signingKeys.cancelAnnounced(db, kid)
     return { done: { kid }, detail: {} }
   })
-}
-
-/**
- * Lets the announced key sign if its time has come. If several workers call it, one begins. Returns whether it was this
- * one.
- */
-export function beginWhenDue(store: Store, kid: string): Promise<boolean> {
-  return store.transaction(async db => {
-    if (!(await signingKeys.lockAnnounced(db, { kid, isDue: true }))) return false
-    const retired = await turn(db, kid)
-    const begun = { actor: 'worker', action: 'signing-key.begin', subject: kid, detail: { retired } }
-    await audits.insert(db, { ...begun, isAutomatic: true })
-    return true
-  })
-}
-
-async function turn(db: Db, kid: string): Promise<string | undefined> {
-  const retired = await signingKeys.retireActive(db)
-  await signingKeys.activate(db, kid)
-  return retired
 }

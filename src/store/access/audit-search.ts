@@ -31,15 +31,6 @@ order by audit_id desc limit $7`,
   return rows
 }
 
-/** The subjects of all rows of an act with the outcome `done`. */
-export async function listSubjects(db: Db, action: string): Promise<string[]> {
-  const { rows } = await db.query<{ subject: string }>({
-    text: `select distinct subject from tokenmill.audit where action = $1 and outcome = 'done'`,
-    values: [action],
-  })
-  return rows.map(({ subject }) => subject)
-}
-
 /** How many rows have had no number for longer than `ms`. */
 export async function countUnnumbered(db: Db, ms: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>({

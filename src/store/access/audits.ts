@@ -63,6 +63,15 @@ export async function wasWritten(
   return count > 0
 }
 
+/** The subjects of all rows of an act with the outcome `done`. */
+export async function listSubjects(db: Db, action: string): Promise<string[]> {
+  const { rows } = await db.query<{ subject: string }>({
+    text: `select distinct subject from tokenmill.audit where action = $1 and outcome = 'done'`,
+    values: [action],
+  })
+  return rows.map(({ subject }) => subject)
+}
+
 /** Writes a row for each subject, which are all different; returns the id of each one's row. As `insert` else. */
 export async function insertAll(
   db: Db,

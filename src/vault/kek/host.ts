@@ -1,13 +1,15 @@
 // The key-encryption keys of one host: those that its settings name. A running process may read the settings' list again, so
 // that it has both keys while one replaces the other. The store says which key is current.
 import { Fault } from '../../errors.ts'
-import { canonicalUri, openKek } from './openers.ts'
+import { canonicalUri, type KekOpeners, openKek, shownUri } from './openers.ts'
 import { readOwnerOnly } from './owner-only.ts'
 import { type Keks, type KeyProvider, notHere } from './provider.ts'
 
 /** Why a URI of the settings gives no key: a `ConfigError`, or a `Fault` if the key is away. */
 export interface KekFailure {
   uri: string
+  /** What error texts call the URI: nothing secret of it. */
+  shown: string
   error: Error
 }
 
@@ -26,24 +28,26 @@ export interface HostKeks extends Keks {
 interface HostOptions {
   /** Undefined while the store names no key; then the first one is current. */
   currentId?: string | undefined
-  open?: typeof openKek
+  openers: KekOpeners
 }
 
 /** `readUris`: the URIs of the settings. */
 export async function openHostKeks(
   readUris: () => Promise<string[]>,
-  { currentId, open = openKek }: HostOptions = {},
+  { currentId, openers }: HostOptions,
 ): Promise<HostKeks> {
   const opened = new Map<string, KeyProvider>()
   let failures: KekFailure[] = []
   let followed = currentId
   const reload = async () => {
-    const uris = (await readUris()).map(canonicalUri)
+    const uris = (await readUris()).map(uri => canonicalUri(uri, openers))
     for (const uri of opened.keys()) if (!uris.includes(uri)) opened.delete(uri)
     const failed: KekFailure[] = []
     for (const uri of uris) {
       if (opened.has(uri)) continue
-      const provider = await open(uri).catch((error: Error) => void failed.push({ uri, error }))
+      const provider = await openKek(uri, openers).catch(
+        (error: Error) => void failed.push({ uri, shown: shownUri(uri, openers), error }),
+      )
       if (provider) opened.set(uri, provider)
     }
     failures = failed
@@ -59,7 +63,7 @@ export async function openHostKeks(
     },
     find,
     all: () => [...opened.values()],
-    named: uri => opened.get(canonicalUri(uri)),
+    named: uri => opened.get(canonicalUri(uri, openers)),
     failures: () => failures,
     follow: kekId => {
       followed = kekId

@@ -2,46 +2,47 @@
 // only: a URI from the store could name a module, and so run code of the database's owner.
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { ConfigError } from '../../config.ts'
-import { openKms } from '../kms/open.ts'
-import { canonicalKmsUri } from '../kms/uri.ts'
-import { openPkcs11 } from '../pkcs11/open.ts'
 import { fileKeyProvider } from './file.ts'
 import type { KeyProvider } from './provider.ts'
 
-/** Throws `ConfigError` if the URI or what it names is wrong, `Fault('kek_away')` if the key is away and may come back. */
-type Opener = (uri: string) => Promise<KeyProvider>
-
-const OPENERS: Record<string, Opener> = {
-  file: uri => fileKeyProvider(pathOf(uri)),
-  pkcs11: uri => openPkcs11(uri),
-  'aws-kms': uri => openKms(uri),
+/** Opens the keys of one scheme. */
+export interface KekOpener {
+  /** Throws `ConfigError` if the URI or what it names is wrong, `Fault('kek_away')` if the key is away and may come back. */
+  open(uri: string): Promise<KeyProvider>
+  /** One form for all ways to write the URI of a key; a malformed one stays as it is. */
+  canonical(uri: string): string
 }
 
-/** Opens the key that `uri` names. Throws as an `Opener` does. */
-export async function openKek(uri: string): Promise<KeyProvider> {
-  const opener = OPENERS[schemeOf(uri)]
-  if (!opener) throw new ConfigError(`${shownUri(uri)} has an unknown scheme; known are ${SCHEMES}`)
-  return opener(uri)
+/** Those that a process has, by scheme. */
+export type KekOpeners = Readonly<Record<string, KekOpener>>
+
+export const fileKeks: KekOpener = {
+  open: uri => fileKeyProvider(pathOf(uri)),
+  canonical: uri => {
+    const path = filePathOf(uri)
+    return path === undefined ? uri : pathToFileURL(path).href
+  },
 }
 
-/** One form for all ways to write the URI of a file or of a key in KMS. Any other URI stays as it is. */
-export function canonicalUri(uri: string): string {
-  if (schemeOf(uri) === 'aws-kms') return canonicalKmsUri(uri)
-  const path = filePathOf(uri)
-  return path === undefined ? uri : pathToFileURL(path).href
+/** Opens the key that `uri` names. Throws as a `KekOpener` does. */
+export async function openKek(uri: string, openers: KekOpeners): Promise<KeyProvider> {
+  const opener = openers[schemeOf(uri)]
+  if (opener) return opener.open(uri)
+  const schemes = Object.keys(openers).map(scheme => `${scheme}:`)
+  throw new ConfigError(`${shownUri(uri, openers)} has an unknown scheme; known are ${schemes.join(', ')}`)
+}
+
+/** One form for all ways to write a URI; one of an unknown scheme stays as it is. */
+export function canonicalUri(uri: string, openers: KekOpeners): string {
+  return openers[schemeOf(uri)]?.canonical(uri) ?? uri
 }
 
 /** The form of a URI in error texts: without its query, which may say how to log in; for a file its path. */
-export function shownUri(uri: string): string {
+export function shownUri(uri: string, openers: KekOpeners): string {
   const scheme = schemeOf(uri)
-  if (!(scheme in OPENERS)) return scheme === '' ? 'a line without a scheme' : `a URI of ${scheme}:`
-  if (scheme === 'file') return filePathOf(uri) ?? uri
-  return uri.replace(/\?.*/s, '')
+  if (!Object.hasOwn(openers, scheme)) return scheme === '' ? 'a line without a scheme' : `a URI of ${scheme}:`
+  return filePathOf(uri) ?? uri.replace(/\?.*/s, '')
 }
-
-const SCHEMES = Object.keys(OPENERS)
-  .map(scheme => `${scheme}:`)
-  .join(', ')
 
 function schemeOf(uri: string): string {
   return /^([a-z][a-z0-9+.-]*):/i.exec(uri)?.[1]?.toLowerCase() ?? ''

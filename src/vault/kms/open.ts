@@ -2,10 +2,13 @@
 import { ConfigError } from '../../config.ts'
 import { assert, Fault } from '../../errors.ts'
 import { bindPurpose, unbindPurpose } from '../kek/bound-plain.ts'
+import type { KekOpener } from '../kek/openers.ts'
 import type { KeyProvider } from '../kek/provider.ts'
 import { type KmsLimits, openKmsClient } from './client.ts'
 import { KmsError, kmsErrorOf } from './kms-error.ts'
-import { type KmsKey, parseKmsUri } from './uri.ts'
+import { canonicalKmsUri, type KmsKey, parseKmsUri } from './uri.ts'
+
+export const kmsKeks: KekOpener = { open: uri => openKms(uri), canonical: canonicalKmsUri }
 
 const LIMITS: KmsLimits = { connectMs: 2_000, answerMs: 5_000, attempts: 3, wholeMs: 15_000 }
 

@@ -2,11 +2,15 @@
 // wrapped and unwrapped.
 import { ConfigError } from '../../config.ts'
 import { Fault } from '../../errors.ts'
+import type { KekOpener } from '../kek/openers.ts'
 import type { KeyProvider } from '../kek/provider.ts'
 import { openTokenClient, type TokenClient, type TokenLimits } from './token-client.ts'
 import { TokenError } from './token-error.ts'
 import type { TokenAct } from './token-message.ts'
 import { parseTokenUri } from './uri.ts'
+
+/** A token's URI is taken as it is written. */
+export const pkcs11Keks: KekOpener = { open: uri => openPkcs11(uri), canonical: uri => uri }
 
 const LIMITS: TokenLimits = { openMs: 30_000, answerMs: 30_000, idleMs: 10_000, awayMs: 1_000 }
 

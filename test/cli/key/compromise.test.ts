@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { COMPROMISE_TIMES } from '../../../cli/commands/key/compromise/compromise.ts'
+import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
@@ -58,13 +59,13 @@ where action = 'data-key.compromise' and subject = $1 and outcome = 'done' order
     await ask('create table public.kept as select * from tokenmill.scope')
     expect(await run('compromise', 'grant', '--yes')).toMatchObject({ status: 0 })
     await ring.refresh()
-    expect(await listUngranted(store, ring)).toEqual([])
+    expect(await listUngranted(store, ring, GRANT_LISTS)).toEqual([])
     const { rows } = await store.query<{ name: string }>({
       text: `update tokenmill.scope as s set mac = k.mac, mac_version = k.mac_version from public.kept as k
 where s.token_scope = k.token_scope returning 'scope ' || s.token_scope as name`,
     })
     expect(rows.length).toBeGreaterThan(0)
-    expect((await listUngranted(store, ring)).sort()).toEqual(rows.map(({ name }) => name).sort())
+    expect((await listUngranted(store, ring, GRANT_LISTS)).sort()).toEqual(rows.map(({ name }) => name).sort())
     await ask('drop table public.kept')
   })
 

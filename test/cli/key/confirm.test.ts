@@ -3,8 +3,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import * as confirmations from '../../../src/store/access/confirmations.ts'
 import * as keks from '../../../src/store/access/keks.ts'
-import { sweep } from '../../../src/store/retention.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { cli } from '../command-bench.ts'
@@ -212,7 +212,7 @@ when (new.action = 'confirmation.use') execute function public.drop_use()`)
     await ask(`update tokenmill.confirmation set expires_at = now() - interval '1 s' where confirmation_id = $1`, [id])
     expect(await confirm(id)).toMatchObject({ status: 1 })
     expect(confirmationIn(await run(forget))).not.toBe(id)
-    await sweep(store, 90, Date.now())
+    await confirmations.expire(store)
     expect((await actsOf(id)).at(-1)).toEqual({ action: 'confirmation.expire', outcome: 'done', why: null })
     expect(await ask('select from tokenmill.confirmation where confirmation_id = $1', [id])).toEqual([])
   })

@@ -6,7 +6,7 @@ import { type Client, type Credentials, connect, type Delivery } from '../../../
 import { readCredentials } from '../../../producers/client-file.ts'
 import { signAsk } from '../../../producers/envelope.ts'
 import { NOTHING_ACKNOWLEDGED } from '../../../producers/results.ts'
-import { beginWhenDue } from '../../../src/acts/key/signing-key.ts'
+import { beginWhenDue } from '../../../src/acts/signing-turn.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import { resultsQueue } from '../../../src/job/catalogue.ts'
 import { readUnverified } from '../../../src/job/envelope/installation-jws.ts'

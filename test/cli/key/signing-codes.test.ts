@@ -2,6 +2,7 @@
 // JWKS of the workers, and not in the verification of the audit.
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -25,7 +26,7 @@ describeStore('a signing key in the database', engine => {
       ({ kid }) => kid,
     )
   }
-  const ungranted = () => listUngranted(installation.vault.store, installation.vault.ring)
+  const ungranted = () => listUngranted(installation.vault.store, installation.vault.ring, GRANT_LISTS)
   const kidsOfNewClient = async (name: string) => [
     ...(await installation.addClient(name)).credentials.installationKeys.keys(),
   ]

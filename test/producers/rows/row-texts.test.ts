@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { type RowOptions, readRows } from '../../../producers/rows/file-rows.ts'
 import { refusePanLookalikes } from '../../../producers/rows/pan-lookalikes.ts'
 import { keptFieldsOf, rejectsFieldsOf } from '../../../producers/rows/row-texts.ts'
-import { type RowOptions, readRows } from '../../../producers/rows/rows.ts'
 import { collect, inPieces } from './bytes.ts'
 import { PAN, profile, profileNamed } from './profile/profiled.ts'
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FileError } from '../../../producers/rows/file-error.ts'
-import { countRows, type RowOptions, readRows } from '../../../producers/rows/rows.ts'
+import { countRows, type RowOptions, readRows } from '../../../producers/rows/file-rows.ts'
+import { SchemeToken } from '../../../src/job/scheme-token.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../../src/job/token-batch.ts'
 import { collect, inPieces } from './bytes.ts'
 import { profile } from './profile/profiled.ts'
@@ -59,7 +60,8 @@ describe('readRows', () => {
     for (const [recordKind, text] of files) {
       const [record] = await records(text, { format: 'csv', recordKind })
       expect(RecordHead.parse(record).rejected).toBeUndefined()
-      RECORD_REQUESTS[recordKind].parse(record.request)
+      const schema = recordKind === 'scheme-token' ? SchemeToken : RECORD_REQUESTS[recordKind]
+      schema.parse(record.request)
     }
   })
 

@@ -2,11 +2,12 @@
 import { chmod, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { KEK_OPENERS } from '../../../cli/open/kek-openers.ts'
 import { ConfigError } from '../../../src/config.ts'
 import { Fault } from '../../../src/errors.ts'
 import { fileKeyProvider, makeKekFile } from '../../../src/vault/kek/file.ts'
 import { openHostKeks, readKekList } from '../../../src/vault/kek/host.ts'
-import { openKek, shownUri } from '../../../src/vault/kek/openers.ts'
+import { fileKeks, type KekOpener, openKek, shownUri } from '../../../src/vault/kek/openers.ts'
 import { makeProbe, prove } from '../../../src/vault/kek/probe.ts'
 import { openFolder } from '../bundle.ts'
 
@@ -24,7 +25,7 @@ afterEach(() => folder.close())
 
 const uri = (path: string) => `file:${path.replaceAll(' ', '%20')}`
 const write = (...lines: string[]) => writeFile(paths.list, lines.join('\n'), { mode: 0o600 })
-const open = (currentId?: string) => openHostKeks(() => readKekList(paths.list), { currentId })
+const open = (currentId?: string) => openHostKeks(() => readKekList(paths.list), { currentId, openers: KEK_OPENERS })
 const idsOf = (host: Awaited<ReturnType<typeof open>>) => host.all().map(({ id }) => id)
 
 describe('the keys of a host', () => {
@@ -57,7 +58,9 @@ describe('the keys of a host', () => {
     await chmod(paths.anew, 0o644)
     const host = await open(ids.old)
     expect(idsOf(host)).toEqual([ids.old])
-    expect(host.failures()).toEqual([{ uri: expect.stringContaining('a%20new'), error: expect.any(ConfigError) }])
+    expect(host.failures()).toEqual([
+      { uri: expect.stringContaining('a%20new'), shown: paths.anew, error: expect.any(ConfigError) },
+    ])
     await chmod(paths.anew, 0o600)
     await host.reload()
     expect(idsOf(host)).toEqual([ids.old, ids.anew])
@@ -74,12 +77,17 @@ describe('the keys of a host', () => {
 
   it('may be away, and come back', async () => {
     let away = true
-    const token = async (wanted: string) => {
-      if (away) throw new Fault('key_unavailable')
-      return openKek(wanted)
+    const token: KekOpener = {
+      open: async wanted => {
+        if (away) throw new Fault('key_unavailable')
+        return fileKeks.open(wanted)
+      },
+      canonical: fileKeks.canonical,
     }
-    const host = await openHostKeks(async () => [uri(paths.old)], { currentId: ids.old, open: token })
-    expect(host.failures()).toEqual([{ uri: uri(paths.old).replace('file:', 'file://'), error: expect.any(Fault) }])
+    const host = await openHostKeks(async () => [uri(paths.old)], { currentId: ids.old, openers: { file: token } })
+    expect(host.failures()).toEqual([
+      { uri: uri(paths.old).replace('file:', 'file://'), shown: paths.old, error: expect.any(Fault) },
+    ])
     away = false
     await host.reload()
     expect(host.current.id).toBe(ids.old)
@@ -103,10 +111,10 @@ describe('a URI', () => {
     ['pkcs11:token=a?pin-value=9876', /pin-value= is not accepted/],
     ['aws-kms://arn:aws:kms:eu-west-1:111122223333:key/a', /not the ARN of a key/],
   ])('%s is refused, and no secret of it is told', async (wrong, message) => {
-    const error = await openKek(wrong).catch((caught: Error) => caught)
+    const error = await openKek(wrong, KEK_OPENERS).catch((caught: Error) => caught)
     expect(error).toBeInstanceOf(ConfigError)
     expect(String(error)).toMatch(message)
-    expect(`${error}${shownUri(wrong)}`).not.toMatch(/9876|secret/)
+    expect(`${error}${shownUri(wrong, KEK_OPENERS)}`).not.toMatch(/9876|secret/)
   })
 })
 

@@ -1,6 +1,8 @@
 // A key in AWS KMS: AWS's own client against a server that speaks KMS's protocol and checks each signature.
+
 import { inspect } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { KEK_OPENERS } from '../../../cli/open/kek-openers.ts'
 import { ConfigError } from '../../../src/config.ts'
 import { Fault } from '../../../src/errors.ts'
 import { ACCOUNT, type KmsSimulator, startKmsSimulator } from '../../../src/simulate/kms/kms.ts'
@@ -37,9 +39,9 @@ afterAll(async () => {
 describe('a key in KMS', () => {
   itKeepsTheLawOfProviders(
     async () => ({
-      kek: await openKek(uriOf()),
-      again: await openKek(uriOf()),
-      other: await openKek(uriOf(keyId(2))),
+      kek: await openKek(uriOf(), KEK_OPENERS),
+      again: await openKek(uriOf(), KEK_OPENERS),
+      other: await openKek(uriOf(keyId(2)), KEK_OPENERS),
     }),
     { bytesMax: 2_000 },
   )
@@ -69,7 +71,7 @@ describe('a key in KMS', () => {
   it('is named in one way, and shown whole', () => {
     const uri = uriOf()
     expect(canonicalKmsUri(uri.replace('//', ''))).toBe(uri)
-    expect(shownUri(uri)).toBe(uri)
+    expect(shownUri(uri, KEK_OPENERS)).toBe(uri)
     expect(parseKmsUri(uri.replace('//', ''))).toEqual(parseKmsUri(uri))
   })
 
@@ -79,10 +81,10 @@ describe('a key in KMS', () => {
     ['ARN and a query', `${uriOf()}?secret=9876`, /not the ARN of a key/],
     ['ARN of another service', `aws-kms://arn:aws:s3:eu-central-1:${ACCOUNT}:key/${keyId(1)}`, /not the ARN of a key/],
   ])('that is named by its %s is refused', async (_, uri, text) => {
-    const error = await openKek(uri).catch((caught: Error) => caught)
+    const error = await openKek(uri, KEK_OPENERS).catch((caught: Error) => caught)
     expect(error).toBeInstanceOf(ConfigError)
     expect(String(error)).toMatch(text)
-    expect(`${error}${shownUri(uri)}`).not.toContain('9876')
+    expect(`${error}${shownUri(uri, KEK_OPENERS)}`).not.toContain('9876')
   })
 })
 

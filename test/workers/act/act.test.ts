@@ -3,10 +3,12 @@
 import { hash, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, revokePerson } from '../../../src/acts/person.ts'
-import { checkProof } from '../../../src/audit/act-proof.ts'
+import { checkPersonProof } from '../../../src/acts/person-proof.ts'
+import { checkProof } from '../../../src/audit/proof.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import { canonical } from '../../../src/job/envelope/digest.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
@@ -17,7 +19,7 @@ import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { lookupOf } from '../../../src/vault/passkey/invite-key.ts'
-import { act } from '../../../workers/act.ts'
+import { openAct } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
@@ -96,7 +98,8 @@ where action like 'batch.%' or action like 'person.%' order by audit_id desc lim
       challengeOf(request, installation.vault.installationId),
     )
     // As `audit show` does.
-    const check = (changed: object) => checkProof(installation.vault.store, { ...row, ...changed } as never)
+    const check = (changed: object) =>
+      checkProof(installation.vault.store, { ...row, ...changed } as never, checkPersonProof)
     expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('passkey ') })
     const resigned = (odd: object, told = {}) => {
       const text = canonical({ ...signed, proof, ...odd })
@@ -280,14 +283,18 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
   it('by which a list is taken is refused while the place of the audit is away', async () => {
     const member = await bench.join('Lara', ['VIEWER'])
     const { store, ring, installationId } = installation.vault
-    const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded: false } } as never
+    const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded: false }]
     const taken = async (minutes: number) => {
       const request = {
         ...bench.on(member, { act: 'list.exported', subject: 'batches', parameters: { list: 'batches' }, seen: null }),
         reason: null,
         proof: null,
       }
-      const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
+      const decision = await openAct(console).decide(
+        { request, receiptId: randomUUID() } as never,
+        request as never,
+        deps,
+      )
       if (!('save' in decision)) throw new Error('it decides in its transaction')
       // A worker of this test clears the mark, because no place is set here.
       return store.transaction(async db => {
@@ -391,8 +398,8 @@ where action = 'person.prove' and outcome = 'refused' and detail->>'act' = 'list
       const request = { ...(await bench.about({ personId }, 'batch.pause', batch)), proof: null }
       const work = { request, receiptId: randomUUID() } as never
       const { ring, installationId, store } = vault
-      const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded } } as never
-      const decision = await act.decide(work, request, deps)
+      const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded }]
+      const decision = await openAct(console).decide(work, request, deps)
       if (!('save' in decision)) return expect.fail()
       const said = await store.transaction(decision.save)
       return isRefusal(said) ? said.reason : 'DONE'
@@ -449,7 +456,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     await rows(`update tokenmill.person set roles = '{ADMIN}' where person_id = $1`, operator.personId)
     expect(await cancel(operator)).toBe('person_unknown')
     const { ring, store } = installation.vault
-    expect(await listUngranted(store, ring)).toEqual([
+    expect(await listUngranted(store, ring, GRANT_LISTS)).toEqual([
       `person ${operator.personId}`,
       `person ${forged.personId}`,
       `passkey ${credentialId}`,
@@ -617,7 +624,7 @@ select $1, $2, $3::jsonb, 'ES256', rp_id, 0, mac, mac_version from tokenmill.per
     )
     if (!enrolled) return expect.fail()
     const check = (odd: object) =>
-      checkProof(installation.vault.store, { ...enrolled, detail: { ...enrolled.detail, ...odd } })
+      checkProof(installation.vault.store, { ...enrolled, detail: { ...enrolled.detail, ...odd } }, checkPersonProof)
     expect(await check({})).toMatchObject({ proof: 'right', by: expect.stringContaining('invite') })
     expect(await check({ roles: ['VIEWER'] })).toMatchObject({ proof: 'wrong', why: expect.stringContaining('roles') })
     expect(await check({ invite_id: OTHER })).toMatchObject({ proof: 'wrong' })

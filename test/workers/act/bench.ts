@@ -3,7 +3,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { openInbox } from '../../../producers/results.ts'
 import { invitePerson } from '../../../src/acts/person.ts'
-import { checkProof } from '../../../src/audit/act-proof.ts'
+import { checkPersonProof } from '../../../src/acts/person-proof.ts'
+import { checkProof } from '../../../src/audit/proof.ts'
 import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -177,7 +178,7 @@ export async function openActBench(installation: Installation, site: Site = SITE
       const wrong: string[] = []
       const right: Record<string, number> = {}
       for (const row of rows) {
-        const verdict = await checkProof(store, row)
+        const verdict = await checkProof(store, row, checkPersonProof)
         if (verdict.proof === 'right' && !verdict.others) right[row.action] = (right[row.action] ?? 0) + 1
         else wrong.push(`${row.action} ${row.outcome}: ${JSON.stringify(verdict)}`)
       }

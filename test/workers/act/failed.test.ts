@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { doFailedActs } from '../../../src/acts/failed-acts.ts'
-import { checkProof } from '../../../src/audit/act-proof.ts'
+import { checkPersonProof } from '../../../src/acts/person-proof.ts'
+import { checkProof } from '../../../src/audit/proof.ts'
 import { digestOf } from '../../../src/queue/failed/selection.ts'
 import { failedDiscard, failedList, failedRetry, moveToFailed } from '../../../src/queue/failed.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../../../src/store/access/audits.ts'
@@ -368,7 +369,11 @@ where action = 'failed.retry' and outcome = 'done' and detail->>'proof' like '%'
         `%"${selection}":%`,
       )
       if (!row) throw new Error(`no copy of ${selection}`)
-      return checkProof(installation.vault.store, { ...row, ...odd, detail: { ...row.detail, ...odd } })
+      return checkProof(
+        installation.vault.store,
+        { ...row, ...odd, detail: { ...row.detail, ...odd } },
+        checkPersonProof,
+      )
     }
     const another = `f_${'A'.repeat(43)}`
     const differs = (name: string) => ({ proof: 'wrong', why: expect.stringContaining(`another ${name}`) })

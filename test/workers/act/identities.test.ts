@@ -2,6 +2,7 @@
 // rights in the database and the queues binds nobody.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { invitePerson, revokePerson } from '../../../src/acts/person.ts'
 import { changePerson } from '../../../src/acts/person-rights.ts'
@@ -196,9 +197,9 @@ order by created_at`,
           await db.query({ text })
         }),
       ).rejects.toThrow()
-    expect(await listUngranted(store, ring)).toEqual([])
+    expect(await listUngranted(store, ring, GRANT_LISTS)).toEqual([])
     await rows(insert)
-    expect(await listUngranted(store, ring)).toEqual([expect.stringMatching(/^identity /)])
+    expect(await listUngranted(store, ring, GRANT_LISTS)).toEqual([expect.stringMatching(/^identity /)])
     await rows(`delete from tokenmill.person_identity where subject = 'thief'`)
   })
 

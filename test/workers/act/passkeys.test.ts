@@ -7,7 +7,7 @@ import { ensureLocalPerson } from '../../../src/acts/person.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import type { Act } from '../../../src/job/system/act.ts'
 import { challengeOf, creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
-import { act } from '../../../workers/act.ts'
+import { openAct } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
 import type { Installation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
@@ -137,8 +137,8 @@ where person_id = $1 and revoked_at is null order by created_at`,
       begun({ personId }, 'passkey.remove', { credential_id: 'AAAA' }),
     ]) {
       const work = { request: { ...request, proof: null }, receiptId: randomUUID() } as never
-      const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded: true } } as never
-      const decision = await act.decide(work, request as never, deps)
+      const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded: true }]
+      const decision = await openAct(console).decide(work, request as never, deps)
       if (!('save' in decision)) return expect.fail()
       const said = await store.transaction(decision.save)
       expect(isRefusal(said) && said.reason).toBe('passkey_missing')
@@ -183,9 +183,9 @@ from tokenmill.audit where action = 'passkey.remove' and subject = $1 and outcom
     const enrol = bench.enrol(invite.secret, renewed, bench.enrolment(invite, member.personId))
     const { store, ring, installationId } = installation.vault
     const request = bench.touch(member, made(member, openAuthenticator(SITE)))
-    const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded: false } } as never
+    const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded: false }]
     const work = { request, receiptId: randomUUID() } as never
-    const decision = await act.decide(work, request as never, deps)
+    const decision = await openAct(console).decide(work, request as never, deps)
     if (!('save' in decision)) return expect.fail()
     // The passkey is added, and the transaction hasn't ended when the invite is used.
     let used: Promise<string> | undefined
@@ -201,15 +201,16 @@ from tokenmill.audit where action = 'passkey.remove' and subject = $1 and outcom
   it('that is added while those of its domain are revoked is revoked, too', async () => {
     const member = await bench.join('Moved', ['VIEWER'])
     const { vault } = installation
-    const deps = {
-      ring: vault.ring,
-      clock: Date.now,
-      console: { ...SITE, installationId: vault.installationId, isEmbedded: false },
-    } as never
+    const deps = { ring: vault.ring, clock: Date.now } as never
+    const console = { ...SITE, installationId: vault.installationId, isEmbedded: false }
     const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
     const begin = async () => {
       const request = bench.touch(member, made(member, openAuthenticator(SITE)))
-      const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
+      const decision = await openAct(console).decide(
+        { request, receiptId: randomUUID() } as never,
+        request as never,
+        deps,
+      )
       if (!('save' in decision)) throw new Error('it decides in its transaction')
       return decision
     }

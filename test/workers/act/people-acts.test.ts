@@ -2,6 +2,7 @@
 // console's key, its database user and the queues nobody becomes anybody.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import { ensureLocalPerson, newSecret, revokePerson } from '../../../src/acts/person.ts'
 import { changePerson, linkPerson } from '../../../src/acts/person-rights.ts'
@@ -17,7 +18,7 @@ import {
 import type { Account } from '../../../src/store/person/identities.ts'
 import * as invites from '../../../src/store/person/invites.ts'
 import * as persons from '../../../src/store/person/persons.ts'
-import { act } from '../../../workers/act.ts'
+import { openAct } from '../../../workers/act.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation } from '../../support/installation.ts'
 import { openAuthenticator } from '../../vault/passkey/authenticator.ts'
@@ -183,7 +184,7 @@ describeStore('an act on people', engine => {
     expect(await send(ada, await changing(cleo.personId, ['ADMIN'], [ENTITY]))).toBe('DONE')
     expect(await openInvite('Of Cleo')).toBeUndefined()
     expect(await personOf(cleo)).toEqual({ roles: ['ADMIN'], entities: [ENTITY], isRevoked: false })
-    expect(await listUngranted(store(), installation.vault.ring)).toEqual([])
+    expect(await listUngranted(store(), installation.vault.ring, GRANT_LISTS)).toEqual([])
     expect(await send(ada, await changing(cleo.personId, ['ADMIN'], [ENTITY]))).toBe('act_state')
     const [row] = await rows(`select detail from tokenmill.audit where action = 'person.change' and outcome = 'done'
 order by audit_id desc limit 1`)
@@ -350,11 +351,15 @@ order by audit_id desc limit 1`)
   it('of the local person needs no passkey on the embedded engine, and is never on that person', async () => {
     const local = await ensureLocalPerson(installation.vault)
     const { ring, installationId } = installation.vault
-    const deps = { ring, clock: Date.now, console: { ...SITE, installationId, isEmbedded: true } } as never
+    const [deps, console] = [{ ring, clock: Date.now } as never, { ...SITE, installationId, isEmbedded: true }]
     const without = async (asked: Asked) => {
       const { act: name, subject, parameters, seen } = asked
       const request = { ...bench.on({ personId: local }, { act: name, subject, parameters, seen }), proof: null }
-      const decision = await act.decide({ request, receiptId: randomUUID() } as never, request as never, deps)
+      const decision = await openAct(console).decide(
+        { request, receiptId: randomUUID() } as never,
+        request as never,
+        deps,
+      )
       if (!('save' in decision)) return expect.fail()
       const said = await store().transaction(decision.save)
       return isRefusal(said) ? said.reason : 'DONE'

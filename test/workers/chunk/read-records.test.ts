@@ -1,7 +1,7 @@
 // Reading a chunk's block: what is wrong with one record refuses that record alone.
 import { describe, expect, it } from 'vitest'
 import { type BlockForm, columnLines } from '../../../src/job/record-columns.ts'
-import { CHUNK, type TokenBatch } from '../../../src/job/token-batch.ts'
+import { CHUNK, RECORD_REQUESTS } from '../../../src/job/token-batch.ts'
 import { readRecords } from '../../../workers/chunk/chunk.ts'
 import { testPan } from '../../support/test-pan.ts'
 
@@ -11,8 +11,8 @@ const recordOf = (line: number, more = {}) => JSON.stringify({ line, request: { 
 function read(lines: readonly (string | Buffer)[], records = lines.length, form: BlockForm = 'rows') {
   const newline = Buffer.from('\n')
   const plaintext = Buffer.concat(lines.flatMap(line => [Buffer.from(line), newline]))
-  const request = { record_kind: 'token-create', block: { records } } as TokenBatch
-  return readRecords(plaintext, request, form)
+  const block = { sha256: '', records, public_key_alias: '' }
+  return readRecords(plaintext, { block }, RECORD_REQUESTS['token-create'], form)
 }
 
 describe('a record of a chunk', () => {

@@ -3,6 +3,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
+import { noNetworks } from '../../../workers/networks.ts'
 
 const hashOf = (key: string) => createHash('sha256').update(key).digest()
 const ring = {
@@ -10,7 +11,7 @@ const ring = {
   ownerHashes: (key: string) => [hashOf(key)],
   ownerVersions: () => [1],
 }
-export const deps = { clock: systemClock, ring }
+export const deps = { clock: systemClock, ring, networks: noNetworks }
 export const SCOPE = randomUUID()
 
 export function cardOf(): Pick<StoredToken, 'cards' | 'link'> {

@@ -14,12 +14,16 @@ import * as guesses from '../../../src/store/token/guesses.ts'
 import * as sequences from '../../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
-import { formerOf } from '../../../workers/card/scheme-replacement.ts'
 import { type Effect, mergeEffects } from '../../../workers/line/effect.ts'
 import { writeEffects } from '../../../workers/line/write-effect.ts'
+import { effectsOf, type ProviderEffect, providerEffects } from '../../../workers/provider/effect.ts'
 import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
+import { formerOf } from '../../../workers/provider/scheme-replacement.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { cardOf, deps, receipt, SCOPE, token } from './new-rows.ts'
+import { cardOf, deps as core, receipt, SCOPE, token } from './new-rows.ts'
+
+const deps = { ...core, networks: { effects: providerEffects } }
+const ofNetworks = (effect: Omit<ProviderEffect, 'of'>): Effect => ({ networks: effectsOf(effect) })
 
 function scheme(over: Partial<NewScheme> = {}): NewScheme {
   return {
@@ -72,39 +76,52 @@ function full(): Required<Effect> {
     changedReferences: [reference({ referenceNo: 1, version: 2 })],
     misses: [{ clientId: 'c', tokenScope: SCOPE, digits: '4111111111', missesMax: 1 }],
     sequences: [{ clientId: 'c', tokenId: made.tokenId, sequence: 1 }],
-    takeUps: [{ receiptId, provisionIds: [randomUUID()] }],
-    provisions: [scheme()],
-    retirements: [randomUUID()],
-    replacements: [{ tokenId: randomUUID(), former: undefined, fresh: scheme(), made: randomUUID() }],
-    leftovers: [receiptId],
-    compensations: [{ receiptId, owed: [], abandoned: [], withdrawn: [] }],
+    networks: effectsOf({
+      takeUps: [{ receiptId, provisionIds: [randomUUID()] }],
+      provisions: [scheme()],
+      retirements: [randomUUID()],
+      replacements: [{ tokenId: randomUUID(), former: undefined, fresh: scheme(), made: randomUUID() }],
+      leftovers: [receiptId],
+      compensations: [{ receiptId, owed: [], abandoned: [], withdrawn: [] }],
+    }),
   }
+}
+
+/** The statements of the core for an effect with one row in each list, in their order. */
+const OF_CORE = [
+  'tokens-insert',
+  'cards-insert',
+  'tokens-hold',
+  'tokens-update',
+  'tokens-touch',
+  'before-image-erase',
+  'before-images-insert',
+  'references-insert',
+  'references-update',
+  'guesses-add',
+  'sequences-advance',
+]
+
+/** Notes the names of statements, and answers each with as many rows as it says. */
+function openRecording(count: number): { recording: Db; sent: string[] } {
+  const sent: string[] = []
+  const recording: Db = {
+    query: async ({ name = '' }) => {
+      sent.push(name.replace(/-[1n]+$/, ''))
+      return { rows: [], count }
+    },
+  }
+  return { recording, sent }
 }
 
 describe('an effect', () => {
   it('goes out table by table in one order, before anything has been answered', async () => {
-    const sent: string[] = []
-    const recording: Db = {
-      query: async ({ name = '' }) => {
-        sent.push(name.replace(/-[1n]+$/, ''))
-        return { rows: [], count: 1 }
-      },
-    }
+    const { recording, sent } = openRecording(1)
     const written = writeEffects(recording, [full()], deps)
     expect(sent).toEqual([
       'third-party-take-up',
       'scheme-abandon-of',
-      'tokens-insert',
-      'cards-insert',
-      'tokens-hold',
-      'tokens-update',
-      'tokens-touch',
-      'before-image-erase',
-      'before-images-insert',
-      'references-insert',
-      'references-update',
-      'guesses-add',
-      'sequences-advance',
+      ...OF_CORE,
       'scheme-hold-current',
       'scheme-retire',
       'scheme-displace',
@@ -118,17 +135,20 @@ describe('an effect', () => {
     expect(sent.slice(20)).toEqual(['scheme-intents-by-receipt'])
   })
 
-  it('asks once for the owners, and the former owners, of all tokens that it deletes', async () => {
-    const sent: string[] = []
-    const recording: Db = {
-      query: async ({ name = '' }) => {
-        sent.push(name.replace(/-[1n]+$/, ''))
-        return { rows: [], count: 2 }
-      },
-    }
-    const deleted = () => token({ version: 2, status: 'DELETED', cards: [], link: undefined, sealed: null })
-    await writeEffects(recording, [{ updates: [deleted()] }, { updates: [deleted()] }], deps)
-    expect(sent).toEqual(['tokens-update', 'references-remove-of'])
+  it('of a product without networks goes out in the same order, and holds nothing of theirs', async () => {
+    const { recording, sent } = openRecording(1)
+    await writeEffects(recording, [full()], core)
+    expect(sent).toEqual(OF_CORE)
+  })
+
+  const deleted = () => token({ version: 2, status: 'DELETED', cards: [], link: undefined, sealed: null })
+  it.each([
+    ['and once for their scheme tokens', deps, ['scheme-retire']],
+    ['and for nothing else without networks', core, []],
+  ])('asks once for the owners, and the former owners, of all tokens that it deletes, %s', async (_, own, more) => {
+    const { recording, sent } = openRecording(2)
+    await writeEffects(recording, [{ updates: [deleted()] }, { updates: [deleted()] }], own)
+    expect(sent).toEqual(['tokens-update', 'references-remove-of', ...more])
   })
 
   it('that is empty sends nothing', async () => {
@@ -220,7 +240,7 @@ describe('effects of several decisions', () => {
         if (!read) throw new Error('it is the current one')
         await schemeTokens.retireOf(store, [former.tokenId], 1)
         const fresh = scheme({ tokenId: former.tokenId })
-        return { replacements: [{ tokenId: former.tokenId, former: formerOf(read), fresh }] }
+        return ofNetworks({ replacements: [{ tokenId: former.tokenId, former: formerOf(read), fresh }] })
       },
     ],
     [
@@ -232,7 +252,7 @@ describe('effects of several decisions', () => {
         const compensations = await findCompensations(store, [receiptId])
         expect(compensations).toEqual([{ receiptId, owed: [], abandoned: [intentId], withdrawn: [] }])
         await intents.confirmAll(store, [intentId], 2)
-        return { compensations }
+        return ofNetworks({ compensations })
       },
     ],
     [
@@ -242,7 +262,7 @@ describe('effects of several decisions', () => {
         const [receiptId, theirs] = [randomUUID(), scheme({ thirdParty: true, link: cardOf().link })]
         await schemeTokens.insertAll(store, [theirs])
         await answered(theirs.provisionId)
-        const effect = { takeUps: [{ receiptId, provisionIds: [theirs.provisionId] }] }
+        const effect = ofNetworks({ takeUps: [{ receiptId, provisionIds: [theirs.provisionId] }] })
         const undone = new Error('rolled back')
         const isStill = store.transaction(async db => {
           await writeEffects(db, [effect], deps)
@@ -265,13 +285,13 @@ describe('effects of several decisions', () => {
         if (!read) throw new Error('it is the current one')
         await schemeTokens.withdrawAll(store, [made.provisionId], 1)
         const replacement = { tokenId, former: formerOf(read), fresh: undefined, made: made.provisionId }
-        return { replacements: [replacement] }
+        return ofNetworks({ replacements: [replacement] })
       },
     ],
   ])('leave nothing where %s meanwhile', async (_, message, lost) => {
     const other = token()
     const rest = scheme()
-    const attempt = write([{ inserts: [other], provisions: [rest] }, await lost()])
+    const attempt = write([{ inserts: [other], ...ofNetworks({ provisions: [rest] }) }, await lost()])
     await expect(attempt).rejects.toThrow(message)
     await expect(attempt).rejects.toBeInstanceOf(LostRace)
     expect(await tokens.findByIds(store, [other.tokenId])).toEqual([])
@@ -299,7 +319,7 @@ describe('effects of several decisions', () => {
     if (!read) throw new Error('it is the current one')
     expect(read.provisionId).toBe(former.provisionId)
     const replacement = { tokenId, former: formerOf(read), fresh: undefined, made: made.provisionId }
-    await write([{ replacements: [replacement], leftovers: [receiptId] }])
+    await write([ofNetworks({ replacements: [replacement], leftovers: [receiptId] })])
     const ends = async () =>
       (
         await storedSchemes.findAll(

@@ -23,6 +23,8 @@ import type { LineDeps } from '../../../workers/line/handlers.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
 import { openWorkerMetrics } from '../../../workers/metrics.ts'
+import type { ProviderDeps, Providers } from '../../../workers/provider/deps.ts'
+import { openNetworks } from '../../../workers/provider/networks.ts'
 import { queueOwed, workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { openLookUps } from '../../../workers/set/look-ups.ts'
 import { openSets } from '../../../workers/set/write-set.ts'
@@ -39,7 +41,7 @@ export interface World {
   network: ScriptedNetwork
   /** Makes reuse tokens of type `THIRD_PARTY_1`, for every contract but `NO_CONTRACT`. */
   thirdParty: ScriptedNetwork
-  deps: LineDeps
+  deps: LineDeps & ProviderDeps
   /** Results and events in the order of their publication. */
   told: (Result | ResultEvent)[]
   /** Jobs that the product itself queued. */
@@ -85,7 +87,7 @@ export interface JobOptions {
 
 /** One simulated process. Once it is dead, its further calls fail. */
 interface Process {
-  deps: LineDeps
+  deps: World['deps']
   left: number
 }
 
@@ -95,6 +97,7 @@ export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
 const handlers = openHandlers({
   makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
   makesReports: true,
+  console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
   webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
 })
 const THIRD_PARTY = `third-party ${CONTRACT}`
@@ -169,12 +172,11 @@ export async function openWorld(
   const gatewayKey = await readSystemKey(installation.dataDir, 'gateway')
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax }
 
-  const storeAndSets = (store: Store) => ({
-    store,
-    lookUps: openLookUps(store),
-    sets: openSets({ store, ring: vault.ring, clock, metrics, log }),
-    background: { lookUps: openLookUps(store), sets: openSets({ store, ring: vault.ring, clock, metrics, log }) },
-  })
+  const storeAndSets = (store: Store, networks: LineDeps['networks']) => {
+    const reading = () => openLookUps(store, networks.schemeTokens.findShown)
+    const writing = () => openSets({ store, ring: vault.ring, clock, metrics, log, networks })
+    return { store, lookUps: reading(), sets: writing(), background: { lookUps: reading(), sets: writing() } }
+  }
 
   function begin(): Process {
     const begun = { left: Number.POSITIVE_INFINITY } as Process
@@ -184,6 +186,16 @@ export async function openWorld(
     }
     const mdes = mortalNetwork(network.provider, live)
     const theirs = mortalNetwork(thirdParty.provider, live)
+    const providers: Providers = {
+      schemes: {
+        network: () => mdes,
+        named: name => (name === THIRD_PARTY ? theirs : mdes),
+        thirdParty: ({ type, contract = CONTRACT }) =>
+          type === 'THIRD_PARTY_1' && contract === CONTRACT ? { contract, provider: theirs } : undefined,
+      },
+      signingKey,
+    }
+    const networks = openNetworks(providers)
     begun.deps = {
       settings,
       catalogue: CATALOGUE,
@@ -198,19 +210,11 @@ export async function openWorld(
       progress: { note: () => {} },
       dropped: { note: () => {} },
       keyReaders: { note: () => {} },
-      console: { origin: 'http://localhost:8090', rpId: 'localhost', installationId: '', isEmbedded: false },
       onUngranted: () => {},
       handlers,
-      ...storeAndSets(mortalStore(vault.store, live)),
-      providers: {
-        schemes: {
-          network: () => mdes,
-          named: name => (name === THIRD_PARTY ? theirs : mdes),
-          thirdParty: ({ type, contract = CONTRACT }) =>
-            type === 'THIRD_PARTY_1' && contract === CONTRACT ? { contract, provider: theirs } : undefined,
-        },
-        signingKey,
-      },
+      ...storeAndSets(mortalStore(vault.store, live), networks),
+      networks,
+      providers,
     }
     return begun
   }
@@ -232,7 +236,12 @@ export async function openWorld(
       const body = seen.has(row.resultId)
         ? undefined
         : (row.body ??
-          (await bodyOfRow(row, { ...storeAndSets(vault.store), directory, handlers, catalogue: CATALOGUE })))
+          (await bodyOfRow(row, {
+            ...storeAndSets(vault.store, running.deps.networks),
+            directory,
+            handlers,
+            catalogue: CATALOGUE,
+          })))
       if (body !== undefined) told.push(JSON.parse(body) as Result)
     }
     await outbox.markSent(

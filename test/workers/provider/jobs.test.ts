@@ -7,14 +7,21 @@ import { cancelBatch } from '../../../src/acts/batch.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
+import type { Db, Statement, Store } from '../../../src/store/pool.ts'
 import { encryptCard } from '../../../src/vault/encrypt.ts'
+import type { LineDeps } from '../../../workers/line/handlers.ts'
+import { runJob } from '../../../workers/line/run-job.ts'
+import { noNetworks } from '../../../workers/networks.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'
+import { openLookUps } from '../../../workers/set/look-ups.ts'
+import { openSets } from '../../../workers/set/write-set.ts'
+import { openTokenBatch } from '../../../workers/token-batch.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { volume } from '../../support/volume.ts'
 import { openOnFile } from '../on-file-bundle.ts'
-import { openWorld, type World } from './bundle.ts'
+import { CONTRACT, type Job, openWorld, type World } from './bundle.ts'
 
 const FIELD = 'body.scheme_token_action'
 
@@ -613,4 +620,121 @@ describeStore('a scheme token', engine => {
     })
     expect(world.network.calls).toEqual(['provision'])
   })
+
+  describe('in a product without networks', () => {
+    /** Works jobs of the world's form with what the core alone has, and notes the statements about schemes. */
+    async function openCore() {
+      const onFile = await openOnFile(installation, installation.scope, world)
+      const { deps, resultOf } = onFile.world
+      const statements: string[] = []
+      const store = notingStore(deps.store, statements)
+      const lookUps = openLookUps(store, noNetworks.schemeTokens.findShown)
+      const sets = openSets({ ...deps, store, networks: noNetworks })
+      const handlers = { ...deps.handlers, 'token-batch': openTokenBatch(null), 'scheme-token': null }
+      const core: LineDeps = {
+        ...deps,
+        store,
+        lookUps,
+        sets,
+        background: { lookUps, sets },
+        networks: noNetworks,
+        handlers,
+      }
+      const run = async (job: Job) => {
+        expect(await runJob(job, new AbortController().signal, core)).toEqual({ done: true })
+        return resultOf(job.receiptId)
+      }
+      return {
+        run,
+        ask: (...asked: Parameters<World['job']>) => run(onFile.world.job(...asked)),
+        chunk: async (...asked: Parameters<typeof onFile.chunkJob>) => run(await onFile.chunkJob(...asked)),
+        ofSchemes: () => statements.filter(text => text.includes('scheme_')),
+      }
+    }
+
+    it('every job of the core takes its effect, is told again and undone, and asks nothing about schemes', async () => {
+      const { run, ask, chunk, ofSchemes } = await openCore()
+      const [pan, otherPan, thirdPan] = [nextPan(), nextPan(), nextPan()]
+      const scope = await scopeOf({ autoProvision: true })
+      const making = world.job('token-create', { token_scope: scope, ...(await world.cardOf(pan)) })
+      const made = await run(making)
+      expect(made).toMatchObject({ code: 200, record: { token_status: 'ACTIVE' } })
+      expect(made?.record).not.toHaveProperty('scheme_token')
+      expect(await run(making)).toEqual(made)
+      const id = made?.record?.['reuse_token']
+      expect(await ask('token-update', { id, ...(await world.cardOf(otherPan)) })).toMatchObject({
+        record: { last_four: otherPan.slice(-4) },
+      })
+      const card = (cardNumber: string) => ({ cardNumber, expiryMonth: 12, expiryYear: 2031 })
+      const changed = await chunk([{ id, card: card(thirdPan) }], { recordKind: 'token-update' })
+      expect(changed?.records).toMatchObject([{ outcome: 'UPDATED' }])
+      const created = await chunk([{ token_scope: scope, card: card(pan) }, { card: card(otherPan) }])
+      expect(created?.records).toMatchObject([{ outcome: 'CREATED' }, { outcome: 'CREATED' }])
+      expect(await ask('token-lifecycle', { id, action: 'DELETE' })).toMatchObject({ code: 204 })
+      const undone = world.job('token-create', { token_scope: scope, ...(await world.cardOf(nextPan())) })
+      await run(undone)
+      const { receiptId, envelope } = undone
+      expect(await ask('reversal', { receipt_id: receiptId, envelope }, { bySystem: true })).toMatchObject({
+        record: { reversal_status: 'COMPLETED' },
+      })
+      expect(ofSchemes()).toEqual([])
+    })
+
+    it('what only they could do is refused, alone and in a chunk, and leaves no receipt that owes anything', async () => {
+      const { ask, chunk, ofSchemes } = await openCore()
+      const { id } = await make()
+      const theirs = {
+        reuse_token_type: 'THIRD_PARTY_1',
+        reuse_token_details: { expiry_month: 7, expiry_year: 2033 },
+        token_context: { payment_provider_contract: CONTRACT },
+      }
+      const refusedFor = (field: string, code: string) => ({
+        code: 400,
+        error: { details: { [field]: { code } }, reversal_status: 'NONE' },
+      })
+      const { scope } = installation
+      expect(
+        await ask('token-create', { token_scope: scope, ...theirs, ...(await world.cardOf(nextPan())) }),
+      ).toMatchObject(refusedFor('body.token_context', 'third_party_unavailable'))
+      for (const more of [{}, await world.cardOf(nextPan())])
+        for (const action of ['ACTIVATE', 'SUSPEND'])
+          expect(await ask('token-update', { id, scheme_token_action: action, ...more })).toMatchObject(
+            refusedFor(FIELD, 'scheme_action_unavailable'),
+          )
+      expect(await ask('scheme-token', { id, action: 'ACTIVATE' })).toMatchObject({
+        error: { details: { 'body.kind': { code: 'kind_unavailable' } } },
+      })
+      const card = { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 }
+      expect((await chunk([{ ...theirs, card }, { card }]))?.records).toMatchObject([
+        { outcome: 'REJECTED', reason: 'third_party_unavailable' },
+        { outcome: 'CREATED' },
+      ])
+      const updates = ['ACTIVATE', 'DELETE'].map(action => ({ id, scheme_token_action: action }))
+      expect((await chunk([...updates, { id }], { recordKind: 'token-update' }))?.records).toMatchObject([
+        { outcome: 'REJECTED', reason: 'scheme_action_unavailable' },
+        { outcome: 'REJECTED', reason: 'scheme_action_unavailable' },
+        { outcome: 'UNCHANGED' },
+      ])
+      expect(await chunk([{ id, action: 'ACTIVATE' }], { recordKind: 'scheme-token' })).toMatchObject(
+        refusedFor('body.request.record_kind', 'field_value'),
+      )
+      expect(ofSchemes()).toEqual([])
+      expect(world.network.calls).toEqual([])
+    })
+  })
 })
+
+/** The store; the text of every statement is added to `statements`. */
+function notingStore(store: Store, statements: string[]): Store {
+  const noting = (db: Db): Db => ({
+    query: <R>(statement: Statement) => {
+      statements.push(statement.text)
+      return db.query<R>(statement)
+    },
+  })
+  return {
+    ...store,
+    ...noting(store),
+    transaction: (work, options) => store.transaction(db => work(noting(db)), options),
+  }
+}

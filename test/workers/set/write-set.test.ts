@@ -294,10 +294,10 @@ describe('single jobs that ask to be written at the same time', () => {
 
   it('may join others only with what names their own token and card', () => {
     const row = token()
-    expect(mayJoin({ inserts: [row], takeUps: [], provisions: [] })).toBe(true)
+    expect(mayJoin({ inserts: [row], networks: [] })).toBe(true)
     expect(mayJoin({ updates: [changed(row)] })).toBe(true)
     expect(mayJoin({ updates: [{ ...changed(row), cards: [randomUUID()] }] })).toBe(false)
-    expect(mayJoin({ updates: [changed(row)], retirements: [row.tokenId] })).toBe(false)
+    expect(mayJoin({ updates: [changed(row)], networks: [{ of: 'networks' }] })).toBe(false)
     expect(mayJoin({ inserts: [row], touches: [{ tokenId: randomUUID(), receiptId: randomUUID(), version: 1 }] })).toBe(
       false,
     )

@@ -57,15 +57,17 @@ async function linkOf(
     store,
     ring: { openWebhookSecret: () => makeWebhookSecret() },
     clock: Date.now,
-    console: { origin },
   } as never
   const outgoing = await deliveries.findOutgoing(store, deliveryId, attempt)
   const webhook = openWebhook({
-    schedule: [1],
-    post: async (_to: unknown, sent: { body: string }) => {
-      body = sent.body
-      return { status: 204, retryAfter: undefined }
+    webhooks: {
+      schedule: [1],
+      post: async (_to: unknown, sent: { body: string }) => {
+        body = sent.body
+        return { status: 204, retryAfter: undefined }
+      },
     },
+    console: { origin },
   } as never)
   await webhook.reach?.({} as never, { outgoing }, deps, undefined)
   const { data: told } = JSON.parse(body) as { data: Record<string, unknown> }

@@ -9,7 +9,7 @@ import * as notices from '../../../src/store/provider/scheme-notices.ts'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
-import type { Deps } from '../../deps.ts'
+import type { ProviderDeps } from '../deps.ts'
 import { LEASE_MS, openLease } from '../lease.ts'
 import { queueReversal } from '../queue-reversal.ts'
 import { noteDrift } from './drift.ts'
@@ -31,7 +31,7 @@ const FAILED_AGAIN_MS = 2_000
 const GIVE_BACK_MS = 1_000
 
 /** Starts the loop. Returns a function that stops it. */
-export function startSchemeLoop(deps: Deps): () => Promise<void> {
+export function startSchemeLoop(deps: ProviderDeps): () => Promise<void> {
   const stops = [
     openDueWorker(deps),
     every(TICK_MS, () => workNotices(deps), deps),
@@ -44,7 +44,7 @@ export function startSchemeLoop(deps: Deps): () => Promise<void> {
 }
 
 /** Keeps up to `ROWS_MAX` rows in progress, so that one slow row doesn't hold up the others. */
-function openDueWorker(deps: Deps): () => Promise<void> {
+function openDueWorker(deps: ProviderDeps): () => Promise<void> {
   const underway = new Set<Promise<void>>()
   const lease = openLease(deps)
   let isOver = false
@@ -71,7 +71,12 @@ function openDueWorker(deps: Deps): () => Promise<void> {
   }
 }
 
-async function reconcileOrLeave(row: StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
+async function reconcileOrLeave(
+  row: StoredScheme,
+  lease: string,
+  deps: ProviderDeps,
+  isOver = () => true,
+): Promise<void> {
   try {
     await reconcileRow(row, lease, 'bulk', deps)
   } catch (error) {
@@ -81,7 +86,7 @@ async function reconcileOrLeave(row: StoredScheme, lease: string, deps: Deps, is
   }
 }
 
-function giveBack(provisionId: string, lease: string, { store, clock }: Deps): Promise<boolean> {
+function giveBack(provisionId: string, lease: string, { store, clock }: ProviderDeps): Promise<boolean> {
   return schemeTokens.giveBack(store, provisionId, lease, clock() + FAILED_AGAIN_MS).then(
     () => true,
     () => false,
@@ -89,7 +94,7 @@ function giveBack(provisionId: string, lease: string, { store, clock }: Deps): P
 }
 
 /** Reconciles all due rows once; returns how many. For tests. */
-export async function workDue(deps: Deps): Promise<number> {
+export async function workDue(deps: ProviderDeps): Promise<number> {
   const lease = openLease(deps)
   try {
     const rows = await schemeTokens.takeDue(deps.store, lease.id, deps.clock(), lease.until(), ROWS_MAX)
@@ -101,14 +106,14 @@ export async function workDue(deps: Deps): Promise<number> {
 }
 
 /** Asks networks about the tokens of their notifications, whose content isn't trusted. Returns how many there were. */
-export async function workNotices(deps: Deps): Promise<number> {
+export async function workNotices(deps: ProviderDeps): Promise<number> {
   const now = deps.clock()
   const due = await notices.takeDue(deps.store, now, now + LEASE_MS, NOTICES_MAX)
   await Promise.all(due.map(notice => workNotice(notice, deps)))
   return due.length
 }
 
-async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<void> {
+async function workNotice(notice: notices.SchemeNotice, deps: ProviderDeps): Promise<void> {
   const { store, clock } = deps
   const [row] = await storedSchemes.findByReferences(store, notice.provider, [notice.reference])
   if (!row) {
@@ -131,7 +136,7 @@ async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<voi
 }
 
 /** Queues reversals again that have been owed for some time: the first may be lost with its queue. */
-export async function queueOwed(deps: Deps): Promise<void> {
+export async function queueOwed(deps: ProviderDeps): Promise<void> {
   const now = deps.clock()
   for (const receiptId of await intents.takeOwed(deps.store, now - 2 * OWED_MS, now, 100)) {
     const receipt = await receipts.find(deps.store, receiptId)

@@ -4,8 +4,8 @@
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
-import type { Deps } from '../../deps.ts'
 import { type CallAnswer, callProvider, findProvisioned } from '../call-provider.ts'
+import type { ProviderDeps } from '../deps.ts'
 import { insertEvent, publishEvent } from '../events.ts'
 import { ABSENT_MAX } from '../interpret-answer.ts'
 import { writeAnswer } from '../write-answer.ts'
@@ -31,7 +31,7 @@ export async function reconcileRow(
   row: StoredScheme,
   lease: string,
   urgency: Urgency,
-  deps: Deps,
+  deps: ProviderDeps,
   { isSilent = () => false, onChange }: ReconcileOptions = {},
 ): Promise<StoredScheme | undefined> {
   const update = await updateOf(row, urgency, deps)
@@ -60,7 +60,7 @@ function isNews(before: StoredScheme, after: StoredScheme): boolean {
   return !isByJob && differs(before, after)
 }
 
-async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
+async function updateOf(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<LeasedUpdate> {
   const now = deps.clock()
   if (row.state === 'DELETED' || row.state === 'VOID') return unchangedRow(row, null, null)
   if (row.retiredAt !== null) return row.thirdParty ? removeForgotten(row, urgency, deps) : remove(row, urgency, deps)
@@ -78,7 +78,7 @@ async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promis
  * Provisions a row of the loop: the first time it calls at once; later it first asks for the result of the earlier
  * call.
  */
-async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
+async function provision(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<LeasedUpdate> {
   if (row.attempts > 1) {
     const found = await findProvisioned(row, urgency, deps)
     if (found.answer === 'token') return applyToken(row, found.token, deps.ring)
@@ -98,7 +98,7 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
 }
 
 /** Handles a row of a job: the job makes its own calls, so only the result of a lost call is looked for. */
-async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
+async function findOutcome(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<LeasedUpdate> {
   if (row.asked === null) return unchangedRow(row, null)
   const found = await findProvisioned(row, urgency, deps)
   if (found.answer === 'token') return applyToken(row, found.token, deps.ring)
@@ -107,7 +107,7 @@ async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Pro
   return unchangedRow({ ...row, attempts: 0 }, null, null)
 }
 
-async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
+async function remove(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<LeasedUpdate> {
   let known: LeasedUpdate = row
   if (row.state === 'PENDING') {
     if (row.asked === null) return voidRow(row, null)
@@ -127,7 +127,7 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<
  * Deletes a retired third party's token. Its name isn't stored: a token that is found only now is deleted without being
  * written down.
  */
-async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
+async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<LeasedUpdate> {
   let { reference } = row
   if (reference === null) {
     if (row.asked === null) return voidRow(row, null)
@@ -154,7 +154,7 @@ function mayStillHappen({ attempts }: StoredScheme): boolean {
 }
 
 /** The row, due again after an exponential backoff with jitter, but never earlier than the provider said. */
-function later(row: LeasedUpdate, answer: CallAnswer, { clock, log }: Deps): LeasedUpdate {
+function later(row: LeasedUpdate, answer: CallAnswer, { clock, log }: ProviderDeps): LeasedUpdate {
   if (answer.answer === 'refused')
     log.warn({ provision: row.provisionId, reason: answer.reason }, 'a network refuses what is due of a scheme token')
   const most = Math.min(BACKOFF.firstMs * 2 ** Math.min(row.attempts, 20), BACKOFF.mostMs)

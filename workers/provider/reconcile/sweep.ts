@@ -6,8 +6,8 @@ import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
-import type { Deps } from '../../deps.ts'
 import { providerOf } from '../call-provider.ts'
+import type { ProviderDeps } from '../deps.ts'
 import { allSettledThenThrow, openLease } from '../lease.ts'
 import { storedCard } from '../pending-card.ts'
 import { noteDrift } from './drift.ts'
@@ -26,7 +26,7 @@ const REFERENCES_MAX = 50
 const UNUSED_MS = 8 * 86_400_000
 
 /** Compares once the rows whose last comparison is older than `olderThanMs`; returns how many. */
-export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
+export async function sweep(deps: ProviderDeps, olderThanMs = HOUR_MS): Promise<number> {
   const { store, clock } = deps
   await schemeTokens.retireUntaken(store, clock() - UNUSED_MS, clock(), ROWS_MAX)
   const before = clock() - olderThanMs
@@ -38,7 +38,7 @@ export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> 
 /**
  * Leases only as many rows as are compared at the same time, because a job that needs one of them waits for the lease.
  */
-async function checkSome(before: number, deps: Deps): Promise<number> {
+async function checkSome(before: number, deps: ProviderDeps): Promise<number> {
   const lease = openLease(deps)
   try {
     const rows = await schemeTokens.takeUnchecked(deps.store, lease.id, {
@@ -53,7 +53,7 @@ async function checkSome(before: number, deps: Deps): Promise<number> {
   }
 }
 
-async function check(row: StoredScheme, lease: string, deps: Deps): Promise<void> {
+async function check(row: StoredScheme, lease: string, deps: ProviderDeps): Promise<void> {
   const after = await reconcileRow(row, lease, BULK, deps, {
     onChange: (db, written) => {
       const drift = { what: written.state === row.state ? 'data' : 'state', ...written } as const
@@ -64,7 +64,7 @@ async function check(row: StoredScheme, lease: string, deps: Deps): Promise<void
 }
 
 /** Reports tokens of the card at its network that no row has. An operator must find out who made them. */
-async function searchOrphans(row: StoredScheme, deps: Deps): Promise<void> {
+async function searchOrphans(row: StoredScheme, deps: ProviderDeps): Promise<void> {
   const provider = providerOf(deps, row.provider)
   const [token] = await tokens.findByIds(deps.store, [row.tokenId])
   const card = token && storedCard(token, deps.ring)

@@ -23,6 +23,7 @@ import { TURNING } from '../../../../src/vault/ring/turning.ts'
 import type { JsonOption } from '../../../command.ts'
 import { confirm } from '../../../confirm.ts'
 import { EXIT, Stop } from '../../../exit.ts'
+import { GRANT_LISTS } from '../../../open/grant-lists.ts'
 import { type OpenedVault, openVault, withSession } from '../../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../../open/operator.ts'
 import { print, say, type Terminal } from '../../../terminal.ts'
@@ -146,7 +147,8 @@ async function makeAnew(
   purpose: Purpose,
   { options, by }: Acting,
 ): Promise<void> {
-  if (purpose === 'grant') return say(terminal, regrantedText(await regrant(store, ring, await by(RESEAL))))
+  if (purpose === 'grant')
+    return say(terminal, regrantedText(await regrant(store, ring, await by(RESEAL), GRANT_LISTS)))
   if (!sealingPurpose(purpose)) return
   // Nothing is left to do if a pass has already proved that no row is under another version.
   const known = await reseals.find(store, purpose)

@@ -1,6 +1,6 @@
 // `tokenmill key forget gateway KID`, if a gateway's host is gone or its file is in wrong hands: from then on nothing is
 // encrypted to that key pair.
-import { FORGET_ROLE_KEY, forgetRoleKey } from '../../../../src/acts/key/role-keys.ts'
+import { FORGET_ROLE_KEY, forgetRoleKey } from '../../../../src/acts/role-keys.ts'
 import type { JsonOption } from '../../../command.ts'
 import { Stop } from '../../../exit.ts'
 import { openCommandStore, withSession } from '../../../open/open.ts'

@@ -1,7 +1,8 @@
 // The operations of the 3-D Secure service in its OpenAPI document, with examples.
+import { bodyOf, problem } from '../../../../src/three-ds/problem.ts'
 import { ERROR_NOTES } from '../../document/error-notes.ts'
 import { type DocumentNotes, json, type OperationNotes } from '../../document/notes.ts'
-import { problemExample } from '../../document/refusals.ts'
+import { AT } from '../../document/refusals.ts'
 import { ALIAS, ENCRYPTED_CARD, ENTITY, REUSE_TOKEN } from '../../document/samples.ts'
 import { LOOKUP_NOTES } from './lookup-notes.ts'
 import { RECORD_NOTES } from './record-notes.ts'
@@ -68,6 +69,11 @@ const FILTERS =
 const wrongFilter = problemExample(102, { field: 'query.amount~', reason: 'not_applicable' })
 const noContract = problemExample(203, { field: 'body.threeds_contract_id', reason: 'field_value' })
 
+/** The error body of an error number. */
+function problemExample(...said: Parameters<typeof problem>): Readonly<Record<string, unknown>> {
+  return { ...bodyOf(problem(...said), AT).body }
+}
+
 const OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   listAuthentications: {
     description: `Authentications, the newest first. ${FILTERS}`,
@@ -116,7 +122,7 @@ const OPERATIONS: Readonly<Record<string, OperationNotes>> = {
         }),
       },
     },
-    refusals: { 400: ['field_required', 'body.email'], 404: noContract },
+    refusals: { 400: ['field_required', 'body.email'], 404: noContract, 504: problemExample(502) },
   },
   createJwt: {
     description: "Makes the JWT that a browser's session begins with. Its `jti` is the `device_info_id` of the lookup.",

@@ -3,8 +3,8 @@
 import { refuse } from '../../../../src/errors.ts'
 import { checkMinor, minorOf } from '../../../../src/token/amount.ts'
 import { minorUnit } from '../../../../src/token/currency.ts'
+import { dateReader } from '../../date-form.ts'
 import type { Use } from '../cells.ts'
-import { dateReader } from './date-form.ts'
 import { at, type Part } from './part.ts'
 import type { OnFileColumns } from './schema.ts'
 

@@ -1,11 +1,8 @@
 // Reads only the owner of a row's card, without the other members of `on_file`: rows that are rejected or skipped have
 // an owner, too.
-import type { OwnerId } from '../../../../src/token/on-file.ts'
+import type { RowOwner } from '../../record.ts'
 import { referenceOf, type Use } from '../cells.ts'
 import type { OnFileColumns } from './schema.ts'
-
-/** `none`: the row has no id of its card. `unknown`: the row can't be read, or only a part of an id is there. */
-export type RowOwner = Omit<OwnerId, 'tokenScope'> | 'none' | 'unknown'
 
 export function rowOwnerOf(columns: OnFileColumns, use: Use): (texts: readonly string[]) => RowOwner {
   const { provider, provider_account: account } = columns

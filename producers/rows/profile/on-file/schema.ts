@@ -3,9 +3,9 @@
 import { z } from 'zod'
 import { ownerFields } from '../../../../src/job/on-file.ts'
 import { AGREED_BY, AGREEMENTS } from '../../../../src/token/on-file.ts'
+import { DATE_FORMS } from '../../date-form.ts'
 import { TEMPLATE } from '../field.ts'
 import { field, nameFields } from '../format.ts'
-import { DATE_FORMS } from './date-form.ts'
 
 const template = (what: string) => z.string().max(1_000).regex(TEMPLATE).describe(what)
 

@@ -1,36 +1,4 @@
--- The chain of the audit.
-
--- One row. `seq` and `hash`: the head of the chain. A segment is cut (its head is signed and kept here) before it is
--- sent, so that it is sent again with the same bytes after a crash.
-create table tokenmill.audit_chain (
-  only_row boolean primary key default true,
-  seq bigint not null default 0,
-  hash bytea not null default decode(repeat('00', 32), 'hex'),
-  -- Which process numbers the rows and sends the segments, and until when it has that right.
-  holder uuid,
-  held_until timestamptz,
-  -- The last segment that was cut: its number, the last row in it with its hash, and its signed head.
-  segment bigint not null default 0,
-  cut_seq bigint not null default 0,
-  cut_hash bytea not null default decode(repeat('00', 32), 'hex'),
-  cut_at timestamptz not null default now(),
-  cut_head text,
-  -- The first row of a segment that was cut and not sent yet; null if every segment was sent.
-  unsent_from bigint,
-  sent_at timestamptz not null default now(),
-  -- Since when the outside place takes no segments.
-  away_since timestamptz,
-  -- Somebody waits for a row to be outside: the next segment is cut at once.
-  wanted boolean not null default false,
-  -- Where the newest segment went, as the worker says that sent it: a URL without its user and query, or the worker's host if no
-  -- AUDIT_URL was set. Null: none was sent yet.
-  place text,
-  is_outside boolean,
-  constraint only_one_chain check (only_row),
-  constraint cut_is_within_chain check (cut_seq <= seq)
-);
-
-insert into tokenmill.audit_chain default values;
+-- How the rows of the audit are numbered and pruned.
 
 -- Gives audit rows their numbers, once: a row that has a number keeps it. Returns how many rows got one.
 create function tokenmill.number_audit(ids bigint[], seqs bigint[], hashes bytea[], macs bytea[], versions smallint[])

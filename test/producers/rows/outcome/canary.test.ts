@@ -1,12 +1,12 @@
 // No card number and nothing of a security code in what goes beside the results, whatever a file holds in which column.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { readRows } from '../../../../producers/rows/file-rows.ts'
 import { headerOfRejects, textOfRejects } from '../../../../producers/rows/outcome/reject-row.ts'
 import type { FileRow } from '../../../../producers/rows/outcome/result-row.ts'
 import { returnWriter } from '../../../../producers/rows/outcome/return-row.ts'
 import { refusePanLookalikes } from '../../../../producers/rows/pan-lookalikes.ts'
 import { keptFieldsOf, rejectsFieldsOf } from '../../../../producers/rows/row-texts.ts'
-import { readRows } from '../../../../producers/rows/rows.ts'
 import { testPan } from '../../../support/test-pan.ts'
 import { collect, inPieces } from '../bytes.ts'
 import { profile } from '../profile/profiled.ts'

@@ -2,7 +2,7 @@
 // files must find.
 import fc from 'fast-check'
 import type { Profile } from '../../../../producers/rows/profile/profile.ts'
-import { formulaForm, spreadsheetForm } from '../../../../producers/rows/spreadsheet/form.ts'
+import { formulaForm, spreadsheetForm } from '../../../../producers/rows/spreadsheet-form.ts'
 import { profile } from './profiled.ts'
 
 /** Fields of a record, as texts. */

@@ -1,9 +1,9 @@
 // The owner of a row's card and the data that go with it: each member as its profile declares it, and the rejection of
 // a row in another form.
 import { describe, expect, it } from 'vitest'
+import { readRows } from '../../../../producers/rows/file-rows.ts'
 import { refusePanLookalikes } from '../../../../producers/rows/pan-lookalikes.ts'
 import { parseProfile, withAccount } from '../../../../producers/rows/profile/profile.ts'
-import { readRows } from '../../../../producers/rows/rows.ts'
 import { collect, inPieces } from '../bytes.ts'
 import { failure, HEADER, PAN, profile, profileNamed, read, readOwners, readRaw } from './profiled.ts'
 

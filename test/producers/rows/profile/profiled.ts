@@ -1,9 +1,9 @@
 // Reads made files by profiles, and shows of each row what matters: the card that workers would get, or why there is none.
 import { readFileSync } from 'node:fs'
+import type { KeptField } from '../../../../producers/rows/kept.ts'
 import { BUILT_IN } from '../../../../producers/rows/profile/built-in.ts'
 import { type Profile, parseProfile } from '../../../../producers/rows/profile/profile.ts'
 import { type ProfiledRow, profiledLayout, readProfiled } from '../../../../producers/rows/profile/read.ts'
-import type { KeptField } from '../../../../producers/rows/profile/records.ts'
 import { buildRow } from '../../../../producers/rows/record.ts'
 import { OnFileRecord } from '../../../../src/job/on-file.ts'
 import { collect, inPieces } from '../bytes.ts'

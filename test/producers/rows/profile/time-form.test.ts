@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readIso, type TimeForm, timeReader } from '../../../../producers/rows/profile/time-form.ts'
+import { readIso, type TimeForm, timeReader } from '../../../../producers/rows/time-form.ts'
 import { profile } from './profiled.ts'
 
 const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())

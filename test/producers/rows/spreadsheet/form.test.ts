@@ -1,7 +1,7 @@
 // What a spreadsheet makes of an id is no id: the form is known by the text alone, and real ids don't have it.
 import { describe, expect, it } from 'vitest'
-import { readRows } from '../../../../producers/rows/rows.ts'
-import { formulaForm, type SpreadsheetForm, spreadsheetForm } from '../../../../producers/rows/spreadsheet/form.ts'
+import { readRows } from '../../../../producers/rows/file-rows.ts'
+import { formulaForm, type SpreadsheetForm, spreadsheetForm } from '../../../../producers/rows/spreadsheet-form.ts'
 import { collect, inPieces } from '../bytes.ts'
 
 const CHANGED: Record<SpreadsheetForm, readonly string[]> = {

@@ -1,6 +1,6 @@
 // A first line `sep=;` tells a spreadsheet the delimiter. It is no header.
 import { describe, expect, it } from 'vitest'
-import { readRows } from '../../../../producers/rows/rows.ts'
+import { readRows } from '../../../../producers/rows/file-rows.ts'
 import { collect, inPieces } from '../bytes.ts'
 import { failure, PAN, profile, read } from '../profile/profiled.ts'
 

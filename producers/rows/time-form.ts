@@ -1,6 +1,6 @@
 // Reads a moment in the one form and zone that a profile declares, as milliseconds since the epoch. Without a profile it is
 // ISO 8601. A zone is never guessed: a day alone is its beginning in UTC, and a time of day needs its offset.
-import { DATE_FORMS, type DateForm, dateReader } from './on-file/date-form.ts'
+import { DATE_FORMS, type DateForm, dateReader } from './date-form.ts'
 
 export const TIME_FORMS = [...DATE_FORMS, 'unix-ms'] as const
 

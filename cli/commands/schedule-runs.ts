@@ -1,17 +1,17 @@
 // `tokenmill schedule runs` and `schedule run`: shows how the runs of schedules ended and why, and runs a schedule for
 // a date now.
-import { runReasonText } from '../../../producers/schedule/run-reasons.ts'
-import { pauseSchedule, resumeSchedule, runSchedule, type ScheduleRefusal } from '../../../src/acts/schedule.ts'
-import { systemClock } from '../../../src/clock.ts'
-import { reportKind } from '../../../src/job/report.ts'
-import type { Db } from '../../../src/store/pool.ts'
-import * as runs from '../../../src/store/report/schedule-runs.ts'
-import * as schedules from '../../../src/store/report/schedules.ts'
-import type { JsonOption } from '../../command.ts'
-import { Stop } from '../../exit.ts'
-import { openCommandStore, withSession } from '../../open/open.ts'
-import { byOf, type OperatorOptions } from '../../open/operator.ts'
-import { moment, print, say, type Terminal, table } from '../../terminal.ts'
+import { runReasonText } from '../../producers/schedule/run-reasons.ts'
+import { pauseSchedule, resumeSchedule, runSchedule, type ScheduleRefusal } from '../../src/acts/schedule.ts'
+import { systemClock } from '../../src/clock.ts'
+import { reportKind } from '../../src/job/report.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../src/store/report/schedules.ts'
+import type { JsonOption } from '../command.ts'
+import { Stop } from '../exit.ts'
+import { openCommandStore, withSession } from '../open/open.ts'
+import { byOf, type OperatorOptions } from '../open/operator.ts'
+import { moment, print, say, type Terminal, table } from '../terminal.ts'
 
 type ListOptions = JsonOption & { state?: runs.RunState; limit: number }
 

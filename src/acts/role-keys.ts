@@ -1,20 +1,20 @@
 // The keys of roles without the key-encryption key (the gateway): registers a host's key, encrypts to it the data keys that
 // the role may know, and forgets it. It ignores rows that tokenmill didn't write.
 import type { JsonWebKey } from 'node:crypto'
-import { Fault } from '../../errors.ts'
-import { Secret } from '../../secret.ts'
-import type { Db, Store } from '../../store/pool.ts'
-import * as roleKeys from '../../store/role-keys/role-keys.ts'
-import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
-import type { KeyRing } from '../../vault/key-ring.ts'
+import { Fault } from '../errors.ts'
+import { Secret } from '../secret.ts'
+import type { Db, Store } from '../store/pool.ts'
+import * as roleKeys from '../store/role-keys/role-keys.ts'
+import * as sharedKeys from '../store/role-keys/shared-keys.ts'
+import type { KeyRing } from '../vault/key-ring.ts'
 import {
   type RoleKey,
   type RoleKeyFile,
   readRolePublicKey,
   roleKeyName,
   SHARED_PURPOSES,
-} from '../../vault/ring/shared-keys.ts'
-import { type ActResult, type By, perform } from '../act.ts'
+} from '../vault/ring/shared-keys.ts'
+import { type ActResult, type By, perform } from './act.ts'
 
 export const ADD_ROLE_KEY = 'role-key.add'
 export const FORGET_ROLE_KEY = 'role-key.forget'

@@ -1,13 +1,13 @@
 // Defines the arguments and options of `tokenmill display`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
-import { isPrintable } from '../../../src/job/envelope/text.ts'
-import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
-import { addCommand, collect, readUuid, withActor } from '../../command.ts'
-import type { Terminal } from '../../terminal.ts'
+import { isPrintable } from '../../src/job/envelope/text.ts'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
+import { addCommand, collect, readUuid, withActor } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
 
 const NAME_LENGTH_MAX = 64
 
-const load = () => import('../../commands/operate/display.ts')
+const load = () => import('../commands/person/display.ts')
 
 export function display(family: Command, terminal: Terminal): void {
   const add = addCommand(family, 'add', 'prints a link, once, that shows figures of the page Now until it is revoked')

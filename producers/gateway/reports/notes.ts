@@ -1,22 +1,10 @@
-// Texts of the OpenAPI document about reports and orders: properties and examples.
+// Texts of the OpenAPI document about reports: properties and examples.
 import type { Notes } from '../../../src/job/describe/annotate.ts'
-import { PAGE_SIZE_DEFAULT } from '../../../src/orders/query.ts'
-import { REPORTS_PER_PAGE } from '../reports/report-records.ts'
-import { json, type OperationNotes } from './notes.ts'
-import { ENTITY, USER } from './samples.ts'
+import { type DocumentNotes, json, type OperationNotes, pages } from '../document/notes.ts'
+import { ENTITY } from '../document/samples.ts'
+import { REPORTS_PER_PAGE } from './report-records.ts'
 
-/**
- * Notes on paging parameters. Their defaults stand here, because a schema that turns a query's text into a number loses
- * its default.
- */
-function pages(operation: string, size: number): Notes {
-  return {
-    [`${operation}.query.pageNumber`]: { default: 1 },
-    [`${operation}.query.pageSize`]: { default: size },
-  }
-}
-
-export const REPORT_PROPERTIES: Notes = {
+const PROPERTIES: Notes = {
   reports: 'The reports of this page.',
   reportUid: 'UUID of the report.',
   reportType: 'Type of the report.',
@@ -40,29 +28,6 @@ export const REPORT_PROPERTIES: Notes = {
   'searchReports.query.orderBy': 'Order of the list: `ASC` upwards, `DESC` downwards.',
   'if-range': 'ETag of a file. `range` is regarded only where the file still has it.',
   'if-none-match': 'ETags. Where the file has one of them the answer is 304 without a body.',
-}
-
-export const ORDER_PROPERTIES: Notes = {
-  ...pages('listOrders', PAGE_SIZE_DEFAULT),
-  orders: 'The orders of this page.',
-  orderId: 'Id of the order.',
-  orderReference: 'Reference of the order.',
-  'orders.status': 'Status of the order.',
-  'orders.orderType': 'Type of the order.',
-  createdUserUid: 'UUID of the user who created the order.',
-  createdBy: 'Name of the user who created the order.',
-  createdDate: 'When the order was created, RFC 3339 in UTC.',
-  modifiedUserUid: 'UUID of the user who last changed the order.',
-  modifiedBy: 'Name of the user who last changed the order.',
-  modifiedDate: 'When the order was last changed, RFC 3339 in UTC.',
-  entityUid: 'UUID of the entity that the order belongs to.',
-  merchantCompanyEntityUid: 'UUID of the merchant company.',
-  customerEntityUid: 'UUID of the site (customer entity).',
-  metadata: 'The place of this page in the list.',
-  'metadata.totalPages': 'Number of pages.',
-  'metadata.pageNumber': 'Number of this page, from 1.',
-  'metadata.pageSize': 'Most orders that a page holds.',
-  'metadata.totalItems': 'Number of orders on all pages.',
 }
 
 const UID = '4d9e2b7a-6c1f-5e38-a0b4-9f8e7d6c5b4a'
@@ -94,7 +59,7 @@ const files = {
   'text/plain': { file: 'currency  type     gross\nEUR       SALE     25.00\n' },
 }
 
-export const REPORT_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
+const OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   searchReports: {
     description:
       "Lists reports of the caller's entity, page by page. `search` narrows the list; to see other entities of the client it names them by `reportEntityUid`.",
@@ -133,51 +98,8 @@ export const REPORT_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   },
 }
 
-const filter = {
-  status: 'SUBMITTED',
-  orderType: ['MerchantOrder'],
-  startTime: '2026-01-01T00:00:00Z',
-  userUids: [USER],
-}
-const order = {
-  orderId: 'O-1001',
-  orderReference: 'terminals-berlin',
-  status: 'SUBMITTED',
-  orderType: 'MerchantOrder',
-  createdUserUid: USER,
-  createdBy: 'Anna Meyer',
-  createdDate: '2026-01-15T10:00:00.000Z',
-  modifiedUserUid: USER,
-  modifiedBy: 'Anna Meyer',
-  modifiedDate: '2026-01-16T08:30:00.000Z',
-  entityUid: ENTITY,
-}
-
-export const ORDER_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
-  listOrders: {
-    description:
-      "Orders of the caller's entity, page by page, by the date that `filterDateType` names. Each order names who created and who last changed it.",
-    parameters: { ...filter, pageNumber: 1, pageSize: 50 },
-    answers: {
-      200: {
-        description: 'One page of orders.',
-        examples: json({
-          page: { orders: [order], metadata: { totalPages: 1, pageNumber: 1, pageSize: 50, totalItems: 1 } },
-        }),
-      },
-    },
-    refusals: { 400: ['field_range', 'query.pageSize'] },
-  },
-  listOrderCreators: {
-    description:
-      'Deprecated: still answered, to be removed in a future release. `GET /orders` names the creator beside each order. Who created orders, each once, by name.',
-    parameters: filter,
-    answers: {
-      200: {
-        description: 'Those who created orders.',
-        examples: json({ creators: [{ createdUserUid: USER, createdBy: 'Anna Meyer' }] }),
-      },
-    },
-    refusals: { 400: ['field_format', 'query.userUids.0'] },
-  },
+export const REPORT_NOTES: DocumentNotes = {
+  tags: [{ name: 'Reports', description: 'Reports are searched, asked for and downloaded.' }],
+  properties: PROPERTIES,
+  operations: OPERATIONS,
 }

@@ -1,46 +1,24 @@
-// Checks again what an audit row keeps as the proof of who acted: what a person's passkey signed, or an operator's client. It takes
-// public keys from the store, also those that are revoked by now, and doesn't check their codes: whoever owns the database can put
-// another key there. `audit verify` says whether the row is as it was written. A right proof says what was asked, not what came of it.
+// Checks again what an audit row keeps as the proof of a person's act: what a passkey or the key in an invite signed. It takes public
+// keys from the store, as src/audit/proof.ts does.
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { type CheckPersonProof, type Proved, wrong } from '../audit/proof.ts'
 import { canonical } from '../job/envelope/digest.ts'
-import { readCompact, verify } from '../job/envelope/envelope.ts'
 import { readObject } from '../job/envelope/strict-json.ts'
 import { Act, type Assertion, type Enrolment, isAssertion, isEnrolment } from '../job/system/act.ts'
-import type { AuditRow } from '../store/access/audits.ts'
 import * as audits from '../store/access/audits.ts'
-import * as clients from '../store/access/clients.ts'
 import * as installation from '../store/installation.ts'
 import * as credentials from '../store/person/credentials.ts'
 import * as invites from '../store/person/invites.ts'
 import type { Db } from '../store/pool.ts'
-import { importPublicJwk } from '../vault/client-key.ts'
 import { verifyAssertion } from '../vault/passkey/assertion.ts'
 import { challengeOf } from '../vault/passkey/challenge.ts'
 import { bytesOf } from '../vault/passkey/client-data.ts'
 import { isSignedByInvite } from '../vault/passkey/invite-key.ts'
 import { type Told, toldBy } from './act-told.ts'
 
-/**
- * `none`: the row keeps no proof. `why`: one sentence. `others`: the ids of other rows of the same act and subject that keep the
- * same proof, up to ten. It was used once, so at most one of them is true.
- */
-export type ProofVerdict =
-  | { proof: 'none' }
-  | { proof: 'right'; by: string; others?: number[] }
-  | { proof: 'wrong'; why: string }
-
-type Proved = Pick<AuditRow, 'auditId' | 'actor' | 'action' | 'subject' | 'outcome' | 'detail'>
-
-export async function checkProof(db: Db, row: Proved): Promise<ProofVerdict> {
-  const { proof } = row.detail
-  if (typeof proof !== 'string') return { proof: 'none' }
-  return row.actor.startsWith('person:') ? ofPerson(db, row, proof) : ofClient(db, row, proof)
-}
-
-const wrong = (why: string): ProofVerdict => ({ proof: 'wrong', why })
-
-async function ofPerson(db: Db, row: Proved, proof: string): Promise<ProofVerdict> {
+/** Checks what a person's passkey or invite signed, as `checkProof` asks for it. */
+export const checkPersonProof: CheckPersonProof = async (db, row, proof) => {
   const { actor, action, detail } = row
   if (createHash('sha256').update(proof).digest('hex') !== detail['proof_sha256'])
     return wrong('its SHA-256 is not that of the row')
@@ -110,18 +88,4 @@ function originOf(clientData: string): string | undefined {
   const bytes = bytesOf(clientData)
   const origin = bytes && readObject(bytes)?.['origin']
   return typeof origin === 'string' ? origin : undefined
-}
-
-async function ofClient(db: Db, { actor, action, subject, detail }: Proved, proof: string): Promise<ProofVerdict> {
-  const { header, payload } = readCompact(proof) ?? {}
-  const clientId = payload?.['iss']
-  if (typeof clientId !== 'string' || `client:${clientId}` !== actor) return wrong('another client signed it')
-  if (payload?.['action'] !== action || payload['subject'] !== subject) return wrong('it is of another act')
-  const { reason } = detail
-  if (reason !== undefined && reason !== payload['reason']) return wrong('it gives another reason')
-  const key = (await clients.findClientKeys(db, clientId)).find(({ kid }) => kid === header?.['kid'])
-  if (!key) return wrong('the store has no such key of this client')
-  return verify(proof, { alg: key.alg, publicKey: importPublicJwk(key.publicJwk).key })
-    ? { proof: 'right', by: `key ${key.kid} of client ${clientId}` }
-    : wrong('the client’s key did not sign it')
 }

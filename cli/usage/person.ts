@@ -1,20 +1,20 @@
 // Defines the arguments and options of `tokenmill person`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
-import { isIssuer, isSubject } from '../../../src/job/system/account.ts'
+import { isIssuer, isSubject } from '../../src/job/system/account.ts'
 import {
   isPersonName,
   PERSON_ENTITIES_MAX,
   PERSON_NAME_MAX,
   PERSON_ROLES,
   type PersonRole,
-} from '../../../src/job/system/people.ts'
-import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
-import { addCommand, collect, readUuid, withActor } from '../../command.ts'
-import type { Terminal } from '../../terminal.ts'
+} from '../../src/job/system/people.ts'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
+import { addCommand, collect, readUuid, withActor } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
 
-const load = () => import('../../commands/person/person.ts')
-const loadIdentity = () => import('../../commands/person/identity.ts')
-const loadRights = () => import('../../commands/person/rights.ts')
+const load = () => import('../commands/person/person.ts')
+const loadIdentity = () => import('../commands/person/identity.ts')
+const loadRights = () => import('../commands/person/rights.ts')
 
 export function person(family: Command, terminal: Terminal): void {
   const invite = addCommand(family, 'invite', 'prints a link, once, by which a person enrols a passkey for the console')

@@ -1,5 +1,5 @@
 // Decides what happens to a token's scheme token when the token is linked to another card. The former card's scheme
-// token is retired. The new card gets the one that the job has had made for it (provider/relink-actions.ts), or else a
+// token is retired. The new card gets the one that the job has had made for it (relink-actions.ts), or else a
 // fresh one if the former was in use or about to be; none if the request deletes it, or no network is set up for the
 // card. The line writes the decision; for a fresh one the provider is called after the commit.
 import { type Refusal, refuse } from '../../src/errors.ts'
@@ -9,61 +9,71 @@ import * as scopes from '../../src/store/access/scopes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
-import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isLive, isSupported, type SchemeAction } from '../../src/token/scheme.ts'
 import type { TokenRow } from '../../src/token/token.ts'
-import type { Deps } from '../deps.ts'
-import type { FormerScheme, Replacement } from '../line/effect.ts'
-import type { JobIds } from '../provider/action-rules.ts'
-import { pendingRow, storedCard } from '../provider/pending-card.ts'
-import { FIELD } from '../provider/scheme-action.ts'
+import { type JobIds, type LinkedToken, SCHEME_FIELD } from '../networks.ts'
+import type { ProviderDeps } from './deps.ts'
+import { pendingRow, storedCard } from './pending-card.ts'
 
-/** A token that is now linked to another card. */
-export interface Relinked {
-  /** The token as it will be stored. */
-  token: StoredToken
+/** A linked token whose scope is known. */
+export interface Relinked extends LinkedToken {
   scope: Scope
-  /** What the request wants of the scheme token, or an earlier one of the same chunk for another card. */
-  action: SchemeAction | undefined
-  /** The provisioning that the job has had made for the new card. */
+}
+
+/** The former card's scheme token is retired, and perhaps the new card gets one. */
+export interface Replacement {
+  tokenId: string
+  /** The current provisioning as it was read. If another one is current at the write, the decision is made again. */
+  former: FormerScheme | undefined
+  /** The provisioning of the new card. */
+  fresh: NewScheme | undefined
+  /** The provisioning that the job has had made for the new card; absent if it asked for none. */
   made?: string | undefined
 }
 
-type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
+export interface FormerScheme {
+  provisionId: string
+  /** The provider has the token, or may have it. */
+  isLive: boolean
+  /** The scheme token was in use, or was to be. */
+  isInUse: boolean
+}
+
+type ReplacementDeps = Pick<ProviderDeps, 'ring' | 'clock' | 'providers'>
 
 /** The refusal of an action that can't be done for the new card, known before a network is called. */
 export function relinkRefusal(
   action: SchemeAction | undefined,
   row: TokenRow,
-  { providers }: Pick<Deps, 'providers'>,
+  { providers }: Pick<ProviderDeps, 'providers'>,
 ): Refusal | undefined {
   // The old card's scheme token is retired, and the new card has none yet.
-  if (action === 'SUSPEND') return refuse('scheme_token_absent', FIELD)
+  if (action === 'SUSPEND') return refuse('scheme_token_absent', SCHEME_FIELD)
   if (action !== 'ACTIVATE') return undefined
-  if (!providers?.schemes.network(row.brand ?? '')) return refuse('scheme_action_unavailable', FIELD)
+  if (!providers?.schemes.network(row.brand ?? '')) return refuse('scheme_action_unavailable', SCHEME_FIELD)
   // No network makes a token for a card without its date.
   return row.expiryYear === null ? refuse('field_required', 'body.expiry_year') : undefined
 }
 
 /** The linked tokens whose scope supports scheme tokens and that aren't deleted. */
-export async function relinkedOf(db: Db, linked: readonly Omit<Relinked, 'scope'>[]): Promise<Relinked[]> {
-  // Read from the store: another process may have made a scheme token after the directory last read this scope, and it
+export async function relinkedOf(db: Db, linked: readonly LinkedToken[]): Promise<Relinked[]> {
+  // A chunk reads them from the store: another process may have made a scheme token after the directory last read this scope, and it
   // would stay although its card is gone.
   const read = new Map<string, Promise<Scope | undefined>>()
   const relinked: Relinked[] = []
-  for (const { token, action, made } of linked) {
+  for (const { token, scope: known, action, made } of linked) {
     if (token.status === 'DELETED') continue
-    const reading = read.get(token.tokenScope) ?? scopes.find(db, token.tokenScope)
-    read.set(token.tokenScope, reading)
-    const scope = await reading
+    const reading = known ? undefined : (read.get(token.tokenScope) ?? scopes.find(db, token.tokenScope))
+    if (reading) read.set(token.tokenScope, reading)
+    const scope = known ?? (await reading)
     if (scope && isSupported(scope)) relinked.push({ token, scope, action, made })
   }
   return relinked
 }
 
 /**
- * One decision per token, in the same order. Rows are read without locks: write-effect.ts finds out whether they have
- * changed since.
+ * One decision per token, in the same order. Rows are read without locks: effect.ts finds out whether they have changed
+ * since.
  */
 export async function findReplacements(
   db: Db,

@@ -1,28 +1,14 @@
-// Decides whether a create makes the vault's own token, or a third party makes it under a contract.
-// provider/third-party-actions.ts calls the third party.
+// Decides whether a create makes the vault's own token, or a third party makes it under a contract. It asks no third party
+// for a token.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { contractScopeId } from '../../src/job/envelope/ids.ts'
 import type { TokenCreate } from '../../src/job/token-create.ts'
-import type { Secret } from '../../src/secret.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
-import type { CardFacts, Given } from '../../src/token/decide.ts'
-import type { ThirdPartyName, TokenRow } from '../../src/token/token.ts'
+import type { Given } from '../../src/token/decide.ts'
+import type { ThirdPartyName } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
-import type { TakeUp } from '../line/effect.ts'
-import type { Provisioned, ThirdPartyAction } from '../provider/third-party-actions.ts'
-
-/** The contract under which a third party makes the token. */
-export interface Contract {
-  type: string
-  /** The third party's name. */
-  provider: string
-  /** The id of the range within which a card has one token of this contract. */
-  place: string
-  /** The expiry in `reuse_token_details`. */
-  expiryMonth: number
-  expiryYear: number
-}
+import type { Contract, MadeToken } from '../networks.ts'
 
 type TokenRequest = Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context' | 'token_type'>
 
@@ -59,18 +45,18 @@ export function contextRefusal(
 export function contractFor(
   { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: TokenRequest,
   scope: Scope,
-  { providers }: Pick<Deps, 'providers'>,
+  { networks }: Pick<Deps, 'networks'>,
 ): Contract | undefined | Refusal {
   const { entityId } = scope
   // Token and contract must both belong to the scope's entity.
   if ((context?.entity_id ?? entityId) !== entityId) return refuse('field_conflict', 'body.token_context.entity_id')
   if (type === 'INTERNAL' || !details) return undefined
   const contract = context?.payment_provider_contract
-  const found = providers?.schemes.thirdParty({ type, contract, entityId })
+  const found = networks.thirdParties.findContract({ type, contract, entityId })
   if (!found) return refuse('third_party_unavailable', 'body.token_context')
   return {
     type,
-    provider: found.provider.name,
+    provider: found.provider,
     place: contractScopeId(scope.tokenScope, found.contract),
     expiryMonth: details.expiry_month,
     expiryYear: details.expiry_year,
@@ -82,25 +68,7 @@ export function withContractExpiry(contract: Contract | undefined, given: Given)
   return contract ? { ...given, expiryMonth: contract.expiryMonth, expiryYear: contract.expiryYear } : given
 }
 
-/** The provider action for a card. `row`: the token's row as it would be inserted. */
-export function plannedActionOf(
-  { provider, expiryMonth, expiryYear }: Contract,
-  about: Pick<ThirdPartyAction, 'line' | 'field'>,
-  { fingerprints, bin }: CardFacts,
-  pan: Secret,
-  row: TokenRow,
-): ThirdPartyAction {
-  const dates = { expiryMonth: row.expiryMonth ?? expiryMonth, expiryYear: row.expiryYear ?? expiryYear }
-  const card = { pan, ...dates, cardHolderName: row.cardHolderName ?? undefined }
-  return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprints, bin, card, provider }
-}
-
 /** The third party's name for a token, for a new row. */
-export function nameOf({ type }: Contract, { token }: Provisioned): ThirdPartyName {
+export function nameOf({ type }: Contract, { token }: MadeToken): ThirdPartyName {
   return { type, token }
-}
-
-/** For a job that named a contract: the provisionings that its tokens take up. */
-export function takeUpOf(receiptId: string, provisioned: readonly Provisioned[]): TakeUp {
-  return { receiptId, provisionIds: provisioned.map(({ provisionId }) => provisionId) }
 }

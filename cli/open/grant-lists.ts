@@ -1,0 +1,5 @@
+// All rows of this product that grant rights.
+import { type ListGrants, listCoreGrants } from '../../src/acts/grants.ts'
+import { listPersonGrants } from '../../src/acts/person-grants.ts'
+
+export const GRANT_LISTS: readonly ListGrants[] = [listCoreGrants, listPersonGrants]

@@ -1,0 +1,115 @@
+// Makes a tree of the product without some of its features, takes what belongs to them out of the compositions, and
+// compiles it.
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { COMPOSITIONS, FEATURES, type FeatureName, featureOf } from '../law/features.ts'
+import { tree as files, root } from '../law/tree.ts'
+import { leaveOut, withoutElement } from './leave-out.ts'
+
+const PRODUCT = /^(cli|src|producers|workers)\//
+const ROUNDS_MAX = 12
+
+/** The feature, and every one that imports it. */
+export function withThoseAbove(feature: FeatureName): FeatureName[] {
+  const found: FeatureName[] = [feature]
+  const names = Object.keys(FEATURES) as FeatureName[]
+  for (const below of found)
+    for (const name of names) {
+      const { mayImport }: { mayImport: readonly FeatureName[] } = FEATURES[name]
+      if (mayImport.includes(below) && !found.includes(name)) found.push(name)
+    }
+  return found
+}
+
+/** Writes the product without these features into the empty folder `to`. */
+export function writeWithout(features: readonly FeatureName[], to: string): void {
+  for (const { path } of files) {
+    const feature = featureOf(path)
+    if (!PRODUCT.test(path) || (feature !== undefined && features.includes(feature))) continue
+    mkdirSync(dirname(join(to, path)), { recursive: true })
+    cpSync(join(root, path), join(to, path))
+  }
+  for (const name of ['package.json']) cpSync(join(root, name), join(to, name))
+  symlinkSync(join(root, 'node_modules'), join(to, 'node_modules'))
+  const options = {
+    noEmit: true,
+    incremental: true,
+    tsBuildInfoFile: './types.json',
+    typeRoots: ['./node_modules/@types'],
+  }
+  const config = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: options,
+    include: ['cli', 'src', 'producers', 'workers'],
+  }
+  writeFileSync(join(to, 'tsconfig.json'), JSON.stringify(config))
+  for (const path of COMPOSITIONS.filter(path => existsSync(join(to, path)))) {
+    const file = join(to, path)
+    const isGone = (specifier: string) => specifier.startsWith('.') && !existsSync(resolve(dirname(file), specifier))
+    writeFileSync(file, leaveOut(readFileSync(file, 'utf8'), isGone))
+  }
+}
+
+/**
+ * Compiles the tree. Takes what doesn't compile any more out of compositions, round by round. Returns the errors of other
+ * files, and those that don't go away.
+ */
+export async function compile(folder: string): Promise<string[]> {
+  for (let round = 1; ; round += 1) {
+    const errors = await typeErrors(folder)
+    const others = errors.filter(({ path }) => !COMPOSITIONS.includes(path))
+    if (others.length > 0) return others.map(({ text }) => text)
+    if (errors.length === 0 || round === ROUNDS_MAX) return errors.map(({ text }) => text)
+    for (const [path, own] of Map.groupBy(errors, error => error.path)) {
+      const file = join(folder, path)
+      let text = readFileSync(file, 'utf8')
+      // From the end, so that the places before stay where they are. One element may have several errors.
+      let from = text.length
+      for (const at of own.map(({ line, column }) => placeOf(text, line, column)).sort((a, b) => b - a)) {
+        if (at >= from) continue
+        const left = withoutElement(text, at)
+        from = firstDifference(text, left)
+        text = left
+      }
+      writeFileSync(file, text)
+    }
+  }
+}
+
+interface TypeError {
+  path: string
+  line: number
+  column: number
+  text: string
+}
+
+async function typeErrors(folder: string): Promise<TypeError[]> {
+  const tsc = join(root, 'node_modules/.bin/tsc')
+  const said = await new Promise<string>(done =>
+    execFile(tsc, ['-p', folder, '--pretty', 'false'], { cwd: folder, maxBuffer: 1 << 28 }, (_, stdout, stderr) =>
+      done(stdout + stderr),
+    ),
+  )
+  return [...said.matchAll(/^(\S.*?)(?:\((\d+),(\d+)\))?: error .*$/gm)].map(([text, path = '', line, column]) => ({
+    path: relative(folder, resolve(folder, path)),
+    line: Number(line ?? 1),
+    column: Number(column ?? 1),
+    text,
+  }))
+}
+
+function placeOf(text: string, line: number, column: number): number {
+  const lines = text.split('\n')
+  return lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0) + column - 1
+}
+
+function firstDifference(one: string, other: string): number {
+  let at = 0
+  while (at < other.length && one[at] === other[at]) at += 1
+  return at
+}
+
+export function remove(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+}
