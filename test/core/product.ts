@@ -1,7 +1,7 @@
 // Makes a tree of the product without some of its features, takes what belongs to them out of the compositions, and
 // compiles it.
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { COMPOSITIONS, FEATURES, type FeatureName, featureOf } from '../law/features.ts'
 import { tree as files, root } from '../law/tree.ts'
@@ -22,29 +22,33 @@ export function withThoseAbove(feature: FeatureName): FeatureName[] {
   return found
 }
 
-/** Writes the product without these features into the empty folder `to`. */
-export function writeWithout(features: readonly FeatureName[], to: string): void {
+/** Knows the types of the whole product, so that a part is compiled sooner. */
+const TYPES = 'types.json'
+
+/**
+ * Writes the product without these features into the empty folder `to`. `whole`: a folder with the whole product that was
+ * compiled.
+ */
+export function writeWithout(features: readonly FeatureName[], to: string, whole?: string): void {
   for (const { path } of files) {
     const feature = featureOf(path)
     if (!PRODUCT.test(path) || (feature !== undefined && features.includes(feature))) continue
     mkdirSync(dirname(join(to, path)), { recursive: true })
     cpSync(join(root, path), join(to, path))
   }
-  for (const name of ['package.json']) cpSync(join(root, name), join(to, name))
+  if (whole !== undefined) cpSync(join(whole, TYPES), join(to, TYPES))
+  cpSync(join(root, 'package.json'), join(to, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(to, 'node_modules'))
-  const options = {
+  const compilerOptions = {
     noEmit: true,
     incremental: true,
-    tsBuildInfoFile: './types.json',
+    tsBuildInfoFile: `./${TYPES}`,
     typeRoots: ['./node_modules/@types'],
   }
-  const config = {
-    extends: join(root, 'tsconfig.json'),
-    compilerOptions: options,
-    include: ['cli', 'src', 'producers', 'workers'],
-  }
+  const include = ['cli', 'src', 'producers', 'workers']
+  const config = { extends: join(root, 'tsconfig.json'), compilerOptions, include }
   writeFileSync(join(to, 'tsconfig.json'), JSON.stringify(config))
-  for (const path of COMPOSITIONS.filter(path => existsSync(join(to, path)))) {
+  for (const path of COMPOSITIONS.filter(composition => existsSync(join(to, composition)))) {
     const file = join(to, path)
     const isGone = (specifier: string) => specifier.startsWith('.') && !existsSync(resolve(dirname(file), specifier))
     writeFileSync(file, leaveOut(readFileSync(file, 'utf8'), isGone))
@@ -108,8 +112,4 @@ function firstDifference(one: string, other: string): number {
   let at = 0
   while (at < other.length && one[at] === other[at]) at += 1
   return at
-}
-
-export function remove(folder: string): void {
-  rmSync(folder, { recursive: true, force: true })
 }
