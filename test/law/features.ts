@@ -248,6 +248,7 @@ export const COMPOSITIONS = [
   'cli/process/scheduler.ts',
   'cli/process/worker-process.ts',
   'cli/process/workers.ts',
+  'cli/usage/roles.ts',
   'producers/client/composition.ts',
   'producers/gateway/services.ts',
   'src/job/composition.ts',
