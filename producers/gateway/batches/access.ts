@@ -29,7 +29,9 @@ const PARAMETERS: Record<string, string> = { dry_run: 'dry_run' }
 
 /** Whether single rows of this kind may need a role that the caller lacks. */
 export function mustJudgeRows({ roles }: Roles, kind: RecordKind, { catalogue }: Deps): boolean {
-  return mayNeedMore(catalogue.entry(kind), roles)
+  const entry = catalogue.find(kind)
+  // Workers of a product without this kind refuse such records.
+  return entry !== undefined && mayNeedMore(entry, roles)
 }
 
 /** The refusal of rows of which one needs a role that the caller lacks. */
