@@ -24,8 +24,8 @@ const SKIPPED = 'SKIPPED'
 /** What attempts need that no other job does. */
 export interface WebhookMeans {
   webhooks: Pick<Webhooks, 'post' | 'schedule'>
-  /** The console's address, in this worker's own settings. */
-  console: { origin: string }
+  /** The console's address, in this worker's own settings; absent in a product without a console. */
+  console?: { origin: string }
 }
 
 export function openWebhook(means: WebhookMeans): Handler<Webhook, undefined, Prepared> {
@@ -74,7 +74,7 @@ async function post(
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
   // The endpoint was removed just now.
   if (secrets.length === 0) return { reason: 'endpoint_removed' }
-  const link = consoleLink(outgoing, console)
+  const link = console && consoleLink(outgoing, console)
   const told = link === undefined ? data : { ...data, console_url: link }
   const body = JSON.stringify({ type: webhookType(type), timestamp: new Date(occurredAt).toISOString(), data: told })
   assert(Buffer.byteLength(body) < BODY_BYTES_MAX, 'an event holds names, ids and counts only')
