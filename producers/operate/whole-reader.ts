@@ -5,7 +5,7 @@ import { Problem } from '../../src/job/problem.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../src/store/batch/batch-state.ts'
 import { readStallFacts } from '../../src/store/batch/stall.ts'
 import * as operations from '../../src/store/job/operations.ts'
@@ -14,6 +14,7 @@ import * as search from '../../src/store/job/receipt-search.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
+import { ALL } from '../../src/store/sight.ts'
 import * as shownTokens from '../../src/store/token/token-views.ts'
 import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/token.ts'
 import { findLine, findReference } from './batch-line.ts'
@@ -68,12 +69,12 @@ export function wholeReader({ store, queues, now }: WholeSources): JobReader {
     byReference: (reference, limit) => search.findByReference(store, reference, limit),
     byToken: (tokenId, limit) => search.findByToken(store, tokenId, limit),
     async batches(batchId) {
-      return (await batchList.findById(store, batchId)).map(batch => namedOf(batch, now))
+      return (await batchList.findById(ALL, store, { batchId }, WHOLE_BATCH)).map(batch => namedOf(batch, now))
     },
     async failed(name, clientId) {
       return findFailed({ name, clientId }, { store, queues, now })
     },
-    rows: rowReader(store),
+    rows: rowReader(store, now),
   }
 }
 
@@ -104,7 +105,7 @@ function announcementOf({ body, ...row }: outbox.Announcement): ReadAnnouncement
   return { ...row, says: { code: data.code, ...(data.jti === undefined ? {} : { jti: data.jti }), reasons } }
 }
 
-function rowReader(store: Db): RowReader {
+function rowReader(store: Db, now: number): RowReader {
   return {
     async find(batch, name) {
       const line = /^\d{1,9}$/.test(name) ? Number(name) : undefined
@@ -112,9 +113,8 @@ function rowReader(store: Db): RowReader {
       return byLine ?? findReference(store, batch, name)
     },
     async search(reference, { since, clientId }) {
-      const listed = (await batchList.list(store, { since, limit: BATCHES_MAX })).filter(
-        batch => clientId === undefined || batch.clientId === clientId,
-      )
+      const asked = { order: 'newest', since, clientId, limit: BATCHES_MAX, now } as const
+      const listed = await batchList.list(ALL, store, asked, WHOLE_BATCH)
       const until = performance.now() + SEARCH_MS
       let searched = 0
       for (const batch of listed) {

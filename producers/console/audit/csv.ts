@@ -1,7 +1,7 @@
 // Rows of the audit as CSV, with the filters of the page. The columns are named as in `audit list --json`.
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import { sendCsv } from '../csv.ts'
 import type { ConsoleDeps } from '../deps.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import * as choices from '../../../src/store/console/audit/choices.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shown } from '../explain/sender-text.ts'

@@ -3,11 +3,13 @@
 import { resultId } from '../../../src/job/envelope/ids.ts'
 import { Problem } from '../../../src/job/problem.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
+import { findById } from '../../../src/store/batch/batch-list.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
+import { SEEN_BATCH } from '../../../src/store/console/batches.ts'
 import * as jobs from '../../../src/store/console/jobs.ts'
 import * as names from '../../../src/store/console/names.ts'
-import type { Sight } from '../../../src/store/console/sight.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import type { Sight } from '../../../src/store/sight.ts'
 import { formatReuseToken, parseReuseToken } from '../../../src/token/token.ts'
 import type { JobReader, ReadAnnouncement } from '../../operate/job-reader.ts'
 import { findCopy } from './undecided.ts'
@@ -49,7 +51,10 @@ export function readerOf(sight: Sight, { store, queues, now }: ReaderDeps): JobR
     byReference: (reference, limit) => names.findByReference(sight, store, reference, limit),
     byToken: (tokenId, limit) => names.findByToken(sight, store, tokenId, limit),
     async batches(batchId) {
-      return (await names.findBatches(sight, store, batchId)).map(batch => ({ ...batch, state: stateOf(batch, now) }))
+      return (await findById(sight, store, { batchId }, SEEN_BATCH)).map(batch => ({
+        ...batch,
+        state: stateOf(batch, now),
+      }))
     },
     async failed(name) {
       const copy = queues && (await findCopy(name, { queues, clients: await listClients() }))

@@ -7,7 +7,7 @@ import type { Announcement } from '../job/outbox.ts'
 import type { Receipt } from '../job/receipts.ts'
 import type { Db } from '../pool.ts'
 import type { SchemeIntent } from '../provider/scheme-intents.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 type SeenReceipt = Omit<
   Receipt,

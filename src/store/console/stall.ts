@@ -5,7 +5,7 @@ import { LOADED_MS } from '../batch/stall.ts'
 import { queueOf, type StalledBatch, type StoredStallFacts } from '../batch/why-stalled.ts'
 import { HELD_BACK_MIN, IS_ANSWER } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 /** Of a client that acts for entities of the person alone. */
 const IS_WHOLE = '($1::uuid[] is null or (not c.system and cardinality(c.entities) > 0 and c.entities <@ $1))'

@@ -5,8 +5,8 @@ import { openLog } from '../../../src/log.ts'
 import * as choices from '../../../src/store/console/audit/choices.ts'
 import * as proof from '../../../src/store/console/audit/proof.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const ROWS = 6_000

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import * as seenSamples from '../../../src/store/console/batch-samples.ts'
 import * as seenRefused from '../../../src/store/console/refused-rows.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import * as seenStall from '../../../src/store/console/stall.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { explaining, type Lists, openLists, within } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'

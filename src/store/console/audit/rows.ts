@@ -2,7 +2,7 @@
 // acted only people and clients for no other entity; the installation's rows don't exist for them. A page looks at a bounded number
 // of rows by one index and then filters them, so it takes the same time whatever is asked. It only reads.
 import type { Db } from '../../pool.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 export interface AuditFilter {
   /** As a row holds it: `person:ID`, `client:ID`, `cli:ACCOUNT`. */
