@@ -16,6 +16,7 @@ export const FEATURES = {
       'workers/audit',
       'cli/commands/audit',
       'cli/usage/audit.ts',
+      'src/store/access/audit-list.ts',
       'src/store/access/audit-search.ts',
       'cli/open/audit-place.ts',
     ],
