@@ -7,7 +7,12 @@ import { isWithin, product, root } from './tree.ts'
 
 const STORE = 'src/store'
 /** Where the lists stand; some of them commands read, too. */
-const ROOMS = ['src/store/console', 'src/store/access/audit-list.ts', 'src/store/batch/batch-list.ts']
+const ROOMS = [
+  'src/store/console',
+  'src/store/access/audit-list.ts',
+  'src/store/access/seen-clients.ts',
+  'src/store/batch/batch-list.ts',
+]
 const isList = (path: string) => ROOMS.some(room => isWithin(path, room))
 const TESTS = 'test/store/console-lists'
 /** Lists without a plan: why they stay short. */

@@ -6,7 +6,7 @@ import { expectNone, isWithin, product, targetsOf } from './tree.ts'
 
 const ROOM = 'src/store/console'
 /** Files of statements by which commands and the console ask the same. */
-const SHARED = ['src/store/access/audit-list.ts', 'src/store/batch/batch-list.ts']
+const SHARED = ['src/store/access/audit-list.ts', 'src/store/access/seen-clients.ts', 'src/store/batch/batch-list.ts']
 /** Statements on the console's own tables, and on who may sign in: a session, a challenge, a display or a secret finds its row. */
 const OWN = [
   'sessions',

@@ -1,7 +1,7 @@
 // Why a batch is stalled, as `batch show` says it, as far as the person may know it and it can be found in short time.
 import { describeError } from '../../../src/log.ts'
+import * as seenClients from '../../../src/store/access/seen-clients.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
-import * as seenClients from '../../../src/store/console/clients.ts'
 import * as jobs from '../../../src/store/console/jobs.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import * as seenStall from '../../../src/store/console/stall.ts'
