@@ -9,6 +9,7 @@ const STORE = 'src/store'
 /** Where the lists stand; some of them commands read, too. */
 const ROOMS = [
   'src/store/console',
+  'src/store/explain',
   'src/store/access/audit-list.ts',
   'src/store/access/seen-clients.ts',
   'src/store/batch/batch-list.ts',
@@ -19,7 +20,7 @@ const TESTS = 'test/store/console-lists'
 const SHORT: Readonly<Record<string, string>> = {
   'console/now.ts listChecks': 'a row for each check of `status`',
   'console/now.ts listQueues': 'a row for each kind',
-  'console/jobs.ts listClients': 'a row for each client, which administrators add',
+  'explain/jobs.ts listClients': 'a row for each client, which administrators add',
   'console/installation/keys.ts listDataKeys': 'a row for each version of a key',
   'console/installation/keys.ts listKeks': 'a row for each key-encryption key',
   'console/installation/keys.ts listSigningKeys': 'a row for each signing key of the installation',

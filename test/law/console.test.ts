@@ -6,7 +6,14 @@ import { expectNone, isWithin, product, targetsOf } from './tree.ts'
 
 const ROOM = 'src/store/console'
 /** Files of statements by which commands and the console ask the same. */
-const SHARED = ['src/store/access/audit-list.ts', 'src/store/access/seen-clients.ts', 'src/store/batch/batch-list.ts']
+const SHARED = [
+  'src/store/access/audit-list.ts',
+  'src/store/access/seen-clients.ts',
+  'src/store/batch/batch-list.ts',
+  'src/store/batch/stall.ts',
+  'src/store/explain/jobs.ts',
+  'src/store/explain/names.ts',
+]
 /** Statements on the console's own tables, and on who may sign in: a session, a challenge, a display or a secret finds its row. */
 const OWN = [
   'sessions',
@@ -84,7 +91,9 @@ describe('the console', () => {
     const pages = product.filter(({ path }) => isWithin(path, 'producers/console/explain'))
     expectNone(pages, file =>
       targetsOf(file).filter(
-        target => isWithin(target, 'producers/operate') && !names.some(name => target.endsWith(`/${name}.ts`)),
+        target =>
+          isWithin(target, 'producers/operate') &&
+          ![...names, 'store-reader'].some(name => target.endsWith(`/${name}.ts`)),
       ),
     )
   })

@@ -141,6 +141,7 @@ export const FEATURES = {
     mayImport: ['reports', 'networks', 'keys', 'three-ds', 'files'],
     paths: [
       'producers/operate',
+      'src/store/explain',
       'src/store/sealed-sample.ts',
       'cli/commands/batch/batch.ts',
       'cli/commands/operate',

@@ -1,10 +1,10 @@
 // Why a batch is stalled, as `batch show` says it, as far as the person may know it and it can be found in short time.
 import { describeError } from '../../../src/log.ts'
 import * as seenClients from '../../../src/store/access/seen-clients.ts'
+import * as seenStall from '../../../src/store/batch/stall.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
-import * as jobs from '../../../src/store/console/jobs.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import * as seenStall from '../../../src/store/console/stall.ts'
+import * as jobs from '../../../src/store/explain/jobs.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { explainStalls, type StallReader, within } from '../../operate/stalled-batches.ts'

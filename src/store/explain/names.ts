@@ -1,4 +1,4 @@
-// Finds jobs and tokens by the names that people know them by, for the console. Each look-up reads a bounded number
+// Finds jobs and tokens by the names that people know them by, for commands and the console. Each look-up reads a bounded number
 // of rows by an index: a reference or a token may have millions of jobs, and most of them may be somebody else's.
 import type { TokenRow } from '../../token/token.ts'
 import type { Db } from '../pool.ts'
