@@ -10,9 +10,10 @@ import { wholeReader } from '../../producers/operate/whole-reader.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
+import { WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
-import { sightOf } from '../../src/store/console/sight.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
+import { ALL, sightOf } from '../../src/store/sight.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { openPlace } from '../place.ts'
 import { CLIENTS, fillJobs, runOn } from './fill-jobs.ts'
@@ -40,6 +41,8 @@ function questions({ queues }: Installation, clients: readonly string[], now: nu
   const sourcesOf = (store: Store) => ({ reader: readerOf(sightOf(null), { store, ...sources }), ...sources })
   const searched = async (store: Store, what: string) => (await findJobs({ what }, sourcesOf(store))).jobs.length
   const shown = async (store: Store, what: string) => (await explain({ what }, sourcesOf(store))).jobs.length
+  const listed = (store: Store, filter: batchList.ListFilter) =>
+    batchList.list(ALL, store, { ...filter, order: 'newest', limit: 50, now }, WHOLE_BATCH)
   return [
     { name: 'explain RECEIPT', ask: (store, n) => explained(store, receiptId(clientOf(n), `asked-${n}`)) },
     { name: 'explain JTI', ask: (store, n) => explained(store, `asked-${n}`) },
@@ -48,14 +51,14 @@ function questions({ queues }: Installation, clients: readonly string[], now: nu
     { name: 'console: search REFERENCE', ask: (store, n) => searched(store, `asked for ${n}`) },
     { name: 'console: search nothing', ask: (store, n) => searched(store, `nobody ${n}`) },
     { name: 'console: one job', ask: (store, n) => shown(store, receiptId(clientOf(n), `asked-${n}`)) },
-    { name: 'batch list', ask: async store => (await batchList.list(store, { limit: 50 })).length },
+    { name: 'batch list', ask: async store => (await listed(store, {})).length },
     {
       name: 'batch list --client',
-      ask: async (store, n) => (await batchList.list(store, { clientId: clientOf(n), limit: 50 })).length,
+      ask: async (store, n) => (await listed(store, { clientId: clientOf(n) })).length,
     },
     ...BATCH_STATES.map(is => ({
       name: `batch list --state ${is}`,
-      ask: async (store: Store) => (await batchList.list(store, { state: { is, now }, limit: 50 })).length,
+      ask: async (store: Store) => (await listed(store, { state: is })).length,
     })),
   ]
 }

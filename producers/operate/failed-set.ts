@@ -2,10 +2,12 @@
 // they can be sent again. The result holds no card data and no envelope.
 import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { type WhyNot, whyNot } from '../../src/queue/failed/copy.ts'
+import type { WhyNot } from '../../src/queue/failed/copy.ts'
+import { type ClientSeen, remembering, selectedOf } from '../../src/queue/failed/selection.ts'
 import { type FailedJob, failedCopies, failedFind } from '../../src/queue/failed.ts'
-import * as clients from '../../src/store/access/clients.ts'
+import * as seenClients from '../../src/store/access/seen-clients.ts'
 import type { Db } from '../../src/store/pool.ts'
+import { ALL } from '../../src/store/sight.ts'
 
 export interface FailedSources {
   store: Db
@@ -47,12 +49,12 @@ export interface FailedFacts {
 
 /** The copies that match, by kind, and within a kind oldest first. */
 export async function findFailed(filter: FailedFilter, sources: FailedSources): Promise<FailedFacts[]> {
-  const clientOf = clientsBy(sources.store)
+  const seen = remembering(id => seenClients.find(ALL, sources.store, id), { seesAll: true })
   const found: FailedFacts[] = []
   for (const kind of filter.kind === undefined ? sources.catalogue.kinds : [filter.kind]) {
     const ofKind: FailedFacts[] = []
     for await (const copy of copiesOf(kind, filter, sources.queues)) {
-      if (matches(copy, filter)) ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
+      if (matches(copy, filter)) ofKind.push(await factsOfCopy(kind, copy, seen, sources.now))
     }
     found.push(...ofKind.reverse())
   }
@@ -86,21 +88,11 @@ function isNamed(copy: FailedJob, name: string): boolean {
   return [copy.id, copy.jobId, jti, reference].includes(name)
 }
 
-type ClientOf = (clientId: string) => Promise<clients.Client | undefined>
+type Seen = ClientSeen<seenClients.SeenClient>
 
-/** Looks each client up only once. */
-function clientsBy(db: Db): ClientOf {
-  const known = new Map<string, Promise<clients.Client | undefined>>()
-  return clientId => {
-    const client = known.get(clientId) ?? clients.find(db, clientId)
-    known.set(clientId, client)
-    return client
-  }
-}
-
-async function factsOfCopy(kind: string, copy: FailedJob, clientOf: ClientOf, now: number): Promise<FailedFacts> {
+async function factsOfCopy(kind: string, copy: FailedJob, seen: Seen, now: number): Promise<FailedFacts> {
   const { id, code, attempt, failedAt, jobId, clientId, jti, reference } = copy
-  const client = await clientOf(clientId)
+  const client = (await seen(clientId)) ?? 'unknown'
   return {
     id,
     kind,
@@ -108,9 +100,9 @@ async function factsOfCopy(kind: string, copy: FailedJob, clientOf: ClientOf, no
     attempt,
     failedAt,
     jobId,
-    client: { id: clientId, ...(client && { name: client.name }) },
+    client: { id: clientId, ...(client !== 'unknown' && { name: client.name }) },
     ...(jti !== undefined && { jti }),
     ...(reference !== undefined && { reference }),
-    whyNot: whyNot(copy, { now, isRevoked: client?.revokedAt != null }),
+    whyNot: selectedOf(copy, client, now).whyNot,
   }
 }

@@ -1,5 +1,6 @@
 // What an explanation reads of the store, so that the command and the console's page explain a job by the same functions.
-// The command's reader (whole-reader.ts) reads everything; the console's reads what its person may see. This file holds
+// The command's reader (whole-reader.ts) reads everything; the console's reads what its person may see. What both ask the store
+// stands in store-reader.ts. This file holds
 // types only.
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import type { BatchState } from '../../src/store/batch/batch-state.ts'

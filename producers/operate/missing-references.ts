@@ -1,13 +1,15 @@
 // Which cards that were expected from a provider have no token, and why: a comparison of a list of ids with what the store
 // knows. It changes nothing.
+import { systemClock } from '../../src/clock.ts'
 import { unpack } from '../../src/job/chunk-outcomes.ts'
 import { tookEffect } from '../../src/job/outcome.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
 import * as receiptSearch from '../../src/store/job/receipt-search.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { pagesOf } from '../../src/store/reference/reference-views.ts'
 import * as released from '../../src/store/reference/released-references.ts'
+import { ALL } from '../../src/store/sight.ts'
 import type { OwnerId } from '../../src/token/on-file.ts'
 
 /**
@@ -115,18 +117,10 @@ async function findLastRows(
   return found
 }
 
-const BATCHES = 100
-
 /** Newest first. */
 async function* batchesOf(db: Db, tokenScope: string): AsyncGenerator<Batch> {
-  const accepts = (batch: Batch) => batch.tokenScope === tokenScope && batch.recordKind === 'token-create'
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const page = await batchList.list(db, { accepts, before, limit: BATCHES })
-    yield* page
-    const last = page.at(-1)
-    if (!last || page.length < BATCHES) return
-    before = last.batchNo
-  }
+  for await (const page of batchList.listPages(ALL, db, { now: systemClock() }, WHOLE_BATCH))
+    yield* page.filter(batch => batch.tokenScope === tokenScope && batch.recordKind === 'token-create')
 }
 
 const CHUNKS = 50

@@ -1,26 +1,21 @@
 // The reader of an explanation for somebody with a shell on a host: it reads everything.
 
-import { z } from 'zod'
 import type { Catalogue } from '../../src/job/catalogue.ts'
-import { Problem } from '../../src/job/problem.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import * as clients from '../../src/store/access/clients.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../src/store/batch/batch-state.ts'
-import { readStallFacts } from '../../src/store/batch/stall.ts'
-import * as operations from '../../src/store/job/operations.ts'
-import * as outbox from '../../src/store/job/outbox.ts'
-import * as search from '../../src/store/job/receipt-search.ts'
-import * as receipts from '../../src/store/job/receipts.ts'
+import { findStallFacts } from '../../src/store/batch/stall.ts'
+import { listReceipts } from '../../src/store/explain/jobs.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as intents from '../../src/store/provider/scheme-intents.ts'
+import { ALL } from '../../src/store/sight.ts'
 import * as shownTokens from '../../src/store/token/token-views.ts'
 import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/token.ts'
 import { findLine, findReference } from './batch-line.ts'
 import { findFailed } from './failed-set.ts'
-import type { JobReader, NamedBatch, ReadAnnouncement, RowReader } from './job-reader.ts'
+import type { JobReader, NamedBatch, RowReader } from './job-reader.ts'
 import type { StallReader } from './stalled-batches.ts'
+import { storeReader } from './store-reader.ts'
 
 /** For how long batches are searched for a reference if no batch was named. */
 const SEARCH_MS = 2_000
@@ -40,8 +35,8 @@ export interface WholeSources {
 /** The same of why batches are stalled. */
 export function wholeStallReader(store: Db): StallReader {
   return {
-    facts: batch => readStallFacts(store, batch),
-    done: ids => receipts.findAll(store, ids),
+    facts: batch => findStallFacts(ALL, store, batch),
+    done: ids => listReceipts(ALL, store, ids),
     seesFailed: async () => true,
     seesQueues: true,
   }
@@ -49,16 +44,7 @@ export function wholeStallReader(store: Db): StallReader {
 
 export function wholeReader({ store, queues, catalogue, now }: WholeSources): JobReader {
   return {
-    async clients() {
-      return (await clients.list(store)).map(({ clientId, name }) => ({ clientId, name, isWhole: true }))
-    },
-    receipts: ids => receipts.findAll(store, ids),
-    told: ids => outbox.findTold(store, ids),
-    async announcements(receiptId) {
-      return (await outbox.listOf(store, receiptId)).map(announcementOf)
-    },
-    operation: receiptId => operations.find(store, receiptId),
-    calls: receiptId => intents.listOf(store, receiptId),
+    ...storeReader(ALL, store),
     async tokenName(tokenId) {
       const [token] = await shownTokens.findByIds(store, [tokenId])
       return token && reuseTokenOf(token)
@@ -67,15 +53,13 @@ export function wholeReader({ store, queues, catalogue, now }: WholeSources): Jo
       const found = await findToken(store, name)
       return found && { ...found, name: reuseTokenOf(found) }
     },
-    byReference: (reference, limit) => search.findByReference(store, reference, limit),
-    byToken: (tokenId, limit) => search.findByToken(store, tokenId, limit),
     async batches(batchId) {
-      return (await batchList.findById(store, batchId)).map(batch => namedOf(batch, now))
+      return (await batchList.findById(ALL, store, { batchId }, WHOLE_BATCH)).map(batch => namedOf(batch, now))
     },
     async failed(name, clientId) {
       return findFailed({ name, clientId }, { store, queues, catalogue, now })
     },
-    rows: rowReader(store),
+    rows: rowReader(store, now),
   }
 }
 
@@ -91,22 +75,7 @@ function namedOf(batch: Batch, now: number): NamedBatch {
   return { batchNo, batchId, clientId, state: stateOf(batch, now) }
 }
 
-const Told = z.object({
-  code: z.int(),
-  jti: z.string().optional(),
-  error: Problem.pick({ details: true }).optional(),
-})
-
-function announcementOf({ body, ...row }: outbox.Announcement): ReadAnnouncement {
-  if (body === null) return row
-  const { data } = Told.safeParse(JSON.parse(body))
-  if (!data) return row
-  const details = Object.entries(data.error?.details ?? {})
-  const reasons = details.map(([field, { code, message }]) => ({ field, reason: code, text: message }))
-  return { ...row, says: { code: data.code, ...(data.jti === undefined ? {} : { jti: data.jti }), reasons } }
-}
-
-function rowReader(store: Db): RowReader {
+function rowReader(store: Db, now: number): RowReader {
   return {
     async find(batch, name) {
       const line = /^\d{1,9}$/.test(name) ? Number(name) : undefined
@@ -114,9 +83,8 @@ function rowReader(store: Db): RowReader {
       return byLine ?? findReference(store, batch, name)
     },
     async search(reference, { since, clientId }) {
-      const listed = (await batchList.list(store, { since, limit: BATCHES_MAX })).filter(
-        batch => clientId === undefined || batch.clientId === clientId,
-      )
+      const asked = { order: 'newest', since, clientId, limit: BATCHES_MAX, now } as const
+      const listed = await batchList.list(ALL, store, asked, WHOLE_BATCH)
       const until = performance.now() + SEARCH_MS
       let searched = 0
       for (const batch of listed) {

@@ -2,10 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { tookEffect } from '../../src/job/outcome.ts'
 import { findById } from '../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
 import { type BatchState, stateOf } from '../../src/store/batch/batch-state.ts'
 import { sumChunks } from '../../src/store/batch/batch-sums.ts'
 import type { Db } from '../../src/store/pool.ts'
+import { ALL } from '../../src/store/sight.ts'
 import { FileError } from '../rows/file-error.ts'
 
 /** A batch is summed some seconds after its last chunk: how long to wait for the sum. */
@@ -55,8 +56,7 @@ async function untilEnded(
 }
 
 async function findOne(db: Db, { id, clientId }: { id: string; clientId?: string | undefined }): Promise<Batch> {
-  const all = await findById(db, id)
-  const [batch, ...others] = all.filter(one => clientId === undefined || one.clientId === clientId)
+  const [batch, ...others] = await findById(ALL, db, { batchId: id, clientId }, WHOLE_BATCH)
   if (!batch) throw new FileError('usage', `There is no batch ${id}.`, '`tokenmill batch list` shows those there are.')
   if (others.length > 0)
     throw new FileError('usage', `Several clients have a batch ${id}.`, 'Give the file of one with --client.')

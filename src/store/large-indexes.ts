@@ -16,7 +16,7 @@ const INDEXES = [
     and retired_at is null
     and state not in ('DELETED', 'VOID')`,
   },
-  // The lists of the page Audit (src/store/console/audit/rows.ts): each filter's rows, newest first.
+  // The list of the audit (src/store/access/audit-list.ts): each filter's rows, newest first.
   { name: 'audit_by_time', on: 'tokenmill.audit (at, audit_id)' },
   { name: 'audit_by_actor', on: 'tokenmill.audit (actor, at, audit_id)' },
   { name: 'audit_by_action', on: 'tokenmill.audit (action, at, audit_id)' },

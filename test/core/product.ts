@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { COMPOSITIONS, FEATURES, type FeatureName, featureOf } from '../law/features.ts'
-import { importsOf, root, targetsOf, tree as files } from '../law/tree.ts'
+import { tree as files, importsOf, root, targetsOf } from '../law/tree.ts'
 import { leaveOut, withoutElement } from './leave-out.ts'
 
 const PRODUCT = /^(cli|src|producers|workers)\//

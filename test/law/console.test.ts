@@ -1,9 +1,19 @@
 // Every statement that the console shows something by takes a sight: whose rows the person may see. And the console uses no
-// other statements of the store than these, and those of its own tables.
+// other statements of the store than these, and those of its own tables. Some of them commands use, too: these stand where
+// both may import them.
 import { describe, expect, it } from 'vitest'
 import { expectNone, isWithin, product, targetsOf } from './tree.ts'
 
 const ROOM = 'src/store/console'
+/** Files of statements by which commands and the console ask the same. */
+const SHARED = [
+  'src/store/access/audit-list.ts',
+  'src/store/access/seen-clients.ts',
+  'src/store/batch/batch-list.ts',
+  'src/store/batch/stall.ts',
+  'src/store/explain/jobs.ts',
+  'src/store/explain/names.ts',
+]
 /** Statements on the console's own tables, and on who may sign in: a session, a challenge, a display or a secret finds its row. */
 const OWN = [
   'sessions',
@@ -15,9 +25,9 @@ const OWN = [
   'installation/displays',
 ].map(name => `${ROOM}/${name}.ts`)
 /** What pages import besides: types, and pure functions. */
-const PURE = ['src/store/pool.ts', 'src/store/batch/batch-state.ts']
+const PURE = ['src/store/pool.ts', 'src/store/sight.ts', 'src/store/batch/batch-state.ts']
 
-const FUNCTION = /^export (?:async )?function (\w+)(?:<[^>]*>)?\(\s*([^)]*)/gm
+const FUNCTION = /^export (?:async )?function\*? (\w+)(?:<[^>]*>)?\(\s*([^)]*)/gm
 const isStatement = (parameters: string) => /\bdb: Db\b/.test(parameters)
 
 function blind(text: string): string[] {
@@ -26,23 +36,27 @@ function blind(text: string): string[] {
     .map(([, name = '']) => name)
 }
 
+const seeing = product.filter(({ path }) => (isWithin(path, ROOM) && !OWN.includes(path)) || SHARED.includes(path))
+
 describe('a statement of the console', () => {
   it('takes a sight as its first argument', () => {
-    const seeing = product.filter(({ path }) => isWithin(path, ROOM) && !OWN.includes(path))
+    expect(SHARED.filter(path => !seeing.some(file => file.path === path))).toEqual([])
     expect(seeing.length).toBeGreaterThan(1)
     expectNone(seeing, ({ text }) => blind(text))
   })
 
   it('uses the sight that it takes', () => {
-    const statements = product.filter(({ path }) => isWithin(path, ROOM) && !OWN.includes(path))
-    expectNone(statements, ({ text }) => {
+    expectNone(seeing, ({ text }) => {
       const found = [...text.matchAll(FUNCTION)].filter(([, , parameters = '']) => isStatement(parameters))
-      return (text.match(/\bentitiesOf\(sight\)/g) ?? []).length < found.length ? ['a sight without effect'] : []
+      return (text.match(/\b(?:entitiesOf\(sight\)|\w+\(sight, db\b)/g) ?? []).length < found.length
+        ? ['a sight without effect']
+        : []
     })
   })
 
   it('is found without one', () => {
     expect(blind('export async function list(db: Db, limit: number): Promise<void> {}')).toEqual(['list'])
+    expect(blind('export async function* listPages(db: Db) {}')).toEqual(['listPages'])
     expect(blind('export function list(sight: Sight, db: Db) {}')).toEqual([])
   })
 })
@@ -52,7 +66,7 @@ describe('the console', () => {
     const pages = product.filter(({ path }) => isWithin(path, 'producers/console') && !path.endsWith('/main.ts'))
     expectNone(pages, file =>
       targetsOf(file).filter(
-        target => isWithin(target, 'src/store') && !isWithin(target, ROOM) && !PURE.includes(target),
+        target => isWithin(target, 'src/store') && !isWithin(target, ROOM) && ![...SHARED, ...PURE].includes(target),
       ),
     )
   })
@@ -77,7 +91,9 @@ describe('the console', () => {
     const pages = product.filter(({ path }) => isWithin(path, 'producers/console/explain'))
     expectNone(pages, file =>
       targetsOf(file).filter(
-        target => isWithin(target, 'producers/operate') && !names.some(name => target.endsWith(`/${name}.ts`)),
+        target =>
+          isWithin(target, 'producers/operate') &&
+          ![...names, 'store-reader'].some(name => target.endsWith(`/${name}.ts`)),
       ),
     )
   })

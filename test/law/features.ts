@@ -16,6 +16,7 @@ export const FEATURES = {
       'workers/audit',
       'cli/commands/audit',
       'cli/usage/audit.ts',
+      'src/store/access/audit-list.ts',
       'src/store/access/audit-search.ts',
       'cli/open/audit-place.ts',
     ],
@@ -140,6 +141,7 @@ export const FEATURES = {
     mayImport: ['reports', 'networks', 'keys', 'three-ds', 'files'],
     paths: [
       'producers/operate',
+      'src/store/explain',
       'src/store/sealed-sample.ts',
       'cli/commands/batch/batch.ts',
       'cli/commands/operate',

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { tokenBatch } from '../../producers/token-batch.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
+import { WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
+import { ALL } from '../../src/store/sight.ts'
 import { batchContext } from '../../src/trace/context.ts'
 import { CARD as CARD_PATH, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
 import { describeOnRedis } from '../support/engines.ts'
@@ -118,7 +120,12 @@ describeOnRedis('traces', engine => {
     const before = new Set(receiver.spans)
     await sendChunk(client, numbered.scope, OTHER)
     const { batch } = await until(async () => {
-      const found = await batchList.list(installation.vault.store, { limit: 100 })
+      const found = await batchList.list(
+        ALL,
+        installation.vault.store,
+        { order: 'newest', limit: 100, now: Date.now() },
+        WHOLE_BATCH,
+      )
       const batch = found.find(({ batchId, rowsDone }) => batchId === OTHER && rowsDone > 0)
       return batch && { batch }
     })

@@ -85,7 +85,11 @@ describeStore('a result that waited', engine => {
       { log: session.log, span: tracer.start('job', { parent, isOurs: true }) },
     )
     // The trace isn't recorded, so it isn't stored.
-    expect((await outbox.listOf(vault.store, unrecorded.receiptId))[0]?.traceparent).toBeNull()
+    const { rows } = await vault.store.query<{ traceparent: string | null }>({
+      text: 'select traceparent from tokenmill.outbox where receipt_id = $1',
+      values: [unrecorded.receiptId],
+    })
+    expect(rows).toEqual([{ traceparent: null }])
     expect(await announcer.sweep(-1_000)).toBe(0)
     // A sweep that publishes nothing gets no span.
     expect(begun).toEqual([])

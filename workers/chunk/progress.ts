@@ -4,9 +4,11 @@
 import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
+import { findUnsettled } from '../../src/store/batch/batch-sums.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Store } from '../../src/store/pool.ts'
+import { ALL } from '../../src/store/sight.ts'
 import { batchContext } from '../../src/trace/context.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 
@@ -89,13 +91,17 @@ const UNSETTLED_MAX = 100
 
 /** Sums the batches that crashed worker processes left unsummed. */
 export async function sumUnsettled({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
-  for (const batchNo of await batchList.findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, batchNo)
+  for (const batchNo of await findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, batchNo)
 }
 
 /** Writes the events of batches that stall. Call it after the sums: a chunk may be answered but not yet summed. */
 export async function tellStalls({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
   const now = clock()
-  const accepts = (batch: Batch) => batches.isUntoldStall(batch, now)
-  const stalled = await batchList.list(store, { state: { is: 'STALLED', now }, accepts, limit: UNSETTLED_MAX })
-  for (const { batchNo } of stalled) await batches.noteStall(store, batchNo, now)
+  let told = 0
+  for await (const page of batchList.listPages(ALL, store, { state: 'STALLED', now }, WHOLE_BATCH))
+    for (const { batchNo } of page.filter(batch => batches.isUntoldStall(batch, now))) {
+      if (told === UNSETTLED_MAX) return
+      await batches.noteStall(store, batchNo, now)
+      told += 1
+    }
 }

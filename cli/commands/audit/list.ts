@@ -1,13 +1,14 @@
 // `tokenmill audit list` and `audit follow`: rows of the audit for people and programs.
 import { setTimeout as pause } from 'node:timers/promises'
 import * as auditChain from '../../../src/store/access/audit-chain.ts'
-import * as auditSearch from '../../../src/store/access/audit-search.ts'
+import * as auditList from '../../../src/store/access/audit-list.ts'
 import * as audits from '../../../src/store/access/audits.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import type { JsonOption } from '../../command.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
 import { print, type Terminal, table } from '../../terminal.ts'
 
-type ListOptions = JsonOption & Partial<auditSearch.AuditFilters> & { limit: number }
+type ListOptions = JsonOption & Omit<auditList.AuditFilter, 'like'> & { limit: number }
 
 const HEADINGS = ['SEQ', 'AT', 'ACTOR', 'HOST', 'ACTION', 'SUBJECT', 'OUTCOME']
 const FOLLOW_MS = 1_000
@@ -17,7 +18,8 @@ export function list(terminal: Terminal, options: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const { actor, action, subject, outcome, since, until, limit } = options
-    const found = await auditSearch.list(store, { actor, action, subject, outcome, since, until }, limit)
+    const asked = { actor, action, subject, outcome, since, until, limit, looked: null }
+    const { found } = await auditList.list(ALL, store, asked, auditList.WHOLE_AUDIT)
     print(terminal, options, found.map(shownOf), table(HEADINGS, found.map(cellsOf)))
   })
 }
@@ -37,11 +39,11 @@ export function follow(terminal: Terminal, options: JsonOption): Promise<void> {
   })
 }
 
-function shownOf(row: auditSearch.FoundRow) {
+function shownOf(row: auditList.WholeRow) {
   const { seq, auditId, at, actor, host, action, subject, outcome, detail } = row
   return { seq, audit_id: auditId, at, actor, host, action, subject, outcome, detail }
 }
 
-function cellsOf({ seq, at, actor, host, action, subject, outcome }: auditSearch.FoundRow): string[] {
+function cellsOf({ seq, at, actor, host, action, subject, outcome }: auditList.WholeRow): string[] {
   return [seq === null ? '-' : String(seq), at.replace(/\d{3}Z$/, 'Z'), actor, host ?? '-', action, subject, outcome]
 }

@@ -2,9 +2,10 @@
 import { type BatchRefusal, cancelBatch, noteBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
 import { systemClock } from '../../../src/clock.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { confirm } from '../../confirm.ts'
 import { EXIT, Stop } from '../../exit.ts'
@@ -119,7 +120,12 @@ async function choose(
   if ((id === undefined) === (all !== true)) throw new Stop('Name one batch, or give --all.', EXIT.usage)
   if (id !== undefined) return [await findOne(store, id, client)]
   const now = systemClock()
-  const open = await batchList.list(store, { clientId: client, isOpen: true, limit: ALL_MAX })
+  const open = await batchList.list(
+    ALL,
+    store,
+    { order: 'newest', clientId: client, state: 'open', limit: ALL_MAX, now },
+    WHOLE_BATCH,
+  )
   return open.filter(batch => isChosen(stateOf(batch, now), batch))
 }
 

@@ -6,9 +6,10 @@ import { systemClock } from '../../../src/clock.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
 import { batchSpeed } from '../../../src/store/batch/batch-sums.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import type { JsonOption } from '../../command.ts'
 import { openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
 import { facts, moment, print, type Terminal, table } from '../../terminal.ts'
@@ -27,7 +28,7 @@ export function list(terminal: Terminal, { limit, state, client, since, ...optio
     const named = client === undefined ? undefined : await clients.findByIdOrName(store, client)
     const clientId = client === undefined ? undefined : (named?.[0]?.clientId ?? client)
     const now = systemClock()
-    const found = await batchList.list(store, { limit, state: state && { is: state, now }, clientId, since })
+    const found = await batchList.list(ALL, store, { order: 'newest', limit, state, clientId, since, now }, WHOLE_BATCH)
     const rows = found.map(batch => [
       batch.batchId,
       batch.clientId,

@@ -1,8 +1,9 @@
 // Finds one batch and prints it, for the batch commands.
 import * as batchList from '../../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { moment } from '../../terminal.ts'
@@ -11,10 +12,7 @@ export type ClientOption = JsonOption & { client?: string }
 
 /** The batch with this id; if several clients have one, that of `clientId`. */
 export async function findOne(db: Db, id: string, clientId: string | undefined): Promise<Batch> {
-  const found = (await batchList.findById(db, id)).filter(
-    batch => clientId === undefined || batch.clientId === clientId,
-  )
-  const [batch, ...others] = found
+  const [batch, ...others] = await batchList.findById(ALL, db, { batchId: id, clientId }, WHOLE_BATCH)
   if (!batch) throw new Stop('There is no such batch; `tokenmill batch list` shows those there are.')
   if (others.length > 0) throw new Stop('Several clients have a batch of this id; name one with --client.')
   return batch

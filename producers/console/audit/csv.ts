@@ -1,7 +1,8 @@
 // Rows of the audit as CSV, with the filters of the page. The columns are named as in `audit list --json`.
+import * as auditList from '../../../src/store/access/audit-list.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import { sendCsv } from '../csv.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -44,10 +45,10 @@ export function auditCsvRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 export async function* auditPages(
   sight: Sight,
   db: Db,
-  filter: seenRows.AuditFilter,
+  filter: auditList.AuditFilter,
 ): AsyncGenerator<readonly Cells[]> {
   for (let after: number | undefined; ; ) {
-    const { found, next } = await seenRows.list(sight, db, { ...filter, after, limit: PAGE })
+    const { found, next } = await auditList.list(sight, db, { ...filter, after, limit: PAGE }, seenRows.SEEN_AUDIT)
     if (found.length === 0 && next === undefined && after !== undefined && !(await seenRows.find(sight, db, after)))
       throw new Error('the row behind which the list goes on was removed')
     yield found.map(cellsOf)

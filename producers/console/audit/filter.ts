@@ -1,7 +1,7 @@
 // The filter of the audit: parameters of an address, a form, and words of the command line. It holds only what tokenmill has made,
 // names of accounts without long numbers, and days. A subject may be a sender's text, so it is posted, and an address names a row.
+import type { AuditFilter } from '../../../src/store/access/audit-list.ts'
 import type { ActorChoice } from '../../../src/store/console/audit/choices.ts'
-import type { AuditFilter } from '../../../src/store/console/audit/rows.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 import { isDay } from '../reports/filters.ts'
 

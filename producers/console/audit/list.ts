@@ -1,8 +1,9 @@
 // The page Audit: who did what to what, when, why, and how it ended; newest first.
 import { z } from 'zod'
+import * as auditList from '../../../src/store/access/audit-list.ts'
 import * as choices from '../../../src/store/console/audit/choices.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shown } from '../explain/sender-text.ts'
@@ -48,7 +49,7 @@ export function auditRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const asked = readAsked(request.query)
     const { like, after } = asked
     const [page, actors, actions, about, proof] = await Promise.all([
-      seenRows.list(sight, store, { ...filterOf(asked), after, limit: LISTED }),
+      auditList.list(sight, store, { ...filterOf(asked), after, limit: LISTED }, seenRows.SEEN_AUDIT),
       choices.listActors(sight, store, OFFERED),
       choices.listActions(sight, store, OFFERED),
       like === undefined ? undefined : seenRows.find(sight, store, like),
@@ -99,7 +100,7 @@ function findForm(): Html {
 <label for="what">About one subject, or by number</label><input id="what" name="what" maxlength="1000" autocomplete="off" spellcheck="false" placeholder="a batch’s id, a client’s name, 1234…" required> <button type="submit">Find</button></form>`
 }
 
-function pages(asked: AskedAudit, { next, lookedTo }: seenRows.AuditPage): Html {
+function pages(asked: AskedAudit, { next, lookedTo }: auditList.AuditPage<unknown>): Html {
   const first = asked.after && html`<a href="${addressOf({ ...asked, after: undefined })}">Newest</a> `
   const far = lookedTo === undefined ? undefined : html`Looked back to ${moment(lookedTo)} UTC. `
   const more =
@@ -113,7 +114,7 @@ function csvForm(asked: AskedAudit): Html {
 <button type="submit">These rows as CSV</button> <span class="muted">Up to 100,000 rows. The audit says that you took them.</span></form>`
 }
 
-function emptyList(asked: AskedAudit, { lookedTo }: seenRows.AuditPage): Html {
+function emptyList(asked: AskedAudit, { lookedTo }: auditList.AuditPage<unknown>): Html {
   if (lookedTo !== undefined) return html`<p class="empty">None so far.</p>`
   if (asked.after) return html`<p class="empty">No older rows.</p>`
   if (isFiltered(asked))

@@ -1,8 +1,8 @@
 // How far the audit can be believed: the last verdict of `audit verify` that was written here, and whether its rows leave the store.
 // The console checks nothing of it. A server that calls itself honest proves nothing, and the page says so.
 import * as seenProof from '../../../src/store/console/audit/proof.ts'
-import type { Sight } from '../../../src/store/console/sight.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import type { Sight } from '../../../src/store/sight.ts'
 import { shown } from '../explain/sender-text.ts'
 import { command, count, duration, moment, rows } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'

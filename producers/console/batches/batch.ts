@@ -1,6 +1,6 @@
 // The page of one batch, and its stream: the page stays live as long as the batch may still change.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { path } from '../html.ts'

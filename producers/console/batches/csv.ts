@@ -1,11 +1,11 @@
 // The list of batches, and the refused rows of one, as CSV. The columns are named as in `batch list --json`.
 import { meaningOf } from '../../../src/errors.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
+import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
-import * as seenList from '../../../src/store/console/batch-list.ts'
-import type { SeenBatch } from '../../../src/store/console/batches.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
+import { SEEN_BATCH, type SeenBatch } from '../../../src/store/console/batches.ts'
 import type { Db } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import { sendCsv } from '../csv.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -15,7 +15,6 @@ import { batchOf } from './facts.ts'
 import { filterOf, readAsked } from './filters.ts'
 import { FIRST, lookForRefused, type RowPlace } from './refused.ts'
 
-const PAGE = 500
 /** A statement gives no more refused rows of a chunk than this. */
 const REFUSED_PAGE = 1_000
 const LOOK_MS = 500
@@ -67,14 +66,10 @@ export function csvRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 async function* batchPages(
   sight: Sight,
   db: Db,
-  asked: seenList.ListFilter & { now: number },
+  asked: batchList.ListFilter & { now: number },
 ): AsyncGenerator<readonly Cells[]> {
-  for (let after: seenList.ListPlace | undefined; ; ) {
-    const found = await seenList.list(sight, db, { ...asked, order: 'newest', after, limit: PAGE })
-    yield found.map(batch => batchCells(batch, asked.now))
-    after = found.at(-1)
-    if (!after || found.length < PAGE) return
-  }
+  for await (const page of batchList.listPages(sight, db, asked, SEEN_BATCH))
+    yield page.map(batch => batchCells(batch, asked.now))
 }
 
 function batchCells(batch: SeenBatch, now: number): Cells {

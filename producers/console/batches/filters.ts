@@ -1,7 +1,7 @@
 // The filters of the list of batches: parameters of its address, and a form. They hold only what tokenmill has made, numbers and
 // dates. A batch's id is its sender's choice, so no filter takes one: it must stand in no address.
-import type { BatchState } from '../../../src/store/batch/batch-state.ts'
-import type { Listed, ListFilter, ListOrder, SeenClient } from '../../../src/store/console/batch-list.ts'
+import type { Listed, ListFilter, ListOrder } from '../../../src/store/batch/batch-list.ts'
+import type { SeenClient } from '../../../src/store/console/batch-clients.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 
 /** In the order of the form. */
@@ -9,11 +9,11 @@ const STATES = {
   open: { state: 'open', text: 'open: neither finished nor cancelled' },
   stalled: { state: 'STALLED', text: 'STALLED' },
   paused: { state: 'PAUSED', text: 'PAUSED' },
-  running: { state: 'RUNNING', text: 'RUNNING or OPEN' },
+  running: { state: 'going', text: 'RUNNING or OPEN' },
   abandoned: { state: 'ABANDONED', text: 'ABANDONED' },
   finished: { state: 'FINISHED', text: 'FINISHED' },
   cancelled: { state: 'CANCELLED', text: 'CANCELLED' },
-} as const satisfies Record<string, { state: BatchState | 'open'; text: string }>
+} as const satisfies Record<string, { state: ListFilter['state']; text: string }>
 type StateWord = keyof typeof STATES
 
 const ORDERS: Record<ListOrder, string> = { need: 'what needs somebody first', newest: 'newest first' }
@@ -106,7 +106,7 @@ export function commandOf({ state, clientId, since }: AskedList): string[] {
   const named = state && STATES[state].state
   return [
     ...['tokenmill', 'batch', 'list'],
-    ...(named && named !== 'open' ? ['--state', named] : []),
+    ...(named && named !== 'open' ? ['--state', named === 'going' ? 'RUNNING' : named] : []),
     ...(clientId === undefined ? [] : ['--client', clientId]),
     ...(since === undefined ? [] : ['--since', since]),
   ]

@@ -1,9 +1,11 @@
 // The page of the batches that a person may see: what needs somebody first, or newest first.
+import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
-import * as seenList from '../../../src/store/console/batch-list.ts'
+import * as seenClients from '../../../src/store/console/batch-clients.ts'
+import { SEEN_BATCH, type SeenBatch } from '../../../src/store/console/batches.ts'
 import * as seenNow from '../../../src/store/console/now.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, duration, id, moment } from '../figures.ts'
@@ -38,8 +40,8 @@ export function listRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const { order, after } = asked
     const now = clock()
     const [found, clients, pulse] = await Promise.all([
-      seenList.list(sight, store, { ...filterOf(asked), order, after, now, limit: LISTED + 1 }),
-      seenList.listClients(sight, store, CLIENTS),
+      batchList.list(sight, store, { ...filterOf(asked), order, after, now, limit: LISTED + 1 }, SEEN_BATCH),
+      seenClients.listOfBatches(sight, store, CLIENTS),
       seenNow.findPulse(sight, store),
     ])
     const listed = found.slice(0, LISTED)
@@ -53,7 +55,7 @@ ${listed.length === 0 ? undefined : csvForm(asked)}
   })
 }
 
-function pages(asked: AskedList, last: seenList.ListPlace | undefined): Html[] {
+function pages(asked: AskedList, last: batchList.ListPlace | undefined): Html[] {
   const first = asked.after && html`<a href="${addressOf({ ...asked, after: undefined })}">First page</a> `
   const next =
     last && html`<a href="${addressOf({ ...asked, after: { rank: last.rank, batchNo: last.batchNo } })}">Next page</a>`
@@ -73,14 +75,14 @@ function emptyList(asked: AskedList): Html {
 <p>A batch begins with ${command('tokenmill', 'migrate', 'FILE')}</p></div>`
 }
 
-function table(batches: readonly seenList.ListedBatch[], pulse: seenNow.Pulse, now: number): Html {
+function table(batches: readonly SeenBatch[], pulse: seenNow.Pulse, now: number): Html {
   return html`<table class="two-lines batches">
 <thead><tr><th scope="col">Batch</th><th scope="col">State</th><th scope="col">Client</th><th scope="col" class="figure">Rows done</th><th scope="col" class="figure">of</th><th scope="col" class="figure refused">Refused</th><th scope="col">Begun (UTC)</th></tr></thead>
 <tbody>${batches.map(batch => tableRow(batch, pulse, now))}</tbody>
 </table>`
 }
 
-function tableRow(batch: seenList.ListedBatch, pulse: seenNow.Pulse, now: number): Html {
+function tableRow(batch: SeenBatch, pulse: seenNow.Pulse, now: number): Html {
   const { batchNo, rowsDone } = batch
   const state = stateOf(batch, now)
   const refused = refusedOf(batch)
@@ -96,7 +98,7 @@ ${batch.extentRows === null ? html`<td class="figure all unknown">not known</td>
 }
 
 /** Of a batch that needs somebody, for how long it has. */
-function sinceOf({ pausedAt, activeAt }: seenList.ListedBatch, state: BatchState, now: number): Html | undefined {
+function sinceOf({ pausedAt, activeAt }: SeenBatch, state: BatchState, now: number): Html | undefined {
   const since = state === 'STALLED' ? activeAt : state === 'PAUSED' ? pausedAt : null
   if (since === null) return undefined
   return html` <span class="muted">for ${duration(Math.max(0, now - since) / 1000)}</span>`

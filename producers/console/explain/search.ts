@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
 import { jobId } from '../../../src/job/envelope/ids.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { findJobs } from '../../operate/explain.ts'
 import type { JobName, Sources } from '../../operate/find-facts.ts'
 import type { ConsoleApp } from '../app.ts'

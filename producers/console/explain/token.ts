@@ -1,9 +1,9 @@
 // The page of one token: its state, and the jobs that were about it; and the page of batches that have one id.
 
+import { findById } from '../../../src/store/batch/batch-list.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
-import { find } from '../../../src/store/console/batches.ts'
-import * as names from '../../../src/store/console/names.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { find, SEEN_BATCH, type SeenBatch } from '../../../src/store/console/batches.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { findJobs, type TokenFacts } from '../../operate/explain.ts'
 import type { ReadReceipt } from '../../operate/job-reader.ts'
 import type { ConsoleApp } from '../app.ts'
@@ -39,7 +39,10 @@ export function tokenRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const { no } = request.params
     const batch = /^\d{1,15}$/.test(no) ? await find(sight, deps.store, Number(no)) : undefined
     if (!batch) return sendPage(reply, 404, missingPage(deps, session))
-    const content = batchesContent(await names.findBatches(sight, deps.store, batch.batchId), deps.clock())
+    const content = batchesContent(
+      await findById(sight, deps.store, { batchId: batch.batchId }, SEEN_BATCH),
+      deps.clock(),
+    )
     return sendPage(reply, 200, framed(deps, { title: 'Batches of one id', session, at: 'explain', content }))
   })
 }
@@ -64,8 +67,8 @@ ${notes.map(note => html`<p class="muted">${note}</p>`)}</section>
 <p class="same">The same on the command line: ${command('tokenmill', 'explain', token.token)}</p>`
 }
 
-function batchesContent(batches: readonly names.SeenName[], now: number): Html {
-  const row = (batch: names.SeenName) => html`<tr>
+function batchesContent(batches: readonly SeenBatch[], now: number): Html {
+  const row = (batch: SeenBatch) => html`<tr>
 <td class="main"><a href="${path`/batches/${batch.batchNo}`}">${id(batch.batchId)}</a></td>
 <td class="mark">${stateMark(stateOf(batch, now))}</td><td>${batch.clientName ?? word(batch.clientId)}</td></tr>`
   return html`<p class="up"><a href="/explain">Explain</a></p>

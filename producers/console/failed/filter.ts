@@ -2,7 +2,7 @@
 // has made. Moments are written to the base of 36, so that no address has a long row of digits.
 import { FAULTS } from '../../../src/errors.ts'
 import type { Catalogue } from '../../../src/job/catalogue.ts'
-import type { SeenClient } from '../../../src/store/console/clients.ts'
+import type { SeenClient } from '../../../src/store/access/seen-clients.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 
 export interface Filter {

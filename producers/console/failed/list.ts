@@ -1,9 +1,9 @@
 // The page of the jobs that failed for good and that a person may see, newest first.
 import { TICKED_MOST } from '../../../src/job/system/act.ts'
 import type { CopyFilter } from '../../../src/queue/failed/selection.ts'
-import * as seenClients from '../../../src/store/console/clients.ts'
+import * as seenClients from '../../../src/store/access/seen-clients.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'

@@ -3,9 +3,9 @@
 import { ownerOf, type WhyNot, whyNot } from '../../../src/queue/failed/copy.ts'
 import { type ClientSeen, type CopyFilter, matches, remembering, SKEW_MS } from '../../../src/queue/failed/selection.ts'
 import { type FailedJob, failedFind, failedPlaces, type PlacedCopy } from '../../../src/queue/failed.ts'
-import * as seenClients from '../../../src/store/console/clients.ts'
+import * as seenClients from '../../../src/store/access/seen-clients.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import type { From, Place } from './place.ts'
 

@@ -1,7 +1,7 @@
 // Lets a page of Installation be seen only by people who see the whole installation: for others it is a page that doesn't exist.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html, type Path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'

@@ -4,7 +4,7 @@ import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.t
 import * as seenBatches from '../../../src/store/console/batches.ts'
 import * as seen from '../../../src/store/console/now.ts'
 import * as seenOpen from '../../../src/store/console/open-batches.ts'
-import type { Sight } from '../../../src/store/console/sight.ts'
+import type { Sight } from '../../../src/store/sight.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { isSeenGoing } from '../pulse.ts'
 

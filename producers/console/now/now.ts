@@ -1,7 +1,7 @@
 // The page Now: one sentence first, then what needs somebody, four figures, open batches, kinds and hosts. It fits a screen of
 // 1440 × 900. A person who sees some entities gets the sentence about their batches, and these.
 import type { FastifyRequest } from 'fastify'
-import { entitiesOf, sightOf } from '../../../src/store/console/sight.ts'
+import { entitiesOf, sightOf } from '../../../src/store/sight.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, withCommands } from '../figures.ts'

@@ -4,7 +4,7 @@ import { ChangeParameters, InviteParameters, LinkParameters } from '../../../src
 import type { SentAct } from '../../../src/store/console/pending-acts.ts'
 import * as seenPeople from '../../../src/store/console/people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import type { DescribeSent, SentDescription } from '../acts/subject.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { moment } from '../figures.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../../src/job/system/people.ts'
 import type { SeenEntity } from '../../../src/store/console/people.ts'
 import * as seenPeople from '../../../src/store/console/people.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import type { Asked, Asking } from '../acts/subject.ts'
 import { id } from '../figures.ts'
 import { type Html, html } from '../html.ts'

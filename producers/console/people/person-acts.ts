@@ -1,7 +1,7 @@
 // Acts on a person who is here, as pages: other rights, a new link, and the end.
 import { seenOfPerson } from '../../../src/job/system/people.ts'
 import * as seenPeople from '../../../src/store/console/people.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
 import { command } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'

@@ -1,7 +1,7 @@
 // The page of one person: rights, passkeys, accounts at a provider, sessions, and what this person did.
 import * as seenPeople from '../../../src/store/console/people.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'

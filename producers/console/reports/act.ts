@@ -2,7 +2,7 @@
 import { seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
 import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/schedules.ts'
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { actRoutes } from '../acts/act-routes.ts'
 import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
 import { stateMark } from '../batches/state-mark.ts'

@@ -3,7 +3,7 @@
 import type { SeenRun } from '../../../src/store/console/runs.ts'
 import * as seenRuns from '../../../src/store/console/runs.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import { stateMark } from '../batches/state-mark.ts'

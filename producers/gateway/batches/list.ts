@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { RECORD_ROLES, type Role } from '../../../src/job/choices.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
-import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { type Batch, WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { declineFor, roleMissing } from '../server/error-bodies.ts'
@@ -54,18 +55,22 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
       const now = clock()
       const asked = {
         clientId,
-        limit,
-        before: last?.batchNo,
+        after: last && { rank: 0, batchNo: last.batchNo },
         since: since === undefined ? undefined : Date.parse(since),
         // A batch that is ACCEPTED over HTTP is OPEN or RUNNING in its row, so this state is decided row by row.
-        state: state === undefined || state === 'ACCEPTED' ? undefined : { is: state, now },
-        accepts: (batch: Batch) =>
-          isVisibleTo(caller, batch) &&
-          kinds.includes(batch.recordKind) &&
-          (state === undefined || shownState(batch, now) === state),
+        state: state === 'ACCEPTED' ? undefined : state,
+        now,
       }
-      const found = await batchList.list(store, asked)
-      return reply.code(200).send({ batches: found.map(batch => statusOfBatch(batch, now)) })
+      const isShown = (batch: Batch) =>
+        isVisibleTo(caller, batch) &&
+        kinds.includes(batch.recordKind) &&
+        (state === undefined || shownState(batch, now) === state)
+      const found: Batch[] = []
+      for await (const page of batchList.listPages(ALL, store, asked, WHOLE_BATCH)) {
+        found.push(...page.filter(isShown))
+        if (found.length >= limit) break
+      }
+      return reply.code(200).send({ batches: found.slice(0, limit).map(batch => statusOfBatch(batch, now)) })
     },
   })
 }

@@ -1,6 +1,8 @@
 // Whether open batches make progress, and if not, why.
 import * as batchList from '../../../src/store/batch/batch-list.ts'
+import { WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import { count } from '../../../src/units.ts'
 import { type Verdict, warning, well } from '../check.ts'
 import { explainStalls } from '../stalled-batches.ts'
@@ -12,7 +14,7 @@ const SHOWN_MAX = 3
 
 export async function askBatches({ store, queues, now }: Omit<WorkSources, 'scheduleLateMs'>): Promise<Verdict> {
   const db = await store()
-  const listed = await batchList.list(db, { isOpen: true, limit: LISTED_MAX })
+  const listed = await batchList.list(ALL, db, { order: 'newest', state: 'open', limit: LISTED_MAX, now }, WHOLE_BATCH)
   const open = listed.map(batch => ({ batch, state: stateOf(batch, now) })).filter(({ state }) => state !== 'ABANDONED')
   if (open.length === 0) return well('no batch is open')
   const counts = BATCH_STATES.map(state => ({ state, n: open.filter(one => one.state === state).length }))

@@ -1,35 +1,6 @@
-// Reads audit rows for people: by filters, newest first, and by time, oldest first.
+// What the verification and the export of the audit ask: the numbers of a span of time, what has none, and what was pruned.
 import type { Db } from '../pool.ts'
-import { AUDIT_COLUMNS, type AuditOutcome, type AuditRow } from './audits.ts'
-
-export interface AuditFilters {
-  /** The whole actor, action or subject; an action may end in `*`. */
-  actor: string | undefined
-  action: string | undefined
-  subject: string | undefined
-  outcome: AuditOutcome | undefined
-  /** From (inclusive) and to (exclusive), ms since the epoch. */
-  since: number | undefined
-  until: number | undefined
-}
-
-/** `seq`: null while the row has no number. */
-export type FoundRow = AuditRow & { seq: number | null }
-
-/** The newest rows that match. */
-export async function list(db: Db, filters: AuditFilters, limit: number): Promise<FoundRow[]> {
-  const { actor, action, subject, outcome, since, until } = filters
-  const { rows } = await db.query<FoundRow>({
-    text: `select ${AUDIT_COLUMNS}, seq from tokenmill.audit as a
-where ($1::text is null or actor = $1)
-and ($2::text is null or action = $2 or ($2 like '%*' and starts_with(action, rtrim($2, '*'))))
-and ($3::text is null or subject = $3) and ($4::text is null or outcome = $4)
-and ($5::bigint is null or a.at >= to_timestamp($5 / 1000.0)) and ($6::bigint is null or a.at < to_timestamp($6 / 1000.0))
-order by audit_id desc limit $7`,
-    values: [actor, action, subject, outcome, since, until, limit].map(value => value ?? null),
-  })
-  return rows
-}
+import type { AuditRow } from './audits.ts'
 
 /** How many rows have had no number for longer than `ms`. */
 export async function countUnnumbered(db: Db, ms: number): Promise<number> {

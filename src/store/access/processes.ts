@@ -117,16 +117,6 @@ where ended_at < now() - make_interval(secs => $2 / 1000.0) or seen_at < now() -
   return count
 }
 
-/** The host of workers that is loaded most, of those that were heard within `ms`; none for a process that ended. */
-export async function findMostLoaded(db: Db, ms: number): Promise<{ host: string; load: number } | undefined> {
-  const { rows } = await db.query<{ host: string; load: number }>({
-    text: `select host, load from tokenmill.process where load is not null and ended_at is null
-and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by load desc limit 1`,
-    values: [ms],
-  })
-  return rows[0]
-}
-
 /** Workers that were silent for less than `ms` and haven't ended. */
 export async function listWorkers(db: Db, ms: number): Promise<LiveWorker[]> {
   const { rows } = await db.query<LiveWorker>({

@@ -80,3 +80,15 @@ export function batchOf({ extentRows: rows, sourceName: name, sourceSha256: sha2
     counts: { ...noCounts(), ...row.counts },
   }
 }
+
+/**
+ * What a statement selects of a batch `b`, and what code makes of it: commands show whole rows, and the console's login may
+ * not read every column.
+ */
+export interface BatchShape<Row, Shown> {
+  columns: string
+  join: string
+  of(row: Row): Shown
+}
+
+export const WHOLE_BATCH: BatchShape<BatchRow, Batch> = { columns: BATCH_COLUMNS, join: '', of: batchOf }

@@ -1,8 +1,10 @@
 // Sums the outcomes of a batch's answered chunks, from their receipts and from chunks that came over HTTP and ended
-// without a receipt. It only reads; batches.ts writes the sums into the batch's row.
+// without a receipt, and finds batches whose sums may be outdated. It only reads; batches.ts writes the sums into the
+// batch's row.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'
+import { BATCH_LIFE } from './batch-state.ts'
 
 export interface BatchSums {
   chunks: number
@@ -98,4 +100,22 @@ export function batchSpeed(
   now: number,
 ): Promise<number> {
   return speedOf(db, { createdAt, now }, { batch: '$1::bigint', values: [batchNo] })
+}
+
+/**
+ * Batches whose sums a crash may have left outdated: up to `limit` that know their extent and up to `limit` that don't,
+ * those that were summed longest ago. Batches that were abandoned by `now` (ms since the epoch) are left out.
+ */
+export async function findUnsettled(db: Db, limit: number, now: number): Promise<number[]> {
+  const { rows } = await db.query<{ batchNo: number }>({
+    text: `select batch_no as "batchNo"
+from (
+  select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn
+  from tokenmill.batch
+  where (finished_at is null or coalesce((counts->>'FAILED')::bigint, 0) > 0) and active_at > $1
+) as open
+where turn <= $2`,
+    values: [new Date(now - BATCH_LIFE.abandonedMs), limit],
+  })
+  return rows.map(({ batchNo }) => batchNo)
 }

@@ -1,7 +1,7 @@
 // The points of a batch's chart (src/store/batch/batch-samples.ts). It only reads.
 import type { SampledState } from '../batch/batch-state.ts'
 import type { Db } from '../pool.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 export interface SeenSample {
   /** ms since the epoch. */

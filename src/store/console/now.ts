@@ -3,8 +3,8 @@
 import { BEAT } from '../access/beat.ts'
 import { isReplaced, type ProcessRole } from '../access/processes.ts'
 import type { Db } from '../pool.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 import type { WatchedCheck, WatchedQueue } from '../watch/watched.ts'
-import { entitiesOf, type Sight } from './sight.ts'
 
 /** A process that was silent for longer counts as dead, in ms. */
 export const DEAD_MS = BEAT.deadMs

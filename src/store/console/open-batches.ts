@@ -1,7 +1,7 @@
 // The batches that are open, in the order in which they need somebody. It only reads.
 import { BATCH_LIFE, type BatchLife } from '../batch/batch-state.ts'
 import type { Db } from '../pool.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 export interface OpenBatch extends BatchLife {
   batchNo: number

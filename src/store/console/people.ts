@@ -1,8 +1,8 @@
 // People, their passkeys and their invites as the console shows them. Only people for all entities see any of it: for others every
 // statement finds nothing. The console holds no key, so it can't check the codes of these rows; workers do before an act.
 import type { Db } from '../pool.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 import { LIVE } from './sessions.ts'
-import { entitiesOf, type Sight } from './sight.ts'
 
 export interface SeenPerson {
   personId: string

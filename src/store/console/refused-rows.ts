@@ -2,7 +2,7 @@
 // can't read a receipt's outcomes, which hold references and token ids; a function in the store gives it these columns alone.
 import { OUTCOMES, type Outcome } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 export interface RefusedRow {
   chunk: number

@@ -2,7 +2,7 @@
 // entity's. The sweep of tokens belongs to no entity, so only people for all entities see its runs. It only reads.
 import type { Db } from '../pool.ts'
 import { NO_ENTITY, RUN_STATES, type RunKey, type RunState } from '../report/schedule-runs.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 export { NO_ENTITY, RUN_STATES, type RunKey, type RunState }
 

@@ -3,7 +3,7 @@
 import type { Going } from '../../job/schedule/business-dates.ts'
 import type { Db } from '../pool.ts'
 import { NO_ENTITY, type RunState, WAITS_FOR_RESUME } from '../report/schedule-runs.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 export interface SeenSchedule extends Going {
   scheduleId: string

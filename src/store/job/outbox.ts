@@ -282,25 +282,3 @@ export interface Announcement extends OutboxRow {
   /** NEW: the row waits to be published. SENT: the text was put on the results queue. */
   state: 'NEW' | 'SENT'
 }
-
-/** Returns those of `receiptIds` that have a row in the outbox, published or not. */
-export async function findTold(db: Db, receiptIds: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
-    text: `select wanted.id from unnest($1::uuid[]) as wanted(id)
-cross join lateral (select from tokenmill.outbox where receipt_id = wanted.id limit 1) as told`,
-    values: [plains(receiptIds)],
-  })
-  return rows.map(({ id }) => id)
-}
-
-/** All answers to one job, published or not, oldest first. Rows are kept for some days. */
-export async function listOf(db: Db, receiptId: string): Promise<Announcement[]> {
-  const { rows } = await db.query<Row & { state: Announcement['state'] }>({
-    text: `select ${COLUMNS}, state
-from tokenmill.outbox
-where receipt_id = $1
-order by outbox_id`,
-    values: [receiptId],
-  })
-  return rows.map(outboxOf<Row & Pick<Announcement, 'state'>>)
-}

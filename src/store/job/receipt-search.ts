@@ -1,32 +1,6 @@
-// Finds receipts by what a person on call knows of a job: its reference, its token, or a line of a batch's file. It
+// Finds receipts of chunks by what a person on call knows of a record: a line of a batch's file, or its reference. It
 // returns ids only; receipts.ts reads the receipts.
 import type { Db } from '../pool.ts'
-
-/** Ids of receipts of single jobs with this reference, newest first. */
-export async function findByReference(db: Db, reference: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
-    text: `select receipt_id as id
-from tokenmill.receipt
-where reference = $1 and batch_no is null
-order by completed_at desc
-limit $2`,
-    values: [reference, limit],
-  })
-  return rows.map(({ id }) => id)
-}
-
-/** Ids of receipts of single jobs that were about this token (a UUID), newest first. */
-export async function findByToken(db: Db, tokenId: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
-    text: `select receipt_id as id
-from tokenmill.receipt
-where token_id = $1 and batch_no is null
-order by completed_at desc
-limit $2`,
-    values: [tokenId, limit],
-  })
-  return rows.map(({ id }) => id)
-}
 
 export interface ChunkOfLine {
   receiptId: string

@@ -16,8 +16,6 @@ export interface SchemeIntent {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-/** A chunk may have one for each of its records. */
-const LISTED_MAX = 100
 const COLUMNS = `
   intent_id as "intentId",
   receipt_id as "receiptId",
@@ -35,31 +33,6 @@ export async function findByIds(db: Db, intentIds: readonly string[]): Promise<S
 from tokenmill.scheme_intent
 where intent_id = any($1::uuid[])`,
     values: [plains(intentIds)],
-  })
-  return rows
-}
-
-/** An intent with the moments of the record and of its last change (ms). */
-type ListedIntent = Pick<SchemeIntent, 'action' | 'state' | 'refusal' | 'reversal'> & {
-  createdAt: number
-  updatedAt: number
-}
-
-/** What one job asked of providers, oldest first. */
-export async function listOf(db: Db, receiptId: string): Promise<ListedIntent[]> {
-  const { rows } = await db.query<ListedIntent>({
-    text: `select
-  action,
-  state,
-  refusal,
-  reversal,
-  created_at as "createdAt",
-  updated_at as "updatedAt"
-from tokenmill.scheme_intent
-where receipt_id = $1
-order by created_at, intent_id
-limit ${LISTED_MAX}`,
-    values: [receiptId],
   })
   return rows
 }

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { batchSpeed } from '../../../src/store/batch/batch-sums.ts'
 import * as seen from '../../../src/store/console/batches.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement } from '../../../src/store/pool.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, THEIRS } from './bundle.ts'
 
 let bundle: ConsoleBundle

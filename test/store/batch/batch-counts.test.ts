@@ -3,8 +3,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
 import { countOpen } from '../../../src/store/batch/batch-counts.ts'
 import { list } from '../../../src/store/batch/batch-list.ts'
+import { WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import { BATCH_LIFE, stateOf } from '../../../src/store/batch/batch-state.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 let database: FreshDatabase
@@ -29,7 +31,7 @@ from unnest(array[null, 10]) as extent, unnest(array[null, 5]) as most, unnest(a
   unnest(array[null, now()]) as paused, unnest($2::bigint[]) as age`,
     values: [new Date(now), [0, stalledMs - 1, stalledMs, abandonedMs - 1, abandonedMs]],
   })
-  const batches = await list(store, { isOpen: true, limit: 1_000 })
+  const batches = await list(ALL, store, { order: 'newest', state: 'open', limit: 1_000, now }, WHOLE_BATCH)
   expect(batches).toHaveLength(2 * 2 * 3 * 2 * 5)
   const states = batches.map(batch => stateOf(batch, now))
   const counts = await countOpen(store, now)

@@ -2,11 +2,12 @@
 // for some entities nothing of others.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
+import * as auditList from '../../../src/store/access/audit-list.ts'
 import * as choices from '../../../src/store/console/audit/choices.ts'
 import * as proof from '../../../src/store/console/audit/proof.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
+import { ALL, type Sight, sightOf } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const ROWS = 6_000
@@ -72,7 +73,7 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
   /** A person of the first entity is Lim; nobody else of the actors is for some entities only. */
   const isKnown = (sight: Sight, { actor }: Row) =>
     sight.sees === 'all' || (actor === ACTORS[1] && sight.entities.includes(ENTITIES[0] ?? ''))
-  const FILTERS = (like: number): Record<string, seenRows.AuditFilter> => ({
+  const FILTERS = (like: number): Record<string, auditList.AuditFilter> => ({
     nothing: {},
     'a person': { actor: ACTORS[0] },
     'another person': { actor: ACTORS[1] },
@@ -90,7 +91,7 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
       const like = all.find(row => isSeen(sight, row))?.auditId ?? 0
       return Object.entries(FILTERS(like)).map(([what, filter]) => ({ name: `${who}, ${what}`, sight, filter }))
     })
-  function expected(sight: Sight, { actor, action, outcome, since, until, like }: seenRows.AuditFilter): number[] {
+  function expected(sight: Sight, { actor, action, outcome, since, until, like }: auditList.AuditFilter): number[] {
     const subject = all.find(row => row.auditId === like)?.subject
     return all
       .filter(row => isSeen(sight, row))
@@ -109,7 +110,7 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
     for (const { name, sight, filter } of cases()) {
       const found: number[] = []
       for (let after: number | undefined; ; ) {
-        const page = await seenRows.list(sight, store, { ...filter, after, limit: 97, looked })
+        const page = await auditList.list(sight, store, { ...filter, after, limit: 97, looked }, seenRows.SEEN_AUDIT)
         found.push(...page.found.map(({ auditId }) => auditId))
         expect(page.lookedTo === undefined || looked === 150, name).toBe(true)
         after = page.next
@@ -119,23 +120,51 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
     }
   })
 
+  it('are the same for commands, which show whole rows, look at all, and name subjects and acts by their begin', async () => {
+    const filters: Record<string, auditList.AuditFilter> = {
+      ...FILTERS(all[0]?.auditId ?? 0),
+      'a whole subject': { subject: 'subject 7' },
+      'acts on batches': { action: 'batch.*' },
+    }
+    for (const [what, filter] of Object.entries(filters)) {
+      const { found, next, lookedTo } = await auditList.list(
+        ALL,
+        store,
+        { ...filter, limit: ROWS, looked: null },
+        auditList.WHOLE_AUDIT,
+      )
+      const { subject, action, ...rule } = filter
+      const isNamed = (row: Row | undefined) =>
+        row !== undefined &&
+        (subject ?? row.subject) === row.subject &&
+        (action === undefined || row.action === action || (action === 'batch.*' && row.action.startsWith('batch.')))
+      const wanted = expected(ALL, rule).filter(id => isNamed(all.find(row => row.auditId === id)))
+      expect(
+        found.map(({ auditId }) => auditId),
+        what,
+      ).toEqual(wanted)
+      expect({ next, lookedTo }).toEqual({ next: undefined, lookedTo: undefined })
+      expect(found.every(({ at, detail }) => /\.\d{6}Z$/.test(at) && 'client_id' in detail)).toBe(true)
+    }
+  })
+
   it('have no page behind a row of somebody else, as behind none, and none about its subject', async () => {
     const sight = sightOf(ENTITIES.slice(0, 1))
     const theirs = all.find(({ entityId }) => entityId === ENTITIES[1])?.auditId ?? 0
     for (const auditId of [theirs, 999_999_999]) {
       const nothing = { found: [], next: undefined, lookedTo: undefined }
-      expect(await seenRows.list(sight, store, { after: auditId, limit: 10 })).toEqual(nothing)
-      expect(await seenRows.list(sight, store, { like: auditId, limit: 10 })).toEqual(nothing)
+      expect(await auditList.list(sight, store, { after: auditId, limit: 10 }, seenRows.SEEN_AUDIT)).toEqual(nothing)
+      expect(await auditList.list(sight, store, { like: auditId, limit: 10 }, seenRows.SEEN_AUDIT)).toEqual(nothing)
       expect(await seenRows.find(sight, store, auditId)).toBeUndefined()
     }
   })
 
   it('name to people for some entities only who acts for no other entity', async () => {
-    const { found } = await seenRows.list(sightOf(ENTITIES.slice(0, 1)), store, { limit: 500 })
+    const { found } = await auditList.list(sightOf(ENTITIES.slice(0, 1)), store, { limit: 500 }, seenRows.SEEN_AUDIT)
     expect(new Set(found.map(({ actor }) => actor))).toEqual(new Set([null, ACTORS[1]]))
     expect(new Set(found.map(({ actorName }) => actorName))).toEqual(new Set([null, 'Lim']))
     expect(new Set(found.map(({ host }) => host))).toEqual(new Set([null]))
-    const whole = await seenRows.list(sightOf(null), store, { limit: 10 })
+    const whole = await auditList.list(sightOf(null), store, { limit: 10 }, seenRows.SEEN_AUDIT)
     expect(new Set(whole.found.map(({ actor }) => actor))).toEqual(new Set(ACTORS))
   })
 
@@ -210,7 +239,7 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
     }
     for (const { name, sight, filter } of cases()) {
       for (const after of [undefined, all[3_000]?.auditId]) {
-        await seenRows.list(sight, explaining, { ...filter, after, limit: 51 })
+        await auditList.list(sight, explaining, { ...filter, after, limit: 51 }, seenRows.SEEN_AUDIT)
         const plan = plans.at(-1) ?? ''
         const [, what = ''] = name.split(', ')
         expect(plan, name).toContain(`using ${sight.sees === 'all' ? INDEX[what] : 'audit_of_entity'}`)
@@ -218,6 +247,19 @@ cross join lateral (select case when n % 3 = 0 then ($4::uuid[])[1 + n / 3 % 3] 
         // Only the rows of several entities are put into one order.
         if (sight.sees === 'all') expect(plan, name).not.toContain('Sort')
       }
+    }
+    const COMMANDS: readonly [string, auditList.AuditFilter][] = [
+      ['audit_by_time', { action: 'batch.*' }],
+      ['audit_by_subject', { subject: 'subject 7' }],
+      ...Object.entries(FILTERS(7)).map(([what, filter]): [string, auditList.AuditFilter] => [
+        INDEX[what] ?? '',
+        filter,
+      ]),
+    ]
+    for (const [index, filter] of COMMANDS) {
+      await auditList.list(ALL, explaining, { ...filter, limit: 50, looked: null }, auditList.WHOLE_AUDIT)
+      expect(plans.at(-1)).toContain(`using ${index}`)
+      expect(plans.at(-1)).not.toContain('Sort')
     }
     const about = { clientId: CLIENT, batchId: 'subject 7', limit: 5 }
     for (const sight of Object.values(SIGHTS)) {

@@ -1,10 +1,13 @@
 // The list of batches: every filter in both orders gives what a plain rule over all rows gives, page by page, and reads an index.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
+import * as batchList from '../../../src/store/batch/batch-list.ts'
+import { WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import { BATCH_STATES, type BatchLife, type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
-import * as seenList from '../../../src/store/console/batch-list.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
+import * as seenClients from '../../../src/store/console/batch-clients.ts'
+import { SEEN_BATCH } from '../../../src/store/console/batches.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const BATCHES = 8_000
@@ -61,14 +64,15 @@ from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from genera
     ABANDONED: 3,
   }
   const rankOf = (row: Row) => RANKS[stateOf(row, NOW)] ?? 4
-  const STATES: readonly seenList.ListFilter['state'][] = [undefined, 'open', ...BATCH_STATES.filter(s => s !== 'OPEN')]
-  const isIn = (state: seenList.ListFilter['state'], row: Row) => {
+  const STATES: readonly batchList.ListFilter['state'][] = [undefined, 'open', 'going', ...BATCH_STATES]
+  const isIn = (state: batchList.ListFilter['state'], row: Row) => {
     const own = stateOf(row, NOW)
     if (state === undefined) return true
     if (state === 'open') return own !== 'FINISHED' && own !== 'CANCELLED'
-    return own === state || (state === 'RUNNING' && own === 'OPEN')
+    if (state === 'going') return own === 'RUNNING' || own === 'OPEN'
+    return own === state
   }
-  function expected(sight: Sight, { state, clientId, since, until, order }: seenList.Listed): number[] {
+  function expected(sight: Sight, { state, clientId, since, until, order }: batchList.Listed): number[] {
     return all
       .filter(row => sight.sees === 'all' || (row.entityId !== null && sight.entities.includes(row.entityId)))
       .filter(row => isIn(state, row) && (clientId === undefined || row.clientId === clientId))
@@ -84,13 +88,13 @@ from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from genera
     'one entity': sightOf(ENTITIES.slice(0, 1)),
     'two entities': sightOf(ENTITIES.slice(1)),
   }
-  const FILTERS: Record<string, seenList.ListFilter> = {
+  const FILTERS: Record<string, batchList.ListFilter> = {
     'no other filter': {},
     'a client': { clientId: CLIENTS[2] },
     days: { since: NOW - 5 * DAY_MS, until: NOW - 3 * DAY_MS },
   }
   const cases = Object.entries(SIGHTS).flatMap(([who, sight]) =>
-    seenList.LIST_ORDERS.flatMap(order =>
+    batchList.LIST_ORDERS.flatMap(order =>
       Object.entries(FILTERS).flatMap(([what, filter]) =>
         STATES.map(state => ({ who, sight, order, what, asked: { ...filter, state, order, limit: 0, now: NOW } })),
       ),
@@ -105,10 +109,10 @@ from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from genera
     for (const { who, sight, order, what, asked } of cases) {
       const wanted = expected(sight, asked)
       const found: number[] = []
-      let after: seenList.ListPlace | undefined
+      let after: batchList.ListPlace | undefined
       const [some, limit] = [Math.min(wanted.length, 700), 97]
       while (found.length < some) {
-        const page = await seenList.list(sight, store, { ...asked, limit, after })
+        const page = await batchList.list(sight, store, { ...asked, limit, after }, SEEN_BATCH)
         found.push(...page.map(batch => batch.batchNo))
         after = page.at(-1)
         if (page.length < limit) break
@@ -119,12 +123,42 @@ from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from genera
     }
   })
 
+  it('is the same for commands, which show whole rows, and in all its pages', async () => {
+    const asked = { order: 'newest', state: 'open', limit: BATCHES, now: NOW } as const
+    for (const sight of Object.values(SIGHTS)) {
+      const wanted = expected(sight, asked)
+      const whole = await batchList.list(sight, store, asked, WHOLE_BATCH)
+      expect(whole.map(({ batchNo }) => batchNo)).toEqual(wanted)
+      expect(whole.filter(({ chunkRecords }) => chunkRecords !== 10)).toEqual([])
+      const pages: number[][] = []
+      for await (const page of batchList.listPages(sight, store, { now: NOW }, WHOLE_BATCH))
+        pages.push(page.map(({ batchNo }) => batchNo))
+      expect(pages.length).toBeGreaterThan(1)
+      expect(pages.flat()).toEqual(expected(sight, { order: 'newest', limit: 0, now: NOW }))
+    }
+  })
+
+  it('finds an id’s batches of one client, or of all whose rows are seen', async () => {
+    const rename = `update tokenmill.batch set batch_id = 'same' where batch_no = any($1)`
+    const own = ENTITIES[0] ?? ''
+    const ours = all.find(row => row.entityId === own)
+    const theirs = all.find(row => row.entityId === ENTITIES[1] && row.clientId !== ours?.clientId)
+    const rows = [ours, theirs].filter(row => row !== undefined).sort((a, b) => b.batchNo - a.batchNo)
+    await store.query({ text: rename, values: [rows.map(({ batchNo }) => batchNo)] })
+    const found = async (sight: Sight, clientId?: string) =>
+      (await batchList.findById(sight, store, { batchId: 'same', clientId }, WHOLE_BATCH)).map(batch => batch.batchNo)
+    expect(await found(sightOf(null))).toEqual(rows.map(({ batchNo }) => batchNo))
+    expect(await found(sightOf([own]))).toEqual([ours?.batchNo])
+    expect(await found(sightOf([own]), theirs?.clientId)).toEqual([])
+    expect(await found(sightOf(null), theirs?.clientId)).toEqual([theirs?.batchNo])
+  })
+
   it('has no page behind a batch of somebody else, as behind none', async () => {
     const [own, others] = [ENTITIES[0] ?? '', ENTITIES[1] ?? '']
     const theirs = all.find(row => row.entityId === others)?.batchNo ?? 0
     for (const batchNo of [theirs, 999_999_999]) {
       const asked = { order: 'newest', after: { rank: 0, batchNo }, limit: 10, now: NOW } as const
-      expect(await seenList.list(sightOf([own]), store, asked)).toEqual([])
+      expect(await batchList.list(sightOf([own]), store, asked, SEEN_BATCH)).toEqual([])
     }
   })
 
@@ -132,7 +166,7 @@ from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from genera
     const none = `update tokenmill.batch set entity_id = null where client_id = $1 and entity_id = $2`
     await store.query({ text: none, values: [CLIENTS[3], ENTITIES[0]] })
     const ids = async (sight: Sight, limit = 10) =>
-      (await seenList.listClients(sight, store, limit)).map(({ clientId }) => clientId)
+      (await seenClients.listOfBatches(sight, store, limit)).map(({ clientId }) => clientId)
     expect(await ids(sightOf(null))).toEqual(CLIENTS)
     expect(await ids(sightOf(null), 2)).toEqual(CLIENTS.slice(0, 2))
     expect(await ids(sightOf(ENTITIES.slice(0, 1)))).toEqual(CLIENTS.slice(0, 3))
@@ -150,12 +184,12 @@ from (select n, $3::timestamptz - make_interval(mins => n / 2) as at from genera
     }
     for (const { who, sight, order, what, asked } of cases) {
       for (const after of [undefined, { rank: order === 'need' ? 4 : 0, batchNo: all[4_000]?.batchNo ?? 0 }]) {
-        await seenList.list(sight, explaining, { ...asked, limit: 51, after })
+        await batchList.list(sight, explaining, { ...asked, limit: 51, after }, SEEN_BATCH)
         expect(plans.at(-1), `${who}, ${order}, ${what}, ${asked.state}`).not.toContain('Seq Scan on batch')
       }
     }
     for (const sight of Object.values(SIGHTS)) {
-      await seenList.listClients(sight, explaining, 200)
+      await seenClients.listOfBatches(sight, explaining, 200)
       expect(plans.at(-1)).not.toContain('Seq Scan on batch')
     }
   })

@@ -3,10 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
-import * as jobs from '../../../src/store/console/jobs.ts'
-import * as names from '../../../src/store/console/names.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
+import { findById } from '../../../src/store/batch/batch-list.ts'
+import { SEEN_BATCH } from '../../../src/store/console/batches.ts'
+import * as jobs from '../../../src/store/explain/jobs.ts'
+import * as names from '../../../src/store/explain/names.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const OURS = randomUUID()
@@ -78,7 +80,7 @@ select 'c', 'b-' || n, 'token-create', 500, '{}', now() from generate_series(1, 
     ['a common reference', (sight, db) => names.findByReference(sight, db, 'common', 20)],
     ['the jobs of a token', (sight, db) => names.findByToken(sight, db, id, 20)],
     ['a token', (sight, db) => names.findToken(sight, db, id)],
-    ['the batches of an id', (sight, db) => names.findBatches(sight, db, 'b-17')],
+    ['the batches of an id', (sight, db) => findById(sight, db, { batchId: 'b-17' }, SEEN_BATCH)],
   ]
   it.each(LOOK_UPS)('find %s by an index', async (_, use) => {
     for (const sight of [sightOf(null), sightOf([OURS])]) {

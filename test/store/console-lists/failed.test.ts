@@ -1,11 +1,11 @@
 // The clients beside failed jobs: each statement reads an index, for people of all entities and of some.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
-import * as seenClients from '../../../src/store/console/clients.ts'
+import * as seenClients from '../../../src/store/access/seen-clients.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
 import * as failedActs from '../../../src/store/person/failed-acts.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const ENTITY = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'

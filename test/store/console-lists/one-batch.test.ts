@@ -1,11 +1,11 @@
 // What the page of one batch reads beside its row stays bounded by what it shows: its points, its refused rows chunk by chunk, and
 // why it is stalled. The store has 2,000 batches, and the batch has 2,000 chunks among 40,000 of others.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import * as seenStall from '../../../src/store/batch/stall.ts'
 import * as seenSamples from '../../../src/store/console/batch-samples.ts'
 import * as seenRefused from '../../../src/store/console/refused-rows.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
-import * as seenStall from '../../../src/store/console/stall.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { explaining, type Lists, openLists, within } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'

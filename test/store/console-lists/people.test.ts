@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import * as seenPeople from '../../../src/store/console/people.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
-import { type Sight, sightOf } from '../../../src/store/console/sight.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
+import { type Sight, sightOf } from '../../../src/store/sight.ts'
 import { type Lists, openLists, within } from './plan.ts'
 
 const OURS = '0b5a4f6e-6f0c-4a53-8d43-3f0d8a2d0001'

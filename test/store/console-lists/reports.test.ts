@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
 import * as seenRuns from '../../../src/store/console/runs.ts'
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
-import { sightOf } from '../../../src/store/console/sight.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'
 import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'
+import { sightOf } from '../../../src/store/sight.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const SCHEDULES = 100

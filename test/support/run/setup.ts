@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { attach } from '../../../src/embedded/server.ts'
 import { missingPrometheus } from '../../ops/prometheus.ts'
-import { missingSoftHsm } from '../../vault/pkcs11/softhsm.ts'
 import { missingTools } from '../postgres-tools.ts'
 import { findRedis, type RedisServer, startRedis } from '../redis.ts'
 import { PARENTS, runParent } from './run-parent.ts'
@@ -25,7 +24,7 @@ const RUN = 'tokenmill-test-'
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const isClosed = process.env['TOKENMILL_TEST_CLOSED'] === '1'
   sweep()
-  if (!isClosed) askForTools()
+  if (!isClosed) await askForTools()
   const dir = mkdtempSync(join(runParent(), `${RUN}${process.pid}-`))
   // If the run is started by root, the server runs under another account, which must be able to enter the directory.
   chmodSync(dir, 0o711)
@@ -52,9 +51,12 @@ async function openRedis(dir: string): Promise<RedisServer | undefined> {
   return undefined
 }
 
-function askForTools(): void {
+async function askForTools(): Promise<void> {
   askFor('REQUIRE_POSTGRES_TOOLS', 'FAIL-OVER AND POOLERS', missingTools())
   askFor('REQUIRE_PROMETHEUS', 'ALERTS AND DASHBOARDS', missingPrometheus())
+  // The core alone has no tokens.
+  if (!existsSync(new URL('../../../src/vault/pkcs11', import.meta.url))) return
+  const { missingSoftHsm } = await import('../../vault/pkcs11/softhsm.ts')
   askFor('REQUIRE_SOFTHSM', 'KEYS IN A TOKEN', missingSoftHsm())
 }
 

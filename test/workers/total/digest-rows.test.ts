@@ -2,6 +2,8 @@
 import { createHmac, createSecretKey, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findById } from '../../../src/store/batch/batch-list.ts'
+import { WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
+import { ALL } from '../../../src/store/sight.ts'
 import { DIGEST_BYTES } from '../../../src/store/total/digest-runs.ts'
 import { digestRows } from '../../../workers/total/digest-rows.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -21,7 +23,7 @@ describeStore('the rows of a total', engine => {
   afterAll(() => installation?.close())
 
   async function digest(batchId: string) {
-    const [batch] = await findById(installation.vault.store, batchId)
+    const [batch] = await findById(ALL, installation.vault.store, { batchId }, WHOLE_BATCH)
     return digestRows({ batchNo: batch?.batchNo ?? 0, chunkFrom: 0, chunkTo: 10 }, KEY, installation.vault)
   }
   const give = async (batchId: string, cards: readonly [pan: number, name: string][], more = {}) => {

@@ -1,7 +1,7 @@
 // How the proof of the audit stands: the last verdict of `audit verify` that was written here, and how far the segments got. Both are
 // the installation's, so people for some entities see neither. It only reads.
 import type { Db } from '../../pool.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 export interface SeenChain {
   /** The number of the last row that has one. */

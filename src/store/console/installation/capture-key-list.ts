@@ -3,7 +3,7 @@
 import type { CaptureKeyInfo } from '../../access/capture-keys.ts'
 import type { Db } from '../../pool.ts'
 import { RETENTION } from '../../retention.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 /** After its last permitted use a key is kept for this long, in days. */
 export const KEPT_DAYS = RETENTION.captureKeyDays

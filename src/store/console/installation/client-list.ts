@@ -2,7 +2,7 @@
 // only reads.
 import type { ClientKey } from '../../access/clients.ts'
 import type { Db } from '../../pool.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 export const CLIENT_ORDERS = ['newest', 'name'] as const
 export type ClientOrder = (typeof CLIENT_ORDERS)[number]

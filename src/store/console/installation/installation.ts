@@ -5,7 +5,7 @@ import type { Db } from '../../pool.ts'
 import type { SlowedBy } from '../../provider/scheme-rates.ts'
 import { RETENTION } from '../../retention.ts'
 import { MIGRATIONS } from '../../schema.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 const ALL = '$1::uuid[] is null'
 /** Null if the moment is. */

@@ -7,7 +7,7 @@ import type { Db } from '../../pool.ts'
 import { hashedColumnsOf } from '../../reseal/hashed-columns.ts'
 import type { Reseal } from '../../reseal/reseals.ts'
 import { BEFORE_IMAGE, sealingPurpose } from '../../reseal/sealed-columns.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 const ALL = '$1::uuid[] is null'
 

@@ -1,7 +1,7 @@
 // The list of token scopes, for people who see the whole installation. Two orders, each with its index. It only reads.
 import type { Scope } from '../../access/scopes.ts'
 import type { Db } from '../../pool.ts'
-import { entitiesOf, type Sight } from '../sight.ts'
+import { entitiesOf, type Sight } from '../../sight.ts'
 
 export const SCOPE_ORDERS = ['newest', 'entity'] as const
 export type ScopeOrder = (typeof SCOPE_ORDERS)[number]

@@ -11,7 +11,7 @@ import { grantPerson } from '../../../../src/acts/person-grants.ts'
 import { pack, type RecordOutcome } from '../../../../src/job/chunk-outcomes.ts'
 import { noCounts, type Outcome } from '../../../../src/job/outcome.ts'
 import { openLog } from '../../../../src/log.ts'
-import { sightOf } from '../../../../src/store/console/sight.ts'
+import { sightOf } from '../../../../src/store/sight.ts'
 import { runCommand } from '../../../support/command.ts'
 import { type ConsoleBundle, OURS, openConsoleBundle, type Person, THEIRS } from '../bundle.ts'
 

@@ -1,7 +1,7 @@
-// Clients as the console shows them beside their failed jobs. People for some entities see the clients that act for no other
+// Clients beside their failed jobs, for pages and commands. People for some entities see the clients that act for no other
 // entity; tokenmill's own clients act for everybody, so only people for all entities see these. It only reads.
 import type { Db } from '../pool.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 export interface SeenClient {
   clientId: string

@@ -1,9 +1,8 @@
-// Finds jobs, tokens and batches by the names that people know them by, for the console. Each look-up reads a bounded number
+// Finds jobs and tokens by the names that people know them by, for commands and the console. Each look-up reads a bounded number
 // of rows by an index: a reference or a token may have millions of jobs, and most of them may be somebody else's.
 import type { TokenRow } from '../../token/token.ts'
-import type { BatchLife } from '../batch/batch-state.ts'
 import type { Db } from '../pool.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 /** How many jobs of one name are looked at: at most so many, those of the newest weeks first. */
 const LOOKED_MAX = 500
@@ -52,27 +51,4 @@ where t.token_id = $2 and ($1::uuid[] is null or s.entity_id = any($1))`,
     values: [entitiesOf(sight), tokenId],
   })
   return rows[0]
-}
-
-export interface SeenName extends BatchLife {
-  batchNo: number
-  batchId: string
-  clientId: string
-  clientName: string | null
-}
-
-const BATCHES_MAX = 50
-
-/** The batches with this id, newest first; several clients may use the same id. */
-export async function findBatches(sight: Sight, db: Db, batchId: string): Promise<SeenName[]> {
-  const { rows } = await db.query<SeenName>({
-    name: 'seen-batches-of-id',
-    text: `select b.batch_no as "batchNo", b.batch_id as "batchId", b.client_id as "clientId", c.name as "clientName",
-  b.extent_chunks as "extentChunks", b.limit_chunks as "limitChunks", b.chunks_done as "chunksDone", b.paused_at as "pausedAt",
-  b.cancelled_at as "cancelledAt", b.finished_at as "finishedAt", b.active_at as "activeAt"
-from tokenmill.batch as b left join tokenmill.client as c on c.client_id = b.client_id
-where b.batch_id = $2 and ($1::uuid[] is null or b.entity_id = any($1)) order by b.batch_no desc limit ${BATCHES_MAX}`,
-    values: [entitiesOf(sight), batchId],
-  })
-  return rows
 }

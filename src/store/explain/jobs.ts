@@ -1,4 +1,4 @@
-// Single jobs as the console explains them. A chunk's receipt is seen by people who see its batch. A job without a receipt
+// Single jobs as commands and the console explain them. A chunk's receipt is seen by people who see its batch. A job without a receipt
 // has no entity that somebody verified: people for some entities see it if it was accepted over HTTP for one of them, or if
 // every entity of its client is among theirs. It only reads; names.ts finds jobs by their names.
 import { plains } from '../columns.ts'
@@ -7,7 +7,7 @@ import type { Announcement } from '../job/outbox.ts'
 import type { Receipt } from '../job/receipts.ts'
 import type { Db } from '../pool.ts'
 import type { SchemeIntent } from '../provider/scheme-intents.ts'
-import { entitiesOf, type Sight } from './sight.ts'
+import { entitiesOf, type Sight } from '../sight.ts'
 
 type SeenReceipt = Omit<
   Receipt,
