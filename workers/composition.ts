@@ -40,7 +40,7 @@ export function openHandlers(means: Means): HandlersOf<typeof KINDS> {
     'token-create': tokenCreate,
     'token-update': tokenUpdate,
     'token-lifecycle': tokenLifecycle,
-    'token-batch': openTokenBatch(schemeRecords),
+    'token-batch': openTokenBatch({ schemeRecords }),
     'scheme-token': schemeToken,
     'transaction-batch': transactionBatch,
     'manifest-total': manifestTotal,

@@ -36,6 +36,7 @@ import type { Handlers, LineDeps } from './line/handlers.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { bodyOfRow } from './line/stored-answer.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { noNetworks } from './networks.ts'
 import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
 import { openClockWatch } from './process/clock-skew.ts'
 import { openKeyReaders } from './process/key-readers.ts'
@@ -62,10 +63,11 @@ export interface Opened {
   provedKeks: () => readonly string[]
   signing: () => Signing & { names: readonly string[] }
   installationId: string
-  networks: Deps['networks']
+  /** Absent in a product without networks. */
+  networks?: Deps['networks']
   /** The key of the system client `worker`; undefined on a host that has none. */
   ownKey: SigningKey | undefined
-  tracer: Tracer | undefined
+  tracer?: Tracer | undefined
   handlers: Handlers
   loops: readonly Loop[]
 }
@@ -166,7 +168,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 }
 
 async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
-  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks, tracer } = opened
+  const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks = noNetworks, tracer } = opened
   const { handlers, catalogue } = opened
   const onUngranted = tellUngranted(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)

@@ -69,8 +69,12 @@ const CARD_AGE_MS_MAX = 86_400_000
 const BATCH_AGE_MS_MAX = 7 * 86_400_000
 const SKEW_MS = 60_000
 
-/** `schemeRecords`: null in a product without networks, which refuses chunks of such records. */
-export function openTokenBatch(schemeRecords: FeatureRecords | null): Handler<TokenBatch, Buffer, Prepared> {
+/** `schemeRecords`: absent in a product without networks, which refuses chunks of such records. */
+export function openTokenBatch({
+  schemeRecords,
+}: {
+  schemeRecords?: FeatureRecords
+}): Handler<TokenBatch, Buffer, Prepared> {
   const schemaOf = ({ request: { record_kind: kind } }: Work<TokenBatch>) =>
     kind === 'scheme-token' ? schemeRecords?.request : RECORD_REQUESTS[kind]
   return {

@@ -43,15 +43,19 @@ export interface KeyTimes {
   beatMs?: number
 }
 
-interface WorkerProcess {
+/** What tests change in a worker. */
+export interface WorkerOptions extends KeyTimes {
+  /** Shortens the schedule's days to seconds. */
+  webhooks?: WebhookOptions | undefined
+  /** For tests that wait for a re-encryption. */
+  reseal?: Partial<ResealTimes> | undefined
+}
+
+interface WorkerProcess extends Omit<WorkerOptions, keyof KeyTimes> {
   /** The script of this process; cells are forked from it, too. */
   script: string
   /** Set by tests that make a record fail. */
   inspect?: Deps['inspect']
-  /** Set by tests that shorten the schedule's days to seconds. */
-  webhooks?: WebhookOptions | undefined
-  /** Set by tests that wait for a re-encryption. */
-  reseal?: Partial<ResealTimes> | undefined
   keys?: KeyTimes
 }
 
@@ -63,9 +67,9 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   try {
     const worker = readWorkerSettings(process.env, CATALOGUE)
     session = openSession(processTerminal(), nameOf(worker))
-    const { script, keys = {}, webhooks, reseal, ...others } = options
-    const run = { worker, cell: { script, env: process.env }, beatMs: keys.beatMs, ...others }
-    await runWorkers(await openWorker(session, worker, { ...keys, webhooks, reseal }), run)
+    const { script, inspect, keys, ...others } = options
+    const run = { worker, cell: { script, env: process.env }, beatMs: keys?.beatMs, inspect }
+    await runWorkers(await openWorker(session, worker, { ...keys, ...others }), run)
   } catch (error) {
     const ending = endingOf(error)
     if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)
@@ -81,7 +85,7 @@ const nameOf = ({ role, cell }: WorkerSettings) => (cell ? 'worker-cell' : `work
 export async function openWorker(
   session: Session,
   worker: WorkerSettings,
-  { watchMs, followMs, webhooks: deliveries, reseal }: KeyTimes & Pick<WorkerProcess, 'webhooks' | 'reseal'> = {},
+  options: WorkerOptions = {},
 ): Promise<Opened> {
   const { config, log, lifetime, terminal } = session
   const { concurrency, kinds } = worker
@@ -91,17 +95,17 @@ export async function openWorker(
   })
   const vault = await openVault(session, pools.store)
   const sealed = config.schemeFile === undefined ? SEALED : SEALED_FOR_PROVIDERS
-  await followKeys({ ring: vault.ring, log, lifetime }, sealed, followMs)
+  await followKeys({ ring: vault.ring, log, lifetime }, sealed, options.followMs)
   const queues = await openOwnQueues(session, vault, pools.queues)
   const signing = await watchSigning(session, vault)
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
-  const provedKeks = worker.cell ? () => [] : await watchKeks(vault, openKekMetrics(registry), session, watchMs)
+  const provedKeks = worker.cell ? () => [] : await watchKeks(vault, openKekMetrics(registry), session, options.watchMs)
   const tracer = await openTracing(session, registry, { role: nameOf(worker), name: worker.name })
   const metrics = openWorkerMetrics(registry, CATALOGUE, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
   const ownKey = await findSystemKey(config.dataDir, 'worker')
   const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
-  const webhooks = openWebhooks(deliveries)
+  const webhooks = openWebhooks(options.webhooks)
   lifetime.onClose('webhooks', webhooks.close)
   const console = {
     ...readRelyingParty(terminal.env),
@@ -124,7 +128,7 @@ export async function openWorker(
     ownKey,
     tracer,
     handlers: openHandlers({ webhooks, makeReport, makesReports, console }),
-    loops: openLoops({ auditPlace: await findAuditPlace(session), reseal, providers }),
+    loops: openLoops({ auditPlace: await findAuditPlace(session), reseal: options.reseal, providers }),
   }
 }
 

@@ -55,9 +55,10 @@ export interface Opened {
   outbound: Outbound
   signingKey: SigningKey
   ring: RoleRing
-  schemeTokens: SchemeTokens
+  /** Absent in a product without networks: no record shows a scheme token. */
+  schemeTokens?: SchemeTokens
   tls: Tls | undefined
-  tracer: Tracer | undefined
+  tracer?: Tracer | undefined
   services: readonly Service[]
 }
 
@@ -67,6 +68,8 @@ export interface Gateway {
   opsPort: number
   deps: GatewayDeps
 }
+
+const NO_SCHEME_TOKENS: SchemeTokens = { find: async () => undefined, unmask: async record => record }
 
 const DOCUMENT = {
   title: 'tokenmill',
@@ -122,7 +125,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     catalogue,
     signingKey,
     ring,
-    schemeTokens: opened.schemeTokens,
+    schemeTokens: opened.schemeTokens ?? NO_SCHEME_TOKENS,
     directory,
     authenticate,
     isKnownKey: knownIn(store),

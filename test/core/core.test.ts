@@ -8,14 +8,15 @@ import { FEATURES, type FeatureName } from '../law/features.ts'
 import { childEnvironment, killAtExit } from '../support/process.ts'
 import { addTests, compile, writeWithout } from './product.ts'
 
+/** They name no kind of a feature. */
 const TESTS = [
   'test/producers/gateway/tokens/conformance.test.ts',
   'test/producers/gateway/batches/batches.test.ts',
   'test/producers/client/jobs.test.ts',
   'test/workers/token.test.ts',
   'test/workers/set/write-set.test.ts',
-  'test/security/envelopes.test.ts',
-  'test/security/names.test.ts',
+  'test/workers/line/bisect.test.ts',
+  'test/workers/process/cell.test.ts',
   'test/security/failed-copies.test.ts',
 ]
 

@@ -42,6 +42,8 @@ export function writeWithout(features: readonly FeatureName[], to: string, whole
   const compilerOptions = {
     noEmit: true,
     incremental: true,
+    // A parameter that only a feature read stays.
+    noUnusedParameters: false,
     tsBuildInfoFile: `./${TYPES}`,
     typeRoots: ['./node_modules/@types'],
   }
@@ -54,6 +56,9 @@ export function writeWithout(features: readonly FeatureName[], to: string, whole
     writeFileSync(file, leaveOut(readFileSync(file, 'utf8'), isGone))
   }
 }
+
+/** A script of the tests that a test starts. */
+const STARTED = /'(test\/[\w/.-]+\.ts)'/g
 
 /** Adds these tests, with all that they import beside the product, to a tree of the product. */
 export function addTests(tests: readonly string[], to: string): void {
@@ -72,7 +77,8 @@ export function addTests(tests: readonly string[], to: string): void {
     mkdirSync(dirname(join(to, path)), { recursive: true })
     cpSync(join(root, path), join(to, path))
     const file = known.get(path) ?? { path, text: '', imports: importsOf(readFileSync(join(root, path), 'utf8')) }
-    for (const target of targetsOf(file)) if (!wanted.includes(target)) wanted.push(target)
+    const started = [...file.text.matchAll(STARTED)].flatMap(([, script = '']) => (known.has(script) ? script : []))
+    for (const target of [...targetsOf(file), ...started]) if (!wanted.includes(target)) wanted.push(target)
   }
 }
 
@@ -85,7 +91,8 @@ export async function compile(folder: string): Promise<string[]> {
     const errors = await typeErrors(folder)
     const others = errors.filter(({ path }) => !COMPOSITIONS.includes(path))
     if (others.length > 0) return others.map(({ text }) => text)
-    if (errors.length === 0 || round === ROUNDS_MAX) return errors.map(({ text }) => text)
+    if (errors.length === 0) return lostIn(folder)
+    if (round === ROUNDS_MAX) return errors.map(({ text }) => text)
     for (const [path, own] of Map.groupBy(errors, error => error.path)) {
       const file = join(folder, path)
       let text = readFileSync(file, 'utf8')
@@ -100,6 +107,28 @@ export async function compile(folder: string): Promise<string[]> {
       writeFileSync(file, text)
     }
   }
+}
+
+/** What every product has, in compositions. If it were left out, the rest would compile for a wrong reason. */
+const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  'cli/commands/run.ts': ['runStart', 'runGateway', 'runWorkers', 'runScheduler'],
+  'cli/main.ts': ['run'],
+  'cli/process/gateway.ts': ['serveGateway'],
+  'cli/process/scheduler.ts': ['startScheduler'],
+  'cli/process/worker-process.ts': ['runWorkerProcess', 'openWorker'],
+  'cli/process/workers.ts': ['startWorkers'],
+  'producers/gateway/services.ts': ['gatewayServices'],
+  'src/job/composition.ts': ['CATALOGUE'],
+  'workers/composition.ts': ['openHandlers', 'openLoops'],
+}
+
+function lostIn(folder: string): string[] {
+  return Object.entries(ENTRIES).flatMap(([path, names]) => {
+    const text = readFileSync(join(folder, path), 'utf8')
+    return names
+      .filter(name => !new RegExp(`^export .*\\b${name}\\b`, 'm').test(text))
+      .map(name => `${path} lost ${name}`)
+  })
 }
 
 interface TypeError {

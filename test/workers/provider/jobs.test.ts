@@ -630,7 +630,7 @@ describeStore('a scheme token', engine => {
       const store = notingStore(deps.store, statements)
       const lookUps = openLookUps(store, noNetworks.schemeTokens.findShown)
       const sets = openSets({ ...deps, store, networks: noNetworks })
-      const handlers = { ...deps.handlers, 'token-batch': openTokenBatch(null), 'scheme-token': null }
+      const handlers = { ...deps.handlers, 'token-batch': openTokenBatch({}), 'scheme-token': null }
       const core: LineDeps = {
         ...deps,
         store,
