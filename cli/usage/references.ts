@@ -8,5 +8,5 @@ export function references(family: Command, terminal: Terminal): void {
     .requiredOption('--scope <uuid>', 'the token scope', readUuid)
     .addOption(new Option('--format <name>', 'format of the output').choices(['csv', 'ndjson']).default('csv'))
     .option('--out <file>', 'write a file instead of standard output')
-    .action(async options => (await import('../commands/reference/export.ts')).run(terminal, options))
+    .action(async options => (await import('../commands/references-export.ts')).run(terminal, options))
 }

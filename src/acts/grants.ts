@@ -61,7 +61,10 @@ export async function grantSigningKey(db: Db, ring: GrantRing, meant: SigningKey
   await sealAsMeant(db, ring, key && ofSigningKey(key), signingKeyText(meant))
 }
 
-/** Codes a row that was just written. `meant`: its text, as it was to be written. Throws `ConfigError` if the database holds anything else: a trigger of its owner's can change what is written. */
+/**
+ * Codes a row that was just written. `meant`: its text, as it was to be written. Throws `ConfigError` if the database holds
+ * anything else: a trigger of its owner's can change what is written.
+ */
 export async function sealAsMeant(db: Db, ring: GrantRing, row: Grant | undefined, meant: string): Promise<void> {
   assert(row, 'it was just written')
   if (row.text !== meant)

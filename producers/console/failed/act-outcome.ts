@@ -17,6 +17,12 @@ export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request 
   const ends = await pendingActs.listEnds(deps.store, nonce)
   const all = ends.reduce((sum, { copies }) => sum + copies, 0)
   const open = countOf(ends, null)
+  const ofKind = {
+    kind: deps.catalogue.find(kind) ? kind : undefined,
+    code: undefined,
+    clientId: undefined,
+    since: undefined,
+  }
   return {
     title: `${FAILED_ACTS[name].verb} ${isMany ? 'failed jobs' : 'a failed job'}`,
     at: 'failed',
@@ -25,7 +31,7 @@ export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request 
       which(parameters, String(request['subject'])),
       ...(all === 0 ? [] : ([['So far', progress(ends, { all, open, name })]] as const)),
     ],
-    back: html`<a href="${listPath({ kind: deps.catalogue.find(kind) ? kind : undefined, code: undefined, clientId: undefined, since: undefined })}">Failed jobs of this kind</a>`,
+    back: html`<a href="${listPath(ofKind)}">Failed jobs of this kind</a>`,
     goesOn: open > 0,
     done: doneText(ends, name),
   }

@@ -85,13 +85,27 @@ export function filterForm({ kinds }: Catalogue, filter: Filter, clients: readon
   ]
   const moment = since === undefined || isSpan(since) ? undefined : since
   return html`<form class="failed-filter" method="get" action="/failed">
-<div><label for="kind">Kind</label><select id="kind" name="kind">${option('any', 'any', kind === undefined)}${kinds.map(one => option(one, one, one === kind))}</select></div>
-<div><label for="code">Fault</label><select id="code" name="code">${option('any', 'any', code === undefined)}${Object.keys(FAULTS).map(one => option(one, one, one === code))}</select></div>
-<div><label for="client">Client</label><select id="client" name="client">${option('any', 'any', clientId === undefined)}${known.map(({ id, name }) => option(id, name, id === clientId))}</select></div>
-<div><label for="since">Failed in</label><select id="since" name="since">${option('any', 'the last 7 days', since === undefined)}${Object.entries(SINCE).map(([span, { text }]) => option(span, text, span === since))}${moment === undefined ? undefined : option(moment, 'the time that was chosen', true)}</select></div>
+${choice('kind', 'Kind', [option('any', 'any', kind === undefined), ...byName(kinds, kind)])}
+${choice('code', 'Fault', [option('any', 'any', code === undefined), ...byName(Object.keys(FAULTS), code)])}
+${choice('client', 'Client', [
+  option('any', 'any', clientId === undefined),
+  ...known.map(({ id, name }) => option(id, name, id === clientId)),
+])}
+${choice('since', 'Failed in', [
+  option('any', 'the last 7 days', since === undefined),
+  ...Object.entries(SINCE).map(([span, { text }]) => option(span, text, span === since)),
+  ...(moment === undefined ? [] : [option(moment, 'the time that was chosen', true)]),
+])}
 <div class="send"><button type="submit">Show</button>${isFiltered(filter) ? html` <a href="/failed">Show all</a>` : undefined}</div>
 </form>`
 }
+
+function choice(name: string, label: string, options: readonly Html[]): Html {
+  return html`<div><label for="${name}">${label}</label><select id="${name}" name="${name}">${options}</select></div>`
+}
+
+const byName = (names: readonly string[], chosen: string | undefined) =>
+  names.map(name => option(name, name, name === chosen))
 
 function option(value: string, text: string, isChosen: boolean): Html {
   return isChosen

@@ -67,7 +67,10 @@ function walk(sight: Sight, { like, subject, outcome, actor, action }: AuditFilt
   ) => `select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail
 from tokenmill.audit as a where ${holds} and ${RANGE} ${NEWEST}`
   if (sight.sees === 'entities')
-    return `select a.* from (select distinct unnest($1::uuid[]) as id) as own cross join lateral (${by('a.entity_id = own.id')}) as a ${NEWEST}`
+    return `select a.*
+from (select distinct unnest($1::uuid[]) as id) as own
+cross join lateral (${by('a.entity_id = own.id')}) as a
+${NEWEST}`
   if (like !== undefined) return by(ABOUT)
   if (subject !== undefined) return by('left(a.subject, 200) = left($11, 200) and a.subject = $11')
   if (outcome !== undefined && outcome !== 'done') return by(`a.outcome = $4 and a.outcome <> 'done'`)

@@ -65,8 +65,13 @@ function open(states: readonly BatchState[] | undefined, isRanked: boolean): str
   const inState = states ? `b.state in (${states.map(state => `'${state}'`).join(', ')})` : 'true'
   const later = isRanked ? `(b.rank > $7 or $8::bigint is null or (b.rank = $7 and ${LATER}))` : LATER
   return `select b.batch_no, b.created_at, ${isRanked ? 'b.rank' : '0 as rank'} from (
-  select b.batch_no, b.created_at, ${STATE} as state, ${RANK} as rank from tokenmill.batch as b where ${IS_OPEN} and ${SEEN('b')} and ${WANTED}
-) as b where ${inState} and ${later} order by ${isRanked ? 'b.rank, ' : ''}b.created_at desc, b.batch_no desc limit $9`
+  select b.batch_no, b.created_at, ${STATE} as state, ${RANK} as rank
+  from tokenmill.batch as b
+  where ${IS_OPEN} and ${SEEN('b')} and ${WANTED}
+) as b
+where ${inState} and ${later}
+order by ${isRanked ? 'b.rank, ' : ''}b.created_at desc, b.batch_no desc
+limit $9`
 }
 
 function sourceOf(sight: Sight, { state, order, after }: Pick<Listed, 'state' | 'order' | 'after'>): string {

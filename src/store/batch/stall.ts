@@ -22,14 +22,30 @@ export async function findStallFacts(sight: Sight, db: Db, batch: StalledBatch):
   }>({
     name: 'seen-stall-facts',
     text: `select c.revoked_at is not null as "isRevoked",
-  (select count(*) from tokenmill.process where kinds @> array[$4] and ended_at is null
-    and seen_at >= now() - interval '${BEAT.deadMs} ms') as workers,
-  case when ${IS_WHOLE} then (select count(*) from (select from tokenmill.outbox where state = 'NEW' and client_id = $2 and ${IS_ANSWER}
-    limit ${HELD_BACK_MIN}) as waiting) end as unread,
-  case when $1::uuid[] is null then (select json_build_object('host', host, 'load', load) from tokenmill.process
-    where load is not null and ended_at is null and seen_at >= now() - interval '${LOADED_MS} ms' order by load desc limit 1) end as loaded
-from tokenmill.client as c where c.client_id = $2
-  and exists (select from tokenmill.batch as b where b.client_id = $2 and b.batch_id = $3 and ($1::uuid[] is null or b.entity_id = any($1)))`,
+  (
+    select count(*)
+    from tokenmill.process
+    where kinds @> array[$4] and ended_at is null and seen_at >= now() - interval '${BEAT.deadMs} ms'
+  ) as workers,
+  case when ${IS_WHOLE} then (
+    select count(*) from (
+      select from tokenmill.outbox
+      where state = 'NEW' and client_id = $2 and ${IS_ANSWER}
+      limit ${HELD_BACK_MIN}
+    ) as waiting
+  ) end as unread,
+  case when $1::uuid[] is null then (
+    select json_build_object('host', host, 'load', load)
+    from tokenmill.process
+    where load is not null and ended_at is null and seen_at >= now() - interval '${LOADED_MS} ms'
+    order by load desc
+    limit 1
+  ) end as loaded
+from tokenmill.client as c
+where c.client_id = $2 and exists (
+  select from tokenmill.batch as b
+  where b.client_id = $2 and b.batch_id = $3 and ($1::uuid[] is null or b.entity_id = any($1))
+)`,
     values: [entitiesOf(sight), batch.clientId, batch.batchId, queueOf(batch)],
   })
   const [row] = rows
