@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { panOf } from '../producers/migrate/sample.ts'
-import { encryptCard } from '../src/vault/encrypt.ts'
+import { encryptCard } from '../src/vault/capture/encrypt.ts'
 import type { Installation } from '../test/support/installation.ts'
 
 export async function writeEncrypted(path: string, rows: number, { credentials }: Installation): Promise<void> {

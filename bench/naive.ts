@@ -8,7 +8,7 @@ import pg from 'pg'
 import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
 import * as dataKeys from '../src/store/access/data-keys.ts'
-import { openKeyRing } from '../src/vault/key-ring.ts'
+import { openKeyRing } from '../src/vault/ring/key-ring.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { type ProcessorTime, watchProcessor } from './single/processor.ts'
 

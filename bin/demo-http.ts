@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { devClientPath } from '../cli/open/dev-client.ts'
 import type { Session } from '../cli/open/open.ts'
 import { forkHttp } from '../cli/process/http-process.ts'
-import type { ClientFile } from '../producers/client-file.ts'
+import type { ClientFile } from '../producers/client/client-file.ts'
 
 /** Where `npm start` serves. */
 const PORT = 8080

@@ -10,7 +10,7 @@ import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { holdsPossiblePan } from '../src/token/possible-pan.ts'
 import { untilSent } from './client/bulk.ts'
-import type { Credentials } from './client-file.ts'
+import type { Credentials } from './client/client-file.ts'
 import type { KeyCheck } from './live-key.ts'
 import { FileError } from './rows/file-error.ts'
 

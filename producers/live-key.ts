@@ -3,10 +3,10 @@
 // nothing.
 import type { Clock } from '../src/clock.ts'
 import { ConfigError } from '../src/config.ts'
-import { keyHash, LIVE_KEYS, type LiveKeys } from '../src/job/envelope/live-keys.ts'
+import { keyHash, LIVE_KEYS, type LiveKeys } from '../src/job/answer/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
+import type { Credentials } from './client/client-file.ts'
 import type { TrustedKeys } from './client/trusted-keys.ts'
-import type { Credentials } from './client-file.ts'
 
 /** `why`: a sentence for a person about why the state isn't known. */
 export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }

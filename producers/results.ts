@@ -1,11 +1,12 @@
 // Takes results off a client's results queue: checks that the installation signed each delivery for this client, passes
 // its results to the caller, and acknowledges the delivery when the caller has handled all of them. Delivery is at least
 // once; `once` skips repeats.
+
+import type { Result, ResultEvent } from '../src/job/answer/result.ts'
 import { type OpenedDelivery, openDelivery } from '../src/job/answer/result-set.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { isQueueEvent } from '../src/job/event.ts'
-import type { Result, ResultEvent } from '../src/job/result.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import type { Disposition, Queues, ReceivedJob } from '../src/queue/engine.ts'
 import { openSemaphore } from './client/semaphore.ts'

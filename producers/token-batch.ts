@@ -6,8 +6,8 @@ import type { RecordKind } from '../src/job/catalogue.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import type { BlockForm } from '../src/job/record-columns.ts'
 import { CHUNK, type Policy, TokenBatch } from '../src/job/token-batch.ts'
-import { blockDigest, sealBlock } from '../src/vault/block.ts'
-import type { PublicCaptureKey } from '../src/vault/encrypt.ts'
+import { blockDigest, sealBlock } from '../src/vault/capture/block.ts'
+import type { PublicCaptureKey } from '../src/vault/capture/encrypt.ts'
 import { type Ask, check } from './ask.ts'
 
 export interface BatchPlan {

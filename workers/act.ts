@@ -16,7 +16,7 @@ import { actOnPeople, isPeopleAct, lockPeople } from './act/people.ts'
 import { type DoAct, prove, timely } from './act/prove.ts'
 import { actOnSchedule } from './act/schedule.ts'
 import type { ActDeps, ConsoleTrust } from './act/trust.ts'
-import type { Handler, JobAnswer, Retells, Work } from './line/work.ts'
+import type { Handler, JobAnswer, Retells, Work } from './work.ts'
 
 const DO: Record<Exclude<ActName, 'person.enrol' | 'list.exported'>, DoAct> = {
   'batch.pause': actOnBatch,

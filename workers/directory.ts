@@ -17,7 +17,6 @@ import * as binRanges from '../src/store/token/bin-ranges.ts'
 import { type BinRange, type BinTable, BUILT_IN_RANGES, makeBinTable } from '../src/token/bin.ts'
 import { lineOpener, type OpenedLine } from '../src/vault/capture/open-line.ts'
 import { importPublicJwk } from '../src/vault/client-key.ts'
-import type { KeyRing } from '../src/vault/key-ring.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
 import {
   clientKeyText,
@@ -27,7 +26,8 @@ import {
   type MacOfRow,
   scopeText,
 } from '../src/vault/ring/grants.ts'
-import { removeEmpty } from './process/reply-queues.ts'
+import type { KeyRing } from '../src/vault/ring/key-ring.ts'
+import { removeEmpty } from './reply-queues.ts'
 
 export interface KnownKey {
   kid: string

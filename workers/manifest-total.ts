@@ -13,9 +13,9 @@ import * as parts from '../src/store/total/total-parts.ts'
 import type { Total } from '../src/store/total/totals.ts'
 import * as totals from '../src/store/total/totals.ts'
 import type { Deps } from './deps.ts'
-import type { Handler } from './line/work.ts'
 import { type DigestedRows, digestRows } from './total/digest-rows.ts'
 import { mergeRuns } from './total/merge-runs.ts'
+import type { Handler } from './work.ts'
 
 type Prepared = { gone: true } | { refused: string; total: Total } | Due | (Due & Reached)
 

@@ -9,7 +9,7 @@ import type { StoredToken } from '../src/store/token/tokens.ts'
 import type { CardFacts } from '../src/token/decide.ts'
 import type { SchemeAction, SchemeRow, ShownScheme } from '../src/token/scheme.ts'
 import type { TokenRow } from '../src/token/token.ts'
-import type { NetworkEffect } from './line/effect.ts'
+import type { NetworkEffect, NetworkEffects } from './effect/effect.ts'
 
 /** `D`: the dependencies of a job (deps.ts), which the networks are among. The core passes them through. */
 export interface Networks<D> {
@@ -162,15 +162,6 @@ export interface SchemeChange {
   effects: NetworkEffect[]
   /** The provisionings for which networks are called after the commit; undefined: none, and no record shows a change. */
   calls: readonly string[] | undefined
-}
-
-/** Writes what effects say of networks, at its places among the statements of the core (line/write-effect.ts). */
-export interface NetworkEffects {
-  beforeTokens(db: Db, effects: readonly NetworkEffect[], now: number): Promise<unknown>
-  /** `deleted`: the tokens that are deleted, whose scheme tokens end with them. */
-  afterTokens(db: Db, effects: readonly NetworkEffect[], deleted: readonly string[], now: number): Promise<unknown>
-  /** Reads first, so it begins after the other statements were answered. */
-  last(db: Db, effects: readonly NetworkEffect[], now: number): Promise<unknown>
 }
 
 /** A job that ends in a refusal, or is reversed, must have its calls at providers undone. */

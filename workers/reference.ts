@@ -6,8 +6,8 @@ import * as tokens from '../src/store/token/tokens.ts'
 import { shownReuseToken } from '../src/token/render.ts'
 import type { TokenRow } from '../src/token/token.ts'
 import { scopeFor } from './card/card-facts.ts'
-import { type Handler, noEffect, type Retells } from './line/work.ts'
 import { releaseAll } from './reference/release.ts'
+import { type Handler, noEffect, type Retells } from './work.ts'
 
 export const reference: Handler<Reference> & Retells = {
   async decide({ client, receiptId, now }, request, deps) {

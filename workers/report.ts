@@ -12,10 +12,10 @@ import * as reports from '../src/store/report/reports.ts'
 import { isOfSeveral } from '../src/store/report-queries/batch.ts'
 import { readClock } from '../src/store/server.ts'
 import type { Deps } from './deps.ts'
-import { type Decision, type Handler, Postponed, type Retells, type Work } from './line/work.ts'
 import type { MakeReport } from './report/child.ts'
 import type { ReportTask } from './report/make.ts'
 import { areReportsMade } from './report/makers.ts'
+import { type Decision, type Handler, Postponed, type Retells, type Work } from './work.ts'
 
 type Prepared = { invalid: Refusal; asked: reports.Asked } | { task: ReportTask; asked: reports.Asked } | Reached
 

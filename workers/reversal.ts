@@ -18,10 +18,10 @@ import { undo } from '../src/token/undo.ts'
 import { findBefore, reversibleSince } from './card/before-image.ts'
 import { putBack } from './card/put-back.ts'
 import type { Deps } from './deps.ts'
-import type { Effect } from './line/effect.ts'
-import { type Handler, type JobAnswer, Postponed, type Work } from './line/work.ts'
-import { writeEffects } from './line/write-effect.ts'
-import { noteReleases } from './reference/note-releases.ts'
+import type { Effect } from './effect/effect.ts'
+import { noteReleases } from './effect/note-releases.ts'
+import { writeEffects } from './effect/write-effect.ts'
+import { type Handler, type JobAnswer, Postponed, type Work } from './work.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {

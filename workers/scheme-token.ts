@@ -6,8 +6,8 @@ import type { ShownScheme } from '../src/token/scheme.ts'
 import { tokenFor } from './card/find-token.ts'
 import { settleThenShow, shownScheme, supportRefusal } from './card/scheme-view.ts'
 import { decideInSequence, staleRefusal } from './line/in-sequence.ts'
-import { type Handler, noEffect, type Success } from './line/work.ts'
 import type { SchemeResult } from './networks.ts'
+import { type Handler, noEffect, type Success } from './work.ts'
 
 interface Prepared extends SchemeToken {
   acted?: SchemeResult

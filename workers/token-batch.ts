@@ -34,19 +34,19 @@ import {
   readRecords,
   recordRolesRefusal,
 } from './chunk/chunk.ts'
+import { decideCreates } from './chunk/create/creates.ts'
+import { readMixed } from './chunk/create/plain.ts'
+import { openPlainWay, type PlainCreates } from './chunk/create/plain-creates.ts'
 import { prepareAll } from './chunk/create/prepare.ts'
-import { decideCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
-import { readMixed } from './chunk/plain.ts'
-import { openPlainWay, type PlainCreates } from './chunk/plain-creates.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
 import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
 import { actForChanges } from './chunk/scheme-actions.ts'
 import { sourceTimeRefusal } from './chunk/source-times.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
-import type { ChunkAnswer, Decision, Handler, Selection, Work } from './line/work.ts'
+import type { ChunkAnswer, Decision, Handler, Selection, Work } from './work.ts'
 
 interface Prepared {
   context: ChunkContext

@@ -3,16 +3,16 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import type * as tokens from '../src/store/token/tokens.ts'
-import { giverAt } from '../src/token/batch/newest.ts'
 import { lifecycle } from '../src/token/decide.ts'
+import { giverAt } from '../src/token/newest.ts'
 import { renderLifecycle } from '../src/token/render.ts'
 import { parseReuseToken } from '../src/token/token.ts'
 import { beforeImageOf } from './card/before-image.ts'
 import { tokenFor } from './card/find-token.ts'
 import type { Deps } from './deps.ts'
-import type { Effect } from './line/effect.ts'
+import type { Effect } from './effect/effect.ts'
 import { decideInSequence } from './line/in-sequence.ts'
-import { type Handler, noEffect } from './line/work.ts'
+import { type Handler, noEffect } from './work.ts'
 
 type LifecycleRequest = TokenLifecycle | TokenExpiry
 

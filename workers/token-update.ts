@@ -4,9 +4,9 @@ import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import { LostRace } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
-import { giverAt } from '../src/token/batch/newest.ts'
 import { type CardInput, isBlankName } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
+import { giverAt } from '../src/token/newest.ts'
 import { renderPatch } from '../src/token/render.ts'
 import type { ShownScheme } from '../src/token/scheme.ts'
 import { isSameCard } from '../src/token/token.ts'
@@ -21,9 +21,9 @@ import { settleThenShow, shownScheme, supportRefusal } from './card/scheme-view.
 import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence, staleRefusal } from './line/in-sequence.ts'
-import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { MadeScheme, SchemeChange, SchemeResult } from './networks.ts'
 import { givenOf } from './token-create.ts'
+import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './work.ts'
 
 interface Prepared {
   card: CardInput | undefined

@@ -23,8 +23,8 @@ import type { Store } from '../src/store/pool.ts'
 import { holdBatch, joinBatch, pauseOf, takeLast } from './chunk/batch.ts'
 import { reasonOf } from './chunk/chunk.ts'
 import type { Deps } from './deps.ts'
-import type { Handler, Selection, Work } from './line/work.ts'
 import { type Candidate, refused, rowOf, write } from './transaction-batch-write.ts'
+import type { Handler, Selection, Work } from './work.ts'
 
 interface Prepared {
   batch: Batch

@@ -8,10 +8,10 @@ import * as endpoints from '../src/store/event/endpoints.ts'
 import type { Db } from '../src/store/pool.ts'
 import { signWebhook } from '../src/vault/webhook-secret.ts'
 import type { Deps } from './deps.ts'
-import type { Handler } from './line/work.ts'
 import { consoleLink } from './webhook/console-link.ts'
 import type { Webhooks } from './webhook/post.ts'
 import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
+import type { Handler } from './work.ts'
 
 /** `outgoing` is undefined if another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
 type Prepared = { outgoing: deliveries.Outgoing | undefined; judged?: Judged }

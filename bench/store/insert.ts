@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { detectBrand, shownBin } from '../../src/token/brand.ts'
-import { openKeyRing } from '../../src/vault/key-ring.ts'
+import { openKeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { timeOf, tokenIdAt } from '../../workers/card/seal-row.ts'
 

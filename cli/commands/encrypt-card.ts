@@ -1,11 +1,11 @@
 // `tokenmill encrypt-card`: encrypts a card as a card capture library would, for trials with curl. It needs only a
 // public key, from a client's file or from the store.
 import { existsSync } from 'node:fs'
+import { readCaptureKeys, readClientFile } from '../../producers/client/client-file.ts'
 import { newKeysPath, readNewKeys } from '../../producers/client/trusted-keys.ts'
-import { readCaptureKeys, readClientFile } from '../../producers/client-file.ts'
 import { storeMode } from '../../src/config.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
-import { encryptCard, type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
+import { encryptCard, type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { devClientPath } from '../open/dev-client.ts'

@@ -5,15 +5,10 @@ import type { MigrateOptions, SourceTime } from '../../producers/migrate/options
 import type { OwnerCounts } from '../../producers/migrate/owners.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
+import { FILE_OUTCOMES, type FileCounts, type FileReasons, sumOfFile } from '../../producers/rows/file-outcome.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
 import { shortfallOf } from '../../producers/rows/only/list.ts'
 import { readOnly } from '../../producers/rows/only/read.ts'
-import {
-  FILE_OUTCOMES,
-  type FileCounts,
-  type FileReasons,
-  sumOfFile,
-} from '../../producers/rows/outcome/file-outcome.ts'
 import { type Profile, withAccount } from '../../producers/rows/profile/profile.ts'
 import { readIso } from '../../producers/rows/time-form.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -24,7 +19,7 @@ import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { decryption } from '../open/encrypted-file.ts'
 import { openSession, type Session } from '../open/open.ts'
-import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { type GiveUpOption, openProducer, waitingOf } from '../process/producer.ts'
 import { stopper } from '../process/stopper.ts'
 import { facts, print, say, type Terminal, userName } from '../terminal.ts'
 import { profileOf } from './profile.ts'

@@ -17,8 +17,8 @@ import { areReportsMade } from '../../workers/report/makers.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openSession, type Session } from '../open/open.ts'
-import { openProducer, type Producing } from '../open/producer.ts'
 import { NO_REPORTS } from '../open/report-files.ts'
+import { openProducer, type Producing } from '../process/producer.ts'
 import { moment, print, say, type Terminal } from '../terminal.ts'
 
 /** How long an answer is awaited: long enough for a report of millions of lines behind other reports. */

@@ -1,15 +1,15 @@
 // `tokenmill results`: prints a client's results as they arrive, or publishes stored results again.
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { readClientFile } from '../../producers/client/client-file.ts'
 import { connect } from '../../producers/client.ts'
-import { readClientFile } from '../../producers/client-file.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { untilSignal } from '../../src/lifetime.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { JsonOption } from '../command.ts'
 import { openCommandStore, openQueues, openSession, withSession } from '../open/open.ts'
-import { openProducer } from '../open/producer.ts'
+import { openProducer } from '../process/producer.ts'
 import { print, say, type Terminal } from '../terminal.ts'
 
 /** So many rows of the outbox are read at once; and after so long it is said that this goes on, in ms. */

@@ -1,6 +1,6 @@
 // The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `console`, `workers`
 // and `scheduler`.
-import type { ClientFile } from '../../producers/client-file.ts'
+import type { ClientFile } from '../../producers/client/client-file.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'
 import { ConfigError, ownReportsUrl } from '../../src/config.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'

@@ -2,7 +2,7 @@
 // scheduler` sends the jobs; these commands change the schedules.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { readClientFile } from '../../producers/client-file.ts'
+import { readClientFile } from '../../producers/client/client-file.ts'
 import { type Parameters, parametersOf } from '../../producers/schedule/parameters.ts'
 import { addSchedule, type OwnerRefusal, removeSchedule } from '../../src/acts/schedule.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -2,7 +2,7 @@
 import { exitStatus, submitFile } from '../../producers/submit/submit.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
 import { openSession } from '../open/open.ts'
-import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { type GiveUpOption, openProducer, waitingOf } from '../process/producer.ts'
 import { stopper } from '../process/stopper.ts'
 import { say, type Terminal } from '../terminal.ts'
 

@@ -6,7 +6,7 @@ import { every } from '../../src/recurring.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as cardPhases from '../../src/store/token/card-phases.ts'
-import type { LiveRing, Purpose, RingSource } from '../../src/vault/key-ring.ts'
+import type { LiveRing, Purpose, RingSource } from '../../src/vault/ring/key-ring.ts'
 
 export const FOLLOW = {
   /** A process that can open a new key reads it about this many ms after the key was stored. */

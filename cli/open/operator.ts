@@ -1,12 +1,12 @@
 // Finds who acts, for a command's audit row: the operator whose client file is given, who signs the act; otherwise the
 // account of this machine, which proves nothing.
 import { hostname } from 'node:os'
-import { readCredentials } from '../../producers/client-file.ts'
+import { readCredentials } from '../../producers/client/client-file.ts'
 import { type Actor, type By, type Deed, recordEnd } from '../../src/acts/act.ts'
 import { proveOperator, signAct } from '../../src/acts/operator.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import { userName } from '../terminal.ts'
 
 export interface OperatorOptions {

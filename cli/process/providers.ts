@@ -3,7 +3,7 @@
 
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { WorkerMetrics } from '../../workers/metrics.ts'
+import type { WorkerMetrics } from '../../workers/metrics/metrics.ts'
 import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
 import type { Providers } from '../../workers/provider/deps.ts'
 import { openShares } from '../../workers/provider/rate-shares.ts'

@@ -3,10 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import { clearNumbersOf, withoutOwnPan } from '../../src/job/pan-in-names.ts'
-import type { Result } from '../../src/job/result.ts'
 import { ClosedError, RefusedError } from './errors.ts'
 import { openSemaphore } from './semaphore.ts'
 

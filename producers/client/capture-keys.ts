@@ -8,9 +8,9 @@ import {
   type PublicCaptureKey,
   readPublicCaptureKey,
   verifyCaptureKey,
-} from '../../src/vault/encrypt.ts'
+} from '../../src/vault/capture/encrypt.ts'
 import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
-import type { Credentials } from '../client-file.ts'
+import type { Credentials } from './client-file.ts'
 
 /** Unknown members of keys are ignored, as RFC 7517 requires. */
 const CaptureKeyDocument = z.object({

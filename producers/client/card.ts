@@ -1,7 +1,7 @@
 // Encrypts one card for the field `encrypted_card`. A CVV is refused: no job needs one, and the vault would drop it.
 import { refuse } from '../../src/errors.ts'
-import { encryptCard as seal } from '../../src/vault/encrypt.ts'
-import type { Credentials } from '../client-file.ts'
+import { encryptCard as seal } from '../../src/vault/capture/encrypt.ts'
+import type { Credentials } from './client-file.ts'
 import { RefusedError } from './errors.ts'
 
 /** A card with the field names of the interface. Months and years are numbers or texts. */

@@ -1,8 +1,8 @@
 // The form in which the chunks of a batch are sent. All chunks of a batch have one form, because the same rows in another
 // form are another chunk. A worker that doesn't know a form refuses it before a receipt, and the sender falls back once.
 
+import type { Result } from '../../src/job/answer/result.ts'
 import type { BlockForm } from '../../src/job/record-columns.ts'
-import type { Result } from '../../src/job/result.ts'
 
 export interface RecordForm {
   /** The form of the next chunk. It changes when the answer to a chunk shows that the batch has the other form. */

@@ -1,7 +1,7 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
-import type { Result } from '../../src/job/result.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
 

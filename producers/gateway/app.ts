@@ -11,7 +11,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Span } from '../../src/trace/tracer.ts'
-import type { ErrorBody } from './server/error-bodies.ts'
+import type { ErrorBody } from './error-bodies.ts'
 
 /** The caller of a request, whose credentials were checked. */
 export interface Caller {

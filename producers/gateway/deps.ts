@@ -1,28 +1,19 @@
 // The dependencies of the gateway's routes: everything that its process has opened. There is no key-encryption key
 // among them, and nothing that could open a card.
 import type { Clock } from '../../src/clock.ts'
-import type { Health } from '../../src/health.ts'
 import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
-import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { ShownScheme } from '../../src/token/scheme.ts'
-import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
-import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
-import type { DocumentNotes } from './document/notes.ts'
-import type { GatewayMetrics, HttpMetrics } from './metrics.ts'
-import type { RequestReply, RequestReplySettings } from './operations/request-reply.ts'
-import type { Authenticate } from './server/authenticate.ts'
-import type { ErrorBody } from './server/error-bodies.ts'
-import type { IsKnownKey } from './server/idempotency-key.ts'
+import type { GatewayMetrics } from './metrics.ts'
+import type { RequestReply, RequestReplySettings } from './request-reply/request-reply.ts'
+import type { ServerDeps, ServerSettings, Service } from './server/service.ts'
 
-export interface GatewaySettings extends RequestReplySettings {
-  /** Requests per client and minute, counted by this process; 0: no limit. */
-  rateLimit: number
+export interface GatewaySettings extends RequestReplySettings, ServerSettings {
   /** The largest body of a batch, in bytes. */
   batchBytesMax: number
   /** A chunk without an answer is queued again after this many ms, an operation at the latest then. */
@@ -31,7 +22,7 @@ export interface GatewaySettings extends RequestReplySettings {
   receiptDays: number
 }
 
-export interface GatewayDeps {
+export interface GatewayDeps extends ServerDeps {
   settings: GatewaySettings
   /** Uses the database role `tokenmill_gateway`. */
   store: Store
@@ -43,17 +34,12 @@ export interface GatewayDeps {
   ring: RoleRing
   schemeTokens: SchemeTokens
   directory: Directory
-  authenticate: Authenticate
-  isKnownKey: IsKnownKey
   requestReply: RequestReply
   clock: Clock
   metrics: GatewayMetrics
-  /** Says whether the process can work; answers /readyz. */
-  health: Health
-  log: Logger
-  /** Undefined if traces are off. */
-  tracer: Tracer | undefined
 }
+
+export type GatewayService = Service<GatewayDeps>
 
 /** The scheme tokens of tokens, as HTTP shows them. */
 export interface SchemeTokens {
@@ -61,23 +47,4 @@ export interface SchemeTokens {
   find(tokenId: string, scope: Scope | undefined): Promise<ShownScheme | undefined>
   /** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
   unmask(record: Record<string, unknown>, reuseToken: string): Promise<Record<string, unknown>>
-}
-
-/** The dependencies of the server itself, whatever its routes. */
-export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'health' | 'log' | 'tracer'> {
-  metrics: HttpMetrics
-  settings: Pick<GatewaySettings, 'rateLimit'>
-}
-
-/**
- * A function that adds routes, for example `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`.
- */
-export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void
-
-/** What belongs together of a server: routes, what the document says of them, and their error body. services.ts lists them. */
-export interface Service<D = GatewayDeps> {
-  routes: readonly RoutePlugin<D>[]
-  notes: DocumentNotes
-  /** Absent: that of the token service. */
-  errorBody?: ErrorBody
 }

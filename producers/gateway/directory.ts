@@ -14,8 +14,8 @@ import type { Store } from '../../src/store/pool.ts'
 import * as binRanges from '../../src/store/token/bin-ranges.ts'
 import { type BinRange, BUILT_IN_RANGES } from '../../src/token/bin.ts'
 import { importPublicJwk, mayVerify } from '../../src/vault/client-key.ts'
-import type { LiveRing } from '../../src/vault/key-ring.ts'
 import { clientKeyText, clientText, isGranted, type MacOfRow, scopeText } from '../../src/vault/ring/grants.ts'
+import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { withReload } from '../../src/vault/ring/reload.ts'
 
 export interface KnownUser {

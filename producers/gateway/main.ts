@@ -18,11 +18,11 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { openStoredKeys } from '../stored-keys.ts'
-import type { GatewayDeps, SchemeTokens, Service } from './deps.ts'
+import type { GatewayDeps, GatewayService, SchemeTokens } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
-import { openRequestReply, type RequestReply } from './operations/request-reply.ts'
 import { refusesClock } from './operations/write.ts'
+import { openRequestReply, type RequestReply } from './request-reply/request-reply.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
 import { openBearerFor } from './server/issuers.ts'
@@ -59,7 +59,7 @@ export interface Opened {
   schemeTokens?: SchemeTokens
   tls: Tls | undefined
   tracer?: Tracer | undefined
-  services: readonly Service[]
+  services: readonly GatewayService[]
 }
 
 export interface Gateway {

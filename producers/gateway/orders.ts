@@ -6,11 +6,11 @@ import { Order } from '../../src/orders/order.ts'
 import { OrderFilter, OrderQuery } from '../../src/orders/query.ts'
 import { findCreators, search } from '../../src/store/ledger/orders.ts'
 import type { Caller, GatewayApp } from './app.ts'
-import type { GatewayDeps, Service } from './deps.ts'
+import type { GatewayDeps, GatewayService } from './deps.ts'
+import { type Decline, declineFor } from './error-bodies.ts'
 import { ORDER_NOTES } from './order-notes.ts'
-import { type Decline, declineFor } from './server/error-bodies.ts'
+import { ERRORS } from './records.ts'
 import { decline } from './server/replies.ts'
-import { ERRORS } from './tokens/records.ts'
 
 const ORDERS = '/oidc/orders'
 const TAGS = ['Orders']
@@ -34,7 +34,7 @@ const OrderList = z.strictObject({
 
 const Creators = z.array(z.strictObject({ createdUserUid: z.guid(), createdBy: z.string() }))
 
-export const orderService: Service = { routes: [orderRoutes], notes: ORDER_NOTES }
+export const orderService: GatewayService = { routes: [orderRoutes], notes: ORDER_NOTES }
 
 function orderRoutes(app: GatewayApp, deps: GatewayDeps): void {
   const { store } = deps

@@ -1,11 +1,12 @@
 // What the gateway serves, in the order of its OpenAPI document.
+
 import type { ReportFiles } from '../../src/report/files/files.ts'
-import type { Service } from './deps.ts'
+import type { GatewayService } from './deps.ts'
 import type { GatewayChoices } from './document/gateway-notes.ts'
 import { orderService } from './orders.ts'
 import { reportService } from './reports/reports.ts'
+import { opsService, tokenService } from './token-service.ts'
 import { type Notifications, notificationService } from './tokens/notifications.ts'
-import { opsService, tokenService } from './tokens/service.ts'
 
 export interface Served {
   /** The operator's settings that the document lists. */
@@ -16,7 +17,7 @@ export interface Served {
   notifications: Notifications | undefined
 }
 
-export function gatewayServices({ choices, reportFiles, notifications }: Served): Service[] {
+export function gatewayServices({ choices, reportFiles, notifications }: Served): GatewayService[] {
   return [
     tokenService(choices),
     reportService(reportFiles),

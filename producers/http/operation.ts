@@ -3,8 +3,8 @@
 // a job that was lost. The gateway's timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
-import type { Result } from '../../src/job/result.ts'
 import { isUndone } from '../../src/queue/bounded-call.ts'
 import { heldUpBy, type Queues } from '../../src/queue/engine.ts'
 import { causeOf } from '../../src/server-error.ts'

@@ -2,8 +2,8 @@
 // the process. Whose answer a result is, the caller decides.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openInbox, type TrustedKeys } from '../results.ts'

@@ -1,9 +1,9 @@
 // Sends chunks, of which a bounded number is unanswered, and yields their results in the order of the file. The client
 // library sends an unanswered chunk again; this file waits for the answer.
 import { isRefusal, REASONS } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { UPGRADE_WORKERS } from '../../src/job/envelope/features.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
-import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'

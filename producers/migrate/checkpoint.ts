@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeAtomically } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-import { FILE_OUTCOMES } from '../rows/outcome/file-outcome.ts'
+import { FILE_OUTCOMES } from '../rows/file-outcome.ts'
 import { ownerCounts } from './owners.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)

@@ -11,13 +11,7 @@ import { MIGRATION_NAME } from '../../src/job/choices.ts'
 import { writeAtomically } from '../rows/atomic-file.ts'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-import {
-  FILE_OUTCOMES,
-  type FileCounts,
-  type FileOutcome,
-  noFileCounts,
-  sumOfFile,
-} from '../rows/outcome/file-outcome.ts'
+import { FILE_OUTCOMES, type FileCounts, type FileOutcome, noFileCounts, sumOfFile } from '../rows/file-outcome.ts'
 import { RESULT_COLUMNS } from '../rows/outcome/result-row.ts'
 import { DigestOfFile, OutcomeCounts, OutcomeReasons, RepairCounts } from './checkpoint.ts'
 import { ownerCounts } from './owners.ts'

@@ -1,8 +1,8 @@
 // Makes the errors that end a run: after a chunk that was refused as a whole, or after a first chunk whose refusals all
 // other rows will share. Each error says what to do next.
 
+import type { Result } from '../../src/job/answer/result.ts'
 import { UPGRADE_WORKERS } from '../../src/job/envelope/features.ts'
-import type { Result } from '../../src/job/result.ts'
 import { FileError } from '../rows/file-error.ts'
 
 const NEXT: Record<string, string> = {

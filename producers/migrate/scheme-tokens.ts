@@ -2,8 +2,8 @@
 // outcome of a row stays that of its token; if only the scheme token failed, `failed_facet` and the reason say so.
 import { isRefusal, type Reason } from '../../src/errors.ts'
 import { recordsOf } from '../../src/job/answer/created-columns.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
 import type { Client } from '../client.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'

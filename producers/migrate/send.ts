@@ -1,10 +1,10 @@
 // Sends chunks, of which a bounded number is unanswered, and writes the answers in order. The client library sends an unanswered chunk again; here it is only awaited.
 
 import { isRefusal } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import type { BlockForm } from '../../src/job/record-columns.ts'
-import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'

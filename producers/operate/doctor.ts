@@ -4,7 +4,7 @@ import type { RedisInfo } from '../../src/queue/redis-info.ts'
 import { BEAT } from '../../src/store/access/beat.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import * as processes from '../../src/store/access/processes.ts'
-import { type ConnectionLimits, countPlanned, findShortage } from '../../src/store/connection/plan.ts'
+import { type ConnectionLimits, countPlanned, findShortage, type PlannedRow } from '../../src/store/connection/plan.ts'
 import * as storeServer from '../../src/store/server.ts'
 import * as padded from '../../src/store/token/padded-tokens.ts'
 import { bytes, count } from '../../src/units.ts'
@@ -120,7 +120,7 @@ async function askConnections({ store }: DoctorSources): Promise<Verdict> {
   return judgeConnections(running, await storeServer.readConnectionLimits(db, countPlanned(running).byUser.keys()))
 }
 
-export function judgeConnections(running: readonly processes.PlannedRow[], limits: ConnectionLimits): Verdict {
+export function judgeConnections(running: readonly PlannedRow[], limits: ConnectionLimits): Verdict {
   const counted = countPlanned(running)
   const byRole = [...counted.byRole].map(([role, connections]) => `${role} ${connections}`).sort()
   const named = byRole.length > 1 ? ` (${byRole.join(', ')})` : ''

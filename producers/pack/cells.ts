@@ -2,7 +2,7 @@
 // names no card, however small it is.
 import { z } from 'zod'
 import { FileError } from '../rows/file-error.ts'
-import { FILE_OUTCOMES } from '../rows/outcome/file-outcome.ts'
+import { FILE_OUTCOMES } from '../rows/file-outcome.ts'
 import type { ResultLine } from './results-file.ts'
 
 export const Cell = z.strictObject({

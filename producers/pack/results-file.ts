@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-import { FILE_OUTCOMES, type FileOutcome } from '../rows/outcome/file-outcome.ts'
+import { FILE_OUTCOMES, type FileOutcome } from '../rows/file-outcome.ts'
 import { RESULT_COLUMNS } from '../rows/outcome/result-row.ts'
 import type { InputDigest } from '../rows/segments.ts'
 

@@ -1,6 +1,6 @@
 // Adds up the counts of a pack's batches, and checks that counts agree which the pack holds in several places.
 import { tookEffect } from '../../src/job/outcome.ts'
-import { FILE_OUTCOMES, noFileCounts, sumOfFile } from '../rows/outcome/file-outcome.ts'
+import { FILE_OUTCOMES, noFileCounts, sumOfFile } from '../rows/file-outcome.ts'
 import { canonicalText } from './canonical.ts'
 import type { Pack, PackedBatch } from './pack.ts'
 

@@ -11,8 +11,8 @@ import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import { columnsOf, UNPLAIN } from './column-record.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
+import type { OnFileTrait, SkipReason } from './file-outcome.ts'
 import { cell, type Layout } from './layout.ts'
-import type { OnFileTrait, SkipReason } from './outcome/file-outcome.ts'
 import { formulaForm, spreadsheetForm } from './spreadsheet-form.ts'
 
 /** `none`: the row has no id of its card. `unknown`: the row can't be read, or only a part of an id is there. */

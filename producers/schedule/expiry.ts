@@ -2,10 +2,10 @@
 // before is answered, so that a million tokens wait in the store and not on the queue. Workers suspend the tokens.
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { CORE_KINDS } from '../../src/job/core-kinds.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import { rolesOf } from '../../src/job/envelope/roles.ts'
-import type { Result } from '../../src/job/result.ts'
 import { describeError } from '../../src/log.ts'
 import type { QueuedJob } from '../../src/queue/engine.ts'
 import * as receipts from '../../src/store/job/receipts.ts'

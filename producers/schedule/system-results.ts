@@ -1,7 +1,7 @@
 // Reads the results queues of the system clients, so that they don't fill up. Results of the scheduler's jobs update
 // its runs, and those of webhook and expiry jobs go to who sent them; other results were handled elsewhere and are dropped.
 import type { Reason } from '../../src/errors.ts'
-import type { Result } from '../../src/job/result.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import type { SystemClient } from '../../src/job/system-clients.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import { type Inbox, openInbox } from '../results.ts'

@@ -1,8 +1,8 @@
 // Sends the jobs of webhooks that are due; each job is one attempt. The store knows what is due and what was sent, so
 // jobs that a queue server lost are sent again with the same jti. The worker decides what follows from an attempt.
 import { assert, isRefusal } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { attemptJti, attemptOf } from '../../src/job/event.ts'
-import type { Result } from '../../src/job/result.ts'
 import type { QueuedJob } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as deliveries from '../../src/store/event/deliveries.ts'

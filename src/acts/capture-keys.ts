@@ -3,13 +3,13 @@
 // the database could have a key of their own signed.
 import { ConfigError } from '../config.ts'
 import { assert } from '../errors.ts'
-import type { InstallationKey } from '../job/result.ts'
+import type { InstallationKey } from '../job/answer/result.ts'
 import * as captureKeys from '../store/access/capture-keys.ts'
 import * as turning from '../store/capture/turning.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { KEYS_MAX } from '../vault/capture/keys-max.ts'
 import { kidOf, sealCaptureStatement } from '../vault/capture/statement.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import { type ActResult, type By, perform } from './act.ts'
 import { grantCaptureKey, isCaptureKeyGranted, NEW_CAPTURE_KEY } from './grants.ts'
 

@@ -12,7 +12,7 @@ import * as audits from '../store/access/audits.ts'
 import * as confirmations from '../store/access/confirmations.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { readClock } from '../store/server.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import { type Actor, type ActResult, type By, type Deed, perform } from './act.ts'
 
 export const CONFIRM = 'confirmation.confirm'

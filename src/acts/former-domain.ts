@@ -3,7 +3,7 @@
 import * as credentials from '../store/person/credentials.ts'
 import * as persons from '../store/person/persons.ts'
 import type { Store } from '../store/pool.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import { type ActResult, type By, perform } from './act.ts'
 import { isPasskeyLive, isPersonLive } from './person-grants.ts'
 

@@ -7,7 +7,6 @@ import * as clients from '../store/access/clients.ts'
 import * as scopes from '../store/access/scopes.ts'
 import * as signingKeys from '../store/access/signing-keys.ts'
 import type { Db } from '../store/pool.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
 import {
   type CaptureKeyRow,
   type ClientKeyRow,
@@ -21,6 +20,7 @@ import {
   scopeText,
   signingKeyText,
 } from '../vault/ring/grants.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import { type Grant, ofCaptureKey, ofClient, ofClientKey, ofScope, ofSigningKey } from './grant-rows.ts'
 
 export type GrantRing = Pick<KeyRing, 'grantMac' | 'grantMacBy'>

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Account } from '../store/person/identities.ts'
 import * as identities from '../store/person/identities.ts'
 import { type Db, LostRace } from '../store/pool.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import type { Decided } from './act.ts'
 import { grantIdentity } from './person-grants.ts'
 

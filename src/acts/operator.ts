@@ -5,7 +5,7 @@ import { readCompact, type SigningKey, signText, verify } from '../job/envelope/
 import * as clients from '../store/access/clients.ts'
 import type { Db } from '../store/pool.ts'
 import { importPublicJwk, thumbprintOf } from '../vault/client-key.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import type { Actor, Deed } from './act.ts'
 import { isClientGranted, isClientKeyGranted } from './grants.ts'
 

@@ -6,7 +6,7 @@ import { Secret } from '../secret.ts'
 import type { Db, Store } from '../store/pool.ts'
 import * as roleKeys from '../store/role-keys/role-keys.ts'
 import * as sharedKeys from '../store/role-keys/shared-keys.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import {
   type RoleKey,
   type RoleKeyFile,

@@ -4,7 +4,7 @@ import { assert } from '../errors.ts'
 import * as auditChain from '../store/access/audit-chain.ts'
 import * as audits from '../store/access/audits.ts'
 import type { Db } from '../store/pool.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import { hashRow } from './row-hash.ts'
 
 type Ring = Pick<KeyRing, 'auditMac'>

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import * as auditSearch from '../store/access/audit-search.ts'
 import type { Db } from '../store/pool.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 import { NO_HASH } from './row-hash.ts'
 import { isMac, type Macs } from './row-mac.ts'
 

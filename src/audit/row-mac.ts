@@ -1,6 +1,6 @@
 // The MAC over a hash of the audit: only the vault's key `audit` makes it.
 import { Fault } from '../errors.ts'
-import type { KeyRing } from '../vault/key-ring.ts'
+import type { KeyRing } from '../vault/ring/key-ring.ts'
 
 export type Macs = Pick<KeyRing, 'auditMacBy'>
 

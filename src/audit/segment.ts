@@ -3,10 +3,10 @@
 // nothing happened.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { InstallationKey } from '../job/answer/result.ts'
 import { canonical } from '../job/envelope/digest.ts'
 import { signText } from '../job/envelope/envelope.ts'
 import { type InstallationKeys, openSigned } from '../job/envelope/installation-jws.ts'
-import type { InstallationKey } from '../job/result.ts'
 import type { ChainedRow } from '../store/access/audits.ts'
 import { hashText, shownRow } from './row-hash.ts'
 

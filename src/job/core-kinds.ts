@@ -1,9 +1,9 @@
 // The entries of the core's kinds. Each feature's kind has its entry in its own file; composition.ts joins them all.
 import { renderPatch, renderPut } from '../token/render.ts'
-import { fromOutcome, fromToken } from './answer/stored-answer.ts'
 import { RECORD_ROLES } from './choices.ts'
 import { type KindEntry, kind } from './kind-entry.ts'
 import { Reference } from './reference.ts'
+import { fromOutcome, fromToken } from './stored-answer.ts'
 import { Reversal } from './system/reversal.ts'
 import { BATCH_ROLES, recordsInBlock, TokenBatch } from './token-batch.ts'
 import { asksThirdParty, TokenCreate } from './token-create.ts'

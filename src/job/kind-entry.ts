@@ -1,8 +1,8 @@
 // An entry of the catalogue: everything about a kind of job that both producers and workers must know. Each kind's entry
 // stands with the kind; composition.ts joins them.
 import type { z } from 'zod'
-import type { StoredAnswer } from './answer/stored-answer.ts'
 import type { Role } from './choices.ts'
+import type { StoredAnswer } from './stored-answer.ts'
 import { isSystemClient, type SystemClient } from './system-clients.ts'
 
 /** A request as it was sent, not yet parsed. */

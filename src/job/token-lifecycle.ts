@@ -1,8 +1,8 @@
 // `token-lifecycle`: suspend, activate or delete one token.
 import { z } from 'zod'
 import { reuseTokenOf } from '../token/token.ts'
-import type { FromToken } from './answer/stored-answer.ts'
 import { tokenId } from './envelope/text.ts'
+import type { FromToken } from './stored-answer.ts'
 
 export const TokenLifecycle = z.strictObject({ id: tokenId(), action: z.enum(['SUSPEND', 'ACTIVATE', 'DELETE']) })
 export type TokenLifecycle = z.infer<typeof TokenLifecycle>

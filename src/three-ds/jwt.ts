@@ -3,8 +3,8 @@
 
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
+import { JwtCreateRequest } from './areq/lookup-request.ts'
 import { mayUse } from './contract.ts'
-import { JwtCreateRequest } from './lookup-request.ts'
 import type { FinalOutcome } from './outcome.ts'
 import type { Ports } from './ports.ts'
 import { ERRORS, type ErrorNo, NO_ERROR, type Problem, problem, problemOf } from './problem.ts'

@@ -1,7 +1,8 @@
 // The event on a client's results queue when an authentication has ended: the outcome, and who is liable for fraud. It
 // doesn't hold the authentication value, which the client reads from the record.
+
+import type { ResultEvent } from '../job/answer/result.ts'
 import { threeDsEventId } from '../job/envelope/ids.ts'
-import type { ResultEvent } from '../job/result.ts'
 import { formatReuseToken } from '../token/token.ts'
 import { type Authentication, liabilityOfRecord, publicAuthentication } from './record.ts'
 

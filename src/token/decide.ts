@@ -2,12 +2,11 @@
 // chunk use the same functions. Nothing is looked up, saved or encrypted here.
 import { dateOf } from '../clock.ts'
 import { assert, type Refusal, refuse } from '../errors.ts'
-import { decideLine } from './batch/decide-line.ts'
-import { followDates } from './batch/decide-newest.ts'
-import { giversOf, isLater, namesGiven, noteGiver } from './batch/newest.ts'
-import type { ExpiryPolicy } from './batch/order.ts'
+import type { ExpiryPolicy } from './batch-order.ts'
 import { isExpired } from './card.ts'
 import { CARD_FIELDS, type Given, isAnalytic, writeFields } from './card-fields.ts'
+import { decideLine } from './decide-line.ts'
+import { followDates } from './decide-newest.ts'
 import { follow, type LifecycleEvent, tombstone } from './lifecycle.ts'
 import {
   analyticsTokenOf,
@@ -18,6 +17,7 @@ import {
   setStatus,
   writeType,
 } from './new-token.ts'
+import { giversOf, isLater, namesGiven, noteGiver } from './newest.ts'
 import { holdsPanLookalike } from './pan.ts'
 import { type CardFieldName, type DatedName, isSameCard, type TokenRow } from './token.ts'
 import { changed, confirmed, created, giverOf, type Moment, touched, type Verdict } from './verdict.ts'

@@ -1,11 +1,11 @@
 // Makes the row of a card that has no token yet, and changes the type and the status of a row. batch/order.ts decides
 // which of several lines counts.
 import { assert } from '../errors.ts'
-import { firstGivers } from './batch/newest.ts'
-import { type BatchLine, type ExpiryPolicy, firstMark } from './batch/order.ts'
+import { type BatchLine, type ExpiryPolicy, firstMark } from './batch-order.ts'
 import { isExpired } from './card.ts'
 import { addType, type Given, isAnalytic } from './card-fields.ts'
 import { follow, type StatusAndReason } from './lifecycle.ts'
+import { firstGivers } from './newest.ts'
 import type { Fingerprints, ThirdPartyName, TokenRow, TokenType } from './token.ts'
 import { giverOf, type Moment } from './verdict.ts'
 

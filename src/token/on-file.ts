@@ -1,7 +1,7 @@
 // Owners of cards: the data that is kept for a card for each owner, and the rules that change it. An owner is a
 // customer in one account at a provider, who gave the card under an id of that provider. A token can have any number of
 // owners. The rules are pure; nothing is looked up or saved here.
-import { giverAt, isLater } from './batch/newest.ts'
+import { giverAt, isLater } from './newest.ts'
 import type { Giver } from './token.ts'
 
 /**

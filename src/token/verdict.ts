@@ -1,8 +1,8 @@
 // What the rules have decided on one request about one token: the new row, and what the caller must do with it. The
 // rules write into a copy of the stored row; the caller saves the copy and seals the PAN.
 import type { Refusal } from '../errors.ts'
-import { giverAt } from './batch/newest.ts'
 import { isReusable } from './card-fields.ts'
+import { giverAt } from './newest.ts'
 import type { BatchMark, Giver, TokenRow } from './token.ts'
 
 export interface Decided {

@@ -2,9 +2,9 @@
 // the announced one, too, and needs no other way to the installation than its results.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
+import type { InstallationKey } from '../job/answer/result.ts'
 import { type InstallationKeys, openSigned } from '../job/envelope/installation-jws.ts'
 import { type Algorithm, signCompact } from '../job/envelope/signature.ts'
-import type { InstallationKey } from '../job/result.ts'
 import { importPublicJwk, Jwk, thumbprintOf } from './client-key.ts'
 
 export const STATEMENT_TYP = 'tokenmill-signing-key+jwt'

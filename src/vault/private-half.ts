@@ -1,7 +1,7 @@
 // Private halves of capture keys and of the installation's signing keys, as they are stored: sealed under the data key
 // `private-half`.
 import { Fault } from '../errors.ts'
-import type { LiveRing } from './key-ring.ts'
+import type { LiveRing } from './ring/key-ring.ts'
 
 /** A stored private half. */
 export interface StoredPrivateHalf {

@@ -2,7 +2,7 @@
 // queries of its state.
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { makeScope } from '../../cli/commands/scope.ts'
+import { makeScope } from '../../cli/open/make-scope.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type OwnPostgres, startPostgres } from '../support/own-postgres.ts'
 import { findRedis, type RedisServer, startRedis } from '../support/redis.ts'

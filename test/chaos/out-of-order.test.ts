@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { panOf } from '../../producers/migrate/sample.ts'
-import type { Result } from '../../src/job/result.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'

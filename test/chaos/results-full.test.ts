@@ -1,14 +1,14 @@
 // A client that doesn't read its results: its queue is bounded, further results wait in the store, and other clients
 // are answered as usual.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Credentials } from '../../producers/client/client-file.ts'
 import { type Client, connect } from '../../producers/client.ts'
-import type { Credentials } from '../../producers/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
 import { panOf } from '../../producers/migrate/sample.ts'
 import { openInbox } from '../../producers/results.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { RESULTS } from '../../workers/line/announce.ts'
+import { RESULTS } from '../../workers/answer/announce.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ClientFile, readCredentials } from '../../producers/client-file.ts'
+import { ClientFile, readCredentials } from '../../producers/client/client-file.ts'
 import { type Bench, openBench } from './command-bench.ts'
 
 const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'

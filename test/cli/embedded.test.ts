@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ClientFile, readCredentials } from '../../producers/client-file.ts'
+import { ClientFile, readCredentials } from '../../producers/client/client-file.ts'
 import { attach, discard, type Embedded } from '../../src/embedded/server.ts'
 import { cli } from './command-bench.ts'
 

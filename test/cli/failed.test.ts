@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { Credentials } from '../../producers/client-file.ts'
+import type { Credentials } from '../../producers/client/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
 import { findFailed } from '../../producers/operate/failed-set.ts'
 import { discardFailed, retryFailed } from '../../src/acts/failed.ts'

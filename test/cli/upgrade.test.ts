@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { run } from '../../cli/main.ts'
 import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { MIGRATIONS } from '../../src/store/schema.ts'
-import { PURPOSES } from '../../src/vault/key-ring.ts'
+import { PURPOSES } from '../../src/vault/ring/key-ring.ts'
 import { until } from '../support/until.ts'
 import { type Bench, openBench, openSaid } from './command-bench.ts'
 

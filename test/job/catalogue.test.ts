@@ -9,7 +9,7 @@ import { parse } from '../../src/job/refusal.ts'
 import { Report } from '../../src/job/report.ts'
 import { TokenExpiry, TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { HandlersOf } from '../../workers/line/handlers.ts'
-import type { Handler, Retells } from '../../workers/line/work.ts'
+import type { Handler, Retells } from '../../workers/work.ts'
 
 const CORE = catalogueOf(CORE_KINDS)
 const ENTITY = '8aca4f36-774f-42a6-8c50-7cb9c9667948'

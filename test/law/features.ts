@@ -185,7 +185,7 @@ export const FEATURES = {
       'workers/manifest-total.ts',
       'workers/total',
       'cli/commands/manifest',
-      'cli/open/total.ts',
+      'cli/process/total.ts',
       'cli/usage/manifest.ts',
     ],
   },

@@ -12,14 +12,14 @@ import {
 } from 'node:crypto'
 import { pino } from 'pino'
 import type { Credentials } from '../../producers/client.ts'
+import { type InstallationKey, type Result, sealResult } from '../../src/job/answer/result.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Kind } from '../../src/job/composition.ts'
 import { Claims, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
-import { type InstallationKey, type Result, sealResult } from '../../src/job/result.ts'
 import type { Disposition, Queues, Worker } from '../../src/queue/engine.ts'
+import { readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { makeSigningKey } from '../../src/vault/client-key.ts'
-import { readPublicCaptureKey } from '../../src/vault/encrypt.ts'
 import { sealStatement } from '../../src/vault/key-statement.ts'
 
 export const silent = pino({ level: 'silent' })

@@ -12,9 +12,9 @@ import {
   UnansweredError,
 } from '../../producers/client.ts'
 import { NOTHING_ACKNOWLEDGED } from '../../producers/results.ts'
+import { sealResult } from '../../src/job/answer/result.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
-import { sealResult } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'

@@ -5,7 +5,6 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, connect, KeyNotLiveError } from '../../producers/client.ts'
 import { watchKey } from '../../producers/live-key.ts'
-import { signText } from '../../src/job/envelope/envelope.ts'
 import {
   keyHash,
   LIVE_KEYS,
@@ -13,7 +12,8 @@ import {
   type LiveKeys,
   makeLiveKeys,
   sealLiveKeys,
-} from '../../src/job/envelope/live-keys.ts'
+} from '../../src/job/answer/live-keys.ts'
+import { signText } from '../../src/job/envelope/envelope.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'

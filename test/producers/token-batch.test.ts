@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { tokenBatch } from '../../producers/token-batch.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { chunkText } from '../../src/job/envelope/digest.ts'
-import { blockDigest, openBlock } from '../../src/vault/block.ts'
+import { blockDigest, openBlock } from '../../src/vault/capture/block.ts'
 import { makeParties } from './bundle.ts'
 
 describe('tokenBatch', () => {

@@ -1,7 +1,7 @@
 // The keys of an installation, to search for: what opens cards, signs jobs and signs in.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unwrapKey } from '../../src/vault/key-ring.ts'
+import { unwrapKey } from '../../src/vault/ring/key-ring.ts'
 import type { Installation } from '../support/installation.ts'
 import type { Hit, Place } from './canary.ts'
 

@@ -2,10 +2,10 @@
 // an encrypted card, not a job that is sent again, not a result.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
+import { type InstallationKey, ResultData, sealResult } from '../../src/job/answer/result.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { type InstallationKey, ResultData, sealResult } from '../../src/job/result.ts'
-import { blockDigest, sealBlock } from '../../src/vault/block.ts'
-import { encryptCard } from '../../src/vault/encrypt.ts'
+import { blockDigest, sealBlock } from '../../src/vault/capture/block.ts'
+import { encryptCard } from '../../src/vault/capture/encrypt.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'

@@ -2,7 +2,7 @@
 import { GRANT_LISTS } from '../../cli/open/grant-lists.ts'
 import { listGrants } from '../../src/acts/grants.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
 export async function grantAll(db: Db, ring: Pick<KeyRing, 'grantMac'>): Promise<void> {
   const rows = (await listGrants(db, GRANT_LISTS)).filter(row => !row.isRevoked)

@@ -3,7 +3,7 @@ import { isRefusal } from '../../src/errors.ts'
 import { parse } from '../../src/job/refusal.ts'
 import { Secret } from '../../src/secret.ts'
 import { areqOf } from '../../src/three-ds/areq/areq.ts'
-import { LookupRequest } from '../../src/three-ds/lookup-request.ts'
+import { LookupRequest } from '../../src/three-ds/areq/lookup-request.ts'
 import { bodyOf, ERRORS, problem } from '../../src/three-ds/problem.ts'
 import { lookupBody, makeContract } from './samples.ts'
 

@@ -1,6 +1,6 @@
 // Cards, rows and requests that the tests of this room share. Published test numbers only.
 import { isRefusal, type Reason } from '../../src/errors.ts'
-import type { BatchLine } from '../../src/token/batch/order.ts'
+import type { BatchLine } from '../../src/token/batch-order.ts'
 import type { CardFacts, CreateContext } from '../../src/token/decide.ts'
 import { create, type Decided, type Verdict } from '../../src/token/decide.ts'
 import type { Fingerprints, TokenRow } from '../../src/token/token.ts'

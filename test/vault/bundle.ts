@@ -10,12 +10,12 @@ import {
   type CaptureKeyType,
   makeCaptureKey,
   openCaptureKey,
-} from '../../src/vault/capture.ts'
-import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
+} from '../../src/vault/capture/capture-key.ts'
+import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { fileKeyProvider, makeKekFile } from '../../src/vault/kek/file.ts'
 import { type KeyProvider, keksOf } from '../../src/vault/kek/provider.ts'
-import { makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/key-ring.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
+import { makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/ring/key-ring.ts'
 
 export interface Pair {
   record: CaptureKeyRecord

@@ -4,8 +4,10 @@ import { createMessage, encrypt, readKey } from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'
 import { Fault, isRefusal } from '../../src/errors.ts'
-import type { InstallationKey } from '../../src/job/result.ts'
-import { sealBlock } from '../../src/vault/block.ts'
+import type { InstallationKey } from '../../src/job/answer/result.ts'
+import { sealBlock } from '../../src/vault/capture/block.ts'
+import { type CaptureKeyType, makeCaptureKey } from '../../src/vault/capture/capture-key.ts'
+import { encryptCard, readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { KEYS_MAX } from '../../src/vault/capture/keys-max.ts'
 import { type Line, openBlockByLine, openCardByLine } from '../../src/vault/capture/line.ts'
 import { openByLine } from '../../src/vault/capture/open-line.ts'
@@ -16,9 +18,7 @@ import {
   statementIn,
   withStatement,
 } from '../../src/vault/capture/statement.ts'
-import { type CaptureKeyType, makeCaptureKey } from '../../src/vault/capture.ts'
 import { importPublicJwk, makeSigningKey } from '../../src/vault/client-key.ts'
-import { encryptCard, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
 import type { PrivateHalves } from '../../src/vault/private-half.ts'
 import { CARD, CARD_TEXT, openHalves, openKek, type Pair, pairOf } from './bundle.ts'
 

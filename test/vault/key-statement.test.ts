@@ -1,8 +1,8 @@
 // Statements by which one signing key of the installation announces the next: which of them a reader believes.
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { expect, it } from 'vitest'
+import type { InstallationKey } from '../../src/job/answer/result.ts'
 import { signCompact } from '../../src/job/envelope/signature.ts'
-import type { InstallationKey } from '../../src/job/result.ts'
 import { importPublicJwk, type Jwk, makeSigningKey } from '../../src/vault/client-key.ts'
 import { type KnownKeys, learnKeys, openStatement, sealStatement } from '../../src/vault/key-statement.ts'
 

@@ -1,10 +1,10 @@
 // Makes single jobs and chunks that name owners, and works them on the real line in the test's process.
 import { randomUUID } from 'node:crypto'
 import { tokenBatch } from '../../producers/token-batch.ts'
+import type { Result } from '../../src/job/answer/result.ts'
 import type { RecordKind, Role } from '../../src/job/catalogue.ts'
 import { ownerOf } from '../../src/job/on-file.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
-import type { Result } from '../../src/job/result.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'

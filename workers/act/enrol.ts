@@ -16,7 +16,7 @@ import { type Db, LostRace } from '../../src/store/pool.ts'
 import { type NewPasskey, readAttestation } from '../../src/vault/passkey/attestation.ts'
 import { challengeOf } from '../../src/vault/passkey/challenge.ts'
 import { isSignedByInvite } from '../../src/vault/passkey/invite-key.ts'
-import type { Work } from '../line/work.ts'
+import type { Work } from '../work.ts'
 import { flawed, useNonce } from './prove.ts'
 import type { ActDeps } from './trust.ts'
 

@@ -14,7 +14,7 @@ import type { Db } from '../../src/store/pool.ts'
 import { verifyAssertion } from '../../src/vault/passkey/assertion.ts'
 import { challengeOf } from '../../src/vault/passkey/challenge.ts'
 import type { PasskeyFlaw } from '../../src/vault/passkey/client-data.ts'
-import type { Work } from '../line/work.ts'
+import type { Work } from '../work.ts'
 import type { ActDeps } from './trust.ts'
 
 export interface Proved {

@@ -7,11 +7,11 @@ import { NO_HASH } from '../../src/audit/row-hash.ts'
 import { isMac } from '../../src/audit/row-mac.ts'
 import { digestOf, signHead } from '../../src/audit/segment.ts'
 import { HEAD_MOVED, WENT_BACK } from '../../src/audit/verify-chain.ts'
-import type { Signing } from '../../src/job/result.ts'
+import type { Signing } from '../../src/job/answer/result.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
 export interface ChainDeps {
   store: Store

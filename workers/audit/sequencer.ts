@@ -10,7 +10,7 @@ import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as audits from '../../src/store/access/audits.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import { type ChainDeps, extendChain, SEGMENT_ROWS } from './chain.ts'
 
 export interface SequencerDeps extends ChainDeps {

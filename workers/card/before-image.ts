@@ -3,7 +3,7 @@ import type { Db } from '../../src/store/pool.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import * as cards from '../../src/store/token/cards.ts'
 import type { StoredToken } from '../../src/store/token/token-row.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
 /**
  * The sealed copy. The caller stores it in the same transaction as the change. `cardVersions`: the versions of the row's

@@ -6,13 +6,13 @@ import type { Scope } from '../../src/store/access/scopes.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
-import { giverAt } from '../../src/token/batch/newest.ts'
+import { giverAt } from '../../src/token/newest.ts'
 import { judgeClaim, ownerKey, toldAgain } from '../../src/token/on-file.ts'
 import { holdsPanLookalike } from '../../src/token/pan.ts'
 import { shownReuseToken } from '../../src/token/render.ts'
 import type { Deps } from '../deps.ts'
-import type { Effect } from '../line/effect.ts'
-import type { Work } from '../line/work.ts'
+import type { Effect } from '../effect/effect.ts'
+import type { Work } from '../work.ts'
 
 /** What an answer shows of the job's source reference. */
 export interface ShownClaim {

@@ -2,7 +2,7 @@
 // those of its copy.
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type Fingerprints, isSameCard } from '../../src/token/token.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
 /**
  * The row to write. `row`: as it is stored; `next`: what the reversal makes of it. Undefined if it can't be put back: it

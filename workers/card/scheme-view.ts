@@ -3,8 +3,8 @@ import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
-import type { Success } from '../line/work.ts'
 import { SCHEME_FIELD } from '../networks.ts'
+import type { Success } from '../work.ts'
 
 export function supportRefusal(scope: Scope): Refusal | undefined {
   return isSupported(scope) ? undefined : refuse('scheme_not_supported', SCHEME_FIELD)

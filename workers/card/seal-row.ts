@@ -4,7 +4,7 @@ import { assert } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { TokenRow } from '../../src/token/token.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
 /**
  * `verdict.row` is the rules' own copy and is changed in place. `nonce`: 12 random bytes, if the caller has drawn those

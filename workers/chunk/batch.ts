@@ -8,7 +8,7 @@ import * as batches from '../../src/store/batch/batches.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import type { Deps } from '../deps.ts'
-import { Outdated, Postponed, type Work } from '../line/work.ts'
+import { Outdated, Postponed, type Work } from '../work.ts'
 import type { ChunkContext } from './chunk.ts'
 
 /** How long a chunk of a paused batch is delayed. */

@@ -17,13 +17,13 @@ import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
-import { blockFormOf } from '../../src/vault/block.ts'
+import { blockFormOf } from '../../src/vault/capture/block.ts'
 import { openBlockByLine } from '../../src/vault/capture/line.ts'
 import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import { rolesHeld } from '../line/admit.ts'
-import type { AskedCard, RequestContent, Work } from '../line/work.ts'
 import type { MadeScheme, SchemeResult } from '../networks.ts'
+import type { AskedCard, RequestContent, Work } from '../work.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
 /** The schema of the requests of one kind of record. */

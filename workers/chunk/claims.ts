@@ -12,7 +12,7 @@ import {
 } from '../../src/token/on-file.ts'
 import type { Giver } from '../../src/token/token.ts'
 import { reversibleSince } from '../card/before-image.ts'
-import type { Effect } from '../line/effect.ts'
+import type { Effect } from '../effect/effect.ts'
 import type { ChunkContext } from './chunk.ts'
 import { isNewest } from './source-times.ts'
 

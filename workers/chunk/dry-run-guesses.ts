@@ -4,7 +4,7 @@
 import type { Guess } from '../../src/store/token/guesses.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import type { Deps } from '../deps.ts'
-import type { Effect } from '../line/effect.ts'
+import type { Effect } from '../effect/effect.ts'
 
 export interface DryRunGuesses {
   /** Reads the misses so far, once for each guess; to be called before the other functions. */

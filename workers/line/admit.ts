@@ -10,7 +10,7 @@ import * as batches from '../../src/store/batch/batches.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import { tokenFor } from '../card/find-token.ts'
 import type { Deps } from '../deps.ts'
-import type { Work } from './work.ts'
+import type { Work } from '../work.ts'
 
 /** What is judged. */
 type Asked = Pick<Work<unknown>, 'claims' | 'entry' | 'client'>

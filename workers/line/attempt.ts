@@ -9,13 +9,13 @@ import { clearNumbersOf, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { parse } from '../../src/job/refusal.ts'
 import { addresseeOf } from '../../src/job/system-clients.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
+import type { End, Selection, Work } from '../work.ts'
 import { limitedTo } from './admit.ts'
 import { type Authentic, authenticate, claimedClient } from './authenticate.ts'
 import { handlerOf, type LineDeps } from './handlers.ts'
 import { traced } from './job-trace.ts'
 import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
 import { walk } from './walk.ts'
-import type { End, Selection, Work } from './work.ts'
 
 /** A job that is authenticated. That is enough to answer it, whatever fails later. */
 export interface Identified {

@@ -1,7 +1,7 @@
 // The handlers of the kinds, as the line gets them: the composition (../composition.ts) hands them down.
 import type { KindEntry } from '../../src/job/catalogue.ts'
 import type { Deps } from '../deps.ts'
-import { type Complete, complete, type Handler, type Retells } from './work.ts'
+import { type Complete, complete, type Handler, type Retells } from '../work.ts'
 
 type AnyHandler = Handler<unknown, unknown, unknown>
 

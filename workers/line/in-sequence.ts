@@ -2,7 +2,7 @@
 // did. Refused jobs don't change the stored sequence.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { Deps } from '../deps.ts'
-import { type EffectDecision, noEffect, type Work } from './work.ts'
+import { type EffectDecision, noEffect, type Work } from '../work.ts'
 
 export async function decideInSequence(
   work: Work<unknown>,

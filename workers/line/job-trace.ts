@@ -8,7 +8,7 @@ import { couldBeCard, isBatchName } from '../../src/trace/attributes.ts'
 import { batchContext, readTraceparent } from '../../src/trace/context.ts'
 import type { Span } from '../../src/trace/tracer.ts'
 import type { Deps } from '../deps.ts'
-import type { End, Selection, Work } from './work.ts'
+import type { End, Selection, Work } from '../work.ts'
 
 /** The names of the job in a log line. */
 export function namesOf(work: Work<unknown>): Record<string, string | number> {

@@ -4,11 +4,11 @@ import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
+import { resultOf } from '../answer/result-text.ts'
 import { contentDigest } from '../card/same-request.ts'
 import type { Deps } from '../deps.ts'
+import type { Decision, Work } from '../work.ts'
 import { withoutOwnCard } from './pan-in-names.ts'
-import { resultOf } from './result-text.ts'
-import type { Decision, Work } from './work.ts'
 
 /** The decision; if it is a refusal, with what all attempts of the job have left at providers. */
 export async function withCompensation(decision: Decision, work: Work<unknown>, deps: Deps): Promise<Decision> {

@@ -7,7 +7,7 @@ import { numbersIn } from '../../src/token/pan.ts'
 import { openCardByLine } from '../../src/vault/capture/line.ts'
 import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
-import type { Work } from './work.ts'
+import type { Work } from '../work.ts'
 
 /** The job with names that may be stored and answered. */
 export async function withoutOwnCard<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {

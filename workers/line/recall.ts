@@ -3,10 +3,10 @@ import { refuse } from '../../src/errors.ts'
 import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/answer/askers.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
+import type { End, Work } from '../work.ts'
 import type { LineDeps } from './handlers.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain } from './remember.ts'
-import type { End, Work } from './work.ts'
 
 /** How long a cancelled job is delayed while its provider calls are being compensated. */
 const COMPENSATING_MS = 1_000

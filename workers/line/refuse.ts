@@ -2,11 +2,11 @@
 // provider calls must be compensated.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
+import type { End, Work } from '../work.ts'
 import { handlerOf, type LineDeps } from './handlers.ts'
 import { answerOwed } from './owed.ts'
 import { withoutOwnCard } from './pan-in-names.ts'
 import { answerWithoutReceipt } from './remember.ts'
-import type { End, Work } from './work.ts'
 
 /** Answers without a receipt, so the same jti may come again. */
 export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<End> {

@@ -9,11 +9,10 @@ import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
-import type { Message } from '../set/deliver.ts'
+import type { Message } from '../answer/deliver.ts'
+import { type ResultContent, resultOf } from '../answer/result-text.ts'
+import { writeEffects } from '../effect/write-effect.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
-import type { LineDeps } from './handlers.ts'
-import { type ResultContent, resultOf } from './result-text.ts'
-import { storedAnswer } from './stored-answer.ts'
 import {
   type ChunkAnswer,
   type Decision,
@@ -22,8 +21,9 @@ import {
   isChunk,
   type JobAnswer,
   type Work,
-} from './work.ts'
-import { writeEffects } from './write-effect.ts'
+} from '../work.ts'
+import type { LineDeps } from './handlers.ts'
+import { storedAnswer } from './stored-answer.ts'
 
 /** Thrown to roll back the transaction of a probe, which stores nothing. */
 class ProbeDone extends Error {

@@ -9,13 +9,13 @@ import { type Disposition, heldUp, type ReceivedJob } from '../../src/queue/engi
 import { type FailedCopy, moveToFailed } from '../../src/queue/failed.ts'
 import { levelOfFailure } from '../../src/server-error.ts'
 import * as storeServer from '../../src/store/server.ts'
+import type { End, Selection, Work } from '../work.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
 import { findFailing } from './bisect.ts'
 import type { LineDeps } from './handlers.ts'
 import { namesOf as namesInLog } from './job-trace.ts'
 import { recallForCopy } from './recall.ts'
 import { answerFault } from './refuse.ts'
-import type { End, Selection, Work } from './work.ts'
 
 export const RETRY = { attemptsMax: 8, firstMs: 500, mostMs: 300_000 } as const
 

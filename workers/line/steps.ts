@@ -8,13 +8,6 @@ import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import { contentDigest, isSameContent, isSameRequest, type ReadContent } from '../card/same-request.ts'
-import { permitted, admit as refusalOf, storedAnswerRefusal } from './admit.ts'
-import type { LineDeps } from './handlers.ts'
-import { withCompensation } from './owed.ts'
-import { isNamedAfterItsCard } from './pan-in-names.ts'
-import { recallReceipt } from './recall.ts'
-import { refuseEnvelope } from './refuse.ts'
-import { answerAgain, remember as rememberDecision } from './remember.ts'
 import {
   type Complete,
   type Decision,
@@ -24,7 +17,14 @@ import {
   Postponed,
   type Selection,
   type Work,
-} from './work.ts'
+} from '../work.ts'
+import { permitted, admit as refusalOf, storedAnswerRefusal } from './admit.ts'
+import type { LineDeps } from './handlers.ts'
+import { withCompensation } from './owed.ts'
+import { isNamedAfterItsCard } from './pan-in-names.ts'
+import { recallReceipt } from './recall.ts'
+import { refuseEnvelope } from './refuse.ts'
+import { answerAgain, remember as rememberDecision } from './remember.ts'
 
 /** A job when the line begins. */
 export interface LineInput<Request, Opened, Prepared> {

@@ -4,6 +4,7 @@
 import { Fault, toFault } from '../../src/errors.ts'
 import type { SpanName } from '../../src/trace/attributes.ts'
 import { type Span, within } from '../../src/trace/tracer.ts'
+import type { End } from '../work.ts'
 import {
   admit,
   decide,
@@ -25,7 +26,6 @@ import {
   type Step,
   type Walk,
 } from './steps.ts'
-import type { End } from './work.ts'
 
 /** How often an attempt may begin again after other transactions changed the same rows first. */
 const RERUNS_MAX = 25

@@ -15,7 +15,7 @@ import * as turning from '../../src/store/capture/turning.ts'
 import * as events from '../../src/store/event/events.ts'
 import { tell } from '../../src/store/event/tell.ts'
 import type { Store } from '../../src/store/pool.ts'
-import { makeCaptureKey } from '../../src/vault/capture.ts'
+import { makeCaptureKey } from '../../src/vault/capture/capture-key.ts'
 import type { PrivateHalves } from '../../src/vault/private-half.ts'
 
 const LOOK_MS = 60_000

@@ -10,7 +10,7 @@ import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { Keks } from '../../src/vault/kek/provider.ts'
-import type { LiveRing, Purpose } from '../../src/vault/key-ring.ts'
+import type { LiveRing, Purpose } from '../../src/vault/ring/key-ring.ts'
 
 const LOOK_MS = 60_000
 

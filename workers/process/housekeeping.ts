@@ -10,9 +10,9 @@ import { every } from '../../src/recurring.ts'
 import * as retention from '../../src/store/retention.ts'
 import { readClock } from '../../src/store/server.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
-import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
+import { sumUnsettled, tellStalls } from '../batch-progress.ts'
 import type { Deps } from '../deps.ts'
-import { removeUnread } from './reply-queues.ts'
+import { removeUnread } from '../reply-queues.ts'
 
 export type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log' | 'catalogue'>
 

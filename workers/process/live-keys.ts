@@ -1,9 +1,10 @@
 // Publishes the list of live keys, signed by the installation, with the features that every live worker understands: on
 // each change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a
 // sender asks the store.
+
+import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/answer/live-keys.ts'
+import type { Signing } from '../../src/job/answer/result.ts'
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
-import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/envelope/live-keys.ts'
-import type { Signing } from '../../src/job/result.ts'
 import { describeError } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'

@@ -1,12 +1,11 @@
 // The part of an effect that is about providers, as data, and its writing. The line says in which order its statements
-// stand among those of the core (line/write-effect.ts). Rows are sorted, as there.
+// stand among those of the core (effect/write-effect.ts). Rows are sorted, as there.
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
-import type { NetworkEffect } from '../line/effect.ts'
-import type { NetworkEffects } from '../networks.ts'
+import type { NetworkEffect, NetworkEffects } from '../effect/effect.ts'
 import { type Compensation, findCompensations, isSameCompensation, recordCompensations } from './owed-compensation.ts'
 import { formerOf, type Replacement } from './scheme-replacement.ts'
 

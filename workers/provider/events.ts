@@ -1,8 +1,9 @@
 // Events of scheme tokens. The client that had a scheme token made gets them on its results queue, without a
 // subscription, and subscribed URLs get them too. An event for the queue goes through the outbox like a result. Both
 // are written in the transaction of the change.
+
+import type { ResultEvent } from '../../src/job/answer/result.ts'
 import { schemeEventId } from '../../src/job/envelope/ids.ts'
-import type { ResultEvent } from '../../src/job/result.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Event } from '../../src/store/event/events.ts'
@@ -12,8 +13,8 @@ import type { Db } from '../../src/store/pool.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import { renderScheme } from '../../src/token/scheme.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
+import type { Message } from '../answer/deliver.ts'
 import type { Deps } from '../deps.ts'
-import type { Message } from '../set/deliver.ts'
 
 /** Writes the event; undefined if the client or the scope doesn't exist any more. */
 export async function insertEvent(

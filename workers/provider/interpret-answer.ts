@@ -3,12 +3,12 @@
 import { Fault, type Refusal } from '../../src/errors.ts'
 import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Deps } from '../deps.ts'
-import { Postponed } from '../line/work.ts'
+import { Postponed } from '../work.ts'
 import type { Denial } from './action-rules.ts'
+import { applyToken, unchangedRow, voidRow } from './apply-answer.ts'
 import type { CallAnswer } from './call-provider.ts'
-import { applyToken, unchangedRow, voidRow } from './reconcile/apply-answer.ts'
 import type { AnsweredIntent } from './write-answer.ts'
 
 /** How long to wait before an unknown result is looked for again. */

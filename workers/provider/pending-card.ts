@@ -5,7 +5,7 @@ import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Deps } from '../deps.ts'
 
 type Dated = Pick<StoredToken, 'expiryMonth' | 'expiryYear' | 'cardHolderName'>

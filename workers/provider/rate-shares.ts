@@ -17,7 +17,7 @@ import {
 } from '../../src/scheme/rate-allocation.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
-import type { WorkerMetrics } from '../metrics.ts'
+import type { WorkerMetrics } from '../metrics/metrics.ts'
 
 export interface SharesOptions {
   /** A UUID. The process that had it before is dead, and this process takes over its shares. */

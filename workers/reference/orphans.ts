@@ -8,7 +8,7 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import { lifecycle } from '../../src/token/decide.ts'
 import type { Moment } from '../../src/token/verdict.ts'
 import { reversibleSince } from '../card/before-image.ts'
-import { type EffectDeps, writeEffects } from '../line/write-effect.ts'
+import { type EffectDeps, writeEffects } from '../effect/write-effect.ts'
 
 const EVENTS = { keep: undefined, suspend: 'SUSPEND', delete: 'DELETE' } as const satisfies Record<OnOrphan, unknown>
 

@@ -11,8 +11,8 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type OwnerId, ownerKey } from '../../src/token/on-file.ts'
 import type { Moment } from '../../src/token/verdict.ts'
-import type { EffectDeps } from '../line/write-effect.ts'
-import { noteReleases, type ReleaseDeps } from './note-releases.ts'
+import { noteReleases, type ReleaseDeps } from '../effect/note-releases.ts'
+import type { EffectDeps } from '../effect/write-effect.ts'
 import { endOrphans } from './orphans.ts'
 
 export interface AskedRelease {

@@ -8,7 +8,7 @@ import { type DueSet, type DueToken, findSet } from '../../src/store/token/card-
 import { CardTaken } from '../../src/store/token/cards.ts'
 import { type RenewedCards, renewCards } from '../../src/store/token/tokens.ts'
 import type { Fingerprints } from '../../src/token/token.ts'
-import type { LiveRing } from '../../src/vault/key-ring.ts'
+import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { look, rest, type Work } from './work.ts'
 
 export const CARDS = 'fingerprint'

@@ -4,8 +4,8 @@ import { SEALED_COLUMNS, type SealedName } from '../../src/store/reseal/sealed-c
 import type { Resealed, SealedRow } from '../../src/store/reseal/sealed-rows.ts'
 import { authenticationRow } from '../../src/store/three-ds/authentication-row.ts'
 import { contractRow } from '../../src/store/three-ds/three-ds-contracts.ts'
-import type { LiveRing } from '../../src/vault/key-ring.ts'
 import { captureHalfName, type PrivateHalves, signingHalfName } from '../../src/vault/private-half.ts'
+import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { roleKeyName } from '../../src/vault/ring/shared-keys.ts'
 
 export interface VaultKeys {

@@ -2,8 +2,8 @@
 // writes the set.
 import type { Receipt, Written } from '../../src/store/job/receipts.ts'
 import type { TraceContext } from '../../src/trace/context.ts'
-import type { Effect } from '../line/effect.ts'
-import type { Message } from './deliver.ts'
+import type { Message } from '../answer/deliver.ts'
+import type { Effect } from '../effect/effect.ts'
 
 export interface Single {
   receipt: Receipt

@@ -13,8 +13,8 @@ import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
-import { type EffectDeps, writeEffects } from '../line/write-effect.ts'
-import type { WorkerMetrics } from '../metrics.ts'
+import { type EffectDeps, writeEffects } from '../effect/write-effect.ts'
+import type { WorkerMetrics } from '../metrics/metrics.ts'
 import { keysOf, type Sets, type Single, tokensOf, type WrittenSingle } from './single.ts'
 
 interface SetDeps extends EffectDeps {

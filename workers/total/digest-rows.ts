@@ -13,7 +13,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { DigestRun } from '../../src/store/total/digest-runs.ts'
 import type { LeftOut } from '../../src/store/total/total-parts.ts'
-import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Deps } from '../deps.ts'
 import { openRuns, type SortedRuns } from './sorted-runs.ts'
 

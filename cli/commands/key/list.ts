@@ -1,8 +1,8 @@
 // `tokenmill key list`: the data keys with their states, ages and seals. It opens no key.
 import { systemClock } from '../../../src/clock.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
-import { PURPOSES } from '../../../src/vault/key-ring.ts'
 import { replaceBy } from '../../../src/vault/ring/cryptoperiod.ts'
+import { PURPOSES } from '../../../src/vault/ring/key-ring.ts'
 import type { JsonOption } from '../../command.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
 import { print, type Terminal, table } from '../../terminal.ts'

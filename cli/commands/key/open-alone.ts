@@ -5,13 +5,13 @@ import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { type KeyProvider, keksOf } from '../../../src/vault/kek/provider.ts'
-import { openKeyRing } from '../../../src/vault/key-ring.ts'
 import {
   captureHalfName,
   openPrivateHalves,
   type StoredPrivateHalf,
   signingHalfName,
 } from '../../../src/vault/private-half.ts'
+import { openKeyRing } from '../../../src/vault/ring/key-ring.ts'
 
 const PAGE = 500
 

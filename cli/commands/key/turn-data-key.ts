@@ -7,7 +7,7 @@ import { beginRotation, finishRotation, isDropped, listLacking } from '../../../
 import { shareKeys } from '../../../src/acts/role-keys.ts'
 import type { ProcessRow } from '../../../src/store/access/processes.ts'
 import { LostRace, type Store } from '../../../src/store/pool.ts'
-import type { Purpose } from '../../../src/vault/key-ring.ts'
+import type { Purpose } from '../../../src/vault/ring/key-ring.ts'
 import { Stop } from '../../exit.ts'
 import type { OpenedVault } from '../../open/open.ts'
 import { say, type Terminal } from '../../terminal.ts'

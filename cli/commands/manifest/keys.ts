@@ -2,7 +2,7 @@
 // named.
 import { createPublicKey } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
-import { readClientFile, readSigningKey } from '../../../producers/client-file.ts'
+import { readClientFile, readSigningKey } from '../../../producers/client/client-file.ts'
 import type { VerifyKey } from '../../../producers/detached-signature.ts'
 import { ConfigError } from '../../../src/config.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'

@@ -1,7 +1,7 @@
 // `tokenmill manifest pack BATCH…`: makes a sign-off pack, as JSON and PDF, or checks the counterparty's signature over one
 // that was made.
 import { dirname, join } from 'node:path'
-import { type Credentials, readCredentials } from '../../../producers/client-file.ts'
+import { type Credentials, readCredentials } from '../../../producers/client/client-file.ts'
 import { signDetached, type VerifyKey } from '../../../producers/detached-signature.ts'
 import { readManifest } from '../../../producers/migrate/manifest.ts'
 import { readTheirTotal, type TheirTotal } from '../../../producers/pack/comparison.ts'
@@ -30,7 +30,7 @@ import { systemClock } from '../../../src/clock.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT } from '../../exit.ts'
 import { type Session, withSession } from '../../open/open.ts'
-import { openTotal, tellChunks } from '../../open/total.ts'
+import { openTotal, tellChunks } from '../../process/total.ts'
 import { facts, print, type Terminal, userName } from '../../terminal.ts'
 import { type KeyOptions, keysOf } from './keys.ts'
 

@@ -3,7 +3,7 @@ import { computeTotal } from '../../../producers/pack/total.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { JsonOption } from '../../command.ts'
 import { withSession } from '../../open/open.ts'
-import { openTotal, tellChunks } from '../../open/total.ts'
+import { openTotal, tellChunks } from '../../process/total.ts'
 import { facts, print, say, type Terminal } from '../../terminal.ts'
 import { findClient } from '../client/find-client.ts'
 

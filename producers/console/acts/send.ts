@@ -2,9 +2,9 @@
 // worker checks the person, the proof and the act, whatever was checked here before.
 import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
+import type { Result } from '../../../src/job/answer/result.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
-import type { Result } from '../../../src/job/result.ts'
 import type { Act } from '../../../src/job/system/act.ts'
 import type { Logger } from '../../../src/log.ts'
 import type { Queues } from '../../../src/queue/engine.ts'

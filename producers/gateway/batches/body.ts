@@ -2,7 +2,7 @@
 // a key while it passes. Rows are read elsewhere.
 import { createHmac } from 'node:crypto'
 import type { CurrentKey } from '../../../src/vault/ring/held-keys.ts'
-import { Declined, declineFor } from '../server/error-bodies.ts'
+import { Declined, declineFor } from '../error-bodies.ts'
 
 export interface Metered {
   bytes: AsyncIterable<Buffer>

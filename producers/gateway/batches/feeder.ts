@@ -3,9 +3,9 @@
 // gateways together. After a crash the chunks become due again; a chunk that is sent twice takes effect once.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../../src/errors.ts'
+import { type AnyResult, readResult } from '../../../src/job/answer/result.ts'
 import { count } from '../../../src/job/chunk-outcomes.ts'
 import { problemCodeOf, toldFields } from '../../../src/job/problem.ts'
-import { type AnyResult, readResult } from '../../../src/job/result.ts'
 import { describeError } from '../../../src/log.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'

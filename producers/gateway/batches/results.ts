@@ -1,9 +1,9 @@
 // The results of a finished batch, in the order of its rows: CSV with the columns of `migrate`, or NDJSON. The store is
 // read page by page as the caller takes the text, and no connection is held in between.
 import { z } from 'zod'
+import { readResult } from '../../../src/job/answer/result.ts'
 import { tokensNamed, toResultAgain, unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { AnyRecordResult } from '../../../src/job/outcome.ts'
-import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/token-views.ts'

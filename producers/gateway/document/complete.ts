@@ -1,7 +1,7 @@
 // Completes an OpenAPI document that was made from routes and their schemas: descriptions, defaults and examples. A
 // part without a note gets no description; a test reports it.
 import { annotate, type JsonSchema, noteFor } from '../../../src/job/describe/annotate.ts'
-import type { ErrorBody } from '../server/error-bodies.ts'
+import type { ErrorBody } from '../error-bodies.ts'
 import type { DocumentNotes, Examples, OperationNotes } from './notes.ts'
 import { refusalBody } from './refusals.ts'
 

@@ -8,7 +8,7 @@ import {
   failed,
   roleMissing,
   unauthenticated,
-} from '../server/error-bodies.ts'
+} from '../error-bodies.ts'
 import type { ReasonExample, RefusalExample } from './notes.ts'
 
 /** The timestamp of the examples. */

@@ -1,14 +1,14 @@
 // A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker's refusal names fields of
 // the job; this file translates them into the fields of the HTTP request.
 import { REASONS, type Reason, type Refusal } from '../../../src/errors.ts'
+import type { Result } from '../../../src/job/answer/result.ts'
 import { lacks } from '../../../src/job/envelope/roles.ts'
 import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
-import type { Result } from '../../../src/job/result.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineOf, failed, roleMissing } from '../server/error-bodies.ts'
+import { busy, type Decline, declineOf, failed, roleMissing } from '../error-bodies.ts'
+import type { End } from '../request-reply/request-reply.ts'
 import { KEY_HEADERS } from '../server/headers.ts'
-import type { End } from './request-reply.ts'
 
 export type WriteKind = 'token-create' | 'token-update' | 'token-lifecycle' | 'report'
 

@@ -1,7 +1,7 @@
 // The error body of the reporting service.
 import { REASONS } from '../../../src/errors.ts'
 import { textOf } from '../../../src/job/problem.ts'
-import { type Decline, type DeclineStatus, type ErrorBody, STATUS_TEXTS } from '../server/error-bodies.ts'
+import { type Decline, type DeclineStatus, type ErrorBody, STATUS_TEXTS } from '../error-bodies.ts'
 
 /** `param` names the first wrong parameter, if there is one. */
 export const REPORT_ERROR_BODY: ErrorBody = {

@@ -8,11 +8,11 @@ import { recordOf } from '../../../src/report/record.ts'
 import { isParseError } from '../../../src/rsql/parse-error.ts'
 import { search } from '../../../src/store/report/report-search.ts'
 import type { GatewayApp } from '../app.ts'
-import type { GatewayDeps, Service } from '../deps.ts'
-import { type Decline, declineFor } from '../server/error-bodies.ts'
+import type { GatewayDeps, GatewayService } from '../deps.ts'
+import { type Decline, declineFor } from '../error-bodies.ts'
+import { Nothing } from '../records.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, sendAny } from '../server/replies.ts'
-import { Nothing } from '../tokens/records.ts'
 import { REPORT_ERROR_BODY, REPORTS_UNAVAILABLE } from './error-body.ts'
 import { REPORT_NOTES } from './notes.ts'
 import { joinRawSearch } from './raw-search.ts'
@@ -42,7 +42,7 @@ const FileHeaders = z.looseObject({
 })
 
 /** The reporting service. `reportFiles`: undefined if no place for report files is set that every host reaches. */
-export function reportService(reportFiles: ReportFiles | undefined): Service {
+export function reportService(reportFiles: ReportFiles | undefined): GatewayService {
   return {
     routes: [(app, deps) => addRoutes(app, deps, reportFiles)],
     notes: REPORT_NOTES,

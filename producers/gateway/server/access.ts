@@ -3,9 +3,9 @@
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
 import type { Access, GatewayApp } from '../app.ts'
-import type { GatewayDeps } from '../deps.ts'
-import { busy, declineFor, roleMissing, unauthenticated } from './error-bodies.ts'
+import { busy, declineFor, roleMissing, unauthenticated } from '../error-bodies.ts'
 import { decline } from './replies.ts'
+import type { ServerDeps } from './service.ts'
 
 /** Pages that a library adds. Their routes have no `access`. */
 const OPEN_PAGES = /^\/docs(\/|$)/
@@ -24,7 +24,7 @@ export type CountUnauthenticated = (request: FastifyRequest) => Promise<number |
 
 export function guard(
   app: GatewayApp,
-  { authenticate }: Pick<GatewayDeps, 'authenticate'>,
+  { authenticate }: Pick<ServerDeps, 'authenticate'>,
   countStranger?: CountUnauthenticated,
 ): void {
   app.decorateRequest('caller', null as never)

@@ -2,9 +2,9 @@
 // the error body is the same, and an unknown user takes as long as a wrong API key. access.ts decides what the caller
 // may do.
 import { Secret } from '../../../src/secret.ts'
-import { type ApiKeyRing, apiKeyMatches } from '../../../src/vault/api-key.ts'
 import type { Bearer } from '../../../src/vault/bearer.ts'
 import type { Flawed } from '../../../src/vault/bearer-claims.ts'
+import { type ApiKeyRing, apiKeyMatches } from '../../../src/vault/ring/api-key.ts'
 import type { Caller } from '../app.ts'
 import type { Directory, KnownUser, UserKey } from '../directory.ts'
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import type { GatewayApp } from '../app.ts'
-import { declineFor } from './error-bodies.ts'
+import { declineFor } from '../error-bodies.ts'
 import { wrongBody } from './form.ts'
 
 /** The most bytes of a body, for a route that names no other `bodyLimit`. */

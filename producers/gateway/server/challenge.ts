@@ -1,7 +1,7 @@
 // `WWW-Authenticate`: the credentials that are accepted, and what is wrong with a Bearer token that was sent (RFC 6750
 // section 3). It says only what the sender can see in the token itself, and nothing about users, keys or signatures.
 import { TOKEN_FLAWS } from '../../../src/errors.ts'
-import type { Decline } from './error-bodies.ts'
+import type { Decline } from '../error-bodies.ts'
 
 const BASIC = 'Basic realm="tokenmill", charset="UTF-8"'
 const BEARER = 'Bearer realm="tokenmill"'

@@ -5,7 +5,7 @@ import type { FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { parse } from '../../../src/job/refusal.ts'
-import { type Decline, Declined, declineOf } from './error-bodies.ts'
+import { type Decline, Declined, declineOf } from '../error-bodies.ts'
 
 /** The parts in the order in which fastify checks them. */
 const PARTS = ['params', 'body', 'query', 'headers'] as const

@@ -9,7 +9,7 @@ import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { GatewayApp } from '../app.ts'
-import { declineFor } from './error-bodies.ts'
+import { declineFor } from '../error-bodies.ts'
 import { KEY_HEADERS } from './headers.ts'
 import { decline } from './replies.ts'
 

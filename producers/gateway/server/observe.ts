@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { readTraceparent } from '../../../src/trace/context.ts'
 import type { Span, Tracer } from '../../../src/trace/tracer.ts'
 import type { GatewayApp } from '../app.ts'
-import type { ServerDeps } from '../deps.ts'
+import type { ServerDeps } from './service.ts'
 
 /** Machines call these every few seconds: one line for each call would bury the other lines. */
 const QUIET = new Set(['/healthz', '/readyz'])

@@ -5,8 +5,8 @@ import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
 import { levelOfFailure } from '../../../src/server-error.ts'
+import { type Decline, Declined, declineFor, type ErrorBody, errorBodyOf, failed } from '../error-bodies.ts'
 import { challengesOf } from './challenge.ts'
-import { type Decline, Declined, declineFor, type ErrorBody, errorBodyOf, failed } from './error-bodies.ts'
 import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
 /** A reply of any route, whatever its schema allows as a body. */

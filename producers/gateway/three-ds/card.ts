@@ -15,8 +15,8 @@ import { parseCapture } from '../../../src/token/card.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
 import { openCardByLine } from '../../../src/vault/capture/line.ts'
 import { lineOpener, type OpenedLine, openByLine } from '../../../src/vault/capture/open-line.ts'
-import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import type { PrivateHalves } from '../../../src/vault/private-half.ts'
+import type { KeyRing } from '../../../src/vault/ring/key-ring.ts'
 import type { Directory } from '../directory.ts'
 
 export interface CardVault {

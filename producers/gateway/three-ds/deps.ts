@@ -5,9 +5,10 @@ import type { Store } from '../../../src/store/pool.ts'
 import type { Sealer } from '../../../src/store/three-ds/authentication-row.ts'
 import type { Ports } from '../../../src/three-ds/ports.ts'
 import type { Caller as ThreeDsCaller } from '../../../src/three-ds/record.ts'
-import type { LiveRing } from '../../../src/vault/key-ring.ts'
+import type { LiveRing } from '../../../src/vault/ring/key-ring.ts'
 import type { Caller } from '../app.ts'
-import type { GatewaySettings, ServerDeps } from '../deps.ts'
+import type { GatewaySettings } from '../deps.ts'
+import type { ServerDeps } from '../server/service.ts'
 import type { ThreeDsMetrics } from './metrics.ts'
 
 export interface ThreeDsDeps extends ServerDeps {

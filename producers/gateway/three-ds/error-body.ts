@@ -1,6 +1,6 @@
 // The error body of the 3-D Secure service: an error number in place of the status, and no `reversal_status`.
 import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
-import type { DeclineStatus, ErrorBody } from '../server/error-bodies.ts'
+import type { DeclineStatus, ErrorBody } from '../error-bodies.ts'
 
 /** For refusals of fastify or the server; answer.ts makes the same body of an error number. */
 export const THREE_DS_ERROR_BODY: ErrorBody = {

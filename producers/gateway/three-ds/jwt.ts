@@ -1,7 +1,8 @@
 // The routes of a browser session's JWTs: one makes the JWT that begins a session, the other takes the JWT with the
 // outcome of a challenge. src/three-ds decides whether a JWT is valid.
+
+import { JwtCreateRequest, JwtValidateRequest } from '../../../src/three-ds/areq/lookup-request.ts'
 import { createJwt } from '../../../src/three-ds/jwt.ts'
-import { JwtCreateRequest, JwtValidateRequest } from '../../../src/three-ds/lookup-request.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
 import { validateJwt } from '../../../src/three-ds/validate.ts'
 import type { GatewayApp } from '../app.ts'

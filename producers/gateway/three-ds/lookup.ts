@@ -1,11 +1,11 @@
 // The lookup route: begins an authentication and answers it while the cardholder waits. A repeat with the same
 // idempotency key continues where the first call stopped. No queue is used.
 
+import { LookupRequest } from '../../../src/three-ds/areq/lookup-request.ts'
 import { lookup } from '../../../src/three-ds/lookup.ts'
-import { LookupRequest } from '../../../src/three-ds/lookup-request.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
 import type { GatewayApp } from '../app.ts'
-import { busy } from '../server/error-bodies.ts'
+import { busy } from '../error-bodies.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { answerProblem } from './answer.ts'

@@ -1,8 +1,8 @@
 // The routes of the 3-D Secure service, in the order of its OpenAPI document.
 
 import type { GatewayApp } from '../app.ts'
-import type { RoutePlugin } from '../deps.ts'
 import { opsPages } from '../server/ops.ts'
+import type { RoutePlugin } from '../server/service.ts'
 import { authenticationRoutes } from './authentications.ts'
 import type { ThreeDsDeps } from './deps.ts'
 import { jwtRoutes } from './jwt.ts'

@@ -5,8 +5,8 @@ import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
+import { ERRORS } from '../records.ts'
 import { OWN_BUCKET } from '../server/access.ts'
-import { ERRORS } from './records.ts'
 
 const Query = z.strictObject({
   entity_id: uuid().describe('UUID of the merchant entity whose tokens the cards are for.'),

@@ -5,12 +5,12 @@ import { z } from 'zod'
 import type { Notification } from '../../../src/scheme/notification.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import type { GatewayApp } from '../app.ts'
-import type { GatewayDeps, Service } from '../deps.ts'
+import type { GatewayDeps, GatewayService } from '../deps.ts'
 import { type DocumentNotes, json } from '../document/notes.ts'
+import { declineFor, unauthenticated } from '../error-bodies.ts'
+import { ERRORS } from '../records.ts'
 import { OWN_BUCKET } from '../server/access.ts'
-import { declineFor, unauthenticated } from '../server/error-bodies.ts'
 import { decline } from '../server/replies.ts'
-import { ERRORS } from './records.ts'
 
 const Noted = z.strictObject({ responseId: z.string() })
 
@@ -22,7 +22,7 @@ export interface Notifications {
 }
 
 /** The service of networks. `notifications`: undefined if no network is set up; then there is no route. */
-export function notificationService(notifications: Notifications | undefined): Service {
+export function notificationService(notifications: Notifications | undefined): GatewayService {
   return { notes: NOTES, routes: notifications ? [(app, deps) => addRoute(app, deps, notifications)] : [] }
 }
 

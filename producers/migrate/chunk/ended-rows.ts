@@ -1,10 +1,10 @@
 // Makes the rows of results of a chunk, from its answer and from what only its rows know.
 import { recordsOf } from '../../../src/job/answer/created-columns.ts'
+import type { Result } from '../../../src/job/answer/result.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
-import type { Result } from '../../../src/job/result.ts'
 import type { RowChunk } from '../../rows/chunks.ts'
 import { FileError } from '../../rows/file-error.ts'
-import type { SkipReason } from '../../rows/outcome/file-outcome.ts'
+import type { SkipReason } from '../../rows/file-outcome.ts'
 import type { FileRow, ResultRow } from '../../rows/outcome/result-row.ts'
 import type { Row } from '../../rows/rows.ts'
 import { refusedChunk } from '../refused-chunk.ts'

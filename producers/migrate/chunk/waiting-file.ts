@@ -4,7 +4,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { WaitingEnds } from '../../client/window.ts'
 import { cannotWrite } from '../../rows/atomic-file.ts'
-import { FILE_OUTCOMES, type FileCounts, noFileCounts } from '../../rows/outcome/file-outcome.ts'
+import { FILE_OUTCOMES, type FileCounts, noFileCounts } from '../../rows/file-outcome.ts'
 import { type CountedRow, countedOf, type EndedChunk } from '../output.ts'
 
 /** At full speed workers fill it in some minutes; a lock of a worker that vanished runs out sooner. */

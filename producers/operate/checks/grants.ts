@@ -2,7 +2,7 @@
 import { type ListGrants, listUngranted } from '../../../src/acts/grants.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { count } from '../../../src/units.ts'
-import type { KeyRing } from '../../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../../src/vault/ring/key-ring.ts'
 import { critical, unknown, type Verdict, well } from '../check.ts'
 
 export interface GrantSources {

@@ -5,7 +5,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { type SampledName, type SampledRow, sample, sampleVersion } from '../../../src/store/sealed-sample.ts'
 import { authenticationRow } from '../../../src/store/three-ds/authentication-row.ts'
 import { contractRow } from '../../../src/store/three-ds/three-ds-contracts.ts'
-import type { KeyRing } from '../../../src/vault/key-ring.ts'
+import type { KeyRing } from '../../../src/vault/ring/key-ring.ts'
 import { roleKeyName } from '../../../src/vault/ring/shared-keys.ts'
 
 /** What became of one column's rows under one version. */

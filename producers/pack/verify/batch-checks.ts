@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import type { VerifyKey } from '../../detached-signature.ts'
 import { checkDigest, type Manifest, type NamedFile, readManifest } from '../../migrate/manifest.ts'
-import { sumOfFile } from '../../rows/outcome/file-outcome.ts'
+import { sumOfFile } from '../../rows/file-outcome.ts'
 import { canonicalText } from '../canonical.ts'
 import { compareDryRun } from '../dry-run.ts'
 import type { PackedBatch } from '../pack.ts'

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { unguarded } from '../../../src/csv-text.ts'
 import { readCsv } from '../csv.ts'
 import { codeOf, FileError } from '../file-error.ts'
-import { FILE_OUTCOMES, type FileOutcome } from './file-outcome.ts'
+import { FILE_OUTCOMES, type FileOutcome } from '../file-outcome.ts'
 
 export interface WrittenEnd {
   file: string

@@ -3,8 +3,8 @@
 
 import { cellOf } from '../../../src/csv-text.ts'
 import { type AnyRecordResult, type RecordResult, tookEffect } from '../../../src/job/outcome.ts'
+import type { SkipReason } from '../file-outcome.ts'
 import type { Row } from '../record.ts'
-import type { SkipReason } from './file-outcome.ts'
 
 export interface ResultColumns {
   /** The file was read with a profile: the results say which card of its element a row is, and what was repaired. */

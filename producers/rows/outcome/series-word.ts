@@ -1,8 +1,8 @@
 // Warns during a run when rows of a file begin to be rejected without a break after others were accepted: then the file
 // changed in its midst. early-word.ts warns of files of which no row fits.
 
+import type { FileCounts } from '../file-outcome.ts'
 import { wordOf } from './early-word.ts'
-import type { FileCounts } from './file-outcome.ts'
 import type { FileRow } from './result-row.ts'
 
 /** Fewer rejected rows in succession may be chance. */

@@ -4,12 +4,12 @@ import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { type KeptField, keptText } from '../kept.ts'
 import { checkReference, type RowOwner } from '../record.ts'
-import { changedBySpreadsheet, isOfOwner } from '../spreadsheet/changed.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
 import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
 import { rowOwnerOf } from './on-file/owner.ts'
 import type { Profile } from './profile-schema.ts'
 import { ECHO, type FieldUse, type RawRecord, SOURCE_TIME } from './records.ts'
+import { changedBySpreadsheet, isOfOwner } from './spreadsheet-cells.ts'
 
 export interface ProfiledRow {
   /** The physical line of the row's first byte, from 1; in nested JSON the line of its element. */

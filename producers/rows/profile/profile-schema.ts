@@ -6,7 +6,7 @@ import { TIME_FORMS } from '../time-form.ts'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
 import { FileFormat, field, nameFields } from './format.ts'
-import { OnFileColumns } from './on-file/schema.ts'
+import { OnFileColumns } from './on-file-schema.ts'
 import { ReturnShape } from './return-shape.ts'
 
 const name = z

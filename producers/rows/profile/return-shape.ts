@@ -2,8 +2,8 @@
 // what, for which rows. What became of the rows isn't known here.
 import { z } from 'zod'
 import { tookEffect } from '../../../src/job/outcome.ts'
+import { FILE_OUTCOMES } from '../file-outcome.ts'
 import type { KeptField } from '../kept.ts'
-import { FILE_OUTCOMES } from '../outcome/file-outcome.ts'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { delimiter, field } from './format.ts'
 

@@ -5,7 +5,7 @@ import { readRows } from '../file-rows.ts'
 import { KEPT } from '../kept.ts'
 import { type Preview, previewOf } from '../outcome/preview.ts'
 import type { Profile } from '../profile/profile.ts'
-import { idFieldsOf } from './changed.ts'
+import { idFieldsOf } from '../profile/spreadsheet-cells.ts'
 import { type FileCount, openFileCount } from './column-count.ts'
 
 /** How many rows are shown. */

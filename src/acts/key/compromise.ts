@@ -5,7 +5,7 @@ import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db, Store } from '../../store/pool.ts'
 import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
 import * as cardPhases from '../../store/token/card-phases.ts'
-import type { Purpose } from '../../vault/key-ring.ts'
+import type { Purpose } from '../../vault/ring/key-ring.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 
 export const COMPROMISE = 'data-key.compromise'

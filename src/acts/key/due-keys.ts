@@ -2,8 +2,8 @@
 // Workers replace a key that has made its share of seals without an operator.
 import * as dataKeys from '../../store/access/data-keys.ts'
 import type { Db } from '../../store/pool.ts'
-import { PURPOSES, type Purpose } from '../../vault/key-ring.ts'
 import { isExpiring, replaceBy } from '../../vault/ring/cryptoperiod.ts'
+import { PURPOSES, type Purpose } from '../../vault/ring/key-ring.ts'
 import { TURNING } from '../../vault/ring/turning.ts'
 
 /** Half of the seals that a key may make, so that there is time left to replace it. */

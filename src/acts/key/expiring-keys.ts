@@ -7,8 +7,8 @@ import * as signingKeys from '../../store/access/signing-keys.ts'
 import * as endpoints from '../../store/event/endpoints.ts'
 import { tellAll } from '../../store/event/tell.ts'
 import type { Db, Store } from '../../store/pool.ts'
-import { PURPOSES } from '../../vault/key-ring.ts'
 import { KEK_DAYS, NOTICE_DAYS, replaceBy, SIGNING_DAYS } from '../../vault/ring/cryptoperiod.ts'
+import { PURPOSES } from '../../vault/ring/key-ring.ts'
 
 export interface KeyDate {
   /** `PURPOSE/VERSION`, the id of a key-encryption key, or `signing/KID`. */

@@ -7,7 +7,7 @@ import * as installation from '../../store/installation.ts'
 import { type Db, LostRace, type Store } from '../../store/pool.ts'
 import { readClock } from '../../store/server.ts'
 import type { Keks, KeyProvider } from '../../vault/kek/provider.ts'
-import { rewrap } from '../../vault/kek/rewrap.ts'
+import { rewrap } from '../../vault/ring/rewrap.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 import type { UseConfirmation } from '../confirmation.ts'
 

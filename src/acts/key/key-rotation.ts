@@ -7,7 +7,7 @@ import * as processes from '../../store/access/processes.ts'
 import * as installation from '../../store/installation.ts'
 import { type Db, LostRace, type Store } from '../../store/pool.ts'
 import type { KeyProvider } from '../../vault/kek/provider.ts'
-import { makeDataKeys, type Purpose } from '../../vault/key-ring.ts'
+import { makeDataKeys, type Purpose } from '../../vault/ring/key-ring.ts'
 import { SHARED_PURPOSES } from '../../vault/ring/shared-keys.ts'
 import { type ActResult, type By, type Decided, perform } from '../act.ts'
 

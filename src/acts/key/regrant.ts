@@ -1,7 +1,7 @@
 // Codes anew the rows that grant rights, after the key of their codes was replaced. There are few of them, so the command
 // does it itself, in one transaction.
 import type { Store } from '../../store/pool.ts'
-import type { KeyRing } from '../../vault/key-ring.ts'
+import type { KeyRing } from '../../vault/ring/key-ring.ts'
 import { type By, perform } from '../act.ts'
 import { type ListGrants, type Regranted, regrantAll } from '../grants.ts'
 import { RESEAL } from './reseal.ts'

@@ -3,7 +3,7 @@
 import * as signingKeyReaders from '../../store/access/signing-key-readers.ts'
 import * as signingKeys from '../../store/access/signing-keys.ts'
 import type { Store } from '../../store/pool.ts'
-import type { KeyRing } from '../../vault/key-ring.ts'
+import type { KeyRing } from '../../vault/ring/key-ring.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 import { grantSigningKey } from '../grants.ts'
 import { STATEMENT_MS, turn } from '../signing-turn.ts'

@@ -7,7 +7,7 @@ import type { BinRange } from '../../token/bin.ts'
 import type { ShownScheme } from '../../token/scheme.ts'
 import type { TokenRow } from '../../token/token.ts'
 import type { FieldReason, ReversalStatus } from '../problem.ts'
-import type { StoredAnswer } from './stored-answer.ts'
+import type { StoredAnswer } from '../stored-answer.ts'
 
 /** The members of a receipt that this file reads. */
 interface AnsweredReceipt {

@@ -13,7 +13,7 @@ import {
   type ResultData,
   type ResultEvent,
   sealBody,
-} from '../result.ts'
+} from './result.ts'
 
 const RESULT_SET_TYP = 'tokenmill-result-set+jwt'
 

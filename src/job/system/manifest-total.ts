@@ -1,9 +1,9 @@
 // `manifest-total`: computes one part of the total of a migration. Only workers send it; the store holds what the total is
 // of, and its key.
 import { z } from 'zod'
-import { fromOutcome } from '../answer/stored-answer.ts'
 import { uuid } from '../envelope/text.ts'
 import { kind } from '../kind-entry.ts'
+import { fromOutcome } from '../stored-answer.ts'
 
 export const ManifestTotal = z.strictObject({
   total_id: uuid(),

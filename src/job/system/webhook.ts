@@ -1,9 +1,9 @@
 // `webhook`: one attempt to deliver an event to the URL of a subscription. Only the scheduler sends it; the store holds the
 // event, the URL and the secret.
 import { z } from 'zod'
-import { fromOutcome } from '../answer/stored-answer.ts'
 import { uuid } from '../envelope/text.ts'
 import { kind } from '../kind-entry.ts'
+import { fromOutcome } from '../stored-answer.ts'
 
 export const Webhook = z.strictObject({
   delivery_id: uuid(),

@@ -1,11 +1,9 @@
 // The processes of the long-running roles: which process runs where, its release, and the features that workers
 // understand, so that a sender uses no feature that a worker would refuse. A killed process leaves its row behind;
 // readers decide how old a row may be.
+import type { PlannedRow, ProcessRole } from '../connection/plan.ts'
 import type { Db } from '../pool.ts'
 import { WORK_MINUTES, type WorkMinute } from '../watch/work-minutes.ts'
-
-export const WORKER_ROLES = ['interactive', 'bulk'] as const
-export type ProcessRole = (typeof WORKER_ROLES)[number] | 'scheduler' | 'gateway' | 'three-ds' | 'console'
 
 export interface NewProcess {
   processId: string
@@ -35,9 +33,6 @@ export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'work
   /** The time since its last heartbeat, by the store's clock. */
   silentMs: number
 }
-
-/** What a process may open. `login`: its database user. */
-export type PlannedRow = Pick<ProcessRow, 'role' | 'host' | 'connections'> & { login: string }
 
 type Named = Pick<ProcessRow, 'host' | 'role' | 'silentMs'>
 

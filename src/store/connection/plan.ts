@@ -1,9 +1,18 @@
 // How many connections to PostgreSQL each process may open, as a function of its settings, and whether a server permits
 // them. Pools are made from it; `doctor`, the start of each role and docs/running.md tell it. It opens nothing.
-import type { PlannedRow, ProcessRole } from '../access/processes.ts'
+
+export type ProcessRole = 'interactive' | 'bulk' | 'scheduler' | 'gateway' | 'three-ds' | 'console'
 
 /** `workers`: the supervisor of worker processes. `report`: the process that makes one report. */
 export type PlannedProcess = ProcessRole | 'workers' | 'cell' | 'report' | 'command'
+
+/** What a process that runs may open. `login`: its database user. */
+export interface PlannedRow {
+  role: ProcessRole
+  host: string
+  connections: number
+  login: string
+}
 
 /** The most connections of each pool of a process. */
 export interface Pools {

@@ -1,7 +1,8 @@
 // What the page Now shows of the whole installation: processes, what the scheduler saw, and the last hour. People for some
 // entities see none of it, but for the pulse, which says whether somebody works and looks at all. It only reads.
 import { BEAT } from '../access/beat.ts'
-import { isReplaced, type ProcessRole } from '../access/processes.ts'
+import { isReplaced } from '../access/processes.ts'
+import type { ProcessRole } from '../connection/plan.ts'
 import type { Db } from '../pool.ts'
 import { entitiesOf, type Sight } from '../sight.ts'
 import type { WatchedCheck, WatchedQueue } from '../watch/watched.ts'

@@ -1,7 +1,8 @@
 // Writes events, and for each subscription the row that delivers them: an outbox row for the client's results queue, a
 // delivery for a URL. All are written in the transaction of the change, so neither exists without the other.
+
+import type { ResultEvent } from '../../job/answer/result.ts'
 import { subscribedEventId } from '../../job/envelope/ids.ts'
-import type { ResultEvent } from '../../job/result.ts'
 import * as outbox from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import * as deliveries from './deliveries.ts'

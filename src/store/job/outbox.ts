@@ -219,7 +219,7 @@ for update skip locked`,
   return rows.map(outboxOf<Row>)
 }
 
-/** Backpressure: from this many waiting results of a queue on, workers delay the chunks that are answered there (workers/line/announce.ts). */
+/** Backpressure: from this many waiting results of a queue on, workers delay the chunks that are answered there (workers/answer/announce.ts). */
 export const HELD_BACK_MIN = 10_000
 
 /**

@@ -5,9 +5,9 @@ import type { Secret } from '../../secret.ts'
 import { countryNumber } from '../../token/country.ts'
 import { currencyNumber, minorUnit } from '../../token/currency.ts'
 import type { Contract } from '../contract.ts'
-import { type DeviceDataInfo, type LookupRequest, minuteOf } from '../lookup-request.ts'
 import type { Network } from '../outcome.ts'
 import { isAscii } from './ascii.ts'
+import { type DeviceDataInfo, type LookupRequest, minuteOf } from './lookup-request.ts'
 import type { Member, Situation } from './table.ts'
 
 /** The decrypted card of a lookup. */

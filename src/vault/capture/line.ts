@@ -2,13 +2,13 @@
 // else each key of its form is tried, newest first. A line has at most KEYS_MAX keys, so nobody makes a worker try more.
 import { isRefusal, type Refusal, refuse } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { openBlock } from '../block.ts'
-import type { CaptureKey } from '../capture.ts'
 import type { Urgency } from '../event-loop-budget.ts'
 import { jweKidOf } from '../jwe.ts'
-import { formOf, openCard, openJweCard, PGP_CARD_BYTES_MAX } from '../open-card.ts'
 import { pgpKeyIdsOf } from '../pgp/pgp.ts'
+import { openBlock } from './block.ts'
+import type { CaptureKey } from './capture-key.ts'
 import { KEYS_MAX } from './keys-max.ts'
+import { formOf, openCard, openJweCard, PGP_CARD_BYTES_MAX } from './open-card.ts'
 
 export interface LineKey {
   keyId: string

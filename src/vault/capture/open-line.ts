@@ -1,10 +1,10 @@
 // Opens the keys of a line once each, and keeps them while the process runs and the line has them. A row that tokenmill
 // didn't write is left out. Rows are read from the store elsewhere.
 import { Fault, isRefusal, type Refusal } from '../../errors.ts'
-import { type CaptureKey, type CaptureKeyRecord, openCaptureKey } from '../capture.ts'
-import type { KeyRing } from '../key-ring.ts'
 import type { PrivateHalves } from '../private-half.ts'
 import { type CaptureKeyRow, captureKeyText, isGranted, type MacOfRow } from '../ring/grants.ts'
+import type { KeyRing } from '../ring/key-ring.ts'
+import { type CaptureKey, type CaptureKeyRecord, openCaptureKey } from './capture-key.ts'
 import type { Line, LineKey } from './line.ts'
 
 type LineRow = Omit<CaptureKeyRecord, 'wrappedPrivate'> &

@@ -4,10 +4,10 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { readKey } from 'openpgp'
 import { z } from 'zod'
+import type { InstallationKey } from '../../job/answer/result.ts'
 import { type InstallationKeys, openSigned } from '../../job/envelope/installation-jws.ts'
 import { signCompact } from '../../job/envelope/signature.ts'
 import { alias, uuid } from '../../job/envelope/text.ts'
-import type { InstallationKey } from '../../job/result.ts'
 import { thumbprintOf } from '../client-key.ts'
 import { OPENPGP } from '../pgp/pgp.ts'
 

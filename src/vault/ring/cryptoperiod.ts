@@ -1,7 +1,7 @@
 // How long a data key should be in use, by purpose. The bounds are those of NIST SP 800-57 Part 1 Rev. 5, 5.3.6, table 1:
 // a key that encrypts data or makes MACs seals for at most two years, and opens for at most three more. PCI DSS 3.7.4
 // asks to replace keys at the end of their cryptoperiod, which the installation itself defines.
-import type { Purpose } from '../key-ring.ts'
+import type { Purpose } from './key-ring.ts'
 
 const YEAR_DAYS = 365
 

@@ -10,7 +10,7 @@ import {
   type Purpose,
   unwrapKey,
   type WrappedKey,
-} from '../key-ring.ts'
+} from './key-ring.ts'
 
 export interface DrillRing {
   ring: LiveRing

@@ -1,7 +1,7 @@
 // What the code of a row that grants rights covers. The texts name the kind of row, so that no row's code fits another
 // kind. A revoked row has no code, and needs none to be revoked. Other files read and write the rows.
 import { timingSafeEqual } from 'node:crypto'
-import type { KeyRing } from '../key-ring.ts'
+import type { KeyRing } from './key-ring.ts'
 
 export const GRANT_KINDS = [
   'client',

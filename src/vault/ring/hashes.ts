@@ -3,7 +3,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { hashApiKey } from '../api-key.ts'
+import { hashApiKey } from './api-key.ts'
 import type { Hashed, HeldKeys } from './held-keys.ts'
 
 /** A function that ends in `By`, but `grantMacBy`, throws `Fault('key_unavailable')` if the ring has no such version. */

@@ -3,8 +3,8 @@
 import type { KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { hashApiKey } from '../api-key.ts'
 import { openNetworkToken } from '../network-token.ts'
+import { hashApiKey } from './api-key.ts'
 import { type CurrentKey, type Hashed, holdKeys, type KeyRow } from './held-keys.ts'
 import { openSharedKey, type RoleKeyFile, SHARED_PURPOSES } from './shared-keys.ts'
 

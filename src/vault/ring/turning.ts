@@ -1,6 +1,6 @@
 // How each data key is replaced by a new version while processes work. A sealed value names the version of its key, and so
 // does a keyed hash that is compared with a stored one.
-import type { Purpose } from '../key-ring.ts'
+import type { Purpose } from './key-ring.ts'
 
 /**
  * `changesValues`: values that others keep change with the key, so the operator must say that this is meant. `inPhases`:

@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CLIENT, JWS, RESULTS } from '../../../cli/docs/golden-result-set.ts'
 import { schemas } from '../../../cli/docs/schema.ts'
+import { type InstallationKey, openResult, type ResultData, sealResult } from '../../../src/job/answer/result.ts'
 import { openDelivery, RESULT_SET, ResultSet, sealResultSet } from '../../../src/job/answer/result-set.ts'
 import type { InstallationKeys } from '../../../src/job/envelope/installation-jws.ts'
-import { type InstallationKey, openResult, type ResultData, sealResult } from '../../../src/job/result.ts'
 import { makeSigningKey } from '../../../src/vault/client-key.ts'
 
 /** A key for this test only: Ed25519 of 32 bytes 0x07, so that the golden signature is always the same. */

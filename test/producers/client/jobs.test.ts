@@ -1,7 +1,7 @@
 // When unanswered jobs are due to be sent again.
 import { expect, it } from 'vitest'
 import { type Job, openJobs } from '../../../producers/client/jobs.ts'
-import type { Result } from '../../../src/job/result.ts'
+import type { Result } from '../../../src/job/answer/result.ts'
 
 it('makes a job due several times soon whose older envelope expired: the queue may still have that one', () => {
   let now = 0

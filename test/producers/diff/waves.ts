@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { makeScope } from '../../../cli/commands/scope.ts'
+import { makeScope } from '../../../cli/open/make-scope.ts'
 import { type DiffSummary, diff } from '../../../producers/diff/diff.ts'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
 import type { MigrateOptions, RejectedMax } from '../../../producers/migrate/options.ts'

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { openSession } from '../../../cli/open/open.ts'
 import { serveGateway } from '../../../cli/process/gateway.ts'
-import type { Credentials } from '../../../producers/client-file.ts'
+import type { Credentials } from '../../../producers/client/client-file.ts'
 import type { Gateway } from '../../../producers/gateway/main.ts'
-import { encryptCard } from '../../../src/vault/encrypt.ts'
+import { encryptCard } from '../../../src/vault/capture/encrypt.ts'
 import type { Installation } from '../../support/installation.ts'
 
 export interface Answer {

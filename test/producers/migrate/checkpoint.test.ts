@@ -9,7 +9,7 @@ import {
   readCheckpoint,
   writeCheckpoint,
 } from '../../../producers/migrate/checkpoint.ts'
-import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../producers/rows/file-outcome.ts'
 
 let folder: string
 const path = (name: string) => join(folder, name)

@@ -14,7 +14,7 @@ import {
 } from '../../../producers/migrate/manifest.ts'
 import { digestOf } from '../../../producers/migrate/output-file.ts'
 import { FileError } from '../../../producers/rows/file-error.ts'
-import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../producers/rows/file-outcome.ts'
 import { headerOf, textOf } from '../../../producers/rows/outcome/result-row.ts'
 import { created, rejected } from '../rows/outcome/ended-rows.ts'
 

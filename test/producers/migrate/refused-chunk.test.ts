@@ -1,7 +1,7 @@
 // What a run says of a chunk that was refused as a whole.
 import { expect, it } from 'vitest'
 import { hopelessReason, refusedChunk } from '../../../producers/migrate/refused-chunk.ts'
-import type { Result } from '../../../src/job/result.ts'
+import type { Result } from '../../../src/job/answer/result.ts'
 
 const refused = (field: string, code: string) =>
   refusedChunk(3, { error: { details: { [field]: { code, message: 'No.' } } } } as unknown as Result, { startedAt: 0 })

@@ -6,7 +6,7 @@ import type { Checkpoint } from '../../../producers/migrate/checkpoint.ts'
 import { digestOf, openOutputFile } from '../../../producers/migrate/output-file.ts'
 import type { OutputForm } from '../../../producers/migrate/output-files.ts'
 import { startingPoint } from '../../../producers/migrate/starting-point.ts'
-import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../producers/rows/file-outcome.ts'
 
 let folder: string
 beforeEach(async () => {

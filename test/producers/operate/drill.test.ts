@@ -6,7 +6,7 @@ import type { Check } from '../../../producers/operate/check.ts'
 import { Secret } from '../../../src/secret.ts'
 import { fileKeyProvider, makeKekFile } from '../../../src/vault/kek/file.ts'
 import { keksOf } from '../../../src/vault/kek/provider.ts'
-import { type KeyRing, makeDataKeys, openKeyRing, type WrappedKey } from '../../../src/vault/key-ring.ts'
+import { type KeyRing, makeDataKeys, openKeyRing, type WrappedKey } from '../../../src/vault/ring/key-ring.ts'
 import { type Bench, openBench } from '../../cli/command-bench.ts'
 import { testPan } from '../../support/test-pan.ts'
 

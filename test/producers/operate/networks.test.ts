@@ -1,6 +1,6 @@
 // A network that answers 429 is named by `status` within seconds: a real simulator grants less than the scheme file says.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeScope } from '../../../cli/commands/scope.ts'
+import { makeScope } from '../../../cli/open/make-scope.ts'
 import type { Check } from '../../../producers/operate/check.ts'
 import type { Status } from '../../../producers/operate/status.ts'
 import { cli } from '../../cli/command-bench.ts'

@@ -1,5 +1,5 @@
 import type { Pack } from '../../../producers/pack/pack.ts'
-import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../producers/rows/file-outcome.ts'
 
 const file = { name: 'x', sha256: 'a'.repeat(64), bytes: 1 }
 const signer = { kid: 'k', thumbprint: 'k' }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Manifest } from '../../../producers/migrate/manifest.ts'
 import { findManifests, type WantedManifests } from '../../../producers/pack/manifest-search.ts'
-import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../producers/rows/file-outcome.ts'
 
 let folder: string
 const path = (name: string) => join(folder, name)

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Pack } from '../../../producers/pack/pack.ts'
 import { paperOf } from '../../../producers/pack/paper/paper.ts'
-import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../producers/rows/file-outcome.ts'
 import { pdfContent, pdfWords } from '../../report/pdf-words.ts'
 
 const sha256 = 'a'.repeat(64)

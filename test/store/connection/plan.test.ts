@@ -6,11 +6,11 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { planWorkers } from '../../../cli/process/workers.ts'
 import { CATALOGUE } from '../../../src/job/composition.ts'
-import type { PlannedRow } from '../../../src/store/access/processes.ts'
 import {
   countPlanned,
   findShortage,
   type PlannedProcess,
+  type PlannedRow,
   type PlanSettings,
   planConnections,
   planPools,

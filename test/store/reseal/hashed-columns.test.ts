@@ -9,7 +9,7 @@ import * as released from '../../../src/store/reference/released-references.ts'
 import { exposedKeys, exposedPlaces } from '../../../src/store/reseal/exposed-rows.ts'
 import { HASHED_COLUMNS } from '../../../src/store/reseal/hashed-columns.ts'
 import { BEFORE_IMAGE_VERSIONS, SEALED_COLUMNS } from '../../../src/store/reseal/sealed-columns.ts'
-import { PURPOSES } from '../../../src/vault/key-ring.ts'
+import { PURPOSES } from '../../../src/vault/ring/key-ring.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const NO_KEY_NAMED: Record<string, string> = {

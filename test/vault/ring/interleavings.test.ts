@@ -4,7 +4,13 @@ import fc from 'fast-check'
 import { beforeAll, describe, it } from 'vitest'
 import { Secret } from '../../../src/secret.ts'
 import { type KeyProvider, keksOf } from '../../../src/vault/kek/provider.ts'
-import { type LiveRing, makeDataKeys, openLiveRing, PURPOSES, type WrappedKey } from '../../../src/vault/key-ring.ts'
+import {
+  type LiveRing,
+  makeDataKeys,
+  openLiveRing,
+  PURPOSES,
+  type WrappedKey,
+} from '../../../src/vault/ring/key-ring.ts'
 import { withReload } from '../../../src/vault/ring/reload.ts'
 import { openKek, PAN } from '../bundle.ts'
 

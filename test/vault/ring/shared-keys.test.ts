@@ -4,7 +4,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/errors.ts'
 import { Secret } from '../../../src/secret.ts'
-import { hashApiKey } from '../../../src/vault/api-key.ts'
+import { hashApiKey } from '../../../src/vault/ring/api-key.ts'
 import { openRoleRing, type SharedRow } from '../../../src/vault/ring/role-ring.ts'
 import {
   makeRoleKeyText,

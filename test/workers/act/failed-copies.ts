@@ -1,6 +1,6 @@
 // Makes copies in the failed set, as workers make them, of jobs that nobody works in these tests: reports.
 import { randomUUID } from 'node:crypto'
-import type { Credentials } from '../../../producers/client-file.ts'
+import type { Credentials } from '../../../producers/client/client-file.ts'
 import { signAsk } from '../../../producers/envelope.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import type { Queues } from '../../../src/queue/engine.ts'

@@ -2,7 +2,7 @@
 // chunks that are sent again or meet others.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeScope } from '../../../cli/commands/scope.ts'
+import { makeScope } from '../../../cli/open/make-scope.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'

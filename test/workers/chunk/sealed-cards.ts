@@ -1,7 +1,7 @@
 // Encrypted cards for the records of a chunk, as an honest sender makes them and in many wrong ways.
 import { createCipheriv, constants as crypto, publicEncrypt, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import type { PublicCaptureKey } from '../../../src/vault/encrypt.ts'
+import type { PublicCaptureKey } from '../../../src/vault/capture/encrypt.ts'
 
 export interface SealedCard {
   /** The protected header, of which the `kid` is named if there is one. */

@@ -4,9 +4,9 @@ import { Fault, refuse } from '../../../src/errors.ts'
 import type { ProviderToken } from '../../../src/scheme/provider.ts'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../../src/token/scheme.ts'
-import { Postponed } from '../../../workers/line/work.ts'
 import type { CallAnswer } from '../../../workers/provider/call-provider.ts'
 import { ABSENT_MAX, AGAIN_MS, interpretAnswer } from '../../../workers/provider/interpret-answer.ts'
+import { Postponed } from '../../../workers/work.ts'
 
 const NOW = 1_000_000
 const ROW: StoredScheme = {

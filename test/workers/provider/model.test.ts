@@ -3,7 +3,7 @@
 // that was REQUIRED is COMPLETED.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeScope } from '../../../cli/commands/scope.ts'
+import { makeScope } from '../../../cli/open/make-scope.ts'
 import type { Kind } from '../../../src/job/composition.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import { workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'

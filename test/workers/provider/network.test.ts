@@ -1,8 +1,8 @@
 // Scheme tokens end to end: a caller of the gateway on one side, the simulated network on the other, both over HTTP.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeScope } from '../../../cli/commands/scope.ts'
+import { makeScope } from '../../../cli/open/make-scope.ts'
 import { openInbox } from '../../../producers/results.ts'
-import type { ResultEvent } from '../../../src/job/result.ts'
+import type { ResultEvent } from '../../../src/job/answer/result.ts'
 import { openLog } from '../../../src/log.ts'
 import { CONTRACT } from '../../../src/simulate/scheme/keys.ts'
 import { CARD, type Caller, encrypted, openGatewayFor } from '../../producers/gateway/bundle.ts'

@@ -2,7 +2,7 @@
 // vault keeps no card number for it, and it is made, undone and deleted exactly once, also if calls fail.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { makeScope } from '../../../cli/commands/scope.ts'
+import { makeScope } from '../../../cli/open/make-scope.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'

@@ -3,8 +3,8 @@
 import { Secret } from '../../../src/secret.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
-import type { KeyRing, LiveRing } from '../../../src/vault/key-ring.ts'
 import { SEALS } from '../../../src/vault/ring/held-keys.ts'
+import type { KeyRing, LiveRing } from '../../../src/vault/ring/key-ring.ts'
 import { timeOf, tokenIdAt } from '../../../workers/card/seal-row.ts'
 import { testPan } from '../../support/test-pan.ts'
 

@@ -2,8 +2,8 @@
 // ring. A vault that is opened later seals under the new version.
 import type { OpenedVault } from '../../../cli/open/open.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
-import { type LiveRing, makeDataKeys, openKeyRing, type Purpose } from '../../../src/vault/key-ring.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../../src/vault/private-half.ts'
+import { type LiveRing, makeDataKeys, openKeyRing, type Purpose } from '../../../src/vault/ring/key-ring.ts'
 
 export interface TurnedVault {
   ring: LiveRing

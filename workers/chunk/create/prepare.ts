@@ -2,10 +2,10 @@
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
 import type { Deps } from '../../deps.ts'
 import type { ChunkContext, ChunkRecord } from '../chunk.ts'
-import { prepareCreates } from '../creates.ts'
 import type { PreparedCreate } from '../fold.ts'
-import { byLine, type PlainCreates, type PlainWay, preparePlain } from '../plain-creates.ts'
 import { refuseCardLikeReferences } from '../references.ts'
+import { prepareCreates } from './creates.ts'
+import { byLine, type PlainCreates, type PlainWay, preparePlain } from './plain-creates.ts'
 import { openSealed } from './sealed.ts'
 
 interface AllCreates {

@@ -7,7 +7,7 @@ import { openCaptures } from '../../card/open-captures.ts'
 import type { Deps } from '../../deps.ts'
 import { type ChunkContext, keeperOf } from '../chunk.ts'
 import { type PreparedCreate, rejected } from '../fold.ts'
-import type { PlainReader } from '../plain.ts'
+import type { PlainReader } from './plain.ts'
 import { preparedOf } from './prepared.ts'
 import { openedCardOf, type PlainRecords, putCard, withoutPlaces } from './records.ts'
 

@@ -4,12 +4,12 @@
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
+import { applyToken, deletedRow, differs, unchangedRow, voidRow } from '../apply-answer.ts'
 import { type CallAnswer, callProvider, findProvisioned } from '../call-provider.ts'
 import type { ProviderDeps } from '../deps.ts'
 import { insertEvent, publishEvent } from '../events.ts'
 import { ABSENT_MAX } from '../interpret-answer.ts'
 import { writeAnswer } from '../write-answer.ts'
-import { applyToken, deletedRow, differs, unchangedRow, voidRow } from './apply-answer.ts'
 import { noteDrift } from './drift.ts'
 
 /** How often a provider is asked about a call that it doesn't know before that counts as final. */

@@ -1,5 +1,5 @@
 // What is left for people after a data key was exposed, by purpose: what a thief of the key can do, and what ends that.
-import type { Purpose } from '../../../../src/vault/key-ring.ts'
+import type { Purpose } from '../../../../src/vault/ring/key-ring.ts'
 
 export const ADVICE: Record<Purpose, string> = {
   seal: 'Whoever also has these rows, from the database or a backup, read these card numbers. Tell your acquirer and the card networks; the file of --out has the tokens.',

@@ -1,8 +1,8 @@
 // The billing address of a row. Workers store it only in a token scope with `--keep-billing`.
 import { isRefusal, refuse } from '../../../../src/errors.ts'
 import type { Use } from '../cells.ts'
+import type { OnFileColumns } from '../on-file-schema.ts'
 import { at, joined, type Part, textPart } from './part.ts'
-import type { OnFileColumns } from './schema.ts'
 
 type Columns = NonNullable<OnFileColumns['billing_address']>
 

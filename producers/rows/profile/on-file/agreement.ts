@@ -5,8 +5,8 @@ import { checkMinor, minorOf } from '../../../../src/token/amount.ts'
 import { minorUnit } from '../../../../src/token/currency.ts'
 import { dateReader } from '../../date-form.ts'
 import type { Use } from '../cells.ts'
+import type { OnFileColumns } from '../on-file-schema.ts'
 import { at, type Part } from './part.ts'
-import type { OnFileColumns } from './schema.ts'
 
 export function agreementParts(columns: OnFileColumns, use: Use): Part[] {
   return [

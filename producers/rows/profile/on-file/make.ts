@@ -3,13 +3,13 @@
 import { isRefusal, type Refusal, refuse } from '../../../../src/errors.ts'
 import { isUsualLinkId } from '../../../../src/token/on-file.ts'
 import { digitsOf, PAN_LENGTH, withoutPadding } from '../../../../src/token/pan.ts'
-import type { OnFileTrait } from '../../outcome/file-outcome.ts'
+import type { OnFileTrait } from '../../file-outcome.ts'
 import { joinedName, type Repair, referenceOf, type Use } from '../cells.ts'
+import type { OnFileColumns } from '../on-file-schema.ts'
 import { LIST_SEPARATOR } from '../records.ts'
 import { addressPart } from './address.ts'
 import { agreementParts } from './agreement.ts'
 import { at, idMember, idPart, joined, type Part, textMember, textPart, textValue } from './part.ts'
-import type { OnFileColumns } from './schema.ts'
 
 export interface OnFileText {
   /** A JSON object. */

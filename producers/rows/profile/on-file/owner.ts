@@ -2,7 +2,7 @@
 // an owner, too.
 import type { RowOwner } from '../../record.ts'
 import { referenceOf, type Use } from '../cells.ts'
-import type { OnFileColumns } from './schema.ts'
+import type { OnFileColumns } from '../on-file-schema.ts'
 
 export function rowOwnerOf(columns: OnFileColumns, use: Use): (texts: readonly string[]) => RowOwner {
   const { provider, provider_account: account } = columns

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reversalJti } from '../../../../producers/gateway/operations/timeout-reversal.ts'
+import { reversalJti } from '../../../../producers/gateway/request-reply/timeout-reversal.ts'
 import { envelopeDigest } from '../../../../src/job/envelope/digest.ts'
 import { peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'

@@ -1,7 +1,7 @@
 // The card token operations over HTTP: INTERFACE 2.1 to 2.7, 3, 4 and 8, with CONTRACT 8.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { encryptCard } from '../../../../src/vault/encrypt.ts'
+import { encryptCard } from '../../../../src/vault/capture/encrypt.ts'
 import { describeOnRedis } from '../../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../../support/installation.ts'
 import { basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../bundle.ts'

@@ -5,8 +5,8 @@ import { rowsOf } from '../../../../producers/migrate/chunk/ended-rows.ts'
 import { textOf } from '../../../../producers/rows/outcome/result-row.ts'
 import type { Row } from '../../../../producers/rows/record.ts'
 import { textsOf } from '../../../../src/job/answer/created-records.ts'
+import type { Result } from '../../../../src/job/answer/result.ts'
 import type { RecordOutcome } from '../../../../src/job/chunk-outcomes.ts'
-import type { Result } from '../../../../src/job/result.ts'
 import { type CreatedRecord, createdOf } from '../../../job/answer/created.ts'
 
 const given = fc.record({

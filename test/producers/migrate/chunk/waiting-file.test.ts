@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, inject, it } from 'vitest'
 import { openWaitingFile } from '../../../../producers/migrate/chunk/waiting-file.ts'
 import type { EndedChunk } from '../../../../producers/migrate/output.ts'
-import { noFileCounts } from '../../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../../producers/rows/file-outcome.ts'
 
 let path: string
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { noFileCounts } from '../../../../producers/rows/outcome/file-outcome.ts'
+import { noFileCounts } from '../../../../producers/rows/file-outcome.ts'
 import type { FileRow } from '../../../../producers/rows/outcome/result-row.ts'
 import { openSeriesWord } from '../../../../producers/rows/outcome/series-word.ts'
 

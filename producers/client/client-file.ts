@@ -1,0 +1,163 @@
+// The client's file: the sender's name, the installation's public keys, which verify its results, and the names of other
+// files: of the key with which it signs, and of the public keys to which it encrypts. `client add --json` prints this
+// file and `--client FILE` takes it. With these files a producer needs nothing else of the installation but a queue
+// server.
+import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { ConfigError } from '../../src/config.ts'
+import { editedText } from '../../src/edited-text.ts'
+import { clientId, type SigningKey } from '../../src/job/envelope/envelope.ts'
+import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
+import { NAME_RULES, type NameRule } from '../../src/job/envelope/names.ts'
+import type { Algorithm } from '../../src/job/envelope/signature.ts'
+import { alias, uuid } from '../../src/job/envelope/text.ts'
+import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
+import { importPublicJwk, Jwk } from '../../src/vault/client-key.ts'
+import { PRIVATE_MEMBERS } from '../../src/vault/jwe-key.ts'
+import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
+import { newKeysPath, readNewKeys } from './trusted-keys.ts'
+
+const CaptureKeyEntry = z.strictObject({ alias: alias(), public_key_file: z.string().min(1) })
+const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).max(32) })
+
+/** The content of the file. Names of other files are relative to its folder. */
+export const ClientFile = z.strictObject({
+  client_id: clientId(),
+  user_id: uuid(),
+  /** Undefined if it wasn't stored in the file: it is shown only once, when it is made. Only HTTP needs it. */
+  api_key: z.string().optional(),
+  entity_id: uuid(),
+  /**
+   * The file of the private JWK. Null if the client made the key itself; then the client must enter the file's name.
+   */
+  signing_key_file: z.string().min(1).nullable(),
+  /** Undefined if the entity has no scope yet. */
+  token_scope: uuid().optional(),
+  capture_keys: z.strictObject({ jwe: CaptureKeyEntry.optional(), pgp: CaptureKeyEntry.optional() }),
+  /** Default: `checked`. */
+  names: z.enum(NAME_RULES).optional(),
+  base_url: z.string(),
+  /** The installation's name. */
+  audience: z.string().min(1),
+  /** The public keys that verify the signatures of results. */
+  installation_keys: Jwks,
+})
+export type ClientFile = z.infer<typeof ClientFile>
+
+export interface Credentials {
+  userId: string
+  entityId: string
+  audience: string
+  tokenScope: string | undefined
+  baseUrl: string
+  signingKey: SigningKey
+  /** Default: `checked`. */
+  names?: NameRule | undefined
+  captureKeys: { jwe: PublicCaptureKey | undefined; pgp: PublicCaptureKey | undefined }
+  /** Public keys by `kid`. */
+  installationKeys: InstallationKeys
+  /**
+   * Where the library stores the statements of keys that the installation announces, and those that are there;
+   * undefined: only in memory.
+   */
+  newKeys?: { file: string; statements: readonly string[] } | undefined
+}
+
+/** Reads the file and every key that it names. Throws a `ConfigError` that says which part is wrong. */
+export async function readCredentials(path: string): Promise<Credentials> {
+  const file = await readClientFile(path)
+  const { signing_key_file: keyFile } = file
+  if (keyFile === null)
+    throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
+  const statements = await readNewKeys(newKeysPath(path))
+  return {
+    userId: file.user_id,
+    entityId: file.entity_id,
+    audience: file.audience,
+    tokenScope: file.token_scope,
+    baseUrl: file.base_url,
+    signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
+    names: file.names,
+    captureKeys: await readCaptureKeys(path, file, statements),
+    installationKeys: readInstallationKeys(file, statements),
+    newKeys: { file: newKeysPath(path), statements },
+  }
+}
+
+/** Reads the file alone, without its keys. */
+export async function readClientFile(path: string): Promise<ClientFile> {
+  const parsed = ClientFile.safeParse(parseJson(path, await readText(path)))
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const where = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'the file')
+  throw new ConfigError(`${path}: ${where} is not as a client's file has it (${issue?.code})`)
+}
+
+/**
+ * The capture keys of the file. `newKeys`: statements of further signing keys. Throws `ConfigError` for a key whose
+ * statement no trusted key signed, or that has none.
+ */
+export async function readCaptureKeys(
+  path: string,
+  file: ClientFile,
+  newKeys: readonly string[] = [],
+): Promise<Credentials['captureKeys']> {
+  const trust = { audience: file.audience, entityId: file.entity_id, keys: readInstallationKeys(file, newKeys) }
+  const read = async (entry: z.infer<typeof CaptureKeyEntry> | undefined) =>
+    entry && readPublicCaptureKey(entry.alias, await readText(beside(path, entry.public_key_file)), trust)
+  return { jwe: await read(file.capture_keys.jwe), pgp: await read(file.capture_keys.pgp) }
+}
+
+/** Reads a private JWK. The `kid` is the JWK's own, else its thumbprint, as at registration. */
+export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
+  const json = parseJson(path, await readText(path))
+  try {
+    const jwk = Jwk.parse(json)
+    const { alg, kid } = importPublicJwk(publicPart(jwk))
+    return { clientId: owner, kid, alg, privateKey: createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' }) }
+  } catch (error) {
+    // node:crypto's own message may quote the key, so it isn't used.
+    throw new ConfigError(`${path}: ${error instanceof ConfigError ? error.message : 'not a private JWK'}`)
+  }
+}
+
+/** A JWK without its private members. */
+export function publicPart(jwk: Jwk): Jwk {
+  const hidden: readonly string[] = PRIVATE_MEMBERS
+  return Object.fromEntries(Object.entries(jwk).filter(([name]) => !hidden.includes(name)))
+}
+
+/** The keys of the file, and those that a key of the file announced in a signed statement. */
+function readInstallationKeys(file: ClientFile, statements: readonly string[]): InstallationKeys {
+  const keys: KnownKeys = new Map(file.installation_keys.keys.map(importInstallationKey))
+  learnKeys(keys, statements, file.audience)
+  return keys
+}
+
+function importInstallationKey(jwk: Jwk): [string, { alg: Algorithm; publicKey: KeyObject }] {
+  const { kid, alg, key } = importPublicJwk(jwk)
+  return [kid, { alg, publicKey: key }]
+}
+
+function beside(path: string, name: string): string {
+  return resolve(dirname(path), name)
+}
+
+async function readText(path: string): Promise<string> {
+  const bytes = await readFile(path).catch(({ code }: NodeJS.ErrnoException) => {
+    throw new ConfigError(code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${code})`)
+  })
+  return editedText(bytes, (wrong, next) => new ConfigError(`${path} ${wrong}. ${next}`))
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {
+    // The parser's message isn't used: it would quote the file.
+  }
+  throw new ConfigError(`${path} is not a JSON object`)
+}

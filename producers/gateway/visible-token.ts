@@ -1,0 +1,27 @@
+// A token by the name that callers use, if the caller may see it. Four cases have the same answer, none: a missing
+// token, a deleted one, one of another entity, and a third party's value that two visible tokens have.
+
+import type { Scope } from '../../src/store/access/scopes.ts'
+import * as shownTokens from '../../src/store/token/token-views.ts'
+import { parseReuseToken, type TokenRow } from '../../src/token/token.ts'
+import type { Caller } from './app.ts'
+import type { GatewayDeps } from './deps.ts'
+
+export async function findVisible(
+  id: string,
+  { client }: Caller,
+  { store, directory }: Pick<GatewayDeps, 'store' | 'directory'>,
+): Promise<{ row: TokenRow; scope: Scope } | undefined> {
+  const uuid = parseReuseToken(id)
+  const rows =
+    uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
+  const seen: { row: TokenRow; scope: Scope }[] = []
+  for (const row of rows) {
+    // A third party's token is found only by the third party's value, the vault's own token only by its UUID.
+    if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
+    const scope = await directory.scope(row.tokenScope)
+    if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
+  }
+  const [found, another] = seen
+  return another ? undefined : found
+}

@@ -1,0 +1,94 @@
+// Makes the text of a result from a decision or from a receipt. The text never holds card data in clear.
+
+import { count } from '../../src/job/chunk-outcomes.ts'
+import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
+import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
+import { type FieldReason, problemOf, type ReversalStatus } from '../../src/job/problem.ts'
+import type { StoredAnswer } from '../../src/job/stored-answer.ts'
+
+/** What a result says. */
+export interface ResultContent {
+  receiptId: string
+  /** 0: the answer to an envelope beside an existing receipt, whose result outranks it. */
+  revision: number
+  /** The envelope that is answered. */
+  envelopeDigest: Buffer
+  kind: string
+  /** How the kind's answer is built; undefined if this release doesn't know the kind. */
+  retell: StoredAnswer | undefined
+  jti: string
+  reference: string | null
+  attempt: number
+  acceptedAt: number
+  completedAt: number
+  /** Exactly one of `fields`, `success` and `records` is set. */
+  fields?: FieldReason[]
+  success?: { code: 200 | 204; record: Record<string, unknown> }
+  /** A text: their JSON, which is put into the result as it is. */
+  records?: RecordResult[] | string
+  /** Only with `records` as a text: the JSON of the records in columns. */
+  columns?: string | undefined
+  /** With `fields`: the status, if a receipt has it; else the status of the first reason is used. */
+  code?: number
+  /** Only with `fields`. */
+  reversalStatus?: ReversalStatus
+}
+
+export interface ResultText {
+  resultId: string
+  body: string
+}
+
+export function resultOf(content: ResultContent): ResultText {
+  const {
+    receiptId,
+    revision,
+    envelopeDigest,
+    kind,
+    retell,
+    jti,
+    reference,
+    attempt,
+    acceptedAt,
+    completedAt,
+    fields,
+    success,
+    records,
+    columns,
+  } = content
+  const id = revision === 0 ? refusalResultId(receiptId, envelopeDigest) : resultId(receiptId, revision)
+  const error = fields && problemOf(fields, completedAt, content.reversalStatus, content.code)
+  const head = JSON.stringify({
+    v: 1,
+    type: 'result',
+    result_id: id,
+    receipt_id: receiptId,
+    revision,
+    kind,
+    jti,
+    envelope: envelopeDigest.toString('base64url'),
+    ...(reference === null ? {} : { reference }),
+    status: error ? 'FAILED' : 'SUCCEEDED',
+    code: error ? error.code : (success?.code ?? 200),
+    ...(success ? { record: success.record } : {}),
+    ...(error ? { error } : {}),
+    ...(records && typeof records !== 'string' ? recordsOf(retell, records) : {}),
+  })
+  const inColumns = columns === undefined ? '' : `,"columns":${columns}`
+  const told = typeof records === 'string' ? `,"records":${records}${inColumns}` : ''
+  const tail = JSON.stringify({
+    attempt,
+    accepted_at: new Date(acceptedAt).toISOString(),
+    completed_at: new Date(completedAt).toISOString(),
+  })
+  return { resultId: id, body: `${head.slice(0, -1)}${told},${tail.slice(1)}` }
+}
+
+/** For some kinds a result lists only the records without effect, and counts the others. */
+function recordsOf(
+  retell: StoredAnswer | undefined,
+  records: RecordResult[],
+): { counts?: Counts; records: RecordResult[] } {
+  if (retell?.from !== 'outcomes' || retell.tells === 'all') return { records }
+  return { counts: count(records), records: records.filter(({ outcome }) => !tookEffect(outcome)) }
+}

@@ -1,0 +1,304 @@
+// Makes tokens of the plain records of a chunk, in columns: fingerprints, then ids, seals, the rows to insert and what the
+// answer says, in straight loops. A plain record that needs a decision (its card has a token or occurs again in the chunk, or
+// has expired in a batch with a rule for that) becomes an object and is decided by fold.ts, as is a record that isn't plain.
+import { randomBytes } from 'node:crypto'
+import { openCache } from '../../../src/cache.ts'
+import { isRefusal } from '../../../src/errors.ts'
+import type { CreatedRecords } from '../../../src/job/answer/created-columns.ts'
+import { checkAt, expiryText, presentedText, versionText } from '../../../src/job/presented-card.ts'
+import type { TokenBatch } from '../../../src/job/token-batch.ts'
+import { Secret } from '../../../src/secret.ts'
+import type { Scope } from '../../../src/store/access/scopes.ts'
+import {
+  compareAt,
+  indexesOf,
+  orderOf,
+  pick,
+  placesByValue,
+  UUID_BYTES,
+  uuidBytes,
+  uuidTexts,
+} from '../../../src/store/binary.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import type { NewTokens } from '../../../src/store/token/new-tokens.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
+import { shownBin } from '../../../src/token/brand.ts'
+import { isExpired } from '../../../src/token/card.ts'
+import { type NewCards, SEAL_BYTES } from '../../../src/vault/ring/new-cards.ts'
+import { matchCards } from '../../card/by-card.ts'
+import { scopeFor } from '../../card/card-facts.ts'
+import { tokenIdsAt } from '../../card/seal-row.ts'
+import type { Deps } from '../../deps.ts'
+import type { Work } from '../../work.ts'
+import type { ChunkContext } from '../chunk.ts'
+import type { PreparedCreate } from '../fold.ts'
+import type { AddedClaim } from '../save-claims.ts'
+import { isNewest } from '../source-times.ts'
+import { openPlainReader, type PlainReader } from './plain.ts'
+import { addedClaims, findReferences, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
+import type { PlainRecords } from './records.ts'
+
+export interface PlainCreates {
+  records: PlainRecords
+  scope: Scope
+  cards: NewCards
+  /** The fingerprint of each record's card: 16 bytes. */
+  prints: Buffer
+  /** The places of the records that are worked in columns, in the order of their fingerprints. */
+  order: readonly number[]
+}
+
+/** What the plain records of a chunk are worked with. */
+export interface PlainWay {
+  reader: PlainReader
+  scope: Scope
+  cards: NewCards
+}
+
+/**
+ * Undefined if the chunk can't be worked in columns: because it is a dry run, or because of its kind, policy or scope,
+ * or the phase of the key.
+ */
+export async function openPlainWay(
+  { request, client }: Work<TokenBatch>,
+  { directory, ring }: Pick<Deps, 'directory' | 'ring'>,
+): Promise<PlainWay | undefined> {
+  const { record_kind, token_scope, policy, dry_run } = request
+  if (record_kind !== 'token-create' || token_scope === undefined || dry_run) return undefined
+  if (policy?.relink || isNewest(request)) return undefined
+  const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
+  if (isRefusal(scope) || scope.autoProvision) return undefined
+  const cards = ring.newCards(token_scope)
+  return cards && { reader: openPlainReader(scope, directory.bins()), scope, cards }
+}
+
+/** Other work gets its turn after this many records. */
+const RECORDS_AT_ONCE = 100
+
+/** Fingerprints the plain records. `others`: records that aren't plain; plain records that need a decision are added to them. */
+export async function preparePlain(
+  records: PlainRecords,
+  { scope, cards, others }: Pick<PlainWay, 'scope' | 'cards'> & { others: readonly PreparedCreate[] },
+  context: ChunkContext,
+  { inspect }: Pick<Deps, 'inspect'>,
+): Promise<{ plain: PlainCreates; prepared: PreparedCreate[] }> {
+  const pans = records.pans.reveal()
+  const prints = Buffer.allocUnsafe(pans.length * UUID_BYTES)
+  for (let index = 0; index < pans.length; index += 1) {
+    const pan = pans[index] ?? ''
+    if (index > 0 && index % RECORDS_AT_ONCE === 0) await new Promise(setImmediate)
+    // Those whose card was encrypted were inspected before it was opened.
+    if (inspect && records.fields[index] === 'body.card')
+      inspect({ line: records.lines[index] ?? 0, reference: records.references[index] })
+    cards.print(pan, prints, index * UUID_BYTES)
+  }
+  const all: PlainCreates = { records, scope, cards, prints, order: orderOf(prints) }
+  const set = new Set([
+    ...repeated(all),
+    ...sharedWith(others, all),
+    ...refusable(all, context),
+    ...repeatedOwners(records, others),
+  ])
+  const { plain, prepared } = setApart(all, set, context)
+  return { plain, prepared: byLine(others, prepared) }
+}
+
+/** The places of records whose card occurs more than once. */
+function repeated({ prints, order }: PlainCreates): number[] {
+  return order.filter((place, at) => isSame(prints, place, order[at - 1]) || isSame(prints, place, order[at + 1]))
+}
+
+function isSame(prints: Buffer, one: number, other: number | undefined): boolean {
+  return other !== undefined && compareAt(prints, one, other) === 0
+}
+
+/** The places of records whose card a record of `others` has, too. */
+function sharedWith(others: readonly PreparedCreate[], plain: PlainCreates): number[] {
+  const known = others.flatMap(({ facts }) => facts.fingerprints.known)
+  return placesOf(known, plain)
+}
+
+/** The places of these fingerprints. Fingerprints that no record has are left out. */
+function placesOf(fingerprints: readonly string[], { prints, order }: PlainCreates): number[] {
+  return indexesOf(uuidBytes(fingerprints), prints, order)
+}
+
+/** The places of records whose card has expired, if the batch has a rule for expired cards. */
+function refusable({ records: { months, years }, order }: PlainCreates, { work, acceptedAt }: ChunkContext): number[] {
+  if ((work.request.policy?.on_expired ?? 'import') === 'import') return []
+  return order.filter(place =>
+    isExpired({ expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }, acceptedAt),
+  )
+}
+
+function setApart(plain: PlainCreates, places: ReadonlySet<number>, context: ChunkContext) {
+  if (places.size === 0) return { plain, prepared: [] }
+  const order = plain.order.filter(place => !places.has(place))
+  return { plain: { ...plain, order }, prepared: [...places].map(place => asObject(plain, place, context)) }
+}
+
+export function byLine(some: readonly PreparedCreate[], more: readonly PreparedCreate[]): PreparedCreate[] {
+  return [...some, ...more].sort((a, b) => a.line - b.line)
+}
+
+/** The record as an object, the form that the rules of fold.ts take. */
+function asObject(
+  { records, scope, cards, prints }: PlainCreates,
+  place: number,
+  { acceptedAt }: ChunkContext,
+): PreparedCreate {
+  const { lines, references, fields, pans, months, years, names, brands, binRanges, claims } = records
+  const pan = pans.reveal()[place] ?? ''
+  const line = lines[place] ?? 0
+  const kept = uuidTexts(pick(prints, [place]))
+  const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn }
+  const dates = { expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }
+  const name = names[place] ?? null
+  return {
+    line,
+    reference: references[place],
+    field: fields[place] ?? 'body.card',
+    scope,
+    pan: new Secret(pan),
+    facts: {
+      fingerprints,
+      bin: shownBin(pan, scope.binDigits),
+      lastFour: pan.slice(-4),
+      brand: brands[place] ?? null,
+      binRange: binRanges[place] ?? null,
+    },
+    given: name === null ? dates : { ...dates, cardHolderName: name },
+    key: kept[0] ?? '',
+    contract: undefined,
+    claim: claims[place],
+    giver: [acceptedAt, '', line],
+    presented: presentedText(dates, fingerprints),
+  }
+}
+
+const BATCHES_MAX = 1_000
+/** By batch number: of the cards in columns of the last chunk in this process, the part that had tokens already. */
+const knownParts = openCache<{ part: number }>({ max: BATCHES_MAX })
+/**
+ * Above this part the cards of the next chunk are looked up before they are inserted. Where few are known, to insert them and
+ * to take their rows back costs less than the look-up of all (docs/decisions/columns.md says what was measured).
+ */
+const LOOKED_UP_ABOVE = 0.1
+
+/**
+ * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by
+ * card, `references` these references, by `ownerKey`. After a chunk of which few cards were known, this process looks up no
+ * cards of the batch until an insert meets many known ones. Owners: see `findReferences`.
+ */
+export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
+  const { records, prints, order } = plain
+  const batch = String(context.batch?.batchNo)
+  const isLookedUp = order.length > 0 && (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE
+  const [rows, known] = await Promise.all([
+    isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
+    findReferences(db, ownersAt(records, order), batch),
+  ])
+  const ofKnownCards = placesOf(
+    rows.flatMap(({ cards }) => cards),
+    plain,
+  )
+  if (isLookedUp) knownParts.set(batch, { part: ofKnownCards.length / order.length })
+  const { plain: rest, prepared } = setApart(
+    plain,
+    new Set([...ofKnownCards, ...placesOfKnownOwners(records, order, known)]),
+    context,
+  )
+  const facts = prepared.map(one => one.facts)
+  return { plain: rest, prepared, stored: matchCards(rows, facts), references: known }
+}
+
+/** The tokens that plain records make. */
+export interface NewPlain {
+  plain: PlainCreates
+  tokens: NewTokens
+  created: CreatedRecords
+  added: readonly AddedClaim[]
+}
+
+/** Makes and seals the tokens; undefined if there are none to make. */
+export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): NewPlain | undefined {
+  const { records, scope, cards, prints, order } = plain
+  if (order.length === 0) return undefined
+  const { now, receiptId } = work
+  const ids = tokenIdsAt(now, order.length)
+  const told = toldOf(plain, ids)
+  const tokens: NewTokens = {
+    ...told,
+    cards: pick(prints, order),
+    ...sealAll(plain, ids),
+    cardHolderNames: order.map(place => records.names[place] ?? null),
+    binRanges: order.map(place => records.binRanges[place] ?? null),
+    shared: {
+      tokenScope: scope.tokenScope,
+      cardVersion: cards.version,
+      turn: cards.turn,
+      now,
+      receiptId,
+      batchNo: batch?.batchNo ?? 0,
+    },
+  }
+  return { plain, tokens, created: told, added: addedClaims(records, order, told.tokenIds) }
+}
+
+/** The seals of the cards, in their order. `ids`: those of their tokens. */
+function sealAll(
+  { records, cards, order }: PlainCreates,
+  ids: Buffer,
+): Pick<NewTokens, 'sealed' | 'sealedEnds' | 'sealVersions'> {
+  const pans = records.pans.reveal()
+  // Random bytes at the place of each seal serve as its nonce.
+  const sealed = randomBytes(order.reduce((bytes, place) => bytes + SEAL_BYTES + (pans[place] ?? '').length, 0))
+  const sealedEnds: number[] = []
+  const sealVersions: number[] = []
+  let end = 0
+  for (let index = 0; index < order.length; index += 1) {
+    const pan = pans[order[index] ?? 0] ?? ''
+    sealVersions.push(cards.seal(pan, ids, index, sealed, end))
+    end += SEAL_BYTES + pan.length
+    sealedEnds.push(end)
+  }
+  return { sealed, sealedEnds, sealVersions }
+}
+
+/** What the answer says of the tokens, in the order of the cards. */
+function toldOf({ records, scope, cards, prints, order }: PlainCreates, ids: Buffer): CreatedRecords {
+  const pans = records.pans.reveal()
+  const version = versionText(cards.version)
+  const lines = order.map(place => records.lines[place] ?? 0)
+  return {
+    ids,
+    tokenIds: uuidTexts(ids),
+    lines,
+    references: order.map(place => records.references[place]),
+    bins: order.map(place => shownBin(pans[place] ?? '', scope.binDigits)),
+    lastFours: order.map(place => (pans[place] ?? '').slice(-4)),
+    expiryMonths: order.map(place => records.months[place] ?? 0),
+    expiryYears: order.map(place => records.years[place] ?? 0),
+    brands: order.map(place => records.brands[place] ?? null),
+    presented: order.map(
+      place => expiryText(records.months[place], records.years[place]) + checkAt(prints, place * UUID_BYTES) + version,
+    ),
+    isAdded: order.map(place => records.claims[place] !== undefined),
+    byLine: placesByValue(lines),
+  }
+}
+
+/** The records whose cards turned out to have other tokens (`lost`), as objects for the rules of fold.ts. */
+export function lostRecords(
+  { plain, created }: NewPlain,
+  lost: ReadonlySet<string>,
+  context: ChunkContext,
+): PreparedCreate[] {
+  const lines = new Set(created.lines.filter((_, at) => lost.has(created.tokenIds[at] ?? '')))
+  knownParts.set(String(context.batch?.batchNo), { part: lines.size / plain.order.length })
+  const places = plain.order.filter(place => lines.has(plain.records.lines[place] ?? 0))
+  return byLine(
+    places.map(place => asObject(plain, place, context)),
+    [],
+  )
+}

@@ -1,0 +1,242 @@
+// Reads the plain records of a chunk into columns. A plain record is a create in the chunk's scope with a card in clear
+// and its expiry date; beside them it has at most a cardholder name, a reference and `on_file`. In place of the card in
+// clear it may have one encrypted as JWE, for which a place in the columns is kept; sealed.ts opens it. Loops over columns
+// cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
+// left to chunk.ts: nothing is refused here.
+import { isUtf8 } from 'node:buffer'
+import { ALIAS } from '../../../src/job/choices.ts'
+import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../../src/job/envelope/text.ts'
+import { claimOf, isUsualOnFile, OnFileRecord, someText } from '../../../src/job/on-file.ts'
+import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../../src/job/record-columns.ts'
+import { CHUNK, RECORD_REQUESTS, type TokenBatch } from '../../../src/job/token-batch.ts'
+import type { Scope } from '../../../src/store/access/scopes.ts'
+import type { BinTable } from '../../../src/token/bin.ts'
+import type { Claim } from '../../../src/token/on-file.ts'
+import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
+import { formOf } from '../../../src/vault/capture/open-card.ts'
+import { pansOf, type ReadChunk, readRecord } from '../chunk.ts'
+import {
+  type CardField,
+  clearCardOf,
+  isPlainReference,
+  openRecords,
+  type PlainCard,
+  type PlainRecords,
+  putCard,
+  type SealedRecord,
+} from './records.ts'
+
+export interface PlainReader {
+  records: PlainRecords
+  /** The records whose cards are still encrypted. */
+  sealed: SealedRecord[]
+  /** Whether the record of this line of a block is plain: then it is added to the columns. */
+  take(line: string): boolean
+  /** The same for the record at a place of columns. */
+  takeAt(columns: Columns, at: number): boolean
+}
+
+type Columns = ReadColumns['columns']
+
+const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
+const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card', 'on_file'])
+const SEALED_REQUEST: ReadonlySet<string> = new Set(['token_scope', 'encrypted_card', 'public_key_alias', 'on_file'])
+const CARD: ReadonlySet<string> = new Set(['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'])
+const LINE_MAX = 2_147_483_647
+const UTF8_BYTES_MAX = 3
+
+interface Raw {
+  [name: string]: unknown
+}
+
+/** A reader for one chunk, whose records are in this scope. */
+export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, bins: BinTable): PlainReader {
+  const { tokenScope } = scope
+  const records = openRecords()
+  const sealed: SealedRecord[] = []
+  const add = (
+    { line, reference }: { line: number; reference: string | undefined },
+    field: CardField,
+    card: PlainCard | undefined,
+    claim?: Claim,
+  ): boolean => {
+    if (!card) return false
+    putCard(records, records.lines.length, card)
+    records.lines.push(line)
+    records.references.push(reference)
+    records.fields.push(field)
+    records.claims.push(claim)
+    return true
+  }
+  const addSealed = (head: { line: number; reference: string | undefined }, request: Raw, claim?: Claim): boolean => {
+    const { encrypted_card: encryptedCard, public_key_alias: alias } = request
+    if (!hasOnly(request, SEALED_REQUEST) || !isSealedCard(encryptedCard)) return false
+    if (typeof alias !== 'string' || !ALIAS.test(alias)) return false
+    sealed.push({ place: records.lines.length, encryptedCard, alias })
+    return add(head, 'body.encrypted_card', NOT_OPENED, claim)
+  }
+  return {
+    records,
+    sealed,
+    take(text) {
+      if (text.length * UTF8_BYTES_MAX > CHUNK.lineBytesMax) return false
+      const head = parsed(text)
+      if (!isObject(head) || !isPlainHead(head)) return false
+      const { request } = head
+      if (!isObject(request)) return false
+      if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
+      const { card } = request
+      const claim = request['on_file'] === undefined ? undefined : plainClaim(request['on_file'], scope)
+      if (claim === null) return false
+      if (card === undefined) return addSealed(head, request, claim)
+      if (!hasOnly(request, REQUEST) || !isObject(card) || !hasOnly(card, CARD)) return false
+      return add(head, 'body.card', clearCardOf(card, bins), claim)
+    },
+    takeAt({ line, reference, cardNumber, expiryMonth, expiryYear, cardholderName }, at) {
+      const name = reference[at]
+      if (!isLine(line[at]) || typeof name !== 'string' || !isPlainReference(name)) return false
+      const head = { line: line[at] as number, reference: name === '' ? undefined : name }
+      const card = {
+        cardNumber: cardNumber[at],
+        expiryMonth: expiryMonth[at],
+        expiryYear: expiryYear[at],
+        cardholderName: cardholderName[at],
+      }
+      return add(head, 'body.card', clearCardOf(card, bins))
+    },
+  }
+}
+
+export interface MixedChunk extends Omit<ReadChunk, 'requests'> {
+  /** The plain records; `records` holds the others. */
+  plain: PlainRecords
+}
+
+/**
+ * Reads the records of a chunk. Undefined if none is plain, or if the chunk's form is unusual: then the caller reads it
+ * without columns, and refuses what it must.
+ */
+export function readMixed(
+  plaintext: Buffer,
+  { request: { block }, form }: { request: Pick<TokenBatch, 'block'>; form: BlockForm },
+  reader: PlainReader,
+): MixedChunk | undefined {
+  if (plaintext.length > CHUNK.bytesMax || !isUtf8(plaintext)) return undefined
+  const chunk = openChunkReader(reader)
+  const take = form === 'rows' ? takeRows : takeColumns
+  if (!take(plaintext, block.records, chunk)) return undefined
+  const { others, count, lastLine } = chunk.end()
+  const { records: plain } = reader
+  if (count !== block.records || Number.isNaN(lastLine) || plain.lines.length === 0) return undefined
+  const records = others.map(({ record }) => record)
+  const cards = pansOf(
+    others.map(({ request }) => request),
+    records,
+  )
+  if (cards) for (const pan of plain.pans.reveal()) cards.add(pan)
+  return { records, cards, plain }
+}
+
+/** Takes the records of a chunk in their order. */
+interface ChunkReader {
+  take(line: string): void
+  takeAt(columns: Columns, at: number): void
+  /** `lastLine`: NaN unless the lines grow. */
+  end(): { others: ReturnType<typeof readRecord>[]; count: number; lastLine: number }
+}
+
+function openChunkReader(reader: PlainReader): ChunkReader {
+  const others: ReturnType<typeof readRecord>[] = []
+  let count = 0
+  let lastLine = 0
+  const end = (line: number | undefined) => {
+    lastLine = grown(lastLine, line)
+    count += 1
+  }
+  const lineOfOther = (text: string) => {
+    const bytes = Buffer.from(text)
+    const other = readRecord(bytes, 0, bytes.length, RECORD_REQUESTS['token-create'], count)
+    others.push(other)
+    return other.record.line
+  }
+  const { lines } = reader.records
+  return {
+    take: text => end(reader.take(text) ? lines.at(-1) : lineOfOther(text)),
+    takeAt: (columns, at) => end(reader.takeAt(columns, at) ? lines.at(-1) : lineOfOther(rowAt(columns, at))),
+    end: () => ({ others, count, lastLine }),
+  }
+}
+
+/** False if the block has more than `most` records. */
+function takeRows(plaintext: Buffer, most: number, chunk: ChunkReader): boolean {
+  let count = 0
+  for (const text of plaintext.toString('utf8').split('\n')) {
+    if (text === '') continue
+    count += 1
+    if (count > most) return false
+    chunk.take(text)
+  }
+  return true
+}
+
+/** False for a text that isn't a block in columns with this number of records. */
+function takeColumns(plaintext: Buffer, records: number, chunk: ChunkReader): boolean {
+  const read = readColumns(plaintext, records)
+  if (!read) return false
+  const { columns, others } = read
+  for (const item of inOrder(read)) {
+    if ('at' in item) chunk.takeAt(columns, item.at)
+    else chunk.take(others[item.other]?.toString('utf8') ?? '')
+  }
+  return true
+}
+
+/** The line, if it is greater than the last one; else NaN, for this line and all that follow. */
+function grown(last: number, line = 0): number {
+  return line > last ? line : Number.NaN
+}
+
+/** The value; undefined for anything but JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function hasOnly(value: Raw, names: ReadonlySet<string>): boolean {
+  for (const name in value) if (!names.has(name)) return false
+  return true
+}
+
+function isLine(line: unknown): boolean {
+  return Number.isInteger(line) && (line as number) >= 1 && (line as number) <= LINE_MAX
+}
+
+function isPlainHead(head: Raw): head is Raw & { line: number; reference: string | undefined } {
+  if (!hasOnly(head, HEAD)) return false
+  const { line, reference } = head
+  if (!isLine(line)) return false
+  return reference === undefined || (typeof reference === 'string' && isPlainReference(reference))
+}
+
+/** Stands in the columns until the card of the record is opened. */
+const NOT_OPENED: PlainCard = { pan: '', month: 0, year: 0, name: null, brand: null, binRange: null }
+
+/** Whether the value passes the schema, and has the form of a JWE. */
+function isSealedCard(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > ENCRYPTED_CARD_MAX) return false
+  return isArmorSafe(value) && formOf(value) === 'jwe'
+}
+
+/** The claim; null if it has a fault, or a text that could look like a card number. */
+function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): Claim | null {
+  if (isUsualOnFile(given)) return claimOf(given, scope)
+  const { data } = OnFileRecord.safeParse(given)
+  return data === undefined || someText(data, couldLookLikeCard) ? null : claimOf(data, scope)
+}
