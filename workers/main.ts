@@ -29,12 +29,14 @@ import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { LiveRing } from '../src/vault/ring/key-ring.ts'
 import { type AnnouncerOptions, openAnnouncer } from './answer/announce.ts'
 import { openProgress } from './batch-progress.ts'
+import { CARD_QUESTIONS } from './card/questions.ts'
+import { bodyOfRow } from './card/stored-answer.ts'
 import type { Deps } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openKeyReaders } from './key-readers.ts'
-import type { Handlers, LineDeps } from './line/handlers.ts'
+import type { LineDeps } from './line/deps.ts'
+import type { Handlers } from './line/handlers.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
-import { bodyOfRow } from './line/stored-answer.ts'
 import { openDroppedEnvelopes } from './metrics/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics/metrics.ts'
 import { noNetworks } from './networks.ts'
@@ -217,6 +219,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
     tracer,
     onUngranted,
     handlers,
+    cards: CARD_QUESTIONS,
     ...(inspect ? { inspect } : {}),
   }
 }

@@ -9,8 +9,8 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import { shownBin } from '../../src/token/brand.ts'
 import { openCardByLine } from '../../src/vault/capture/line.ts'
-import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Deps } from '../deps.ts'
+import type { ReadContent } from '../line/cards.ts'
 import type { AskedCard, RequestContent, Work } from '../work.ts'
 import { scopeFor } from './card-facts.ts'
 import { tokensFor } from './find-token.ts'
@@ -19,22 +19,6 @@ import { noteContent, openForClient } from './open-capture.ts'
 
 const CARD = 'body.encrypted_card'
 const BLOCK = 'body.request.block'
-
-/**
- * Whether the receipt belongs to the text with this digest. `textOf`: the text, for a receipt under another version of the
- * key. Throws `Fault('key_unavailable')` if this process doesn't hold that version.
- */
-export function isSameRequest(
-  { requestDigest, digestVersion }: Receipt,
-  digest: Hashed,
-  textOf: () => string,
-  { ring }: Pick<Deps, 'ring'>,
-): boolean {
-  // The receipt of a job that was cancelled before it began has no digest.
-  if (requestDigest.length === 0) return false
-  if (digestVersion === digest.keyVersion) return requestDigest.equals(digest.hash)
-  return requestDigest.equals(ring.requestDigestBy(textOf(), digestVersion))
-}
 
 /** What a request with one card says. */
 function contentOfSingle({ kind, request }: Claims): RequestContent {
@@ -47,13 +31,6 @@ function contentOfSingle({ kind, request }: Claims): RequestContent {
   }
 }
 
-/** Where a chunk's content is taken from its records. */
-export type ReadContent = (() => RequestContent) | undefined
-
-/**
- * The hash of what the job says, its cards opened; undefined if none was opened while it was worked. A card that can't be
- * opened counts byte for byte.
- */
 export async function contentDigest(
   work: Work<unknown>,
   read: ReadContent,
@@ -66,7 +43,6 @@ export async function contentDigest(
   return hashOf(work, content, version, deps)
 }
 
-/** Whether the receipt belongs to a request that says the same. Refuses if too many cards were tried. */
 export async function isSameContent(
   stored: Receipt,
   work: Work<unknown>,

@@ -1,6 +1,5 @@
 // The handlers of the kinds, as the line gets them: the composition (../composition.ts) hands them down.
 import type { KindEntry } from '../../src/job/catalogue.ts'
-import type { Deps } from '../deps.ts'
 import { type Complete, complete, type Handler, type Retells } from '../work.ts'
 
 type AnyHandler = Handler<unknown, unknown, unknown>
@@ -18,14 +17,9 @@ export type HandlersOf<Kinds extends Readonly<Record<string, KindEntry>>> = {
 /** By kind. `null`: this process refuses the kind. */
 export type Handlers = Readonly<Record<string, AnyHandler | null>>
 
-/** What the line itself gets; a handler needs no other handlers. */
-export interface LineDeps extends Deps {
-  handlers: Handlers
-}
-
 export function handlerOf(
   kind: string,
-  { handlers }: Pick<LineDeps, 'handlers'>,
+  { handlers }: { handlers: Handlers },
 ): Complete<unknown, unknown, unknown> | null {
   const handler = handlers[kind]
   return handler ? complete(handler) : null

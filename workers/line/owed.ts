@@ -5,13 +5,11 @@ import { requestText } from '../../src/job/envelope/digest.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import { resultOf } from '../answer/result-text.ts'
-import { contentDigest } from '../card/same-request.ts'
-import type { Deps } from '../deps.ts'
 import type { Decision, Work } from '../work.ts'
-import { withoutOwnCard } from './pan-in-names.ts'
+import type { LineDeps } from './deps.ts'
 
 /** The decision; if it is a refusal, with what all attempts of the job have left at providers. */
-export async function withCompensation(decision: Decision, work: Work<unknown>, deps: Deps): Promise<Decision> {
+export async function withCompensation(decision: Decision, work: Work<unknown>, deps: LineDeps): Promise<Decision> {
   if ('save' in decision || !isRefusal(decision.answer) || !asksProvider(work)) return decision
   const { effects, isOwed } = await deps.networks.compensation.find(work.receiptId, deps.store)
   const { effect } = decision
@@ -23,7 +21,7 @@ export async function withCompensation(decision: Decision, work: Work<unknown>, 
 }
 
 /** For a job that ends without a decision. True if it owes compensation: then this function has answered the caller. */
-export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
+export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<boolean> {
   const { kind } = work.claims
   if (!asksProvider(work)) return false
   const { compensation } = deps.networks
@@ -48,9 +46,9 @@ function asksProvider({ claims, entry }: Work<unknown>): boolean {
   return entry.asksProvider(claims.request)
 }
 
-async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<Receipt> {
+async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<Receipt> {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
-  const { jti, reference } = (await withoutOwnCard(work, deps)).claims
+  const { jti, reference } = (await deps.cards.withoutOwnNumber(work, deps)).claims
   const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
   return {
     receiptId,
@@ -61,7 +59,7 @@ async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Pro
     jti,
     requestDigest: digest.hash,
     digestVersion: digest.keyVersion,
-    contentDigest: (await contentDigest(work, undefined, digest.keyVersion, deps)) ?? null,
+    contentDigest: (await deps.cards.contentDigest(work, undefined, digest.keyVersion, deps)) ?? null,
     envelopeDigest,
     replyTo: claims.reply_to ?? null,
     reference: reference ?? null,

@@ -4,7 +4,7 @@ import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/answer/a
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
 import type { End, Work } from '../work.ts'
-import type { LineDeps } from './handlers.ts'
+import type { LineDeps } from './deps.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain } from './remember.ts'
 

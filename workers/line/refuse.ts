@@ -3,9 +3,9 @@
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { End, Work } from '../work.ts'
-import { handlerOf, type LineDeps } from './handlers.ts'
+import type { LineDeps } from './deps.ts'
+import { handlerOf } from './handlers.ts'
 import { answerOwed } from './owed.ts'
-import { withoutOwnCard } from './pan-in-names.ts'
 import { answerWithoutReceipt } from './remember.ts'
 
 /** Answers without a receipt, so the same jti may come again. */
@@ -26,7 +26,7 @@ export async function answerFault(work: Work<unknown>, deps: LineDeps): Promise<
 async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<void> {
   await handlerOf(work.claims.kind, deps)?.abandon?.(work, deps)
   if (await answerOwed(work, refusal, deps)) return
-  const tellable = await withoutOwnCard(work, deps)
+  const tellable = await deps.cards.withoutOwnNumber(work, deps)
   if (!(await hasReplyQueue(work, deps))) {
     // The answer goes to the client's common queue. `optional` tells of the reader of the reply queue only, so it is
     // dropped, too.

@@ -22,8 +22,7 @@ import {
   type JobAnswer,
   type Work,
 } from '../work.ts'
-import type { LineDeps } from './handlers.ts'
-import { storedAnswer } from './stored-answer.ts'
+import type { LineDeps } from './deps.ts'
 
 /** Thrown to roll back the transaction of a probe, which stores nothing. */
 class ProbeDone extends Error {
@@ -199,7 +198,7 @@ export async function answerWithoutReceipt(
 
 /** Answers the stored outcome again, on the queue that the current envelope names. */
 export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: LineDeps): Promise<void> {
-  const content = await storedAnswer(stored, deps)
+  const content = await deps.cards.storedAnswer(stored, deps)
   // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0
   const { envelopeDigest } = work

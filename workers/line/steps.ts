@@ -7,7 +7,6 @@ import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
-import { contentDigest, isSameContent, isSameRequest, type ReadContent } from '../card/same-request.ts'
 import {
   type Complete,
   type Decision,
@@ -18,10 +17,10 @@ import {
   type Selection,
   type Work,
 } from '../work.ts'
-import { permitted, admit as refusalOf, storedAnswerRefusal } from './admit.ts'
-import type { LineDeps } from './handlers.ts'
+import { permitted, admit as refusalOf } from './admit.ts'
+import type { ReadContent } from './cards.ts'
+import type { LineDeps } from './deps.ts'
 import { withCompensation } from './owed.ts'
-import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain, remember as rememberDecision } from './remember.ts'
@@ -141,9 +140,9 @@ async function recallUnless<Request, Opened, Prepared>(
   const isVery = isSameText(stored, walk)
   if (isVery && isWorkedAgain(stored)) return undefined
   const { unpermitted } = present(walk.unadmitted)
-  const refusal = unpermitted ?? (await storedAnswerRefusal(work, stored, deps))
+  const refusal = unpermitted ?? (await deps.cards.storedAnswerRefusal(work, stored, deps))
   if (refusal) return refuseEnvelope(work, refusal, deps)
-  const isSame = isVery || (await isSameContent(stored, work, readContent(walk), deps))
+  const isSame = isVery || (await deps.cards.isSameContent(stored, work, readContent(walk), deps))
   if (isRefusal(isSame)) return refuseEnvelope(work, isSame, deps)
   if (isSame && isWorkedAgain(stored)) return undefined
   if (isSame) await handler.takeBeside?.(work, deps)
@@ -154,13 +153,20 @@ function readContent<Request, Opened, Prepared>({ handler, work, read }: Walk<Re
   return handler.contentOf && (() => present(handler.contentOf?.(work, present(read).opened)))
 }
 
-/** Whether the receipt belongs to this very text. */
+/**
+ * Whether the receipt belongs to this very text. Throws `Fault('key_unavailable')` if this process doesn't hold the version
+ * of the receipt's key.
+ */
 function isSameText<Request, Opened, Prepared>(
   stored: Receipt,
   { handler, work, deps, read }: Walk<Request, Opened, Prepared>,
 ): boolean {
   const { opened, digest } = present(read)
-  return isSameRequest(stored, digest, () => handler.digestText(work, opened), deps)
+  const { requestDigest, digestVersion } = stored
+  // The receipt of a job that was cancelled before it began has no digest.
+  if (requestDigest.length === 0) return false
+  if (digestVersion === digest.keyVersion) return requestDigest.equals(digest.hash)
+  return requestDigest.equals(deps.ring.requestDigestBy(handler.digestText(work, opened), digestVersion))
 }
 
 export const refuseUnadmitted: Step = async ({ work, deps, previous, unadmitted }) => {
@@ -178,7 +184,9 @@ export const inspect: Step = async ({ work, deps }) => {
 /** Refuses a job whose names hold its card's number, without a receipt, because a receipt would store the names. */
 export const refuseNamedAfterCard: Step = async ({ work, deps, prepared }) => {
   const { value } = present(prepared)
-  return isRefusal(value) && (await isNamedAfterItsCard(work, deps)) ? refuseEnvelope(work, value, deps) : undefined
+  return isRefusal(value) && (await deps.cards.isNamedAfterItsCard(work, deps))
+    ? refuseEnvelope(work, value, deps)
+    : undefined
 }
 
 /** Refuses a chunk as a whole, without a receipt, so that its jti stays free for the right chunk. */
@@ -212,7 +220,7 @@ export const remember: Step = contended(async walk => {
   const { work, deps, read, decision, previous, selection, run } = walk
   const isProbe = selection.probe !== undefined
   const { digest } = present(read)
-  const content = await contentDigest(work, readContent(walk), digest.keyVersion, deps)
+  const content = await deps.cards.contentDigest(work, readContent(walk), digest.keyVersion, deps)
   return rememberDecision({ work, digest, content, decision: present(decision), previous, isProbe, run }, deps)
 })
 

@@ -9,7 +9,7 @@ import { peek } from '../../src/job/envelope/envelope.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import { findFailing } from '../line/bisect.ts'
-import type { LineDeps } from '../line/handlers.ts'
+import type { LineDeps } from '../line/deps.ts'
 import { backoffMs, giveUp, RETRY, untilServersAreBack } from '../line/run-job.ts'
 import { CELL_ENV } from './worker-settings.ts'
 

@@ -17,11 +17,12 @@ import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import { encryptCard } from '../../../src/vault/capture/encrypt.ts'
+import { CARD_QUESTIONS } from '../../../workers/card/questions.ts'
+import { bodyOfRow } from '../../../workers/card/stored-answer.ts'
 import { openHandlers } from '../../../workers/composition.ts'
 import { openDirectory } from '../../../workers/directory.ts'
-import type { LineDeps } from '../../../workers/line/handlers.ts'
+import type { LineDeps } from '../../../workers/line/deps.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
-import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
 import { openWorkerMetrics } from '../../../workers/metrics/metrics.ts'
 import type { ProviderDeps, Providers } from '../../../workers/provider/deps.ts'
 import { openNetworks } from '../../../workers/provider/networks.ts'
@@ -212,6 +213,7 @@ export async function openWorld(
       keyReaders: { note: () => {} },
       onUngranted: () => {},
       handlers,
+      cards: CARD_QUESTIONS,
       ...storeAndSets(mortalStore(vault.store, live), networks),
       networks,
       providers,

@@ -5,12 +5,11 @@ import { isRefusal, toFault } from '../../src/errors.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import { openCardByLine } from '../../src/vault/capture/line.ts'
-import { openForClient } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../work.ts'
+import { openForClient } from './open-capture.ts'
 
-/** The job with names that may be stored and answered. */
-export async function withoutOwnCard<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {
+export async function withoutOwnNumber<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {
   return { ...work, claims: withoutOwnPan(work.claims, await numbersOf(work, deps), work.client.names) }
 }
 

@@ -10,11 +10,11 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type ResultContent, resultOf } from '../answer/result-text.ts'
-import { shownReference } from '../card/claim.ts'
-import { shownScheme } from '../card/scheme-view.ts'
 import type { Directory } from '../directory.ts'
+import { type Handlers, handlerOf } from '../line/handlers.ts'
 import type { LookUps } from '../set/look-ups.ts'
-import { type Handlers, handlerOf } from './handlers.ts'
+import { shownReference } from './claim.ts'
+import { shownScheme } from './scheme-view.ts'
 
 interface Readers {
   store: Store
