@@ -1,5 +1,5 @@
 // The walls between the core and its features.
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMPOSITIONS, FEATURES, featureOf } from './features.ts'
@@ -63,4 +63,33 @@ it('a composition is imported by entries, other compositions and tests alone', (
     code.filter(({ path }) => !entries.test(path) && !COMPOSITIONS.includes(path)),
     file => targetsOf(file).filter(target => COMPOSITIONS.includes(target)),
   )
+})
+
+describe('docs/architecture.md', () => {
+  const read = (path: string) => readFileSync(join(root, path), 'utf8')
+  const composed = read('src/job/composition.ts')
+  const kinds = [...composed.matchAll(/^ {2}'?([a-z-]+)'?: (\w+),$/gm)].map(([, kind = '', name = '']) => ({
+    kind,
+    file: new RegExp(`\\b${name}\\b.* from '\\.(/[^']+)'`).exec(composed)?.[1] ?? '',
+  }))
+  const commands = [...read('cli/main.ts').matchAll(/term: '([a-z0-9-]+)[^']*',[\s\S]*?import\('\.(\/[^']+)'\)/g)]
+  const tablesOf = (name: string) => {
+    const path = `src/store/migrations/0001-baseline/${name}.sql`
+    const sql = existsSync(join(root, path)) ? read(path) : ''
+    return [...sql.matchAll(/create table tokenmill\.(\w+)/g)].map(([, table = '']) => table)
+  }
+  const listed = (names: readonly string[]) => names.map(name => `\`${name}\``).join(', ') || 'none'
+
+  it('has for each feature its tables, kinds, commands, and the features that it may import', () => {
+    const rows = Object.entries(FEATURES).map(([name, { mayImport }]) =>
+      [
+        `- **${name}**. Tables: ${listed(tablesOf(name))}.`,
+        `Kinds: ${listed(kinds.flatMap(({ kind, file }) => (featureOf(`src/job${file}`) === name ? [kind] : [])))}.`,
+        `Commands: ${listed(commands.flatMap(([, term = '', path]) => (featureOf(`cli${path}`) === name ? [term] : [])))}.`,
+        `May import: ${listed(mayImport)}.`,
+      ].join(' '),
+    )
+    const document = read('docs/architecture.md')
+    expect(rows.filter(row => !document.includes(`${row}\n`))).toEqual([])
+  })
 })
