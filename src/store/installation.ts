@@ -31,7 +31,9 @@ export async function get(db: Db): Promise<Installation> {
 /** Inserts the row. False if there is one, which stays as it is. */
 export async function insert(db: Db, installation: Omit<Installation, 'createdAt'>): Promise<boolean> {
   const { count } = await db.query({
-    text: 'insert into tokenmill.installation (installation_id, kek_id) values ($1, $2) on conflict (singleton) do nothing',
+    text: `insert into tokenmill.installation (installation_id, kek_id)
+values ($1, $2)
+on conflict (singleton) do nothing`,
     values: [installation.installationId, installation.kekId],
   })
   return count === 1
@@ -40,14 +42,20 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
 /** Locks the row until the transaction ends; returns the current key-encryption key's id. */
 export async function lockKek(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<Pick<Installation, 'kekId'>>({
-    text: 'select kek_id as "kekId" from tokenmill.installation for update',
+    text: `select kek_id as "kekId"
+from tokenmill.installation
+for update`,
   })
   return rows[0]?.kekId
 }
 
 /** Makes `kekId` the current key-encryption key. */
 export async function setKek(db: Db, kekId: string): Promise<void> {
-  await db.query({ text: 'update tokenmill.installation set kek_id = $1', values: [kekId] })
+  await db.query({
+    text: `update tokenmill.installation
+set kek_id = $1`,
+    values: [kekId],
+  })
 }
 
 /**
@@ -56,7 +64,8 @@ export async function setKek(db: Db, kekId: string): Promise<void> {
  */
 export async function recordReportMaker(db: Db): Promise<void> {
   await db.query({
-    text: `update tokenmill.installation set reports_made_at = now()
+    text: `update tokenmill.installation
+      set reports_made_at = now()
       where reports_made_at is null or reports_made_at < now() - interval '30 seconds'`,
   })
 }
@@ -64,7 +73,8 @@ export async function recordReportMaker(db: Db): Promise<void> {
 /** Whether some process called `recordReportMaker` within the last `withinMs`. */
 export async function areReportsMade(db: Db, withinMs: number): Promise<boolean> {
   const { rows } = await db.query<{ made: boolean }>({
-    text: `select coalesce(reports_made_at > now() - make_interval(secs => $1), false) as made from tokenmill.installation`,
+    text: `select coalesce(reports_made_at > now() - make_interval(secs => $1), false) as made
+from tokenmill.installation`,
     values: [withinMs / 1000],
   })
   return rows[0]?.made === true

@@ -45,7 +45,9 @@ async function ensure(
   builds: (name: string) => void,
 ): Promise<void> {
   const { rows } = await client.query<{ valid: boolean }>(
-    'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
+    `select indisvalid as valid
+from pg_index
+where indexrelid = to_regclass($1)`,
     [`tokenmill.${name}`],
   )
   if (rows[0]?.valid) return

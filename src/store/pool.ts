@@ -180,7 +180,9 @@ export async function hold(db: Db, lock: string): Promise<void> {
 export async function tryHoldAll(db: Db, locks: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>({
     name: 'try-hold',
-    text: `select v.id from unnest($1::uuid[], $2::bigint[]) as v(id, number) where pg_try_advisory_xact_lock(v.number)`,
+    text: `select v.id
+from unnest($1::uuid[], $2::bigint[]) as v(id, number)
+where pg_try_advisory_xact_lock(v.number)`,
     values: [plains(locks), plains(locks.map(lockNumber))],
   })
   return new Set(rows.map(({ id }) => id))

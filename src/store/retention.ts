@@ -132,10 +132,13 @@ interface Partition {
 /** Partitions whose week is over. */
 export async function findEnded(db: Db, now: number): Promise<Partition[]> {
   const { rows } = await db.query<{ parent: Partition['table']; name: string }>({
-    text: `select parent.relname as parent, part.relname as name from pg_inherits
-join pg_class as part on part.oid = inhrelid join pg_class as parent on parent.oid = inhparent
+    text: `select parent.relname as parent, part.relname as name
+from pg_inherits
+join pg_class as part on part.oid = inhrelid
+join pg_class as parent on parent.oid = inhparent
 join pg_namespace as space on space.oid = parent.relnamespace
-where space.nspname = 'tokenmill' and parent.relkind = 'p' order by part.relname`,
+where space.nspname = 'tokenmill' and parent.relkind = 'p'
+order by part.relname`,
   })
   return rows.flatMap(({ parent, name }) => {
     const [, year, month, day] = /^[a-z]+_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? []
@@ -148,7 +151,10 @@ where space.nspname = 'tokenmill' and parent.relkind = 'p' order by part.relname
 
 async function holdsUntold(db: Db, { monday, endedAt }: Partition): Promise<boolean> {
   const { count } = await db.query({
-    text: `select from tokenmill.outbox where state = 'NEW' and day >= $1::date and day < $2::date limit 1`,
+    text: `select
+from tokenmill.outbox
+where state = 'NEW' and day >= $1::date and day < $2::date
+limit 1`,
     values: [monday, new Date(endedAt).toISOString().slice(0, 10)],
   })
   return count === 1

@@ -20,7 +20,12 @@ export async function makeRoles(db: Pick<pg.Pool, 'query'>, prefix = 'tokenmill'
 /** Whether the server has the roles; a server to which a database was restored may lack them. */
 export async function hasRoles(db: Pick<pg.Pool, 'query'>): Promise<boolean> {
   const names = NAMES.map(name => `tokenmill_${name}`)
-  const { rows } = await db.query('select from pg_roles where rolname = any($1)', [names])
+  const { rows } = await db.query(
+    `select
+from pg_roles
+where rolname = any($1)`,
+    [names],
+  )
   return rows.length === names.length
 }
 

@@ -36,7 +36,11 @@ type SchemaState = 'absent' | 'behind' | 'current' | 'newer'
  */
 export async function schemaState(db: Asked): Promise<SchemaState> {
   const known = await db
-    .query<{ name: string }>({ text: 'select name from tokenmill.kysely_migration order by name' })
+    .query<{ name: string }>({
+      text: `select name
+from tokenmill.kysely_migration
+order by name`,
+    })
     .catch(error => {
       const { code } = error as { code?: string }
       if (code === UNDEFINED_TABLE || code === UNDEFINED_SCHEMA) return { rows: [] }
@@ -51,7 +55,8 @@ export async function schemaState(db: Asked): Promise<SchemaState> {
   if (names.length < MIGRATIONS.length) return 'behind'
   if (names.length === MIGRATIONS.length) return 'current'
   const { rows } = await db.query<{ from: number }>({
-    text: 'select readable_from as "from" from tokenmill.schema_range',
+    text: `select readable_from as "from"
+from tokenmill.schema_range`,
   })
   if ((rows[0]?.from ?? Number.POSITIVE_INFINITY) <= MIGRATIONS.length) return 'newer'
   throw new ConfigError(

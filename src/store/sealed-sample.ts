@@ -39,11 +39,17 @@ const PAGES_PER_ROW = 4
 export async function sample(db: Db, name: SampledName, perVersion: number): Promise<SampledRow[]> {
   const { table, sealed, version } = sampledPlace(name)
   const { rows } = await db.query<SampledRow>({
-    text: `select key, sealed, version, facts from (
+    text: `select
+  key,
+  sealed,
+  version,
+  facts
+from (
   select ${columnsOf(name)}, row_number() over (partition by ${version}) as place
   from tokenmill.${table} tablesample system (${await percent(db, table, perVersion * PAGES_PER_ROW)})
   where ${sealed} is not null
-) as chosen where place <= $1`,
+) as chosen
+where place <= $1`,
     values: [perVersion],
   })
   return rows
@@ -53,7 +59,10 @@ export async function sample(db: Db, name: SampledName, perVersion: number): Pro
 export async function sampleVersion(db: Db, name: SampledName, version: number, max: number): Promise<SampledRow[]> {
   const { table, sealed, version: names } = sampledPlace(name)
   const { rows } = await db.query<SampledRow>({
-    text: `select ${columnsOf(name)} from tokenmill.${table} where ${names} = $1 and ${sealed} is not null limit $2`,
+    text: `select ${columnsOf(name)}
+from tokenmill.${table}
+where ${names} = $1 and ${sealed} is not null
+limit $2`,
     values: [version, max],
   })
   return rows

@@ -110,11 +110,15 @@ export async function readConnectionLimits(db: Db, users: Iterable<string>): Pro
   const settings = await readSettings(db, names)
   const [most = 0, ...reserved] = names.map(name => Number(settings.get(name)?.value ?? 0))
   const { rows: databases } = await db.query<{ most: number }>({
-    text: 'select datconnlimit as most from pg_database where datname = current_database()',
+    text: `select datconnlimit as most
+from pg_database
+where datname = current_database()`,
   })
   const { rows: limited } = await db.query<{ name: string; most: number }>({
-    text: `select rolname::text as name, rolconnlimit as most from pg_roles
-where rolname = any($1::text[]) and rolconnlimit >= 0 and not rolsuper order by 1`,
+    text: `select rolname::text as name, rolconnlimit as most
+from pg_roles
+where rolname = any($1::text[]) and rolconnlimit >= 0 and not rolsuper
+order by 1`,
     values: [[...users]],
   })
   const [ofDatabase = -1] = databases.map(row => row.most)
@@ -137,7 +141,13 @@ export interface Setting {
 /** The server's settings by name. Settings that this server doesn't have are left out. */
 export async function readSettings(db: Db, names: readonly string[]): Promise<Map<string, Setting>> {
   const { rows } = await db.query<Setting & { name: string }>({
-    text: 'select name, setting as value, unit, enumvals as choices from pg_settings where name = any($1::text[])',
+    text: `select
+  name,
+  setting as value,
+  unit,
+  enumvals as choices
+from pg_settings
+where name = any($1::text[])`,
     values: [names],
   })
   return new Map(rows.map(({ name, ...setting }) => [name, setting]))

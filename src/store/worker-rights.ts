@@ -3,16 +3,20 @@
 // nor add a client. Rights beyond tables are in the migration 0047. Each upgrade grants them anew.
 import type pg from 'pg'
 
-const ALL = 'select, insert, update, delete'
+const ALL = `select, insert,
+update, delete`
 
 /** By table; a new table has to be named here. An empty text: none. */
 export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   // Retention removes old ones.
-  act_nonce: 'select, insert, update (audit_id), delete',
+  act_nonce: `select, insert,
+update (audit_id), delete`,
   audit: 'select, insert (actor, action, subject, detail, host, outcome, entity_id)',
-  audit_chain: 'select, update',
+  audit_chain: `select,
+update`,
   authentication: ALL,
-  batch: 'select, insert, update',
+  batch: `select, insert,
+update`,
   // Thinned as a batch goes on, and removed by retention.
   batch_sample: 'select, insert, delete',
   before_image: ALL,
@@ -20,31 +24,38 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   challenge: '',
   // Retention destroys private halves.
   // Workers also turn them, and say when they were used; a public half is never changed.
-  capture_key:
-    'select, insert, update (state, wrapped_private, private_version, retired_at, destroyed_at, mac, mac_version, statement, stated_by, stated_until, last_used_at, last_used_by, told_at)',
+  capture_key: `select, insert,
+update (state, wrapped_private, private_version, retired_at, destroyed_at, mac, mac_version, statement, stated_by, stated_until, last_used_at, last_used_by, told_at)`,
   capture_turning: 'select',
   card: 'select, insert, delete',
   // An operator changes the phase.
   card_phase: 'select',
   // Locking a row takes the right to update some column of it.
-  client: 'select, update (created_at)',
+  client: `select,
+update (created_at)`,
   client_key: 'select',
-  cluster: 'select, update (timeline, seen_at)',
+  cluster: `select,
+update (timeline, seen_at)`,
   // Retention removes what has expired.
   confirmation: 'select, delete',
   // A key that has made its share of seals is replaced by the worker that sees it.
-  data_key: 'select, insert, update (state, seals, activated_at, retired_at)',
+  data_key: `select, insert,
+update (state, seals, activated_at, retired_at)`,
   delivery: ALL,
   // Commands write it, and the console reads it.
   display: '',
-  dropped_envelope: 'select, insert, update',
+  dropped_envelope: `select, insert,
+update`,
   dry_run: ALL,
   // Only operators decide where events go; workers deliver them and seal secrets anew.
-  endpoint: 'select, update (sealed, seal_version, former_sealed, former_version, slow_until, at_once, disabled_at)',
+  endpoint: `select,
+update (sealed, seal_version, former_sealed, former_version, slow_until, at_once, disabled_at)`,
   event: ALL,
-  failed_act: 'select, insert, update (due_at, tries, outcome), delete',
+  failed_act: `select, insert,
+update (due_at, tries, outcome), delete`,
   guess: ALL,
-  installation: 'select, update (reports_made_at)',
+  installation: `select,
+update (reports_made_at)`,
   intake: 'select',
   intake_chunk: 'select',
   kek: 'select',
@@ -52,35 +63,48 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   kysely_migration: 'select',
   kysely_migration_lock: '',
   ledger_uid: 'select, insert',
-  live_list: 'select, update',
-  manifest_key: 'select, update',
-  manifest_part: 'select, insert, update',
+  live_list: `select,
+update`,
+  manifest_key: `select,
+update`,
+  manifest_part: `select, insert,
+update`,
   manifest_run: ALL,
-  manifest_total: 'select, update, delete',
+  manifest_total: `select,
+update, delete`,
   // The console's own.
   openid_flow: '',
   operation: 'select',
-  order: 'select, insert, update',
+  order: `select, insert,
+update`,
   outbox: ALL,
   // A person enrols by an invite, and uses a passkey; an administrator invites, changes and revokes. Locking the table of people
   // takes the right to update the whole of it. A row that is changed without the key has no right code.
-  invite: 'select, insert, update (used_at, mac, mac_version)',
-  person: 'select, insert, update',
-  person_credential: 'select, insert, update (sign_count, last_used_at, revoked_at, mac, mac_version)',
-  person_identity: 'select, insert, update (revoked_at, mac, mac_version)',
+  invite: `select, insert,
+update (used_at, mac, mac_version)`,
+  person: `select, insert,
+update`,
+  person_credential: `select, insert,
+update (sign_count, last_used_at, revoked_at, mac, mac_version)`,
+  person_identity: `select, insert,
+update (revoked_at, mac, mac_version)`,
   // The console's own: it keeps sessions, challenges and acts that wait for a person.
   pending_act: '',
   process: ALL,
-  receipt: 'select, insert, update',
+  receipt: `select, insert,
+update`,
   receipt_key: ALL,
   released_reference: ALL,
   reply_queue: ALL,
   report: ALL,
-  reseal: 'select, update',
+  reseal: `select,
+update`,
   // Private halves are sealed anew; new versions of keys are encrypted for gateways.
-  role_key: 'select, update (sealed, key_version)',
+  role_key: `select,
+update (sealed, key_version)`,
   // People pause and resume it in the console.
-  schedule: 'select, update (paused_at, resumed_at)',
+  schedule: `select,
+update (paused_at, resumed_at)`,
   schedule_run: ALL,
   // Compared at every start.
   schema_range: 'select',
@@ -93,14 +117,18 @@ export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
   scratch: ALL,
   scratch_run: ALL,
   session: '',
-  sequence_mark: 'select, insert, update',
+  sequence_mark: `select, insert,
+update`,
   // Workers begin to sign with an announced key; an operator announces it.
-  signing_key: 'select, update (state, wrapped_private, private_version, active_at, retired_at)',
+  signing_key: `select,
+update (state, wrapped_private, private_version, active_at, retired_at)`,
   shared_key: 'select, insert',
-  signing_key_reader: 'select, insert, update',
+  signing_key_reader: `select, insert,
+update`,
   source_reference: ALL,
   // Its key is sealed anew, and a former one is erased.
-  threeds_contract: 'select, update (key_sealed, key_version, former_key_sealed, former_key_version, former_until)',
+  threeds_contract: `select,
+update (key_sealed, key_version, former_key_sealed, former_key_version, former_until)`,
   threeds_jwt: ALL,
   token: ALL,
   transaction: 'select, insert',
@@ -126,13 +154,18 @@ export async function grant(db: Pick<pg.Pool, 'query'>): Promise<void> {
 }
 
 const GRANTED = `with tables as (
-  select oid, relname, relacl from pg_class where relnamespace = 'tokenmill'::regnamespace and relkind in ('r', 'p')
+  select oid, relname, relacl
+  from pg_class
+  where relnamespace = 'tokenmill'::regnamespace and relkind in ('r', 'p')
 )
-select relname || ' ' || lower(privilege_type) as name from tables, aclexplode(relacl)
+select relname || ' ' || lower(privilege_type) as name
+from tables, aclexplode(relacl)
 where grantee = 'tokenmill_worker'::regrole
 union all
 select relname || ' ' || lower(privilege_type) || ' ' || attname
-from tables join pg_attribute on attrelid = tables.oid, aclexplode(attacl) where grantee = 'tokenmill_worker'::regrole`
+from tables
+join pg_attribute on attrelid = tables.oid, aclexplode(attacl)
+where grantee = 'tokenmill_worker'::regrole`
 
 async function isGranted(db: Pick<pg.Pool, 'query'>): Promise<boolean> {
   const { rows } = await db.query<{ name: string }>(GRANTED)

@@ -39,6 +39,38 @@ function writtenBy(text: string): string[] {
   return [...new Set([...withoutComments(text).matchAll(WRITE)].map(match => (match[1] ?? '').toLowerCase()))]
 }
 
+const CLAUSE =
+  /(?<![\w."$])(select|from|where|group by|order by|having|limit|returning|values|set|on conflict|(?:(?:left|inner|cross|full|right) )?join|union(?: all)?|insert into|update|delete from|for update|for share)\b/gi
+/** Words that are a clause of their own elsewhere: `is distinct from`, `do update`. */
+const NO_CLAUSE = /\b(distinct from|do update|set local|on update)\b/gi
+
+/** A line of SQL without what stands in parentheses that it opens and closes. */
+function flatOf(line: string): string {
+  let flat = line
+  for (let last = ''; last !== flat; ) {
+    last = flat
+    flat = flat.replace(/\([^()]*\)/g, '')
+  }
+  return flat
+}
+
+/** The lines of statements with more than one clause, or with more than three members of a list. */
+function squeezedIn(text: string): string[] {
+  const statements = [...text.matchAll(/`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'/g)]
+    .map(([, template, quoted]) => template ?? quoted ?? '')
+    .filter(sql => /^\s*(with|select|insert into|update|delete from)\b[^]*\b(from|set|values|where|into)\b/i.test(sql))
+  return statements.flatMap(sql =>
+    sql.split('\n').filter(line => {
+      const flat = flatOf(line.replace(/'[^']*'|\$\{[^}]*\}/g, '?')).replace(NO_CLAUSE, '')
+      const clauses = [...flat.matchAll(CLAUSE)]
+      return (
+        clauses.length > 1 ||
+        (/^\s*(select|returning|set|group by|order by)\b/i.test(flat) && flat.split(',').length > 3)
+      )
+    }),
+  )
+}
+
 describe('SQL', () => {
   it('on our schema stands in the store alone', () => {
     expectNone(
@@ -50,6 +82,13 @@ describe('SQL', () => {
           : (STATEMENT.exec(bare) ?? OURS.exec(bare))
         return found ? [found[0].trim()] : []
       },
+    )
+  })
+
+  it('has a clause a line, and a list of more than three a member a line', () => {
+    expectNone(
+      product.filter(({ path }) => isWithin(path, 'src/store')),
+      ({ text }) => squeezedIn(text),
     )
   })
 

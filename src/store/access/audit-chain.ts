@@ -33,7 +33,11 @@ unsent_from as "unsentFrom", wanted, ${ms('cut_at')} as "cutMs", ${ms('sent_at')
 export const AWAY_MS_MAX = 15 * 60_000
 
 export async function find(db: Db): Promise<Chain> {
-  const { rows } = await db.query<Chain>({ name: 'audit-chain', text: `select ${COLUMNS} from tokenmill.audit_chain` })
+  const { rows } = await db.query<Chain>({
+    name: 'audit-chain',
+    text: `select ${COLUMNS}
+from tokenmill.audit_chain`,
+  })
   return only(rows)
 }
 
@@ -41,7 +45,9 @@ export async function find(db: Db): Promise<Chain> {
 export async function lock(db: Db): Promise<Chain> {
   const { rows } = await db.query<Chain>({
     name: 'audit-chain-lock',
-    text: `select ${COLUMNS} from tokenmill.audit_chain for update`,
+    text: `select ${COLUMNS}
+from tokenmill.audit_chain
+for update`,
   })
   return only(rows)
 }
@@ -56,7 +62,8 @@ function only(rows: Chain[]): Chain {
 export async function claim(db: Db, holder: string, leaseMs: number): Promise<boolean> {
   const { count } = await db.query({
     name: 'audit-chain-claim',
-    text: `update tokenmill.audit_chain set holder = $1, held_until = clock_timestamp() + make_interval(secs => $2 / 1000.0)
+    text: `update tokenmill.audit_chain
+set holder = $1, held_until = clock_timestamp() + make_interval(secs => $2 / 1000.0)
 where holder = $1 or held_until is null or held_until < clock_timestamp()`,
     values: [holder, leaseMs],
   })
@@ -65,7 +72,9 @@ where holder = $1 or held_until is null or held_until < clock_timestamp()`,
 
 export async function release(db: Db, holder: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.audit_chain set holder = null, held_until = null where holder = $1',
+    text: `update tokenmill.audit_chain
+set holder = null, held_until = null
+where holder = $1`,
     values: [holder],
   })
 }
@@ -74,7 +83,8 @@ export async function release(db: Db, holder: string): Promise<void> {
 export async function advance(db: Db, { seq, hash }: Pick<Chain, 'seq' | 'hash'>): Promise<void> {
   await db.query({
     name: 'audit-chain-advance',
-    text: 'update tokenmill.audit_chain set seq = $1, hash = $2',
+    text: `update tokenmill.audit_chain
+set seq = $1, hash = $2`,
     values: [seq, hash],
   })
 }
@@ -93,8 +103,15 @@ interface CutSegment {
 /** Cuts a segment, whose rows begin after those of the segment before. */
 export async function cut(db: Db, { segment, from, seq, hash, head, wanted }: CutSegment): Promise<void> {
   await db.query({
-    text: `update tokenmill.audit_chain set segment = $1, unsent_from = $2, cut_seq = $3, cut_hash = $4, cut_head = $5,
-cut_at = clock_timestamp(), wanted = $6`,
+    text: `update tokenmill.audit_chain
+set
+  segment = $1,
+  unsent_from = $2,
+  cut_seq = $3,
+  cut_hash = $4,
+  cut_head = $5,
+  cut_at = clock_timestamp(),
+  wanted = $6`,
     values: [segment, from, seq, hash, head, wanted],
   })
 }
@@ -106,8 +123,14 @@ export async function sent(
   { name, isOutside }: { name: string; isOutside: boolean },
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.audit_chain set unsent_from = null, sent_at = clock_timestamp(), away_since = null, place = $2,
-is_outside = $3 where segment = $1`,
+    text: `update tokenmill.audit_chain
+set
+  unsent_from = null,
+  sent_at = clock_timestamp(),
+  away_since = null,
+  place = $2,
+  is_outside = $3
+where segment = $1`,
     values: [segment, name, isOutside],
   })
 }
@@ -115,18 +138,27 @@ is_outside = $3 where segment = $1`,
 /** Notes that the outside place took nothing. */
 export async function markAway(db: Db): Promise<void> {
   await db.query({
-    text: 'update tokenmill.audit_chain set away_since = coalesce(away_since, clock_timestamp())',
+    text: `update tokenmill.audit_chain
+set away_since = coalesce(away_since, clock_timestamp())`,
   })
 }
 
 /** Clears the mark that the place is away, because the settings name no place any more. */
 export async function clearAway(db: Db): Promise<void> {
-  await db.query({ text: 'update tokenmill.audit_chain set away_since = null where away_since is not null' })
+  await db.query({
+    text: `update tokenmill.audit_chain
+set away_since = null
+where away_since is not null`,
+  })
 }
 
 /** Has the next segment cut at once. */
 export async function want(db: Db): Promise<void> {
-  await db.query({ text: 'update tokenmill.audit_chain set wanted = true where not wanted' })
+  await db.query({
+    text: `update tokenmill.audit_chain
+set wanted = true
+where not wanted`,
+  })
 }
 
 /** Acts on keys, and exports: they are refused if the place of the audit has been away for too long. */

@@ -62,10 +62,18 @@ const WANTED = `($2::text is null or (l.actor = $2 and ${knows('l')})) and ($3::
 
 /** The rows that are looked at: of the filter that has the fewest, by its index. */
 function walk(sight: Sight, { like, subject, outcome, actor, action }: AuditFilter): string {
-  const by = (
-    holds: string,
-  ) => `select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail
-from tokenmill.audit as a where ${holds} and ${RANGE} ${NEWEST}`
+  const by = (holds: string) => `select
+  a.audit_id,
+  a.seq,
+  a.at,
+  a.actor,
+  a.action,
+  a.subject,
+  a.outcome,
+  a.host,
+  a.detail
+from tokenmill.audit as a
+where ${holds} and ${RANGE} ${NEWEST}`
   if (sight.sees === 'entities')
     return `select a.*
 from (select distinct unnest($1::uuid[]) as id) as own
@@ -98,7 +106,11 @@ export async function list<Shown extends FoundRow>(
   const { looked = LOOKED[sight.sees] } = asked
   const at = (ms: number | undefined) => (ms === undefined ? null : new Date(ms))
   const { rows } = await db.query<Shown & { isWanted: boolean; isLast: boolean; lookedTo: number }>({
-    text: `select ${columns}, l."isWanted", coalesce(l.nth = $9, false) as "isLast", l.at as "lookedTo"
+    text: `select
+  ${columns},
+  l."isWanted",
+  coalesce(l.nth = $9, false) as "isLast",
+  l.at as "lookedTo"
 from (
   select l.*, (${WANTED}) as "isWanted", row_number() over (order by l.at desc, l.audit_id desc) as nth
   from (${walk(sight, asked)}) as l

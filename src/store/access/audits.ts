@@ -40,8 +40,24 @@ export async function insert(db: Db, { outcome = 'done', isAutomatic = false, ..
   const { entityId = null } = audit
   const detail = { ...audit.detail, ...(entityId === null ? {} : { entity_id: entityId }) }
   const { rows } = await db.query<Pick<AuditRow, 'auditId'>>({
-    text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome, entity_id)
-values ($1, $2, $3, $4::jsonb, $5, $6, $7)
+    text: `insert into tokenmill.audit (
+  actor,
+  action,
+  subject,
+  detail,
+  host,
+  outcome,
+  entity_id
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4::jsonb,
+  $5,
+  $6,
+  $7
+)
 returning audit_id as "auditId"`,
     values: [audit.actor, audit.action, audit.subject, JSON.stringify(detail), hostname(), outcome, entityId],
   })
@@ -56,8 +72,11 @@ export async function wasWritten(
 ): Promise<boolean> {
   const { count } = await db.query({
     // As the index has it (src/store/large-indexes.ts).
-    text: `select from tokenmill.audit where left(subject, 200) = left($2, 200) and at >= $3
-  and subject = $2 and action = $1 and detail @> $4::jsonb limit 1`,
+    text: `select
+  from tokenmill.audit
+  where left(subject, 200) = left($2, 200) and at >= $3
+  and subject = $2 and action = $1 and detail @> $4::jsonb
+  limit 1`,
     values: [action, subject, new Date(since), JSON.stringify(detail)],
   })
   return count > 0
@@ -66,7 +85,9 @@ export async function wasWritten(
 /** The subjects of all rows of an act with the outcome `done`. */
 export async function listSubjects(db: Db, action: string): Promise<string[]> {
   const { rows } = await db.query<{ subject: string }>({
-    text: `select distinct subject from tokenmill.audit where action = $1 and outcome = 'done'`,
+    text: `select distinct subject
+from tokenmill.audit
+where action = $1 and outcome = 'done'`,
     values: [action],
   })
   return rows.map(({ subject }) => subject)
@@ -83,9 +104,23 @@ export async function insertAll(
 ): Promise<ReadonlyMap<string, number>> {
   await auditChain.assertNearby(db, action)
   const { rows } = await db.query<Pick<AuditRow, 'auditId' | 'subject'>>({
-    text: `insert into tokenmill.audit (actor, action, subject, detail, host, outcome)
-select $1, $2, v.subject, v.detail, $5, 'done'
-from unnest($3::text[], $4::jsonb[]) with ordinality as v(subject, detail, position) order by v.position
+    text: `insert into tokenmill.audit (
+  actor,
+  action,
+  subject,
+  detail,
+  host,
+  outcome
+)
+select
+  $1,
+  $2,
+  v.subject,
+  v.detail,
+  $5,
+  'done'
+from unnest($3::text[], $4::jsonb[]) with ordinality as v(subject, detail, position)
+order by v.position
 returning audit_id as "auditId", subject`,
     values: [
       actor,
@@ -130,7 +165,11 @@ const CHAINED = `${AUDIT_COLUMNS}, seq, hash, mac, key_version as "keyVersion"`
 export async function listUnnumbered(db: Db, limit: number): Promise<AuditRow[]> {
   const { rows } = await db.query<AuditRow>({
     name: 'audit-unnumbered',
-    text: `select ${AUDIT_COLUMNS} from tokenmill.audit where seq is null order by audit_id limit $1`,
+    text: `select ${AUDIT_COLUMNS}
+from tokenmill.audit
+where seq is null
+order by audit_id
+limit $1`,
     values: [limit],
   })
   return rows
@@ -158,8 +197,11 @@ export async function number(db: Db, rows: readonly (Pick<AuditRow, 'auditId'> &
 /** The reason that was given with the first such act; undefined if none was. */
 export async function findReason(db: Db, action: string, subject: string): Promise<string | undefined> {
   const { rows } = await db.query<{ reason: string | null }>({
-    text: `select detail->>'reason' as reason from tokenmill.audit where action = $1 and subject = $2
-order by audit_id limit 1`,
+    text: `select detail->>'reason' as reason
+from tokenmill.audit
+where action = $1 and subject = $2
+order by audit_id
+limit 1`,
     values: [action, subject],
   })
   return rows[0]?.reason ?? undefined
@@ -173,8 +215,12 @@ export async function listOfProof(
 ): Promise<number[]> {
   const { rows } = await db.query<{ auditId: number }>({
     // `left` is that of an index (src/store/large-indexes.ts).
-    text: `select audit_id as "auditId" from tokenmill.audit where left(subject, 200) = left($2, 200) and subject = $2
-and actor = $3 and action = $4 and audit_id <> $1 and strpos(detail->>'proof', $5) > 0 order by at, audit_id limit 10`,
+    text: `select audit_id as "auditId"
+from tokenmill.audit
+where left(subject, 200) = left($2, 200) and subject = $2
+and actor = $3 and action = $4 and audit_id <> $1 and strpos(detail->>'proof', $5) > 0
+order by at, audit_id
+limit 10`,
     values: [auditId, subject, actor, action, `"nonce":"${nonce}"`],
   })
   return rows.map(row => row.auditId)
@@ -183,7 +229,9 @@ and actor = $3 and action = $4 and audit_id <> $1 and strpos(detail->>'proof', $
 /** The number of a row; undefined while it has none. */
 export async function findNumber(db: Db, auditId: number): Promise<number | undefined> {
   const { rows } = await db.query<{ seq: number | null }>({
-    text: 'select seq from tokenmill.audit where audit_id = $1',
+    text: `select seq
+from tokenmill.audit
+where audit_id = $1`,
     values: [auditId],
   })
   return rows[0]?.seq ?? undefined
@@ -195,8 +243,11 @@ export async function listChained(
   { after, to, limit }: { after: number; to: number | null; limit: number },
 ): Promise<ChainedRow[]> {
   const { rows } = await db.query<ChainedRow>({
-    text: `select ${CHAINED} from tokenmill.audit where seq > $1 and ($2::bigint is null or seq <= $2)
-order by seq limit $3`,
+    text: `select ${CHAINED}
+from tokenmill.audit
+where seq > $1 and ($2::bigint is null or seq <= $2)
+order by seq
+limit $3`,
     values: [after, to, limit],
   })
   return rows
@@ -217,9 +268,12 @@ export async function findPrunable(
   { to, before }: { to: number; before: number },
 ): Promise<{ seq: number; hash: Buffer } | undefined> {
   const { rows } = await db.query<{ seq: number; hash: Buffer }>({
-    text: `select seq, hash from tokenmill.audit where seq <= $1
+    text: `select seq, hash
+from tokenmill.audit
+where seq <= $1
 and seq < coalesce((select min(seq) from tokenmill.audit where at >= to_timestamp($2 / 1000.0)), $1 + 1)
-order by seq desc limit 1`,
+order by seq desc
+limit 1`,
     values: [to, before],
   })
   return rows[0]

@@ -62,7 +62,10 @@ const HALF = `wrapped_private as "wrappedPrivate", private_version as "privateVe
 export async function findLine(db: Db, alias: string): Promise<CaptureKeyRecord[]> {
   const { rows } = await db.query<CaptureKeyRecord>({
     name: 'capture-key-line',
-    text: `select ${INFO}, ${HALF} from tokenmill.capture_key where alias = $1 order by number desc`,
+    text: `select ${INFO}, ${HALF}
+from tokenmill.capture_key
+where alias = $1
+order by number desc`,
     values: [alias],
   })
   return rows
@@ -72,7 +75,11 @@ export async function findLine(db: Db, alias: string): Promise<CaptureKeyRecord[
 export async function lockLine(db: Db, alias: string): Promise<CaptureKeyRecord[]> {
   // In the order in which `noteUses` locks. A key that is added while this waits is seen only by the next statement.
   await db.query({
-    text: 'select 1 from tokenmill.capture_key where alias = $1 order by key_id for no key update',
+    text: `select 1
+from tokenmill.capture_key
+where alias = $1
+order by key_id
+for no key update`,
     values: [alias],
   })
   return findLine(db, alias)
@@ -86,7 +93,9 @@ export async function find(db: Db, alias: string): Promise<CaptureKeyRecord | un
 /** All keys, oldest first; only those of `entityId` if it is given. */
 export async function list(db: Db, entityId: string | null = null): Promise<CaptureKeyInfo[]> {
   const { rows } = await db.query<CaptureKeyInfo>({
-    text: `select ${INFO} from tokenmill.capture_key where $1::uuid is null or entity_id = $1
+    text: `select ${INFO}
+from tokenmill.capture_key
+where $1::uuid is null or entity_id = $1
 order by created_at, alias, number`,
     values: [entityId],
   })
@@ -105,7 +114,9 @@ export async function listHandedOut(db: Db, entityId: string): Promise<CaptureKe
     name: 'capture-keys-handed-out',
     text: `select distinct on (alias) ${INFO},
   number = 1 or created_at <= now() - make_interval(secs => $2 / 1000.0) as settled
-from tokenmill.capture_key where entity_id = $1 and state = 'ACTIVE' order by alias, settled desc, number desc`,
+from tokenmill.capture_key
+where entity_id = $1 and state = 'ACTIVE'
+order by alias, settled desc, number desc`,
     values: [entityId, SETTLED_MS],
   })
   return rows.map(({ settled: _, ...key }) => key).sort((a, b) => b.createdAt - a.createdAt)
@@ -114,8 +125,10 @@ from tokenmill.capture_key where entity_id = $1 and state = 'ACTIVE' order by al
 /** The keys whose private halves aren't destroyed, with these. The reader role may not select them. */
 export async function listPrivate(db: Db): Promise<(CaptureKeyRecord & { wrappedPrivate: Buffer })[]> {
   const { rows } = await db.query<CaptureKeyRecord & { wrappedPrivate: Buffer }>({
-    text: `select ${INFO}, ${HALF} from tokenmill.capture_key
-where wrapped_private is not null order by created_at, alias, number`,
+    text: `select ${INFO}, ${HALF}
+from tokenmill.capture_key
+where wrapped_private is not null
+order by created_at, alias, number`,
   })
   return rows
 }
@@ -132,8 +145,26 @@ export async function insert(db: Db, { number = 1, ...key }: NewCaptureKey): Pro
   // The time of the statement: the transaction may have waited since it began.
   const { count } = await db.query({
     text: `insert into tokenmill.capture_key
-(alias, number, entity_id, type, public_key, wrapped_private, private_version, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
+(
+  alias,
+  number,
+  entity_id,
+  type,
+  public_key,
+  wrapped_private,
+  private_version,
+  created_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  clock_timestamp()
+)
 on conflict (alias, number) do nothing`,
     values: [
       ...[key.alias, number, key.entityId, key.type, key.publicKey],
@@ -152,7 +183,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.capture_key set mac = $2, mac_version = $3
+    text: `update tokenmill.capture_key
+set mac = $2, mac_version = $3
 where key_id = $1 and ($4::bytea is null or mac = $4)`,
     values: [keyId, mac, macVersion, former ?? null],
   })
@@ -169,7 +201,8 @@ export interface Stated {
 /** Changes nothing if the key was retired meanwhile. */
 export async function setStatement(db: Db, keyId: string, { statement, statedBy, statedUntil }: Stated): Promise<void> {
   await db.query({
-    text: `update tokenmill.capture_key set statement = $2, stated_by = $3, stated_until = $4
+    text: `update tokenmill.capture_key
+set statement = $2, stated_by = $3, stated_until = $4
 where key_id = $1 and state = 'ACTIVE'`,
     values: [keyId, statement, statedBy, new Date(statedUntil)],
   })
@@ -182,9 +215,11 @@ export async function listUnstated(
 ): Promise<CaptureKeyInfo[]> {
   const { rows } = await db.query<CaptureKeyInfo>({
     name: 'capture-keys-unstated',
-    text: `select ${INFO} from tokenmill.capture_key
+    text: `select ${INFO}
+from tokenmill.capture_key
 where state = 'ACTIVE' and (statement is null or stated_by <> $1 or stated_until < $2) and ($3::uuid is null or key_id > $3)
-order by key_id limit $4`,
+order by key_id
+limit $4`,
     values: [signer, new Date(until), after, limit],
   })
   return rows
@@ -196,7 +231,9 @@ order by key_id limit $4`,
  */
 export async function retire(db: Db, keyId: string, until: number): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.capture_key set state = 'RETIRED', retired_at = $2 where key_id = $1 and state = 'ACTIVE'`,
+    text: `update tokenmill.capture_key
+set state = 'RETIRED', retired_at = $2
+where key_id = $1 and state = 'ACTIVE'`,
     values: [keyId, new Date(until)],
   })
   return count === 1
@@ -210,11 +247,20 @@ export async function retire(db: Db, keyId: string, until: number): Promise<bool
 export async function destroyRetired(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `with destroyed as (
-  update tokenmill.capture_key set state = 'DESTROYED', destroyed_at = now(),
-    wrapped_private = null, private_version = null, mac = null, mac_version = null
-  where state = 'RETIRED' and retired_at < $1 returning alias, number
+  update tokenmill.capture_key
+  set
+    state = 'DESTROYED',
+    destroyed_at = now(),
+    wrapped_private = null,
+    private_version = null,
+    mac = null,
+    mac_version = null
+  where state = 'RETIRED' and retired_at < $1
+  returning alias, number
 )
-${audits.RECORD} select 'retention', 'capture-key.destroy', alias || '/' || number from destroyed`,
+${audits.RECORD}
+select 'retention', 'capture-key.destroy', alias || '/' || number
+from destroyed`,
     values: [new Date(before)],
   })
   return count
@@ -233,10 +279,16 @@ export async function noteUses(db: Db, uses: readonly KeyUse[]): Promise<void> {
     name: 'capture-keys-used',
     // Locked in one order, so that two processes don't wait for each other.
     text: `with locked as (
-  select key_id from tokenmill.capture_key where key_id = any($1::uuid[]) order by key_id for no key update
+  select key_id
+  from tokenmill.capture_key
+  where key_id = any($1::uuid[])
+  order by key_id
+  for no key update
 )
-update tokenmill.capture_key as k set last_used_at = v.at, last_used_by = v.client_id
-from locked join unnest($1::uuid[], $2::text[], $3::timestamptz[]) as v(key_id, client_id, at) on v.key_id = locked.key_id
+update tokenmill.capture_key as k
+set last_used_at = v.at, last_used_by = v.client_id
+from locked
+join unnest($1::uuid[], $2::text[], $3::timestamptz[]) as v(key_id, client_id, at) on v.key_id = locked.key_id
 where k.key_id = locked.key_id and (k.last_used_at is null or k.last_used_at < v.at)`,
     values: [
       plains(uses.map(({ keyId }) => keyId)),
@@ -249,7 +301,9 @@ where k.key_id = locked.key_id and (k.last_used_at is null or k.last_used_at < v
 /** Notes that clients got an event about a key. False if another process noted that after `after`. */
 export async function noteTold(db: Db, keyId: string, { at, after }: { at: number; after: number }): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.capture_key set told_at = $3 where key_id = $1 and (told_at is null or told_at <= $2)`,
+    text: `update tokenmill.capture_key
+set told_at = $3
+where key_id = $1 and (told_at is null or told_at <= $2)`,
     values: [keyId, new Date(after), new Date(at)],
   })
   return count === 1
@@ -266,9 +320,15 @@ export async function listHalves(
   { after, limit }: { after: string | null; limit: number },
 ): Promise<CaptureHalf[]> {
   const { rows } = await db.query<CaptureHalf>({
-    text: `select key_id as "keyId", alias, type, ${HALF} from tokenmill.capture_key
+    text: `select
+  key_id as "keyId",
+  alias,
+  type,
+  ${HALF}
+from tokenmill.capture_key
 where wrapped_private is not null and ($1::uuid is null or key_id > $1)
-order by key_id limit $2`,
+order by key_id
+limit $2`,
     values: [after, limit],
   })
   return rows

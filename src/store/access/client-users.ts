@@ -32,7 +32,8 @@ export interface OldApiKey {
 /** The clients that aren't revoked and whose API keys are hashed under a former key, by name. */
 export async function listOldApiKeys(db: Db): Promise<OldApiKey[]> {
   const { rows } = await db.query<OldApiKey>({
-    text: `select client_id as "clientId", name, api_key_version as "keyVersion" from tokenmill.client
+    text: `select client_id as "clientId", name, api_key_version as "keyVersion"
+from tokenmill.client
 where api_key_hash is not null and revoked_at is null and api_key_version <>
   (select version from tokenmill.data_key where purpose = 'api-key' and state = 'ACTIVE')
 order by name, client_id`,
@@ -47,7 +48,8 @@ order by name, client_id`,
 export async function listWithoutKeyAfter(db: Db, before: number): Promise<{ name: string; endsAt: number }[]> {
   const { rows } = await db.query<{ name: string; endsAt: number }>({
     text: `select c.name, max(k.valid_until) as "endsAt"
-from tokenmill.client as c join tokenmill.client_key as k on k.client_id = c.client_id and k.state <> 'REVOKED'
+from tokenmill.client as c
+join tokenmill.client_key as k on k.client_id = c.client_id and k.state <> 'REVOKED'
 where c.revoked_at is null
 group by c.client_id, c.name
 having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1

@@ -127,8 +127,31 @@ export interface ApiKeyHash {
 /** Inserts a client. False if a client with this id exists, which stays as it is. */
 export async function insert(db: Db, client: NewClient): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system, names, api_key_version)
-values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8, $9, coalesce($10::smallint, 1)) on conflict (client_id) do nothing`,
+    text: `insert into tokenmill.client (
+  client_id,
+  name,
+  user_id,
+  api_key_hash,
+  entities,
+  roles,
+  alg,
+  system,
+  names,
+  api_key_version
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5::uuid[],
+  $6::text[],
+  $7,
+  $8,
+  $9,
+  coalesce($10::smallint, 1)
+)
+on conflict (client_id) do nothing`,
     values: [
       client.clientId,
       client.name,
@@ -154,7 +177,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client set mac = $2, mac_version = $3
+    text: `update tokenmill.client
+set mac = $2, mac_version = $3
 where client_id = $1 and ($4::bytea is null or mac = $4)`,
     values: [clientId, mac, macVersion, former ?? null],
   })
@@ -164,7 +188,8 @@ where client_id = $1 and ($4::bytea is null or mac = $4)`,
 /** Revokes a client, and removes its code. False if it was revoked before or doesn't exist. */
 export async function revoke(db: Db, clientId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.client
+set revoked_at = now(), mac = null, mac_version = null
 where client_id = $1 and revoked_at is null`,
     values: [clientId],
   })
@@ -174,7 +199,9 @@ where client_id = $1 and revoked_at is null`,
 /** Sets the rule for a client's names. False if the client is revoked or doesn't exist. */
 export async function setNames(db: Db, clientId: string, names: NameRule): Promise<boolean> {
   const { count } = await db.query({
-    text: 'update tokenmill.client set names = $2 where client_id = $1 and revoked_at is null',
+    text: `update tokenmill.client
+set names = $2
+where client_id = $1 and revoked_at is null`,
     values: [clientId, names],
   })
   return count === 1
@@ -182,7 +209,8 @@ export async function setNames(db: Db, clientId: string, names: NameRule): Promi
 
 export async function setApiKeyHash(db: Db, clientId: string, { hash, keyVersion }: ApiKeyHash): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client set api_key_hash = $2, api_key_version = $3
+    text: `update tokenmill.client
+set api_key_hash = $2, api_key_version = $3
 where client_id = $1 and revoked_at is null`,
     values: [clientId, hash, keyVersion],
   })
@@ -221,7 +249,8 @@ export async function setKeyMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client_key set mac = $3, mac_version = $4
+    text: `update tokenmill.client_key
+set mac = $3, mac_version = $4
 where client_id = $1 and kid = $2 and ($5::bytea is null or mac = $5)`,
     values: [clientId, kid, mac, macVersion, former ?? null],
   })
@@ -234,7 +263,18 @@ export async function insertKey(
   key: Pick<ClientKey, 'clientId' | 'kid' | 'alg' | 'publicJwk'>,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.client_key (client_id, kid, alg, public_jwk) values ($1, $2, $3, $4::jsonb)
+    text: `insert into tokenmill.client_key (
+  client_id,
+  kid,
+  alg,
+  public_jwk
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4::jsonb
+)
 on conflict (client_id, kid) do nothing`,
     values: [key.clientId, key.kid, key.alg, JSON.stringify(key.publicJwk)],
   })
@@ -247,7 +287,8 @@ on conflict (client_id, kid) do nothing`,
  */
 export async function retireKey(db: Db, clientId: string, kid: string, validUntil: number): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client_key set state = 'RETIRED', valid_until = $3
+    text: `update tokenmill.client_key
+set state = 'RETIRED', valid_until = $3
 where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
     values: [clientId, kid, new Date(validUntil)],
   })
@@ -257,7 +298,8 @@ where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
 /** Revokes a key, and removes its code: it verifies no signature any more. False if it doesn't exist. */
 export async function revokeKey(db: Db, clientId: string, kid: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.client_key set state = 'REVOKED', mac = null, mac_version = null
+    text: `update tokenmill.client_key
+set state = 'REVOKED', mac = null, mac_version = null
 where client_id = $1 and kid = $2`,
     values: [clientId, kid],
   })

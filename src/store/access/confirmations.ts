@@ -35,7 +35,9 @@ audit_seq as "auditSeq", audit_hash as "auditHash", used_at as "usedAt", mac, ma
 
 export async function find(db: Db, id: string): Promise<CodedConfirmation | undefined> {
   const { rows } = await db.query<CodedConfirmation>({
-    text: `select ${COLUMNS} from tokenmill.confirmation where confirmation_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.confirmation
+where confirmation_id = $1`,
     values: [id],
   })
   return rows[0]
@@ -44,7 +46,10 @@ export async function find(db: Db, id: string): Promise<CodedConfirmation | unde
 /** Locks the row until the transaction ends. */
 export async function lock(db: Db, id: string): Promise<CodedConfirmation | undefined> {
   const { rows } = await db.query<CodedConfirmation>({
-    text: `select ${COLUMNS} from tokenmill.confirmation where confirmation_id = $1 for update`,
+    text: `select ${COLUMNS}
+from tokenmill.confirmation
+where confirmation_id = $1
+for update`,
     values: [id],
   })
   return rows[0]
@@ -59,8 +64,11 @@ export async function lockAsked(
   { action, subject, askedBy }: Pick<Confirmation, 'action' | 'subject' | 'askedBy'>,
 ): Promise<CodedConfirmation[]> {
   const { rows } = await db.query<CodedConfirmation>({
-    text: `select ${COLUMNS} from tokenmill.confirmation
-where action = $1 and subject = $2 and asked_by = $3 and used_at is null order by asked_at desc, confirmation_id for update`,
+    text: `select ${COLUMNS}
+from tokenmill.confirmation
+where action = $1 and subject = $2 and asked_by = $3 and used_at is null
+order by asked_at desc, confirmation_id
+for update`,
     values: [action, subject, askedBy],
   })
   return rows
@@ -72,8 +80,28 @@ type Code = Pick<CodedConfirmation, 'mac' | 'macVersion'>
 export async function insert(db: Db, asked: Confirmation, { mac, macVersion }: Code): Promise<void> {
   await db.query({
     text: `insert into tokenmill.confirmation
-(confirmation_id, action, subject, asked_by, asked_key, asked_at, expires_at, mac, mac_version)
-values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), to_timestamp($7 / 1000.0), $8, $9)`,
+(
+  confirmation_id,
+  action,
+  subject,
+  asked_by,
+  asked_key,
+  asked_at,
+  expires_at,
+  mac,
+  mac_version
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  to_timestamp($6 / 1000.0),
+  to_timestamp($7 / 1000.0),
+  $8,
+  $9
+)`,
     values: [
       ...[asked.id, asked.action, asked.subject, asked.askedBy, asked.askedKey, asked.askedAt, asked.expiresAt],
       mac,
@@ -85,8 +113,16 @@ values ($1, $2, $3, $4, $5, to_timestamp($6 / 1000.0), to_timestamp($7 / 1000.0)
 /** Records the second operator. The caller has locked the row. */
 export async function confirm(db: Db, confirmed: Confirmation, { mac, macVersion }: Code): Promise<void> {
   await db.query({
-    text: `update tokenmill.confirmation set confirmed_by = $2, confirmed_key = $3, confirmed_at = to_timestamp($4 / 1000.0),
-audit_seq = $5, audit_hash = $6, mac = $7, mac_version = $8 where confirmation_id = $1`,
+    text: `update tokenmill.confirmation
+set
+  confirmed_by = $2,
+  confirmed_key = $3,
+  confirmed_at = to_timestamp($4 / 1000.0),
+  audit_seq = $5,
+  audit_hash = $6,
+  mac = $7,
+  mac_version = $8
+where confirmation_id = $1`,
     values: [
       ...[confirmed.id, confirmed.confirmedBy, confirmed.confirmedKey, confirmed.confirmedAt],
       ...[confirmed.auditSeq, confirmed.auditHash, mac, macVersion],
@@ -97,7 +133,8 @@ audit_seq = $5, audit_hash = $6, mac = $7, mac_version = $8 where confirmation_i
 /** The act is done: a confirmation holds for one. The caller has locked the row. */
 export async function use(db: Db, used: Confirmation, { mac, macVersion }: Code): Promise<void> {
   await db.query({
-    text: `update tokenmill.confirmation set used_at = to_timestamp($2 / 1000.0), mac = $3, mac_version = $4
+    text: `update tokenmill.confirmation
+set used_at = to_timestamp($2 / 1000.0), mac = $3, mac_version = $4
 where confirmation_id = $1`,
     values: [used.id, used.usedAt, mac, macVersion],
   })
@@ -107,9 +144,14 @@ where confirmation_id = $1`,
 export async function expire(db: Db): Promise<number> {
   const { count } = await db.query({
     text: `with expired as (
-  delete from tokenmill.confirmation where expires_at <= now() returning confirmation_id, used_at
+  delete from tokenmill.confirmation
+  where expires_at <= now()
+  returning confirmation_id, used_at
 )
-${audits.RECORD} select 'retention', 'confirmation.expire', confirmation_id from expired where used_at is null`,
+${audits.RECORD}
+select 'retention', 'confirmation.expire', confirmation_id
+from expired
+where used_at is null`,
   })
   return count
 }

@@ -41,9 +41,15 @@ export const SEALS_MAX = 2 ** 32
 export async function findAll(db: Db): Promise<(DataKey & { isEnded: boolean })[]> {
   const { rows } = await db.query<DataKey & { isEnded: boolean }>({
     name: 'data-keys',
-    text: `select purpose, version, kek_id as "kekId", wrapped, state,
+    text: `select
+  purpose,
+  version,
+  kek_id as "kekId",
+  wrapped,
+  state,
   compromise_ended_at is not null as "isEnded"
-from tokenmill.data_key order by purpose, version`,
+from tokenmill.data_key
+order by purpose, version`,
   })
   return rows
 }
@@ -54,7 +60,9 @@ compromise_ended_at as "compromiseEndedAt"`
 
 export async function list(db: Db): Promise<DataKeyLife[]> {
   const { rows } = await db.query<DataKeyLife>({
-    text: `select ${LIFE} from tokenmill.data_key order by purpose, version`,
+    text: `select ${LIFE}
+from tokenmill.data_key
+order by purpose, version`,
   })
   return rows
 }
@@ -62,7 +70,11 @@ export async function list(db: Db): Promise<DataKeyLife[]> {
 /** The keys of one purpose, locked until the end of the transaction. */
 export async function lockPurpose(db: Db, purpose: string): Promise<DataKeyLife[]> {
   const { rows } = await db.query<DataKeyLife>({
-    text: `select ${LIFE} from tokenmill.data_key where purpose = $1 order by version for update`,
+    text: `select ${LIFE}
+from tokenmill.data_key
+where purpose = $1
+order by version
+for update`,
     values: [purpose],
   })
   return rows
@@ -71,7 +83,9 @@ export async function lockPurpose(db: Db, purpose: string): Promise<DataKeyLife[
 /** One key, locked until the end of the transaction if it is DECRYPT_ONLY; undefined if there is none. */
 export async function lock(db: Db, purpose: string, version: number): Promise<DataKeyLife | undefined> {
   const of = {
-    text: `select ${LIFE} from tokenmill.data_key where purpose = $1 and version = $2`,
+    text: `select ${LIFE}
+from tokenmill.data_key
+where purpose = $1 and version = $2`,
     values: [purpose, version],
   }
   await db.query({ ...of, text: `${of.text} and state = 'DECRYPT_ONLY' for update` })
@@ -82,8 +96,23 @@ export async function lock(db: Db, purpose: string, version: number): Promise<Da
 /** Inserts a key, PENDING or ACTIVE. False if a key with this purpose and version exists, which stays as it is. */
 export async function insert(db: Db, key: DataKey): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.data_key (purpose, version, kek_id, wrapped, state, activated_at)
-values ($1, $2, $3, $4, $5, case when $5 = 'ACTIVE' then now() end) on conflict (purpose, version) do nothing`,
+    text: `insert into tokenmill.data_key (
+  purpose,
+  version,
+  kek_id,
+  wrapped,
+  state,
+  activated_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  case when $5 = 'ACTIVE' then now() end
+)
+on conflict (purpose, version) do nothing`,
     values: [key.purpose, key.version, key.kekId, key.wrapped, key.state],
   })
   return count === 1
@@ -96,7 +125,8 @@ values ($1, $2, $3, $4, $5, case when $5 = 'ACTIVE' then now() end) on conflict 
 export async function reserve(db: Db, purpose: string, version: number, seals: number): Promise<boolean> {
   const { count } = await db.query({
     name: 'data-key-reserve',
-    text: `update tokenmill.data_key set seals = seals + $3
+    text: `update tokenmill.data_key
+set seals = seals + $3
 where purpose = $1 and version = $2 and state in ('PENDING', 'ACTIVE') and seals + $3 <= ${SEALS_MAX}`,
     values: [purpose, version, seals],
   })
@@ -106,7 +136,8 @@ where purpose = $1 and version = $2 and state in ('PENDING', 'ACTIVE') and seals
 /** ACTIVE → DECRYPT_ONLY. `activate` follows in the same transaction. */
 export async function retire(db: Db, purpose: string, version: number): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.data_key set state = 'DECRYPT_ONLY', retired_at = now()
+    text: `update tokenmill.data_key
+set state = 'DECRYPT_ONLY', retired_at = now()
 where purpose = $1 and version = $2 and state = 'ACTIVE'`,
     values: [purpose, version],
   })
@@ -116,7 +147,8 @@ where purpose = $1 and version = $2 and state = 'ACTIVE'`,
 /** PENDING → ACTIVE. */
 export async function activate(db: Db, purpose: string, version: number): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.data_key set state = 'ACTIVE', activated_at = now()
+    text: `update tokenmill.data_key
+set state = 'ACTIVE', activated_at = now()
 where purpose = $1 and version = $2 and state = 'PENDING'`,
     values: [purpose, version],
   })
@@ -126,7 +158,8 @@ where purpose = $1 and version = $2 and state = 'PENDING'`,
 /** PENDING → DESTROYED: it was never used, and never will be. */
 export async function drop(db: Db, purpose: string, version: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.data_key set state = 'DESTROYED', wrapped = null
+    text: `update tokenmill.data_key
+set state = 'DESTROYED', wrapped = null
 where purpose = $1 and version = $2 and state = 'PENDING'`,
     values: [purpose, version],
   })
@@ -139,7 +172,8 @@ export async function rewrap(
   fromKekId: string,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.data_key set kek_id = $3, wrapped = $4
+    text: `update tokenmill.data_key
+set kek_id = $3, wrapped = $4
 where purpose = $1 and version = $2 and kek_id = $5 and wrapped is not null`,
     values: [purpose, version, kekId, wrapped, fromKekId],
   })
@@ -149,7 +183,9 @@ where purpose = $1 and version = $2 and kek_id = $5 and wrapped is not null`,
 /** How many keys that aren't destroyed are wrapped by another key-encryption key than `kekId`. */
 export async function countUnderOther(db: Db, kekId: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>({
-    text: 'select count(*) as count from tokenmill.data_key where kek_id <> $1 and wrapped is not null',
+    text: `select count(*) as count
+from tokenmill.data_key
+where kek_id <> $1 and wrapped is not null`,
     values: [kekId],
   })
   return rows[0]?.count ?? 0
@@ -158,7 +194,9 @@ export async function countUnderOther(db: Db, kekId: string): Promise<number> {
 /** How many keys that aren't destroyed are wrapped by `kekId`. */
 export async function countUnder(db: Db, kekId: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>({
-    text: 'select count(*) as count from tokenmill.data_key where kek_id = $1 and wrapped is not null',
+    text: `select count(*) as count
+from tokenmill.data_key
+where kek_id = $1 and wrapped is not null`,
     values: [kekId],
   })
   return rows[0]?.count ?? 0
@@ -168,7 +206,9 @@ export async function countUnder(db: Db, kekId: string): Promise<number> {
 export async function findActiveVersion(db: Db, purpose: string): Promise<number | undefined> {
   const { rows } = await db.query<{ version: number }>({
     name: 'data-key-active',
-    text: `select version from tokenmill.data_key where purpose = $1 and state = 'ACTIVE'`,
+    text: `select version
+from tokenmill.data_key
+where purpose = $1 and state = 'ACTIVE'`,
     values: [purpose],
   })
   return rows[0]?.version
@@ -184,7 +224,8 @@ export async function markCompromise(
   step: 'compromised' | 'exposed' | 'ended',
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.data_key set compromised_at = coalesce(compromised_at, now()),
+    text: `update tokenmill.data_key
+set compromised_at = coalesce(compromised_at, now()),
   exposed_at = case when $3 = 'compromised' then exposed_at else coalesce(exposed_at, now()) end,
   compromise_ended_at = case when $3 = 'ended' then now() else compromise_ended_at end
 where purpose = $1 and version = $2`,
@@ -195,7 +236,8 @@ where purpose = $1 and version = $2`,
 /** Whether `ms` have passed since this version came into use, by the store's clock. */
 export async function isInUseFor(db: Db, purpose: string, version: number, ms: number): Promise<boolean> {
   const { rows } = await db.query<{ passed: boolean }>({
-    text: `select now() >= activated_at + make_interval(secs => $3 / 1000.0) as passed from tokenmill.data_key
+    text: `select now() >= activated_at + make_interval(secs => $3 / 1000.0) as passed
+from tokenmill.data_key
 where purpose = $1 and version = $2 and activated_at is not null`,
     values: [purpose, version, ms],
   })
@@ -208,7 +250,8 @@ where purpose = $1 and version = $2 and activated_at is not null`,
  */
 export async function destroy(db: Db, purpose: string, version: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.data_key set state = 'DESTROYED', wrapped = null
+    text: `update tokenmill.data_key
+set state = 'DESTROYED', wrapped = null
 where purpose = $1 and version = $2 and state = 'DECRYPT_ONLY'`,
     values: [purpose, version],
   })

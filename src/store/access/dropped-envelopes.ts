@@ -14,10 +14,23 @@ export interface Dropped {
 export async function addAll(db: Db, counted: readonly Dropped[], pauseMs: number): Promise<void> {
   if (counted.length === 0) return
   await db.query({
-    text: `insert into tokenmill.dropped_envelope as d (claimed_client, reason, dropped, since, last_at)
-select v.claimed_client, v.reason, v.dropped, now(), now()
-from unnest($1::text[], $2::text[], $3::bigint[]) as v(claimed_client, reason, dropped) order by 1, 2
-on conflict (claimed_client, reason) do update set last_at = now(),
+    text: `insert into tokenmill.dropped_envelope as d (
+  claimed_client,
+  reason,
+  dropped,
+  since,
+  last_at
+)
+select
+  v.claimed_client,
+  v.reason,
+  v.dropped,
+  now(),
+  now()
+from unnest($1::text[], $2::text[], $3::bigint[]) as v(claimed_client, reason, dropped)
+order by 1, 2
+on conflict (claimed_client, reason) do update
+set last_at = now(),
   dropped = case when d.last_at < now() - make_interval(secs => $4) then excluded.dropped else d.dropped + excluded.dropped end,
   since = case when d.last_at < now() - make_interval(secs => $4) then now() else d.since end`,
     values: [

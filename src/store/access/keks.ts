@@ -34,7 +34,8 @@ order by created_at, kek_id`,
 export async function findProbes(db: Db): Promise<{ kekId: string; probe: Buffer }[]> {
   const { rows } = await db.query<{ kekId: string; probe: Buffer }>({
     name: 'kek-probes',
-    text: 'select kek_id as "kekId", probe from tokenmill.kek',
+    text: `select kek_id as "kekId", probe
+from tokenmill.kek`,
   })
   return rows
 }
@@ -57,7 +58,9 @@ export async function insert(
   { kekId, state, probe }: { kekId: string; state: 'PENDING' | 'ACTIVE'; probe: Buffer },
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: 'insert into tokenmill.kek (kek_id, state, probe) values ($1, $2, $3) on conflict (kek_id) do nothing',
+    text: `insert into tokenmill.kek (kek_id, state, probe)
+values ($1, $2, $3)
+on conflict (kek_id) do nothing`,
     values: [kekId, state, probe],
   })
   return count === 1
@@ -66,7 +69,9 @@ export async function insert(
 /** Retires the current key. False if this key isn't the current one. */
 export async function retire(db: Db, kekId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.kek set state = 'RETIRED', retired_at = now() where kek_id = $1 and state = 'ACTIVE'`,
+    text: `update tokenmill.kek
+set state = 'RETIRED', retired_at = now()
+where kek_id = $1 and state = 'ACTIVE'`,
     values: [kekId],
   })
   return count === 1
@@ -75,12 +80,18 @@ export async function retire(db: Db, kekId: string): Promise<boolean> {
 /** Makes a key the current one; the one before it must be retired. False if there is no such key. */
 export async function activate(db: Db, kekId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.kek set state = 'ACTIVE', retired_at = null where kek_id = $1`,
+    text: `update tokenmill.kek
+set state = 'ACTIVE', retired_at = null
+where kek_id = $1`,
     values: [kekId],
   })
   return count === 1
 }
 
 export async function remove(db: Db, kekId: string): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.kek where kek_id = $1', values: [kekId] })
+  await db.query({
+    text: `delete from tokenmill.kek
+where kek_id = $1`,
+    values: [kekId],
+  })
 }

@@ -19,8 +19,10 @@ export interface KeyNotice {
 export async function insertNew(db: Db, notices: readonly KeyNotice[]): Promise<KeyNotice[]> {
   const { rows } = await db.query<KeyNotice>({
     text: `insert into tokenmill.key_notice (key, stage)
-select key, stage from unnest($1::text[], $2::text[]) as v (key, stage)
-on conflict do nothing returning key, stage`,
+select key, stage
+from unnest($1::text[], $2::text[]) as v (key, stage)
+on conflict do nothing
+returning key, stage`,
     values: [texts(notices.map(({ key }) => key)), texts(notices.map(({ stage }) => stage))],
   })
   return rows

@@ -11,7 +11,8 @@ export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKe
   const { rows } = await db.query<Pick<ClientKey, 'clientId' | 'kid'>>({
     name: 'live-keys',
     text: `select k.client_id as "clientId", k.kid
-from tokenmill.client_key k join tokenmill.client c using (client_id)
+from tokenmill.client_key k
+join tokenmill.client c using (client_id)
 where ${LIVE}
 order by k.client_id, k.kid
 limit $1`,
@@ -24,7 +25,9 @@ limit $1`,
 export async function isLive(db: Db, { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>): Promise<boolean> {
   const { rows } = await db.query({
     name: 'key-is-live',
-    text: `select 1 from tokenmill.client_key k join tokenmill.client c using (client_id)
+    text: `select 1
+from tokenmill.client_key k
+join tokenmill.client c using (client_id)
 where k.client_id = $1 and k.kid = $2 and ${LIVE}`,
     values: [clientId, kid],
   })

@@ -19,7 +19,8 @@ interface Turn {
 export async function takeTurn(db: Db, everyMs: number): Promise<Turn | undefined> {
   const { rows } = await db.query<Turn>({
     name: 'live-list-turn',
-    text: `update tokenmill.live_list set seq = seq + 1, told_change = change, told_at = clock_timestamp()
+    text: `update tokenmill.live_list
+set seq = seq + 1, told_change = change, told_at = clock_timestamp()
 where told_change <> change or told_at <= clock_timestamp() - make_interval(secs => $1 / 1000.0)
 returning seq, told_at as at`,
     values: [everyMs],

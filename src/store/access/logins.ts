@@ -68,8 +68,11 @@ export async function isOpenToAll(db: Db): Promise<boolean> {
 export async function seesCards(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ sees: boolean }>({
     text: `select exists (
-      select from pg_roles where pg_has_role(session_user, oid, 'MEMBER')
-        and has_column_privilege(oid, 'tokenmill.token', 'sealed', 'SELECT')) as sees`,
+      select
+      from pg_roles
+      where pg_has_role(session_user, oid, 'MEMBER')
+        and has_column_privilege(oid, 'tokenmill.token', 'sealed', 'SELECT')
+) as sees`,
   })
   return rows[0]?.sees === true
 }
@@ -77,11 +80,16 @@ export async function seesCards(db: Db): Promise<boolean> {
 /** The users with open connections of this application name that could select sealed cards. */
 export async function thatSeeCards(db: Db, application: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>({
-    text: `select distinct u.rolname::text as name from pg_stat_activity as a
+    text: `select distinct u.rolname::text as name
+from pg_stat_activity as a
 join pg_roles as u on u.oid = a.usesysid
 where a.application_name = $1 and a.datname = current_database() and exists (
-  select from pg_roles as r where pg_has_role(u.oid, r.oid, 'MEMBER')
-    and has_column_privilege(r.oid, 'tokenmill.token', 'sealed', 'SELECT')) order by name`,
+  select
+  from pg_roles as r
+  where pg_has_role(u.oid, r.oid, 'MEMBER')
+    and has_column_privilege(r.oid, 'tokenmill.token', 'sealed', 'SELECT')
+)
+order by name`,
     values: [application],
   })
   return rows.map(row => row.name)
@@ -90,11 +98,16 @@ where a.application_name = $1 and a.datname = current_database() and exists (
 /** The users with open connections whose application name matches (`like`), and that could change numbered audit rows. */
 export async function thatRewriteAudit(db: Db, applications: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>({
-    text: `select distinct u.rolname::text as name from pg_stat_activity as a
+    text: `select distinct u.rolname::text as name
+from pg_stat_activity as a
 join pg_roles as u on u.oid = a.usesysid
 where a.application_name like any($1::text[]) and a.datname = current_database() and exists (
-  select from pg_roles as r where pg_has_role(u.oid, r.oid, 'MEMBER')
-    and has_table_privilege(r.oid, 'tokenmill.audit', 'UPDATE, DELETE')) order by name`,
+  select
+  from pg_roles as r
+  where pg_has_role(u.oid, r.oid, 'MEMBER')
+    and has_table_privilege(r.oid, 'tokenmill.audit', 'UPDATE, DELETE')
+)
+order by name`,
     values: [applications],
   })
   return rows.map(row => row.name)

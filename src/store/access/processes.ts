@@ -62,8 +62,24 @@ export async function see(db: Db, { processId, role, host, version, ...more }: N
   if (kinds.length === 0 && keys.length > 0 && role === 'gateway') {
     await db.query({
       name: 'process-see-keys',
-      text: `insert into tokenmill.process (process_id, role, host, version, connections, keys)
-values ($1, $2, $3, $4, $5, $6::text[]) on conflict (process_id) do update set seen_at = now(), keys = excluded.keys`,
+      text: `insert into tokenmill.process (
+  process_id,
+  role,
+  host,
+  version,
+  connections,
+  keys
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6::text[]
+)
+on conflict (process_id) do update
+set seen_at = now(), keys = excluded.keys`,
       values: [processId, role, host, version, connections, keys],
     })
     return
@@ -72,17 +88,60 @@ values ($1, $2, $3, $4, $5, $6::text[]) on conflict (process_id) do update set s
     // Names the columns that roles without keys may write.
     await db.query({
       name: 'process-see',
-      text: `insert into tokenmill.process (process_id, role, host, version, connections) values ($1, $2, $3, $4, $5)
-on conflict (process_id) do update set seen_at = now()`,
+      text: `insert into tokenmill.process (
+  process_id,
+  role,
+  host,
+  version,
+  connections
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5
+)
+on conflict (process_id) do update
+set seen_at = now()`,
       values: [processId, role, host, version, connections],
     })
     return
   }
   await db.query({
     name: 'process-see-vault',
-    text: `insert into tokenmill.process (process_id, role, host, version, connections, kinds, features, keys, work_ms, work, load)
-values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::text[], $9, $10::jsonb, $11)
-on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, work_ms = excluded.work_ms, work = excluded.work,
+    text: `insert into tokenmill.process (
+  process_id,
+  role,
+  host,
+  version,
+  connections,
+  kinds,
+  features,
+  keys,
+  work_ms,
+  work,
+  load
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6::text[],
+  $7::text[],
+  $8::text[],
+  $9,
+  $10::jsonb,
+  $11
+)
+on conflict (process_id) do update
+set
+  seen_at = now(),
+  keys = excluded.keys,
+  work_ms = excluded.work_ms,
+  work = excluded.work,
   load = excluded.load`,
     values: [processId, role, host, version, connections, kinds, features, keys, workMs, JSON.stringify(work), load],
   })
@@ -91,14 +150,21 @@ on conflict (process_id) do update set seen_at = now(), keys = excluded.keys, wo
 /** Writes what a worker did, when its last jobs have ended. */
 export async function tellWork(db: Db, processId: string, work: readonly WorkMinute[]): Promise<void> {
   await db.query({
-    text: 'update tokenmill.process set work = $2::jsonb where process_id = $1',
+    text: `update tokenmill.process
+set work = $2::jsonb
+where process_id = $1`,
     values: [processId, JSON.stringify(work)],
   })
 }
 
 /** Marks the process as ended on purpose, so that it isn't reported as missing. */
 export async function leave(db: Db, processId: string): Promise<void> {
-  await db.query({ text: 'update tokenmill.process set ended_at = now() where process_id = $1', values: [processId] })
+  await db.query({
+    text: `update tokenmill.process
+set ended_at = now()
+where process_id = $1`,
+    values: [processId],
+  })
 }
 
 /** Removes rows of processes that were silent for `ms`, and of those that ended some time ago; returns how many. */
@@ -132,7 +198,9 @@ order by process_id`,
 export async function findWorkMs(db: Db, ms: number): Promise<number | null> {
   const { rows } = await db.query<{ workMs: number | null }>({
     name: 'process-work-ms',
-    text: `select max(work_ms) as "workMs" from tokenmill.process where ended_at is null
+    text: `select max(work_ms) as "workMs"
+from tokenmill.process
+where ended_at is null
 and seen_at >= now() - make_interval(secs => $1 / 1000.0)`,
     values: [ms],
   })
@@ -188,8 +256,14 @@ order by host, role, started_at`,
 /** What the processes that were silent for less than `ms` may open. */
 export async function listPlanned(db: Db, ms: number): Promise<PlannedRow[]> {
   const { rows } = await db.query<PlannedRow>({
-    text: `select role, host, login, connections from tokenmill.process
-where ended_at is null and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by host, role`,
+    text: `select
+  role,
+  host,
+  login,
+  connections
+from tokenmill.process
+where ended_at is null and seen_at >= now() - make_interval(secs => $1 / 1000.0)
+order by host, role`,
     values: [ms],
   })
   return rows

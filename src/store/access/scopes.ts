@@ -71,7 +71,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.scope set mac = $2, mac_version = $3
+    text: `update tokenmill.scope
+set mac = $2, mac_version = $3
 where token_scope = $1 and ($4::bytea is null or mac = $4)`,
     values: [tokenScope, mac, macVersion, former ?? null],
   })
@@ -83,8 +84,26 @@ export type NewScope = Omit<Scope, 'createdAt' | 'mac' | 'macVersion'>
 /** Inserts a scope. The store sets the time of its creation. */
 export async function insert(db: Db, scope: NewScope): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing)
-values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    text: `insert into tokenmill.scope (
+  token_scope,
+  entity_id,
+  par,
+  network_tokens,
+  requestor,
+  auto_provision,
+  bin_digits,
+  keep_billing
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  $8
+)`,
     values: [
       scope.tokenScope,
       scope.entityId,

@@ -15,7 +15,9 @@ const SEEN = '($1::uuid[] is null or (not c.system and cardinality(c.entities) >
 /** Undefined for a client of others, as for one that isn't there. */
 export async function find(sight: Sight, db: Db, clientId: string): Promise<SeenClient | undefined> {
   const { rows } = await db.query<SeenClient>({
-    text: `select ${COLUMNS} from tokenmill.client as c where ${SEEN} and c.client_id = $2`,
+    text: `select ${COLUMNS}
+from tokenmill.client as c
+where ${SEEN} and c.client_id = $2`,
     values: [entitiesOf(sight), clientId],
   })
   return rows[0]
@@ -24,7 +26,11 @@ export async function find(sight: Sight, db: Db, clientId: string): Promise<Seen
 /** For the choice of a filter, in the order of their ids. */
 export async function list(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenClient[]> {
   const { rows } = await db.query<SeenClient>({
-    text: `select ${COLUMNS} from tokenmill.client as c where ${SEEN} order by c.client_id limit $2`,
+    text: `select ${COLUMNS}
+from tokenmill.client as c
+where ${SEEN}
+order by c.client_id
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

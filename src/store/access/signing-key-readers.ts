@@ -12,15 +12,22 @@ export interface Reader {
 export async function acknowledge(db: Db, kid: string, { clientId, replyTo }: Reader): Promise<void> {
   await db.query({
     text: `insert into tokenmill.signing_key_reader (kid, client_id, reply_to)
-select kid, $2, $3 from tokenmill.signing_key where kid = $1 and state = 'ANNOUNCED'
-on conflict (kid, client_id, reply_to) do update set acknowledged_at = now()`,
+select kid, $2, $3
+from tokenmill.signing_key
+where kid = $1 and state = 'ANNOUNCED'
+on conflict (kid, client_id, reply_to) do update
+set acknowledged_at = now()`,
     values: [kid, clientId, replyTo ?? ''],
   })
 }
 
 /** Removes what readers said of a key that is no longer announced. */
 export async function forget(db: Db, kid: string): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.signing_key_reader where kid = $1', values: [kid] })
+  await db.query({
+    text: `delete from tokenmill.signing_key_reader
+where kid = $1`,
+    values: [kid],
+  })
 }
 
 export async function list(db: Db, kid: string): Promise<Reader[]> {

@@ -57,7 +57,8 @@ order by active_at desc, kid`,
 /** Sets the code over the public half. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(db: Db, kid: string, mac: Buffer, version: number, former?: Buffer): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.signing_key set mac = $2, mac_version = $3
+    text: `update tokenmill.signing_key
+set mac = $2, mac_version = $3
 where kid = $1 and ($4::bytea is null or mac = $4)`,
     values: [kid, mac, version, former ?? null],
   })
@@ -112,8 +113,24 @@ order by active_at, kid`,
 export async function insertFirst(db: Db, key: NewSigningKey): Promise<void> {
   await db.query({
     text: `insert into tokenmill.signing_key
-(kid, alg, public_jwk, wrapped_private, private_version, state, active_at)
-values ($1, $2, $3::jsonb, $4, $5, 'ACTIVE', now())`,
+(
+  kid,
+  alg,
+  public_jwk,
+  wrapped_private,
+  private_version,
+  state,
+  active_at
+)
+values (
+  $1,
+  $2,
+  $3::jsonb,
+  $4,
+  $5,
+  'ACTIVE',
+  now()
+)`,
     values: [key.kid, key.alg, JSON.stringify(key.publicJwk), key.wrappedPrivate, key.privateVersion],
   })
 }
@@ -124,7 +141,9 @@ type SigningHalf = Pick<SigningKeyRecord, 'kid' | 'wrappedPrivate' | 'privateVer
 export async function listHalves(db: Db): Promise<SigningHalf[]> {
   const { rows } = await db.query<SigningHalf>({
     text: `select kid, private_version as "privateVersion", wrapped_private as "wrappedPrivate"
-from tokenmill.signing_key where wrapped_private is not null order by kid`,
+from tokenmill.signing_key
+where wrapped_private is not null
+order by kid`,
   })
   return rows
 }
@@ -133,9 +152,28 @@ from tokenmill.signing_key where wrapped_private is not null order by kid`,
 export async function announce(db: Db, key: NewSigningKey & { statement: string; activeAt: number }): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.signing_key
-(kid, alg, public_jwk, wrapped_private, private_version, state, statement, active_at)
-values ($1, $2, $3::jsonb, $4, $5, 'ANNOUNCED', $6, to_timestamp($7 / 1000.0))
-on conflict (state) where state = 'ANNOUNCED' do nothing`,
+(
+  kid,
+  alg,
+  public_jwk,
+  wrapped_private,
+  private_version,
+  state,
+  statement,
+  active_at
+)
+values (
+  $1,
+  $2,
+  $3::jsonb,
+  $4,
+  $5,
+  'ANNOUNCED',
+  $6,
+  to_timestamp($7 / 1000.0)
+)
+on conflict (state)
+where state = 'ANNOUNCED' do nothing`,
     values: [
       key.kid,
       key.alg,
@@ -152,8 +190,10 @@ on conflict (state) where state = 'ANNOUNCED' do nothing`,
 /** Locks the announced key. `kid`: only this key; `isDue`: only if its time has come by the store's clock. */
 export async function lockAnnounced(db: Db, { kid, isDue }: { kid: string; isDue: boolean }): Promise<boolean> {
   const { count } = await db.query({
-    text: `select from tokenmill.signing_key
-where state = 'ANNOUNCED' and kid = $1 and (not $2 or active_at <= now()) for update`,
+    text: `select
+from tokenmill.signing_key
+where state = 'ANNOUNCED' and kid = $1 and (not $2 or active_at <= now())
+for update`,
     values: [kid, isDue],
   })
   return count === 1
@@ -163,8 +203,13 @@ where state = 'ANNOUNCED' and kid = $1 and (not $2 or active_at <= now()) for up
 export async function retireActive(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<{ kid: string }>({
     text: `update tokenmill.signing_key
-set state = 'RETIRED', retired_at = now(), wrapped_private = null, private_version = null
-where state = 'ACTIVE' returning kid`,
+set
+  state = 'RETIRED',
+  retired_at = now(),
+  wrapped_private = null,
+  private_version = null
+where state = 'ACTIVE'
+returning kid`,
   })
   return rows[0]?.kid
 }
@@ -172,7 +217,9 @@ where state = 'ACTIVE' returning kid`,
 /** The announced key, which the caller has locked, signs from now on. */
 export async function activate(db: Db, kid: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.signing_key set state = 'ACTIVE', active_at = now() where kid = $1`,
+    text: `update tokenmill.signing_key
+set state = 'ACTIVE', active_at = now()
+where kid = $1`,
     values: [kid],
   })
 }
@@ -180,7 +227,8 @@ export async function activate(db: Db, kid: string): Promise<void> {
 /** Deletes the announced key, which the caller has locked. It has signed nothing. */
 export async function cancelAnnounced(db: Db, kid: string): Promise<void> {
   await db.query({
-    text: `delete from tokenmill.signing_key where kid = $1 and state = 'ANNOUNCED'`,
+    text: `delete from tokenmill.signing_key
+where kid = $1 and state = 'ANNOUNCED'`,
     values: [kid],
   })
 }

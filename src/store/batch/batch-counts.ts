@@ -32,7 +32,9 @@ export async function countOpen(db: Db, now: number): Promise<{ state: OpenState
   const { abandoned, stalled } = timesOf(now)
   const { rows } = await db.query<{ state: OpenState; batches: number }>({
     text: `select ${openState({ abandoned: '$1', stalled: '$2' })} as state, count(*) as batches
-from tokenmill.batch where cancelled_at is null and finished_at is null group by 1`,
+from tokenmill.batch
+where cancelled_at is null and finished_at is null
+group by 1`,
     values: [abandoned, stalled],
   })
   return BATCH_STATES.filter(isOpenState).map(state => ({

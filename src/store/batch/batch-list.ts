@@ -43,7 +43,8 @@ const WANTED = `($4::text is null or b.client_id = $4) and ($5::timestamptz is n
 /** Behind that batch in the order of time. A batch that isn't seen has no time here, as one that isn't there. */
 const LATER = `($8::bigint is null or (b.created_at, b.batch_no) <
   ((select p.created_at from tokenmill.batch as p where p.batch_no = $8 and ${SEEN('p')}), $8))`
-const NEWEST = 'order by b.created_at desc, b.batch_no desc limit $9'
+const NEWEST = `order by b.created_at desc, b.batch_no desc
+limit $9`
 const IS_OPEN = 'b.cancelled_at is null and b.finished_at is null'
 const IS_ENDED = '(b.cancelled_at is not null or b.finished_at is not null)'
 const ENDED_RANK = 4
@@ -53,19 +54,28 @@ const RANK = `case ${STATE} when 'STALLED' then 0 when 'PAUSED' then 1 when 'ABA
 
 /** The newest batches for which this holds, by the index of all batches, of a client's or of an entity's. */
 function newest(sight: Sight, holds: string, rank: number, later = LATER): string {
-  const walk = (more: string) => `select b.batch_no, b.created_at, ${rank} as rank from tokenmill.batch as b
-where ${more} and ${holds} and ${WANTED} and ${later} ${NEWEST}`
+  const walk = (more: string) => `select b.batch_no, b.created_at, ${rank} as rank
+from tokenmill.batch as b
+where ${more} and ${holds} and ${WANTED} and ${later}
+${NEWEST}`
   if (sight.sees === 'all') return walk('$1::uuid[] is null')
-  return `select b.batch_no, b.created_at, b.rank from (select distinct unnest($1::uuid[]) as id) as own
-cross join lateral (${walk('b.entity_id = own.id')}) as b ${NEWEST}`
+  return `select b.batch_no, b.created_at, b.rank
+from (select distinct unnest($1::uuid[]) as id) as own
+cross join lateral (${walk('b.entity_id = own.id')}) as b
+${NEWEST}`
 }
 
 /** Open batches in one of these states, by the index of open batches. `isRanked`: those that need somebody before others. */
 function open(states: readonly BatchState[] | undefined, isRanked: boolean): string {
   const inState = states ? `b.state in (${states.map(state => `'${state}'`).join(', ')})` : 'true'
   const later = isRanked ? `(b.rank > $7 or $8::bigint is null or (b.rank = $7 and ${LATER}))` : LATER
-  return `select b.batch_no, b.created_at, ${isRanked ? 'b.rank' : '0 as rank'} from (
-  select b.batch_no, b.created_at, ${STATE} as state, ${RANK} as rank
+  return `select b.batch_no, b.created_at, ${isRanked ? 'b.rank' : '0 as rank'}
+from (
+  select
+    b.batch_no,
+    b.created_at,
+    ${STATE} as state,
+    ${RANK} as rank
   from tokenmill.batch as b
   where ${IS_OPEN} and ${SEEN('b')} and ${WANTED}
 ) as b
@@ -102,10 +112,15 @@ export async function list<Row, Shown extends Numbered>(
   const { abandoned, stalled } = timesOf(now)
   const at = (ms: number | undefined) => (ms === undefined ? null : new Date(ms))
   const { rows } = await db.query<Row & Pick<ListPlace, 'rank'>>({
-    text: `select ${columns}, listed.rank from (
-  select b.batch_no as no, b.created_at as begun, b.rank from (${sourceOf(sight, asked)}) as b
-  order by b.rank, b.created_at desc, b.batch_no desc limit $9
-) as listed join tokenmill.batch as b on b.batch_no = listed.no ${join}
+    text: `select ${columns}, listed.rank
+from (
+  select b.batch_no as no, b.created_at as begun, b.rank
+  from (${sourceOf(sight, asked)}) as b
+  order by b.rank, b.created_at desc, b.batch_no desc
+  limit $9
+) as listed
+join tokenmill.batch as b on b.batch_no = listed.no
+${join}
 order by listed.rank, listed.begun desc, listed.no desc`,
     values: [
       entitiesOf(sight),
@@ -151,7 +166,8 @@ export async function findById<Row, Shown>(
 ): Promise<Shown[]> {
   const { rows } = await db.query<Row>({
     text: `select ${columns}
-from tokenmill.batch as b ${join}
+from tokenmill.batch as b
+${join}
 where b.batch_id = $2 and ($3::text is null or b.client_id = $3) and ${SEEN('b')}
 order by b.batch_no desc
 limit ${SAME_ID_MAX}`,

@@ -17,10 +17,21 @@ export async function add(db: Db, batch: Batch, state: SampledState, at?: number
   const { batchNo, rowsDone, counts } = batch
   await db.query({
     name: 'batch-sample-add',
-    text: `insert into tokenmill.batch_sample (batch_no, at, rows_done, rows_refused, state)
-select $1, greatest(least(coalesce($5::timestamptz, clock_timestamp()), clock_timestamp()), max(at) + interval '1 ms'), $2::bigint,
-  least($3::bigint, $2::bigint), $4
-from tokenmill.batch_sample where batch_no = $1`,
+    text: `insert into tokenmill.batch_sample (
+  batch_no,
+  at,
+  rows_done,
+  rows_refused,
+  state
+)
+select
+  $1,
+  greatest(least(coalesce($5::timestamptz, clock_timestamp()), clock_timestamp()), max(at) + interval '1 ms'),
+  $2::bigint,
+  least($3::bigint, $2::bigint),
+  $4
+from tokenmill.batch_sample
+where batch_no = $1`,
     values: [batchNo, rowsDone, counts.REJECTED + counts.FAILED, state, at === undefined ? null : new Date(at)],
   })
 }
@@ -28,8 +39,22 @@ from tokenmill.batch_sample where batch_no = $1`,
 /** The first point of a batch whose rows were all outstanding until now: none was done when it began. */
 export async function begin(db: Db, { batchNo }: Batch): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.batch_sample (batch_no, at, rows_done, rows_refused, state)
-select batch_no, created_at, 0, 0, 'RUNNING' from tokenmill.batch where batch_no = $1 on conflict do nothing`,
+    text: `insert into tokenmill.batch_sample (
+  batch_no,
+  at,
+  rows_done,
+  rows_refused,
+  state
+)
+select
+  batch_no,
+  created_at,
+  0,
+  0,
+  'RUNNING'
+from tokenmill.batch
+where batch_no = $1
+on conflict do nothing`,
     values: [batchNo],
   })
 }
@@ -43,14 +68,23 @@ export async function thin(db: Db, batchNo: number): Promise<number> {
     name: 'batch-sample-thin',
     text: `with point as (
   select at, state is distinct from lag(state) over (order by at) as is_change, at = max(at) over () as is_last
-  from tokenmill.batch_sample where batch_no = $1
+  from tokenmill.batch_sample
+  where batch_no = $1
 ), counted as (
-  select at, is_change, is_last, count(*) over () as points, count(*) filter (where is_change) over () as changes from point
+  select
+    at,
+    is_change,
+    is_last,
+    count(*) over () as points,
+    count(*) filter (where is_change) over () as changes
+  from point
 ), numbered as (
-  select at, row_number() over (order by at) as place from counted
+  select at, row_number() over (order by at) as place
+  from counted
   where points >= $2 and not is_last and (not is_change or changes > $2 / 2)
 )
-delete from tokenmill.batch_sample where batch_no = $1 and at in (select at from numbered where place % 2 = 0)`,
+delete from tokenmill.batch_sample
+where batch_no = $1 and at in (select at from numbered where place % 2 = 0)`,
     values: [batchNo, SAMPLES.most],
   })
   return count
@@ -59,9 +93,14 @@ delete from tokenmill.batch_sample where batch_no = $1 and at in (select at from
 /** Erases up to `page` points of batches without activity since `before` (ms since the epoch); returns how many. */
 export async function eraseOld(db: Db, before: number, page: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.batch_sample where (batch_no, at) in (
-  select s.batch_no, s.at from tokenmill.batch_sample as s join tokenmill.batch as b on b.batch_no = s.batch_no
-  where s.at < $1 and b.active_at < $1 limit $2)`,
+    text: `delete from tokenmill.batch_sample
+  where (batch_no, at) in (
+  select s.batch_no, s.at
+  from tokenmill.batch_sample as s
+  join tokenmill.batch as b on b.batch_no = s.batch_no
+  where s.at < $1 and b.active_at < $1
+  limit $2
+)`,
     values: [new Date(before), page],
   })
   return count

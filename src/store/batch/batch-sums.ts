@@ -34,20 +34,27 @@ export async function sumChunks(db: Db, batchNo: number): Promise<BatchSums> {
       text: `select count(*) as chunks, max(at) as "lastAt", ${SUMS}
 from (
   select counts, completed_at as at ${RECEIPTS}
-  union all select jsonb_build_object(case when c.code = 500 then 'FAILED' else 'REJECTED' end, c.records), null ${WITHOUT_RECEIPT}
+  union all
+  select jsonb_build_object(case when c.code = 500 then 'FAILED' else 'REJECTED' end, c.records), null ${WITHOUT_RECEIPT}
 ) as ended`,
       values,
     }),
     db.query<{ outcome: keyof Counts; reasons: Record<string, number> }>({
       name: 'batch-reasons',
-      text: `select outcome, jsonb_object_agg(reason, n) as reasons from (
-  select outcome, reason, sum(n) as n from (
+      text: `select outcome, jsonb_object_agg(reason, n) as reasons
+from (
+  select outcome, reason, sum(n) as n
+  from (
     select o.key as outcome, r.key as reason, r.value::bigint as n
     from (select reasons ${RECEIPTS} and reasons is not null) as told
-    cross join lateral jsonb_each(told.reasons) as o cross join lateral jsonb_each_text(o.value) as r
-    union all select case when c.code = 500 then 'FAILED' else 'REJECTED' end, coalesce(c.reason, 'internal'), c.records ${WITHOUT_RECEIPT}
-  ) as each_reason group by outcome, reason
-) as by_reason group by outcome`,
+    cross join lateral jsonb_each(told.reasons) as o
+    cross join lateral jsonb_each_text(o.value) as r
+    union all
+    select case when c.code = 500 then 'FAILED' else 'REJECTED' end, coalesce(c.reason, 'internal'), c.records ${WITHOUT_RECEIPT}
+  ) as each_reason
+  group by outcome, reason
+) as by_reason
+group by outcome`,
       values,
     }),
   ])
@@ -82,8 +89,13 @@ export async function speedOf(
   const next = values.length + 1
   const { rows } = await db.query<{ chunks: number; rows: number; first: number | null }>({
     text: `select count(*) as chunks, coalesce(sum(${ROWS}), 0)::bigint as rows, min(r.completed_at) as first
-from (select r.counts, r.completed_at from tokenmill.receipt as r
-  where r.batch_no = ${batch} and r.day >= $${next}::date - 1 order by r.chunk desc limit ${SPEED_CHUNKS}) as r
+from (
+  select r.counts, r.completed_at
+  from tokenmill.receipt as r
+  where r.batch_no = ${batch} and r.day >= $${next}::date - 1
+  order by r.chunk desc
+  limit ${SPEED_CHUNKS}
+) as r
 where r.completed_at >= $${next + 1}`,
     values: [...values, new Date(createdAt), new Date(since)],
   })

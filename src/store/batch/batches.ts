@@ -49,9 +49,37 @@ export async function open(db: Db, batch: NewBatch): Promise<Batch> {
   if (known) return known
   const { extent } = batch
   await db.query({
-    text: `insert into tokenmill.batch (client_id, batch_id, record_kind, token_scope, chunk_records, layout, accepted_at,
-  extent_chunks, extent_rows, source_name, source_sha256, limit_chunks, entity_id)
-values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10, $11, $12, $13) on conflict on constraint batch_id_stands_once_per_client do nothing`,
+    text: `insert into tokenmill.batch (
+  client_id,
+  batch_id,
+  record_kind,
+  token_scope,
+  chunk_records,
+  layout,
+  accepted_at,
+  extent_chunks,
+  extent_rows,
+  source_name,
+  source_sha256,
+  limit_chunks,
+  entity_id
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6::jsonb,
+  $7,
+  $8,
+  $9,
+  $10,
+  $11,
+  $12,
+  $13
+)
+on conflict on constraint batch_id_stands_once_per_client do nothing`,
     values: [
       batch.clientId,
       batch.batchId,
@@ -82,7 +110,10 @@ export function setExtent(store: Store, batchNo: number, extent: KnownExtent): P
     const row = await lock(db, batchNo)
     if (row.extent) return agree(row.extent, extent) ? row : undefined
     const { count: beyond } = await db.query({
-      text: 'select from tokenmill.receipt where batch_no = $1 and chunk >= $2 limit 1',
+      text: `select
+from tokenmill.receipt
+where batch_no = $1 and chunk >= $2
+limit 1`,
       values: [batchNo, extent.chunks],
     })
     if (beyond > 0) return undefined
@@ -149,7 +180,9 @@ export function sum(store: Store, batchNo: number): Promise<'later' | { finished
   return store.transaction(async db => {
     await holdSums(db, batchNo)
     const { count: isDue } = await db.query({
-      text: `select from tokenmill.batch where batch_no = $1
+      text: `select
+  from tokenmill.batch
+  where batch_no = $1
   and (chunks_done = 0 or summed_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0))`,
       values: [batchNo, SUM_MS_MIN],
     })

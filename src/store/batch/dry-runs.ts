@@ -6,8 +6,11 @@ import type { StoredToken } from '../token/tokens.ts'
 /** Adds `rows` to the client's use of today and returns the day's total. */
 export async function use(db: Db, clientId: string, rows: number): Promise<number> {
   const result = await db.query<{ rows: number }>({
-    text: `insert into tokenmill.dry_run (client_id, day, rows) values ($1, current_date, $2)
-on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows returning rows`,
+    text: `insert into tokenmill.dry_run (client_id, day, rows)
+values ($1, current_date, $2)
+on conflict (client_id, day) do update
+set rows = dry_run.rows + excluded.rows
+returning rows`,
     values: [clientId, rows],
   })
   return result.rows[0]?.rows ?? 0
@@ -28,8 +31,18 @@ function bytesOf(fps: readonly string[]): string {
 export async function pinVersion(db: Db, run: string, version: number): Promise<number> {
   const { rows } = await db.query<{ version: number }>({
     text: `with pinned as (
-  insert into tokenmill.scratch_run (run, version) values ($1, $2) on conflict (run) do nothing returning version
-) select version from pinned union all select version from tokenmill.scratch_run where run = $1 limit 1`,
+  insert into tokenmill.scratch_run (run, version)
+  values ($1, $2)
+  on conflict (run) do nothing
+  returning version
+)
+select version
+from pinned
+union all
+select version
+from tokenmill.scratch_run
+where run = $1
+limit 1`,
     values: [run, version],
   })
   // Another chunk may have pinned it since this statement began.
@@ -44,7 +57,8 @@ export async function findScratch(
   fps: readonly string[],
 ): Promise<Map<string, ScratchRow>> {
   const { rows } = await db.query<{ card: string; row: ScratchRow }>({
-    text: `select encode(found.fingerprint, 'hex')::uuid as card, found.row from unnest($2::bytea[]) as wanted(card)
+    text: `select encode(found.fingerprint, 'hex')::uuid as card, found.row
+from unnest($2::bytea[]) as wanted(card)
 cross join lateral (select fingerprint, row from tokenmill.scratch where run = $1 and fingerprint = wanted.card and chunk <> $3 limit 1) as found`,
     values: [run, bytesOf(fps), chunk],
   })
@@ -64,9 +78,20 @@ export async function saveScratch(
   if (entries.length === 0) return
   const sorted = entries.toSorted((a, b) => (a.fp < b.fp ? -1 : 1))
   const { count } = await db.query({
-    text: `insert into tokenmill.scratch (run, chunk, fingerprint, row) select $1, $2, v.card, v.row::jsonb
+    text: `insert into tokenmill.scratch (
+  run,
+  chunk,
+  fingerprint,
+  row
+)
+select
+  $1,
+  $2,
+  v.card,
+  v.row::jsonb
 from unnest($3::bytea[], $4::text[]) as v(card, row)
-on conflict (run, fingerprint) do update set row = excluded.row
+on conflict (run, fingerprint) do update
+set row = excluded.row
 where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
     values: [
       run,
@@ -86,13 +111,19 @@ where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
 export async function eraseOldScratch(db: Db, before: number, page: number): Promise<number> {
   const old = new Date(before)
   const { rows: runs } = await db.query<{ run: string }>({
-    text: 'select run from tokenmill.scratch_run where created_at < $1',
+    text: `select run
+from tokenmill.scratch_run
+where created_at < $1`,
     values: [old],
   })
   let erased = 0
   for (const { run } of runs) {
     erased += await eraseScratch(db, 'run = $3 and', { old, page, values: [run] })
-    await db.query({ text: 'delete from tokenmill.scratch_run where run = $1', values: [run] })
+    await db.query({
+      text: `delete from tokenmill.scratch_run
+where run = $1`,
+      values: [run],
+    })
   }
   // Rows of a release before that table, and those that a run left after it was forgotten.
   return erased + (await eraseScratch(db, '', { old, page, values: [] }))
@@ -105,8 +136,13 @@ async function eraseScratch(
 ): Promise<number> {
   for (let erased = 0; ; ) {
     const { count } = await db.query({
-      text: `delete from tokenmill.scratch where ${which} created_at < $1 and ctid = any(array(
-  select ctid from tokenmill.scratch where ${which} created_at < $1 limit $2))`,
+      text: `delete from tokenmill.scratch
+  where ${which} created_at < $1 and ctid = any(array(
+  select ctid
+  from tokenmill.scratch
+  where ${which} created_at < $1
+  limit $2
+))`,
       values: [old, page, ...values],
     })
     erased += count
@@ -117,7 +153,8 @@ async function eraseScratch(
 /** Erases the daily use before `before` (ms since the epoch). Returns how many days. */
 export async function eraseOldUse(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.dry_run where day < $1',
+    text: `delete from tokenmill.dry_run
+where day < $1`,
     values: [new Date(before)],
   })
   return count

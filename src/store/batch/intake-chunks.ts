@@ -22,8 +22,28 @@ export interface NewChunk {
 export async function insert(db: Db, chunk: NewChunk): Promise<void> {
   await db.query({
     name: 'intake-chunk-insert',
-    text: `insert into tokenmill.intake_chunk (intake_no, chunk, receipt_id, job_id, refusal_id, jws, block, lines, records)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    text: `insert into tokenmill.intake_chunk (
+  intake_no,
+  chunk,
+  receipt_id,
+  job_id,
+  refusal_id,
+  jws,
+  block,
+  lines,
+  records
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  $8,
+  $9
+)`,
     values: [
       chunk.intakeNo,
       chunk.chunk,
@@ -85,21 +105,41 @@ export async function take(
   const { rows } = await db.query<Envelope>({
     text: `with room as (
   select i.intake_no, i.client_id, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
-  from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3 and not ${PAUSED}
+  from tokenmill.intake as i
+  where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3 and not ${PAUSED}
 ), sent as (
-  select i.client_id, count(*) as n from tokenmill.intake_chunk as s join tokenmill.intake as i using (intake_no)
-  where s.state = 'SENT' and not ${PAUSED} group by i.client_id
+  select i.client_id, count(*) as n
+  from tokenmill.intake_chunk as s
+  join tokenmill.intake as i using (intake_no)
+  where s.state = 'SENT' and not ${PAUSED}
+  group by i.client_id
 ), waiting as (
-  select w.intake_no, w.chunk, room.client_id, row_number() over (partition by room.client_id order by w.chunk, w.intake_no) as place
-  from room cross join lateral (
-    select intake_no, chunk from tokenmill.intake_chunk where intake_no = room.intake_no and state = 'WAITING'
-    order by chunk limit greatest(room.free, 0)) as w
+  select
+    w.intake_no,
+    w.chunk,
+    room.client_id,
+    row_number() over (partition by room.client_id order by w.chunk, w.intake_no) as place
+  from room
+  cross join lateral (
+    select intake_no, chunk
+    from tokenmill.intake_chunk
+    where intake_no = room.intake_no and state = 'WAITING'
+    order by chunk
+    limit greatest(room.free, 0)
+  ) as w
 ), next as (
-  select intake_no, chunk from waiting left join sent using (client_id) where place <= $6 - coalesce(sent.n, 0)
-  order by chunk, intake_no limit least($5, greatest($2 - (select coalesce(sum(n), 0) from sent), 0))
+  select intake_no, chunk
+  from waiting
+  left join sent using (client_id)
+  where place <= $6 - coalesce(sent.n, 0)
+  order by chunk, intake_no
+  limit least($5, greatest($2 - (select coalesce(sum(n), 0) from sent), 0))
 )
-update tokenmill.intake_chunk as c set state = 'SENT', sent_at = now(), due_at = $4 from next
-where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITING' returning ${ENVELOPE}`,
+update tokenmill.intake_chunk as c
+set state = 'SENT', sent_at = now(), due_at = $4
+from next
+where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITING'
+returning ${ENVELOPE}`,
     values: [
       ...[inFlight.ofOneMax, inFlight.max, new Date(times.now), new Date(times.dueAt), limit],
       inFlight.ofClientMax,
@@ -114,9 +154,17 @@ where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITI
 export async function takeAgain(db: Db, times: { now: number; dueAt: number }, limit: number): Promise<Envelope[]> {
   const { rows } = await db.query<Envelope>({
     text: `with due as (
-  select intake_no, chunk from tokenmill.intake_chunk where state = 'SENT' and due_at <= $1 order by due_at limit $3 for update skip locked
+  select intake_no, chunk
+  from tokenmill.intake_chunk
+  where state = 'SENT' and due_at <= $1
+  order by due_at
+  limit $3
+  for update skip locked
 )
-update tokenmill.intake_chunk as c set due_at = $2 from due where c.intake_no = due.intake_no and c.chunk = due.chunk
+update tokenmill.intake_chunk as c
+set due_at = $2
+from due
+where c.intake_no = due.intake_no and c.chunk = due.chunk
 returning ${ENVELOPE}`,
     values: [new Date(times.now), new Date(times.dueAt), limit],
   })
@@ -126,7 +174,9 @@ returning ${ENVELOPE}`,
 /** A chunk could not be queued: sets its next time to `dueAt` (ms since the epoch). */
 export async function postpone(db: Db, { intakeNo, chunk }: Envelope, dueAt: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.intake_chunk set due_at = $3 where intake_no = $1 and chunk = $2 and state = 'SENT'`,
+    text: `update tokenmill.intake_chunk
+set due_at = $3
+where intake_no = $1 and chunk = $2 and state = 'SENT'`,
     values: [intakeNo, chunk, new Date(dueAt)],
   })
 }
@@ -139,12 +189,20 @@ const TOLD = `cross join lateral (select body from tokenmill.outbox where receip
 export async function settleByReceipt(db: Db): Promise<number> {
   const { count } = await db.query({
     text: `with answered as (
-  select c.intake_no, c.chunk, r.counts from tokenmill.intake_chunk as c ${TOLD}
+  select c.intake_no, c.chunk, r.counts
+  from tokenmill.intake_chunk as c ${TOLD}
   cross join lateral (select counts from tokenmill.receipt where receipt_id = c.receipt_id and counts is not null limit 1) as r
   where c.state = 'SENT' and told.body is null
 ), settled as (
-  update tokenmill.intake_chunk as c set state = 'DONE', jws = null, block = null, lines = null from answered as a
-  where c.intake_no = a.intake_no and c.chunk = a.chunk and c.state = 'SENT' returning c.intake_no, a.counts
+  update tokenmill.intake_chunk as c
+  set
+    state = 'DONE',
+    jws = null,
+    block = null,
+    lines = null
+  from answered as a
+  where c.intake_no = a.intake_no and c.chunk = a.chunk and c.state = 'SENT'
+  returning c.intake_no, a.counts
 )
 ${COUNT_SETTLED}`,
   })
@@ -158,7 +216,11 @@ interface Told extends Pick<NewChunk, 'intakeNo' | 'chunk' | 'records'> {
 /** Sent chunks whose answer isn't in a receipt. */
 export async function findTold(db: Db, limit: number): Promise<Told[]> {
   const { rows } = await db.query<Told>({
-    text: `select c.intake_no as "intakeNo", c.chunk, c.records, told.body
+    text: `select
+  c.intake_no as "intakeNo",
+  c.chunk,
+  c.records,
+  told.body
 from tokenmill.intake_chunk as c ${TOLD}
 where c.state = 'SENT' and told.body is not null
 limit $1`,
@@ -179,8 +241,15 @@ export interface Settled {
 export async function settleTold(db: Db, intakeNo: number, chunk: number, settled: Settled): Promise<void> {
   await db.query({
     text: `with settled as (
-  update tokenmill.intake_chunk set state = $3, code = $4, reason = $5, jws = null, block = null
-  where intake_no = $1 and chunk = $2 and state = 'SENT' returning intake_no, $6::jsonb as counts
+  update tokenmill.intake_chunk
+  set
+    state = $3,
+    code = $4,
+    reason = $5,
+    jws = null,
+    block = null
+  where intake_no = $1 and chunk = $2 and state = 'SENT'
+  returning intake_no, $6::jsonb as counts
 )
 ${COUNT_SETTLED}`,
     values: [intakeNo, chunk, settled.state, settled.code, settled.reason, JSON.stringify(settled.counts)],
@@ -192,7 +261,13 @@ export async function end(db: Db, intakeNo: number, state: 'CANCELLED' | 'EXPIRE
   const outcome: Outcome = state === 'CANCELLED' ? 'CANCELLED' : 'REJECTED'
   await db.query({
     text: `with settled as (
-  update tokenmill.intake_chunk set state = $2, code = 400, reason = $3, jws = null, block = null
+  update tokenmill.intake_chunk
+  set
+    state = $2,
+    code = 400,
+    reason = $3,
+    jws = null,
+    block = null
   where intake_no = $1 and (state = 'WAITING' or ($2 = 'EXPIRED' and state = 'SENT'))
   returning intake_no, jsonb_build_object('${outcome}', records) as counts
 )
@@ -204,15 +279,29 @@ ${COUNT_SETTLED}`,
 /** Measures the chunks without an answer. `oldest`: when the oldest of their batches was accepted. */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
-    text: `select sum(open.rows)::bigint as rows, min(i.accepted_at) as oldest from (
-  select intake_no, count(*) as rows from tokenmill.intake_chunk where state = 'WAITING' group by intake_no
-  union all select intake_no, count(*) from tokenmill.intake_chunk where state = 'SENT' group by intake_no
-) as open join tokenmill.intake as i using (intake_no)`,
+    text: `select sum(open.rows)::bigint as rows, min(i.accepted_at) as oldest
+from (
+  select intake_no, count(*) as rows
+  from tokenmill.intake_chunk
+  where state = 'WAITING'
+  group by intake_no
+  union all
+  select intake_no, count(*)
+  from tokenmill.intake_chunk
+  where state = 'SENT'
+  group by intake_no
+) as open
+join tokenmill.intake as i using (intake_no)`,
   })
   return { rows: rows[0]?.rows ?? 0, oldest: rows[0]?.oldest ?? null }
 }
 
 export async function isAnySent(db: Db): Promise<boolean> {
-  const { count } = await db.query({ text: `select from tokenmill.intake_chunk where state = 'SENT' limit 1` })
+  const { count } = await db.query({
+    text: `select
+from tokenmill.intake_chunk
+where state = 'SENT'
+limit 1`,
+  })
   return count === 1
 }

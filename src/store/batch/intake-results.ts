@@ -22,11 +22,34 @@ export interface ChunkEnd {
 export async function page(db: Db, intakeNo: number, after: number, limit: number): Promise<ChunkEnd[]> {
   const { rows } = await db.query<ChunkEnd>({
     name: 'intake-results',
-    text: `select c.chunk, c.state, c.code, c.reason, c.lines, r.outcomes,
-  case when r.outcomes is null and c.state = 'DONE' then (select body from tokenmill.outbox where receipt_id = c.receipt_id
-    and body is not null order by outbox_id desc limit 1) end as body
-from (select chunk, state, code, reason, lines, receipt_id from tokenmill.intake_chunk where intake_no = $1 and chunk > $2
-  order by chunk limit $3) as c
+    text: `select
+  c.chunk,
+  c.state,
+  c.code,
+  c.reason,
+  c.lines,
+  r.outcomes,
+  case when r.outcomes is null and c.state = 'DONE' then (
+    select body
+    from tokenmill.outbox
+    where receipt_id = c.receipt_id
+    and body is not null
+    order by outbox_id desc
+    limit 1
+  ) end as body
+from (
+  select
+    chunk,
+    state,
+    code,
+    reason,
+    lines,
+    receipt_id
+  from tokenmill.intake_chunk
+  where intake_no = $1 and chunk > $2
+  order by chunk
+  limit $3
+) as c
 left join lateral (select outcomes from tokenmill.receipt where receipt_id = c.receipt_id and kind = 'token-batch' limit 1) as r on true
 order by c.chunk`,
     values: [intakeNo, after, limit],

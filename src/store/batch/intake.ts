@@ -81,8 +81,26 @@ export type NewIntake = Pick<
 /** Inserts a row for a body that is being received. Returns the row's number. */
 export async function begin(db: Db, intake: NewIntake): Promise<number> {
   const { rows } = await db.query<Pick<Intake, 'intakeNo'>>({
-    text: `insert into tokenmill.intake (client_id, entity_id, batch_id, record_kind, token_scope, dry_run, accepted_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+    text: `insert into tokenmill.intake (
+  client_id,
+  entity_id,
+  batch_id,
+  record_kind,
+  token_scope,
+  dry_run,
+  accepted_at,
+  expires_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  $8
+)
 returning intake_no as "intakeNo"`,
     values: [
       intake.clientId,
@@ -101,7 +119,9 @@ returning intake_no as "intakeNo"`,
 /** Records that the body is still arriving, so that the row isn't removed as stale. False if it was removed. */
 export async function touch(db: Db, intakeNo: number): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.intake set touched_at = now() where intake_no = $1 and state = 'RECEIVING'`,
+    text: `update tokenmill.intake
+set touched_at = now()
+where intake_no = $1 and state = 'RECEIVING'`,
     values: [intakeNo],
   })
   return count === 1
@@ -117,7 +137,12 @@ export async function accept(
   read: { bodyMac: Buffer; bodyVersion: number; records: number; chunks: number },
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.intake set state = 'ACCEPTED', body_mac = $2, records = $3, chunks = $4,
+    text: `update tokenmill.intake
+set
+  state = 'ACCEPTED',
+  body_mac = $2,
+  records = $3,
+  chunks = $4,
   body_mac_version = $5
 where intake_no = $1 and state = 'RECEIVING'`,
     values: [intakeNo, read.bodyMac, read.records, read.chunks, read.bodyVersion],
@@ -134,7 +159,8 @@ export function isAccepted(error: unknown): boolean {
 /** Removes a batch that is still being received, and its chunks. */
 export async function discard(db: Db, intakeNo: number): Promise<void> {
   await db.query({
-    text: `delete from tokenmill.intake where intake_no = $1 and state = 'RECEIVING'`,
+    text: `delete from tokenmill.intake
+where intake_no = $1 and state = 'RECEIVING'`,
     values: [intakeNo],
   })
 }
@@ -145,8 +171,15 @@ export async function discard(db: Db, intakeNo: number): Promise<void> {
  */
 export async function discardStale(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.intake where intake_no in (select intake_no from tokenmill.intake
-where state = 'RECEIVING' and touched_at < $1 order by touched_at limit 10 for update skip locked)`,
+    text: `delete from tokenmill.intake
+where intake_no in (
+  select intake_no
+  from tokenmill.intake
+where state = 'RECEIVING' and touched_at < $1
+  order by touched_at
+  limit 10
+  for update skip locked
+)`,
     values: [new Date(before)],
   })
   return count
@@ -183,7 +216,9 @@ cross join lateral (
 /** Cancels a batch. False if it was cancelled before or is finished. */
 export async function cancel(db: Db, intakeNo: number): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.intake set state = 'CANCELLED' where intake_no = $1 and state = 'ACCEPTED' and finished_at is null`,
+    text: `update tokenmill.intake
+set state = 'CANCELLED'
+where intake_no = $1 and state = 'ACCEPTED' and finished_at is null`,
     values: [intakeNo],
   })
   return count === 1
@@ -204,8 +239,13 @@ limit 100`,
 /** Removes batches that ended so long ago that the data of their results are gone. Returns how many. */
 export async function removeOld(db: Db, before: { batches: number; dryRuns: number }): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.intake where intake_no in (select intake_no from tokenmill.intake
-where finished_at < case when dry_run then $2::timestamptz else $1::timestamptz end limit 10)`,
+    text: `delete from tokenmill.intake
+where intake_no in (
+  select intake_no
+  from tokenmill.intake
+where finished_at < case when dry_run then $2::timestamptz else $1::timestamptz end
+  limit 10
+)`,
     values: [new Date(before.batches), new Date(before.dryRuns)],
   })
   return count
@@ -217,6 +257,8 @@ const ADDED = OUTCOMES.map(o => `'${o}', coalesce((i.counts->>'${o}')::bigint, 0
  * For a statement that ends chunks: adds the rows of its subquery `settled (intake_no, counts)` to the counts of the
  * batches. A batch without open chunks is then finished.
  */
-export const COUNT_SETTLED = `update tokenmill.intake as i set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
+export const COUNT_SETTLED = `update tokenmill.intake as i
+set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
   finished_at = case when i.chunks_done + sums.n = i.chunks then now() end
-from (select s.intake_no, count(*) as n, ${SUMS} from settled as s group by s.intake_no) as sums where i.intake_no = sums.intake_no`
+from (select s.intake_no, count(*) as n, ${SUMS} from settled as s group by s.intake_no) as sums
+where i.intake_no = sums.intake_no`

@@ -21,15 +21,18 @@ export async function findStallFacts(sight: Sight, db: Db, batch: StalledBatch):
     loaded: { host: string; load: number } | null
   }>({
     name: 'seen-stall-facts',
-    text: `select c.revoked_at is not null as "isRevoked",
+    text: `select
+  c.revoked_at is not null as "isRevoked",
   (
     select count(*)
     from tokenmill.process
     where kinds @> array[$4] and ended_at is null and seen_at >= now() - interval '${BEAT.deadMs} ms'
   ) as workers,
   case when ${IS_WHOLE} then (
-    select count(*) from (
-      select from tokenmill.outbox
+    select count(*)
+    from (
+      select
+      from tokenmill.outbox
       where state = 'NEW' and client_id = $2 and ${IS_ANSWER}
       limit ${HELD_BACK_MIN}
     ) as waiting
@@ -43,7 +46,8 @@ export async function findStallFacts(sight: Sight, db: Db, batch: StalledBatch):
   ) end as loaded
 from tokenmill.client as c
 where c.client_id = $2 and exists (
-  select from tokenmill.batch as b
+  select
+  from tokenmill.batch as b
   where b.client_id = $2 and b.batch_id = $3 and ($1::uuid[] is null or b.entity_id = any($1))
 )`,
     values: [entitiesOf(sight), batch.clientId, batch.batchId, queueOf(batch)],

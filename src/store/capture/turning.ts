@@ -13,15 +13,19 @@ export interface Turning {
 
 export async function list(db: Db): Promise<Turning[]> {
   const { rows } = await db.query<Turning>({
-    text: `select entity_id as "entityId", every_days as "everyDays", since from tokenmill.capture_turning order by entity_id`,
+    text: `select entity_id as "entityId", every_days as "everyDays", since
+from tokenmill.capture_turning
+order by entity_id`,
   })
   return rows
 }
 
 export async function switchOn(db: Db, { entityId, everyDays }: Omit<Turning, 'since'>): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.capture_turning (entity_id, every_days) values ($1, $2)
-on conflict (entity_id) do update set every_days = excluded.every_days`,
+    text: `insert into tokenmill.capture_turning (entity_id, every_days)
+values ($1, $2)
+on conflict (entity_id) do update
+set every_days = excluded.every_days`,
     values: [entityId, everyDays],
   })
 }
@@ -29,7 +33,9 @@ on conflict (entity_id) do update set every_days = excluded.every_days`,
 /** The use of these entities' keys is watched only from `at` on, ms since the epoch. */
 export async function restart(db: Db, entityIds: readonly string[], at: number): Promise<void> {
   await db.query({
-    text: 'update tokenmill.capture_turning set since = $2 where entity_id = any($1::uuid[])',
+    text: `update tokenmill.capture_turning
+set since = $2
+where entity_id = any($1::uuid[])`,
     values: [plains(entityIds), new Date(at)],
   })
 }
@@ -37,7 +43,8 @@ export async function restart(db: Db, entityIds: readonly string[], at: number):
 /** False if it was off. */
 export async function switchOff(db: Db, entityId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.capture_turning where entity_id = $1',
+    text: `delete from tokenmill.capture_turning
+where entity_id = $1`,
     values: [entityId],
   })
   return count === 1

@@ -10,7 +10,8 @@ type Asking = Pick<pg.Client, 'query'>
 export async function read(client: Asking): Promise<Recorded | undefined> {
   try {
     const { rows } = await client.query<{ system: string; timeline: string }>(
-      'select system_identifier as system, timeline from tokenmill.cluster',
+      `select system_identifier as system, timeline
+from tokenmill.cluster`,
     )
     return rows[0] && { system: rows[0].system, timeline: Number(rows[0].timeline) }
   } catch (error) {
@@ -23,8 +24,10 @@ export async function read(client: Asking): Promise<Recorded | undefined> {
 /** Records that the installation's store is on this server. */
 export async function adopt(client: Asking, { system, timeline }: ServerState): Promise<void> {
   await client.query(
-    `insert into tokenmill.cluster as known (system_identifier, timeline) values ($1, $2)
-     on conflict (singleton) do update set system_identifier = excluded.system_identifier, seen_at = now(),
+    `insert into tokenmill.cluster as known (system_identifier, timeline)
+     values ($1, $2)
+     on conflict (singleton) do update
+     set system_identifier = excluded.system_identifier, seen_at = now(),
        timeline = case when known.system_identifier = excluded.system_identifier
          then greatest(known.timeline, excluded.timeline) else excluded.timeline end`,
     [system, timeline],

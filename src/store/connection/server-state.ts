@@ -47,11 +47,12 @@ type Asking = Pick<pg.Client, 'query'>
 // A promoted server writes its new timeline into the WAL at once, but into the control file only at its next
 // checkpoint. So a primary's timeline is read from the WAL. A standby's is the one that it follows, which it knows
 // before its next restart point.
-const STANDING = `select not (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on') as writable,
-  control.system_identifier::text as system,
-  greatest(last.timeline_id, recovery.min_recovery_end_timeline, case when not pg_is_in_recovery()
+const STANDING = `select
+    not (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on') as writable,
+    control.system_identifier::text as system,
+    greatest(last.timeline_id, recovery.min_recovery_end_timeline, case when not pg_is_in_recovery()
     then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end) as timeline,
-  pg_postmaster_start_time()::text as started
+    pg_postmaster_start_time()::text as started
   from pg_control_system() as control, pg_control_checkpoint() as last, pg_control_recovery() as recovery`
 
 /** Reads the server's state. Throws the driver's error: 42501 if the user may not call these functions. */

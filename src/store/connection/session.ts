@@ -57,10 +57,16 @@ const TRANSACTION_MODE =
 const SET = `select session_user as login, array_agg(case
     when current_setting(name, true) is null then null
     when name = 'synchronous_commit' and current_setting(name) <> 'off' then current_setting(name)
-    else set_config(name, value, false) end order by n) as values
+    else set_config(name, value, false) end
+      order by n) as
+  values
   from unnest($1::text[], $2::text[]) with ordinality as given(name, value, n)`
-const READ = `select current_user as "user", session_user as login, pg_backend_pid() as pid,
-  array(select current_setting(name, true) from unnest($1::text[]) with ordinality as given(name, n) order by n) as values,
+const READ = `select
+    current_user as "user",
+    session_user as login,
+    pg_backend_pid() as pid,
+    array(select current_setting(name, true) from unnest($1::text[]) with ordinality as given(name, n) order by n) as
+  values,
   array(select current_setting(name) from unnest($2::text[]) with ordinality as given(name, n) order by n) as checked`
 const PID = 'select pg_backend_pid() as pid'
 /** In one message, because the limit that the database or the pooler imposes may be shorter than the way there and back. */

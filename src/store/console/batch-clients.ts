@@ -19,12 +19,18 @@ export async function listOfBatches(sight: Sight, db: Db, limit: number): Promis
   const owners = isAll ? 'select null::uuid as id' : 'select distinct unnest($1::uuid[]) as id'
   const { rows } = await db.query<SeenClient>({
     text: `with recursive found as (
-  select own.id, ${step(own, "''")} as client_id, 1 as place from (${owners}) as own
+  select own.id, ${step(own, "''")} as client_id, 1 as place
+  from (${owners}) as own
   union all
-  select own.id, ${step(own, 'own.client_id')}, own.place + 1 from found as own where own.client_id is not null and own.place < $2
+  select own.id, ${step(own, 'own.client_id')}, own.place + 1
+  from found as own
+  where own.client_id is not null and own.place < $2
 )
-select f.client_id as "clientId", c.name from (select distinct client_id from found where client_id is not null) as f
-left join tokenmill.client as c on c.client_id = f.client_id order by f.client_id limit $2`,
+select f.client_id as "clientId", c.name
+from (select distinct client_id from found where client_id is not null) as f
+left join tokenmill.client as c on c.client_id = f.client_id
+order by f.client_id
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

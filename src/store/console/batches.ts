@@ -47,7 +47,9 @@ const SEEN = '($1::uuid[] is null or b.entity_id = any($1))'
 /** Undefined for a batch of somebody else, as for one that isn't there. */
 export async function find(sight: Sight, db: Db, batchNo: number): Promise<SeenBatch | undefined> {
   const { rows } = await db.query<SeenRow>({
-    text: `select ${COLUMNS} from tokenmill.batch as b ${CLIENT} where ${SEEN} and b.batch_no = $2`,
+    text: `select ${COLUMNS}
+from tokenmill.batch as b ${CLIENT}
+where ${SEEN} and b.batch_no = $2`,
     values: [entitiesOf(sight), batchNo],
   })
   return rows[0] && seenOf(rows[0])

@@ -34,13 +34,21 @@ export interface Pulse {
 export async function findPulse(sight: Sight, db: Db, kind?: string): Promise<Pulse> {
   const { rows } = await db.query<Pulse>({
     name: 'seen-pulse',
-    text: `select ${msSince('max(c.seen_at)')} as "watchedMs",
-  coalesce(bool_or(c.name in ('store', 'queues') and c.state in ('critical', 'unknown')), false) as "areServersOut", ${ALL} as "isWhole",
-  p."heardMs", p."batchesHeardMs"
-from (select ${msSince('max(seen_at) filter (where $2::text is null or $2 = any(kinds))')} as "heardMs",
+    text: `select
+  ${msSince('max(c.seen_at)')} as "watchedMs",
+  coalesce(bool_or(c.name in ('store', 'queues') and c.state in ('critical', 'unknown')), false) as "areServersOut",
+  ${ALL} as "isWhole",
+  p."heardMs",
+  p."batchesHeardMs"
+from (
+  select
+    ${msSince('max(seen_at) filter (where $2::text is null or $2 = any(kinds))')} as "heardMs",
     ${msSince(`max(seen_at) filter (where 'token-batch' = any(kinds))`)} as "batchesHeardMs"
-  from tokenmill.process where kinds <> '{}' and ended_at is null) as p
-  left join tokenmill.watch_check as c on true group by p."heardMs", p."batchesHeardMs"`,
+  from tokenmill.process
+  where kinds <> '{}' and ended_at is null
+) as p
+left join tokenmill.watch_check as c on true
+group by p."heardMs", p."batchesHeardMs"`,
     values: [entitiesOf(sight), kind ?? null],
   })
   return rows[0] ?? { watchedMs: null, heardMs: null, batchesHeardMs: null, areServersOut: false, isWhole: false }
@@ -63,8 +71,17 @@ export interface SeenProcess {
 export async function listProcesses(sight: Sight, db: Db): Promise<SeenProcess[]> {
   const { rows } = await db.query<SeenProcess & { role: ProcessRole; startedAt: number }>({
     name: 'seen-processes',
-    text: `select host, role, version, kinds, started_at as "startedAt", ${msSince('seen_at')} as "silentMs" from tokenmill.process
-where ${ALL} and ended_at is null order by host, role, version limit 1000`,
+    text: `select
+  host,
+  role,
+  version,
+  kinds,
+  started_at as "startedAt",
+  ${msSince('seen_at')} as "silentMs"
+from tokenmill.process
+where ${ALL} and ended_at is null
+order by host, role, version
+limit 1000`,
     values: [entitiesOf(sight)],
   })
   const alive = rows.filter(({ silentMs }) => silentMs <= DEAD_MS)
@@ -81,7 +98,15 @@ export interface SeenCheck extends WatchedCheck {
 export async function listChecks(sight: Sight, db: Db): Promise<SeenCheck[]> {
   const { rows } = await db.query<SeenCheck>({
     name: 'seen-checks',
-    text: `select name, state, says, next, since from tokenmill.watch_check where ${ALL} order by since, name`,
+    text: `select
+  name,
+  state,
+  says,
+  next,
+  since
+from tokenmill.watch_check
+where ${ALL}
+order by since, name`,
     values: [entitiesOf(sight)],
   })
   return rows
@@ -95,8 +120,17 @@ export interface SeenQueue extends WatchedQueue {
 export async function listQueues(sight: Sight, db: Db): Promise<SeenQueue[]> {
   const { rows } = await db.query<SeenQueue>({
     name: 'seen-queues',
-    text: `select kind, waiting, active, delayed, oldest_ms as "oldestMs", failed, ${msSince('seen_at')} as "agoMs"
-from tokenmill.watch_queue where ${ALL} order by kind`,
+    text: `select
+  kind,
+  waiting,
+  active,
+  delayed,
+  oldest_ms as "oldestMs",
+  failed,
+  ${msSince('seen_at')} as "agoMs"
+from tokenmill.watch_queue
+where ${ALL}
+order by kind`,
     values: [entitiesOf(sight)],
   })
   return rows
@@ -117,9 +151,17 @@ export async function sumRecent(sight: Sight, db: Db): Promise<RecentWork[]> {
     name: 'seen-recent-work',
     text: `select w.kind, sum((w.done + w.refused + w.failed) * case when w.minute = t.minute then 1 else 1 - t.part end)::float8 as n
 from (select floor(extract(epoch from now()) / 60) as minute, extract(epoch from now())::numeric / 60 % 1 as part) as t,
-  tokenmill.process as p cross join lateral
-  jsonb_to_recordset(p.work) as w(minute bigint, kind text, done bigint, refused bigint, failed bigint)
-where ${ALL} and p.work <> '[]' and w.minute in (t.minute, t.minute - 1) group by w.kind`,
+  tokenmill.process as p
+cross join lateral
+  jsonb_to_recordset(p.work) as w(
+    minute bigint,
+    kind text,
+    done bigint,
+    refused bigint,
+    failed bigint
+  )
+where ${ALL} and p.work <> '[]' and w.minute in (t.minute, t.minute - 1)
+group by w.kind`,
     values: [entitiesOf(sight)],
   })
   return rows
@@ -140,8 +182,11 @@ export async function listRows(
 ): Promise<RowsMinute[]> {
   const { rows } = await db.query<RowsMinute>({
     name: 'seen-rows',
-    text: `select minute, sum(done + refused + failed)::bigint as rows from tokenmill.work_minute
-where ${ALL} and minute >= date_trunc('minute', now()) - make_interval(mins => $2) and kind = any($3) group by minute order by minute`,
+    text: `select minute, sum(done + refused + failed)::bigint as rows
+from tokenmill.work_minute
+where ${ALL} and minute >= date_trunc('minute', now()) - make_interval(mins => $2) and kind = any($3)
+group by minute
+order by minute`,
     values: [entitiesOf(sight), minutes, kinds],
   })
   return rows
@@ -151,8 +196,10 @@ where ${ALL} and minute >= date_trunc('minute', now()) - make_interval(mins => $
 export async function listWaits(sight: Sight, db: Db): Promise<{ kind: string; p95Ms: number | null }[]> {
   const { rows } = await db.query<{ kind: string; p95Ms: number | null }>({
     name: 'seen-waits',
-    text: `select distinct on (kind) kind, wait_p95_ms as "p95Ms" from tokenmill.work_minute
-where ${ALL} and minute >= now() - interval '4 minutes' order by kind, minute desc`,
+    text: `select distinct on (kind) kind, wait_p95_ms as "p95Ms"
+from tokenmill.work_minute
+where ${ALL} and minute >= now() - interval '4 minutes'
+order by kind, minute desc`,
     values: [entitiesOf(sight)],
   })
   return rows
@@ -171,9 +218,16 @@ export interface WatchMinute {
 export async function listMinutes(sight: Sight, db: Db, minutes: number): Promise<WatchMinute[]> {
   const { rows } = await db.query<WatchMinute>({
     name: 'seen-minutes',
-    text: `select minute, interactive_ms as "interactiveMs", failed, outbox_ms as "outboxMs", outbox_last_ms as "outboxLastMs",
-  ${msSince('seen_at')} as "agoMs" from tokenmill.watch_minute
-where ${ALL} and minute >= date_trunc('minute', now()) - make_interval(mins => $2) order by minute`,
+    text: `select
+  minute,
+  interactive_ms as "interactiveMs",
+  failed,
+  outbox_ms as "outboxMs",
+  outbox_last_ms as "outboxLastMs",
+  ${msSince('seen_at')} as "agoMs"
+from tokenmill.watch_minute
+where ${ALL} and minute >= date_trunc('minute', now()) - make_interval(mins => $2)
+order by minute`,
     values: [entitiesOf(sight), minutes],
   })
   return rows

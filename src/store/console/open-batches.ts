@@ -24,14 +24,25 @@ export async function listOpen(
 ): Promise<OpenBatch[]> {
   const { rows } = await db.query<OpenBatch>({
     name: 'seen-open-batches',
-    text: `select b.batch_no as "batchNo", b.batch_id as "batchId", b.client_id as "clientId",
-  b.created_at as "createdAt", b.extent_rows as "extentRows", b.rows_done as "rowsDone", b.extent_chunks as "extentChunks",
-  b.limit_chunks as "limitChunks", b.chunks_done as "chunksDone", b.paused_at as "pausedAt", b.cancelled_at as "cancelledAt",
-  b.finished_at as "finishedAt", b.active_at as "activeAt"
+    text: `select
+  b.batch_no as "batchNo",
+  b.batch_id as "batchId",
+  b.client_id as "clientId",
+  b.created_at as "createdAt",
+  b.extent_rows as "extentRows",
+  b.rows_done as "rowsDone",
+  b.extent_chunks as "extentChunks",
+  b.limit_chunks as "limitChunks",
+  b.chunks_done as "chunksDone",
+  b.paused_at as "pausedAt",
+  b.cancelled_at as "cancelledAt",
+  b.finished_at as "finishedAt",
+  b.active_at as "activeAt"
 from tokenmill.batch as b
 where ($1::uuid[] is null or b.entity_id = any($1)) and b.cancelled_at is null and b.finished_at is null and b.active_at > $2
 order by case when b.paused_at is not null or b.chunks_done >= b.limit_chunks then 2
-  when b.chunks_done < b.extent_chunks and b.active_at <= $3 then 0 else 1 end, b.active_at desc, b.batch_no desc limit $4`,
+  when b.chunks_done < b.extent_chunks and b.active_at <= $3 then 0 else 1 end, b.active_at desc, b.batch_no desc
+limit $4`,
     values: [entitiesOf(sight), new Date(now - BATCH_LIFE.abandonedMs), new Date(now - BATCH_LIFE.stalledMs), limit],
   })
   return rows

@@ -28,8 +28,26 @@ export interface UsedFlow extends Pick<Flow, 'nonce' | 'verifier' | 'sessionHash
 export async function insert(db: Db, flow: Flow): Promise<void> {
   const { stateHash, browserHash, nonce, verifier, sessionHash, destination } = flow
   await db.query({
-    text: `insert into tokenmill.openid_flow (state_hash, browser_hash, nonce, verifier, purpose, session_hash, destination, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, now() + interval '${FLOW_MS} ms')`,
+    text: `insert into tokenmill.openid_flow (
+  state_hash,
+  browser_hash,
+  nonce,
+  verifier,
+  purpose,
+  session_hash,
+  destination,
+  expires_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  now() + interval '${FLOW_MS} ms'
+)`,
     values: [
       ...[stateHash, browserHash, nonce, verifier],
       ...[sessionHash === null ? 'sign-in' : 'connect', sessionHash, destination],
@@ -43,9 +61,15 @@ export async function use(
   { stateHash, browserHash }: Pick<Flow, 'stateHash' | 'browserHash'>,
 ): Promise<UsedFlow | undefined> {
   const { rows } = await db.query<UsedFlow>({
-    text: `update tokenmill.openid_flow set used_at = now()
+    text: `update tokenmill.openid_flow
+set used_at = now()
 where state_hash = $1 and browser_hash = $2 and used_at is null and expires_at > now()
-returning nonce, verifier, session_hash as "sessionHash", destination, expires_at as "endsAt"`,
+returning
+  nonce,
+  verifier,
+  session_hash as "sessionHash",
+  destination,
+  expires_at as "endsAt"`,
     values: [stateHash, browserHash],
   })
   return rows[0]
@@ -54,7 +78,9 @@ returning nonce, verifier, session_hash as "sessionHash", destination, expires_a
 /** Keeps the account that a flow has found, for the person to confirm. */
 export async function setSubject(db: Db, stateHash: Buffer, subject: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.openid_flow set subject = $2 where state_hash = $1 and used_at is not null and purpose = 'connect'`,
+    text: `update tokenmill.openid_flow
+set subject = $2
+where state_hash = $1 and used_at is not null and purpose = 'connect'`,
     values: [stateHash, subject],
   })
 }
@@ -65,8 +91,11 @@ export async function findLatest(
   sessionHash: Buffer,
 ): Promise<{ stateHash: Buffer; subject: string } | undefined> {
   const { rows } = await db.query<{ stateHash: Buffer; subject: string }>({
-    text: `select state_hash as "stateHash", subject from tokenmill.openid_flow
-where session_hash = $1 and subject is not null and expires_at > now() order by used_at desc limit 1`,
+    text: `select state_hash as "stateHash", subject
+from tokenmill.openid_flow
+where session_hash = $1 and subject is not null and expires_at > now()
+order by used_at desc
+limit 1`,
     values: [sessionHash],
   })
   return rows[0]
@@ -78,7 +107,8 @@ export async function findSubject(
   { stateHash, sessionHash }: { stateHash: Buffer; sessionHash: Buffer },
 ): Promise<string | undefined> {
   const { rows } = await db.query<{ subject: string }>({
-    text: `select subject from tokenmill.openid_flow
+    text: `select subject
+from tokenmill.openid_flow
 where state_hash = $1 and session_hash = $2 and subject is not null and expires_at > now()`,
     values: [stateHash, sessionHash],
   })
@@ -86,5 +116,8 @@ where state_hash = $1 and session_hash = $2 and subject is not null and expires_
 }
 
 export async function removeOver(db: Db): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.openid_flow where expires_at < now()' })
+  await db.query({
+    text: `delete from tokenmill.openid_flow
+where expires_at < now()`,
+  })
 }

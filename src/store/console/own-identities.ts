@@ -13,7 +13,8 @@ export async function findIdentity(
   { issuer, subject }: { issuer: string; subject: string },
 ): Promise<SignInIdentity | undefined> {
   const { rows } = await db.query<SignInIdentity>({
-    text: `select i.identity_id as "identityId", i.person_id as "personId" from tokenmill.person_identity as i
+    text: `select i.identity_id as "identityId", i.person_id as "personId"
+from tokenmill.person_identity as i
 join tokenmill.person as p on p.person_id = i.person_id and p.revoked_at is null
 where i.issuer = $1 and i.subject = $2 and i.revoked_at is null`,
     values: [issuer, subject],
@@ -35,8 +36,15 @@ export const OWN_LISTED = 50
 /** A person's newest live identities. */
 export async function listOwnIdentities(db: Db, personId: string): Promise<OwnIdentity[]> {
   const { rows } = await db.query<OwnIdentity>({
-    text: `select identity_id as "identityId", issuer, subject, created_at as "createdAt" from tokenmill.person_identity
-where person_id = $1 and revoked_at is null order by created_at desc, identity_id limit ${OWN_LISTED}`,
+    text: `select
+  identity_id as "identityId",
+  issuer,
+  subject,
+  created_at as "createdAt"
+from tokenmill.person_identity
+where person_id = $1 and revoked_at is null
+order by created_at desc, identity_id
+limit ${OWN_LISTED}`,
     values: [personId],
   })
   return rows
@@ -48,7 +56,12 @@ export async function findOwnIdentity(
   { personId, identityId }: { personId: string; identityId: string },
 ): Promise<OwnIdentity | undefined> {
   const { rows } = await db.query<OwnIdentity>({
-    text: `select identity_id as "identityId", issuer, subject, created_at as "createdAt" from tokenmill.person_identity
+    text: `select
+  identity_id as "identityId",
+  issuer,
+  subject,
+  created_at as "createdAt"
+from tokenmill.person_identity
 where person_id = $1 and identity_id::text = $2 and revoked_at is null`,
     values: [personId, identityId],
   })

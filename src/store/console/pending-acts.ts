@@ -35,7 +35,20 @@ const COLUMNS = `nonce, session_hash as "sessionHash", batch_no as "batchNo", re
 
 export async function insert(db: Db, { nonce, sessionHash, batchNo, request, expiresAt }: PendingAct): Promise<void> {
   await db.query({
-    text: 'insert into tokenmill.pending_act (nonce, session_hash, batch_no, request, expires_at) values ($1, $2, $3, $4, $5)',
+    text: `insert into tokenmill.pending_act (
+  nonce,
+  session_hash,
+  batch_no,
+  request,
+  expires_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5
+)`,
     values: [nonce, sessionHash, batchNo, JSON.stringify(request), new Date(expiresAt)],
   })
 }
@@ -43,8 +56,10 @@ export async function insert(db: Db, { nonce, sessionHash, batchNo, request, exp
 /** Takes the act for sending: once, in time, and only in the session (or enrolment: null) that began it. */
 export async function take(db: Db, nonce: string, sessionHash: Buffer | null): Promise<PendingAct | undefined> {
   const { rows } = await db.query<SentAct>({
-    text: `update tokenmill.pending_act set sent_at = now()
-where nonce = $1 and session_hash is not distinct from $2 and sent_at is null and expires_at > now() returning ${COLUMNS}`,
+    text: `update tokenmill.pending_act
+set sent_at = now()
+where nonce = $1 and session_hash is not distinct from $2 and sent_at is null and expires_at > now()
+returning ${COLUMNS}`,
     values: [nonce, sessionHash],
   })
   return rows[0]
@@ -58,9 +73,11 @@ export async function addPasskey(
   made: Record<string, string>,
 ): Promise<Pick<PendingAct, 'request'> | undefined> {
   const { rows } = await db.query<Pick<PendingAct, 'request'>>({
-    text: `update tokenmill.pending_act set request = jsonb_set(request, '{parameters}', $3::jsonb)
+    text: `update tokenmill.pending_act
+set request = jsonb_set(request, '{parameters}', $3::jsonb)
 where nonce = $1 and session_hash = $2 and sent_at is null and expires_at > now()
-  and request->>'act' = 'passkey.add' and request->'parameters' = '{}'::jsonb returning request`,
+  and request->>'act' = 'passkey.add' and request->'parameters' = '{}'::jsonb
+returning request`,
     values: [nonce, sessionHash, JSON.stringify(made)],
   })
   return rows[0]
@@ -68,7 +85,9 @@ where nonce = $1 and session_hash = $2 and sent_at is null and expires_at > now(
 
 export async function setVerdict(db: Db, nonce: string, verdict: Verdict): Promise<void> {
   await db.query({
-    text: 'update tokenmill.pending_act set verdict = $2 where nonce = $1 and sent_at is not null',
+    text: `update tokenmill.pending_act
+set verdict = $2
+where nonce = $1 and sent_at is not null`,
     values: [nonce, JSON.stringify(verdict)],
   })
 }
@@ -77,7 +96,8 @@ export async function setVerdict(db: Db, nonce: string, verdict: Verdict): Promi
 export async function findSent(db: Db, nonce: string, personId: string): Promise<SentAct | undefined> {
   const { rows } = await db.query<SentAct>({
     text: `select ${COLUMNS}, (select seq from tokenmill.audit where audit_id = (verdict->>'auditId')::bigint) as "auditNo"
-from tokenmill.pending_act where nonce = $1 and request->>'person_id' = $2 and sent_at is not null`,
+from tokenmill.pending_act
+where nonce = $1 and request->>'person_id' = $2 and sent_at is not null`,
     values: [nonce, personId],
   })
   return rows[0]
@@ -93,7 +113,11 @@ export interface EndedCopies {
 /** How far workers are with an act on failed jobs. The nonce is known to who sent it. */
 export async function listEnds(db: Db, nonce: string): Promise<EndedCopies[]> {
   const { rows } = await db.query<EndedCopies>({
-    text: `select outcome, count(*) as copies from tokenmill.failed_act where nonce = $1 group by outcome order by 2 desc, 1`,
+    text: `select outcome, count(*) as copies
+from tokenmill.failed_act
+where nonce = $1
+group by outcome
+order by 2 desc, 1`,
     values: [nonce],
   })
   return rows
@@ -102,7 +126,8 @@ export async function listEnds(db: Db, nonce: string): Promise<EndedCopies[]> {
 /** An enrolment that was sent: its nonce is known only to who sent it. */
 export async function findSentEnrolment(db: Db, nonce: string): Promise<SentAct | undefined> {
   const { rows } = await db.query<SentAct>({
-    text: `select ${COLUMNS}, null as "auditNo" from tokenmill.pending_act
+    text: `select ${COLUMNS}, null as "auditNo"
+from tokenmill.pending_act
 where nonce = $1 and session_hash is null and sent_at is not null`,
     values: [nonce],
   })
@@ -112,6 +137,7 @@ where nonce = $1 and session_hash is null and sent_at is not null`,
 /** Removes acts that were not sent in time, and verdicts that are a day old. */
 export async function removeOver(db: Db): Promise<void> {
   await db.query({
-    text: `delete from tokenmill.pending_act where expires_at < now() - interval '${KEPT}' or (sent_at is null and expires_at < now())`,
+    text: `delete from tokenmill.pending_act
+where expires_at < now() - interval '${KEPT}' or (sent_at is null and expires_at < now())`,
   })
 }

@@ -53,9 +53,15 @@ interface Listing {
 /** Live people, by name. */
 export async function list(sight: Sight, db: Db, { rpId, after, limit }: Listing): Promise<SeenPerson[]> {
   const { rows } = await db.query<SeenPerson>({
-    text: `select ${COLUMNS}, ${COUNTS} from (select ${RAW} from tokenmill.person as p
+    text: `select ${COLUMNS}, ${COUNTS}
+  from (
+  select ${RAW}
+  from tokenmill.person as p
   where ${ALL} and p.revoked_at is null and ($3::uuid is null or p.name > (select name from tokenmill.person where person_id = $3))
-  order by p.name limit $4) as p ${COUNTED} order by p.name`,
+  order by p.name
+  limit $4
+) as p ${COUNTED}
+  order by p.name`,
     values: [entitiesOf(sight), rpId, after ?? null, limit],
   })
   return rows
@@ -64,10 +70,16 @@ export async function list(sight: Sight, db: Db, { rpId, after, limit }: Listing
 /** People who were revoked, the last one first. */
 export async function listRevoked(sight: Sight, db: Db, { rpId, after, limit }: Listing): Promise<SeenPerson[]> {
   const { rows } = await db.query<SeenPerson>({
-    text: `select ${COLUMNS}, ${COUNTS} from (select ${RAW} from tokenmill.person as p
+    text: `select ${COLUMNS}, ${COUNTS}
+  from (
+  select ${RAW}
+  from tokenmill.person as p
   where ${ALL} and p.revoked_at is not null and ($3::uuid is null or p.revoked_at < (select revoked_at from tokenmill.person where person_id = $3)
     or (p.revoked_at = (select revoked_at from tokenmill.person where person_id = $3) and p.person_id > $3))
-  order by p.revoked_at desc, p.person_id limit $4) as p ${COUNTED} order by p.revoked_at desc, p.person_id`,
+  order by p.revoked_at desc, p.person_id
+  limit $4
+) as p ${COUNTED}
+  order by p.revoked_at desc, p.person_id`,
     values: [entitiesOf(sight), rpId, after ?? null, limit],
   })
   return rows
@@ -80,7 +92,9 @@ export async function find(
   { personId, rpId }: { personId: string; rpId: string },
 ): Promise<SeenPerson | undefined> {
   const { rows } = await db.query<SeenPerson>({
-    text: `select ${COLUMNS}, ${COUNTS} from tokenmill.person as p ${COUNTED} where ${ALL} and p.person_id = $3`,
+    text: `select ${COLUMNS}, ${COUNTS}
+from tokenmill.person as p ${COUNTED}
+where ${ALL} and p.person_id = $3`,
     values: [entitiesOf(sight), rpId, personId],
   })
   return rows[0]
@@ -89,9 +103,19 @@ export async function find(
 /** How many people can act here as administrators; two stand for two or more. */
 export async function countAdmins(sight: Sight, db: Db, rpId: string): Promise<number> {
   const { rows } = await db.query<{ n: number }>({
-    text: `select count(*) as n from (select from tokenmill.person as p where ${ALL} and p.revoked_at is null and not p.is_local
-  and 'ADMIN' = any(p.roles) and p.entities is null and exists (select from tokenmill.person_credential as k
-    where k.person_id = p.person_id and k.rp_id = $2 and k.revoked_at is null) order by p.name limit 2) as found`,
+    text: `select count(*) as n
+  from (
+  select
+  from tokenmill.person as p
+  where ${ALL} and p.revoked_at is null and not p.is_local
+  and 'ADMIN' = any(p.roles) and p.entities is null and exists (
+    select
+    from tokenmill.person_credential as k
+    where k.person_id = p.person_id and k.rp_id = $2 and k.revoked_at is null
+  )
+  order by p.name
+  limit 2
+) as found`,
     values: [entitiesOf(sight), rpId],
   })
   return rows[0]?.n ?? 0
@@ -108,9 +132,15 @@ export interface SeenPasskey {
 /** Live passkeys of a person, oldest first. */
 export async function listPasskeys(sight: Sight, db: Db, personId: string): Promise<SeenPasskey[]> {
   const { rows } = await db.query<SeenPasskey>({
-    text: `select k.credential_id as "credentialId", k.rp_id as "rpId", k.created_at as "createdAt", k.last_used_at as "lastUsedAt"
+    text: `select
+  k.credential_id as "credentialId",
+  k.rp_id as "rpId",
+  k.created_at as "createdAt",
+  k.last_used_at as "lastUsedAt"
 from tokenmill.person_credential as k
-where ${ALL} and k.person_id = $2 and k.revoked_at is null order by k.created_at, k.credential_id limit 50`,
+where ${ALL} and k.person_id = $2 and k.revoked_at is null
+order by k.created_at, k.credential_id
+limit 50`,
     values: [entitiesOf(sight), personId],
   })
   return rows
@@ -126,8 +156,11 @@ export interface SeenAccount {
 /** The newest live accounts of a person. */
 export async function listAccounts(sight: Sight, db: Db, personId: string): Promise<SeenAccount[]> {
   const { rows } = await db.query<SeenAccount>({
-    text: `select d.issuer, d.subject, d.created_at as "createdAt" from tokenmill.person_identity as d
-where ${ALL} and d.person_id = $2 and d.revoked_at is null order by d.created_at desc, d.identity_id limit 50`,
+    text: `select d.issuer, d.subject, d.created_at as "createdAt"
+from tokenmill.person_identity as d
+where ${ALL} and d.person_id = $2 and d.revoked_at is null
+order by d.created_at desc, d.identity_id
+limit 50`,
     values: [entitiesOf(sight), personId],
   })
   return rows
@@ -151,8 +184,17 @@ export async function listDeeds(
   { personId, limit }: { personId: string; limit: number },
 ): Promise<SeenDeed[]> {
   const { rows } = await db.query<SeenDeed>({
-    text: `select a.audit_id as "auditId", a.seq, a.at, a.action, a.subject, a.outcome from tokenmill.audit as a
-where ${ALL} and a.actor = $2 order by a.at desc, a.audit_id desc limit $3`,
+    text: `select
+  a.audit_id as "auditId",
+  a.seq,
+  a.at,
+  a.action,
+  a.subject,
+  a.outcome
+from tokenmill.audit as a
+where ${ALL} and a.actor = $2
+order by a.at desc, a.audit_id desc
+limit $3`,
     values: [entitiesOf(sight), `person:${personId}`, limit],
   })
   return rows
@@ -186,7 +228,10 @@ const INVITES = `from tokenmill.invite as i left join tokenmill.person as p
 /** Invites that can still be used, the last to end first. */
 export async function listInvites(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenInvite[]> {
   const { rows } = await db.query<SeenInvite>({
-    text: `select ${INVITE} ${INVITES} where ${ALL} and i.used_at is null and i.expires_at > now() order by i.expires_at desc, i.invite_id desc limit $2`,
+    text: `select ${INVITE} ${INVITES}
+where ${ALL} and i.used_at is null and i.expires_at > now()
+order by i.expires_at desc, i.invite_id desc
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows
@@ -195,7 +240,8 @@ export async function listInvites(sight: Sight, db: Db, { limit }: { limit: numb
 /** Also one that was used or has expired. */
 export async function findInvite(sight: Sight, db: Db, inviteId: string): Promise<SeenInvite | undefined> {
   const { rows } = await db.query<SeenInvite>({
-    text: `select ${INVITE} ${INVITES} where ${ALL} and i.invite_id = $2`,
+    text: `select ${INVITE} ${INVITES}
+where ${ALL} and i.invite_id = $2`,
     values: [entitiesOf(sight), inviteId],
   })
   return rows[0]
@@ -204,7 +250,8 @@ export async function findInvite(sight: Sight, db: Db, inviteId: string): Promis
 /** The invite that was made with this key. */
 export async function findInviteByKey(sight: Sight, db: Db, lookupHash: Buffer): Promise<SeenInvite | undefined> {
   const { rows } = await db.query<SeenInvite>({
-    text: `select ${INVITE} ${INVITES} where ${ALL} and i.lookup_hash = $2`,
+    text: `select ${INVITE} ${INVITES}
+where ${ALL} and i.lookup_hash = $2`,
     values: [entitiesOf(sight), lookupHash],
   })
   return rows[0]
@@ -220,8 +267,12 @@ export interface SeenEntity {
 /** Entities that own scopes, in the order of their ids. */
 export async function listEntities(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenEntity[]> {
   const { rows } = await db.query<SeenEntity>({
-    text: `select s.entity_id as "entityId", (array_agg(s.token_scope order by s.token_scope))[1:3] as scopes from tokenmill.scope as s
-where ${ALL} group by s.entity_id order by s.entity_id limit $2`,
+    text: `select s.entity_id as "entityId", (array_agg(s.token_scope order by s.token_scope))[1:3] as scopes
+from tokenmill.scope as s
+where ${ALL}
+group by s.entity_id
+order by s.entity_id
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

@@ -29,9 +29,13 @@ export async function findChunks(
 ): Promise<{ chunks: number[]; last: number | null }> {
   const { rows } = await db.query<{ chunks: number[] | null; last: number | null }>({
     text: `select array_agg(chunk order by chunk) filter (where refused > 0) as chunks, max(chunk) as last
-from tokenmill.batch as b cross join lateral (
-  select r.chunk, ${REFUSED} as refused from tokenmill.receipt as r
-  where r.batch_no = b.batch_no and r.day >= b.created_at::date - 1 and r.chunk >= $3 order by r.chunk limit $4
+from tokenmill.batch as b
+cross join lateral (
+  select r.chunk, ${REFUSED} as refused
+  from tokenmill.receipt as r
+  where r.batch_no = b.batch_no and r.day >= b.created_at::date - 1 and r.chunk >= $3
+  order by r.chunk
+  limit $4
 ) as looked
 where ${SEEN} and b.batch_no = $2`,
     values: [entitiesOf(sight), batchNo, from, limit],
@@ -46,9 +50,15 @@ export async function list(
   { batchNo, chunk, after, limit }: { batchNo: number; chunk: number; after: number; limit: number },
 ): Promise<RefusedRow[]> {
   const { rows } = await db.query<{ place: number; line: number; outcome: number; reason: string | null }>({
-    text: `select row.place, row.line, row.outcome, row.reason
-from tokenmill.batch as b cross join lateral tokenmill.refused_rows(b.batch_no, b.created_at::date - 1, $3, $4, $5) as row
-where ${SEEN} and b.batch_no = $2 order by row.place`,
+    text: `select
+  row.place,
+  row.line,
+  row.outcome,
+  row.reason
+from tokenmill.batch as b
+cross join lateral tokenmill.refused_rows(b.batch_no, b.created_at::date - 1, $3, $4, $5) as row
+where ${SEEN} and b.batch_no = $2
+order by row.place`,
     values: [entitiesOf(sight), batchNo, chunk, after, limit],
   })
   return rows.map(row => ({ ...row, chunk, outcome: OUTCOMES[row.outcome] ?? 'FAILED' }))

@@ -73,11 +73,15 @@ function sourceOf(sight: Sight, { scheduleId, state }: RunFilter): string {
     ...(state === undefined ? [] : [`r.state = '${state}'`]),
     ...(state === undefined || state === 'SUCCEEDED' ? [] : [`r.state <> 'SUCCEEDED'`]),
   ]
-  const walk = (own: string) => `select r.schedule_id, r.business_date, r.entity_id from tokenmill.schedule_run as r
-where ${[own, ...more, WANTED].join(' and ')} ${NEWEST} limit $7`
+  const walk = (own: string) => `select r.schedule_id, r.business_date, r.entity_id
+from tokenmill.schedule_run as r
+where ${[own, ...more, WANTED].join(' and ')} ${NEWEST}
+limit $7`
   if (sight.sees === 'all') return walk('$1::uuid[] is null')
-  return `select r.schedule_id, r.business_date, r.entity_id from (select distinct unnest($1::uuid[]) as id) as own
-cross join lateral (${walk('r.entity_id = own.id')}) as r ${NEWEST} limit $7`
+  return `select r.schedule_id, r.business_date, r.entity_id
+from (select distinct unnest($1::uuid[]) as id) as own
+cross join lateral (${walk('r.entity_id = own.id')}) as r ${NEWEST}
+limit $7`
 }
 
 /** A page of runs, the newest date first. */
@@ -85,7 +89,8 @@ export async function list(sight: Sight, db: Db, asked: RunListing): Promise<Lis
   const { scheduleId, state, after, limit } = asked
   const isKnown = state === undefined || RUN_STATES.includes(state)
   const { rows } = await db.query<ListedRun>({
-    text: `select ${LISTED} from (${sourceOf(sight, isKnown ? asked : { scheduleId })}) as listed
+    text: `select ${LISTED}
+from (${sourceOf(sight, isKnown ? asked : { scheduleId })}) as listed
 join tokenmill.schedule_run as r on (${KEY}) = (listed.business_date, listed.schedule_id, listed.entity_id) ${JOINED} ${NEWEST}`,
     values: [
       entitiesOf(sight),
@@ -104,11 +109,23 @@ export async function find(
   { scheduleId, businessDate, entityId }: RunKey,
 ): Promise<SeenRun | undefined> {
   const { rows } = await db.query<SeenRun>({
-    text: `select ${LISTED}, r.next_at as "nextAt", r.attempts, r.faults, p.report_uid as "reportUid", p.status as "reportStatus",
-  p.mime_type as "mimeType", p.file_name as "fileName", p.bytes, encode(p.sha256, 'hex') as sha256, p.storage_key as "storageKey",
-  p.failure_reason as "failureReason", ($1::uuid[] is null or s.entity_id = any($1) or (s.entity_id is null and not c.system
+    text: `select
+  ${LISTED},
+  r.next_at as "nextAt",
+  r.attempts,
+  r.faults,
+  p.report_uid as "reportUid",
+  p.status as "reportStatus",
+  p.mime_type as "mimeType",
+  p.file_name as "fileName",
+  p.bytes,
+  encode(p.sha256, 'hex') as sha256,
+  p.storage_key as "storageKey",
+  p.failure_reason as "failureReason",
+  ($1::uuid[] is null or s.entity_id = any($1) or (s.entity_id is null and not c.system
     and cardinality(c.entities) > 0 and c.entities <@ $1)) as "isScheduleSeen"
-from tokenmill.schedule_run as r ${JOINED} left join tokenmill.client as c on c.client_id = s.client_id
+from tokenmill.schedule_run as r ${JOINED}
+left join tokenmill.client as c on c.client_id = s.client_id
 where ($1::uuid[] is null or r.entity_id = any($1)) and r.schedule_id = $2 and r.business_date = $3 and r.entity_id = $4`,
     values: [entitiesOf(sight), scheduleId, businessDate, entityId],
   })

@@ -59,7 +59,9 @@ const OWN_RUN = `r.schedule_id = s.schedule_id and ($1::uuid[] is null or r.enti
 /** Undefined for a schedule of others, as for one that isn't there. Also one that was removed. `scheduleId`: a UUID. */
 export async function find(sight: Sight, db: Db, scheduleId: string): Promise<SeenSchedule | undefined> {
   const { rows } = await db.query<SeenSchedule>({
-    text: `select ${COLUMNS} from tokenmill.schedule as s ${CLIENT} where ${SEEN} and s.schedule_id = $2`,
+    text: `select ${COLUMNS}
+from tokenmill.schedule as s ${CLIENT}
+where ${SEEN} and s.schedule_id = $2`,
     values: [entitiesOf(sight), scheduleId],
   })
   return rows[0]
@@ -112,18 +114,41 @@ export async function list(
 ): Promise<ListedSchedule[]> {
   const { rows } = await db.query<ListedSchedule>({
     text: `with ${troubleOf('all')}
-select s.*, latest."lastDate", latest."lastState", latest."lastReason", latest."lastRuns" from (
-  select ${COLUMNS}, late.since as "lateSince", failed.at as "failedAt",
-    failed.reason as "failedReason" from tokenmill.schedule as s ${CLIENT}
-  left join late on late.schedule_id = s.schedule_id left join failed on failed.schedule_id = s.schedule_id
+select
+  s.*,
+  latest."lastDate",
+  latest."lastState",
+  latest."lastReason",
+  latest."lastRuns"
+from (
+  select
+    ${COLUMNS},
+    late.since as "lateSince",
+    failed.at as "failedAt",
+    failed.reason as "failedReason"
+  from tokenmill.schedule as s ${CLIENT}
+  left join late on late.schedule_id = s.schedule_id
+  left join failed on failed.schedule_id = s.schedule_id
   where ${SEEN} and s.removed_at is null
-  order by late.since is null, late.since, failed.at is null, s.paused_at is null, s.created_at, s.schedule_id limit $4
-) as s left join lateral (
-  select max(r.business_date) as "lastDate", count(*) as "lastRuns",
+  order by
+    late.since is null,
+    late.since,
+    failed.at is null,
+    s.paused_at is null,
+    s.created_at,
+    s.schedule_id
+  limit $4
+) as s
+left join lateral (
+  select
+    max(r.business_date) as "lastDate",
+    count(*) as "lastRuns",
     (array_agg(r.state order by ${worst('r.state')}))[1] as "lastState",
     (array_agg(r.reason order by ${worst('r.state')}))[1] as "lastReason"
-  from tokenmill.schedule_run as r where r.schedule_id = s."scheduleId" and r.business_date = s.newest
-    and ($1::uuid[] is null or r.entity_id = any($1)) having count(*) > 0
+  from tokenmill.schedule_run as r
+  where r.schedule_id = s."scheduleId" and r.business_date = s.newest
+    and ($1::uuid[] is null or r.entity_id = any($1))
+  having count(*) > 0
 ) as latest on true`,
     values: [entitiesOf(sight), new Date(dueBefore), new Date(failedSince), limit],
   })
@@ -148,8 +173,11 @@ export async function listOfDate(
   { scheduleId, date, limit }: { scheduleId: string; date: string; limit: number },
 ): Promise<SeenDateRun[]> {
   const { rows } = await db.query<SeenDateRun>({
-    text: `select r.entity_id as "entityId", r.state, r.due_at as "dueAt" from tokenmill.schedule as s ${CLIENT}
-join tokenmill.schedule_run as r on ${OWN_RUN} where ${SEEN} and s.schedule_id = $2 and r.business_date = $3 limit $4`,
+    text: `select r.entity_id as "entityId", r.state, r.due_at as "dueAt"
+from tokenmill.schedule as s ${CLIENT}
+join tokenmill.schedule_run as r on ${OWN_RUN}
+where ${SEEN} and s.schedule_id = $2 and r.business_date = $3
+limit $4`,
     values: [entitiesOf(sight), scheduleId, date, limit],
   })
   return rows
@@ -160,7 +188,8 @@ export async function listEntities(sight: Sight, db: Db, scheduleId: string): Pr
   const { rows } = await db.query<{ entities: string[] }>({
     text: `select case when s.kind = 'token-expiry' then array[$3::uuid] when s.entity_id is not null then array[s.entity_id]
   else coalesce(c.entities, '{}') end as entities
-from tokenmill.schedule as s ${CLIENT} where ${SEEN} and s.schedule_id = $2`,
+from tokenmill.schedule as s ${CLIENT}
+where ${SEEN} and s.schedule_id = $2`,
     values: [entitiesOf(sight), scheduleId, NO_ENTITY],
   })
   return rows[0]?.entities ?? []

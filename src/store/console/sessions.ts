@@ -46,8 +46,24 @@ export const LIVE = `s.revoked_at is null and s.expires_at > now() and s.seen_at
 
 export async function insert(db: Db, session: NewSession): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.session (session_hash, person_id, credential_id, expires_at, address, is_local, identity_id)
-values ($1, $2, $3, now() + interval '${SESSION.lastsMs} ms', $4, $5, $6)`,
+    text: `insert into tokenmill.session (
+  session_hash,
+  person_id,
+  credential_id,
+  expires_at,
+  address,
+  is_local,
+  identity_id
+)
+values (
+  $1,
+  $2,
+  $3,
+  now() + interval '${SESSION.lastsMs} ms',
+  $4,
+  $5,
+  $6
+)`,
     values: [
       ...[session.sessionHash, session.personId, session.credentialId, session.address, session.isLocal],
       session.identityId ?? null,
@@ -58,7 +74,9 @@ values ($1, $2, $3, now() + interval '${SESSION.lastsMs} ms', $4, $5, $6)`,
 /** Binds a session to another passkey of its person, who has touched it in this session. The session then needs nothing else. */
 export async function bind(db: Db, sessionHash: Buffer, credentialId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.session set credential_id = $2, identity_id = null where session_hash = $1 and revoked_at is null',
+    text: `update tokenmill.session
+set credential_id = $2, identity_id = null
+where session_hash = $1 and revoked_at is null`,
     values: [sessionHash, credentialId],
   })
 }
@@ -67,9 +85,18 @@ export async function bind(db: Db, sessionHash: Buffer, credentialId: string): P
 export async function find(db: Db, sessionHash: Buffer): Promise<LiveSession | undefined> {
   const { rows } = await db.query<LiveSession>({
     name: 'session-find',
-    text: `select s.session_hash as "sessionHash", s.person_id as "personId", p.name, p.roles, p.entities, s.is_local as "isLocal",
-  s.identity_id as "identityId", s.created_at as "createdAt", s.seen_at as "seenAt"
-from tokenmill.session as s join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
+    text: `select
+  s.session_hash as "sessionHash",
+  s.person_id as "personId",
+  p.name,
+  p.roles,
+  p.entities,
+  s.is_local as "isLocal",
+  s.identity_id as "identityId",
+  s.created_at as "createdAt",
+  s.seen_at as "seenAt"
+from tokenmill.session as s
+join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
 where s.session_hash = $1 and ${LIVE}`,
     values: [sessionHash],
   })
@@ -83,8 +110,13 @@ export async function listLive(
 ): Promise<Pick<LiveSession, 'sessionHash' | 'roles' | 'entities' | 'isLocal'>[]> {
   const { rows } = await db.query<Pick<LiveSession, 'sessionHash' | 'roles' | 'entities' | 'isLocal'>>({
     name: 'sessions-live',
-    text: `select s.session_hash as "sessionHash", p.roles, p.entities, s.is_local as "isLocal"
-from tokenmill.session as s join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
+    text: `select
+  s.session_hash as "sessionHash",
+  p.roles,
+  p.entities,
+  s.is_local as "isLocal"
+from tokenmill.session as s
+join tokenmill.person as p on p.person_id = s.person_id and p.revoked_at is null
 where s.session_hash = any($1::bytea[]) and ${LIVE}`,
     values: [sessionHashes],
   })
@@ -95,7 +127,9 @@ where s.session_hash = any($1::bytea[]) and ${LIVE}`,
 export async function see(db: Db, sessionHash: Buffer): Promise<void> {
   await db.query({
     name: 'session-see',
-    text: 'update tokenmill.session set seen_at = now() where session_hash = $1 and revoked_at is null',
+    text: `update tokenmill.session
+set seen_at = now()
+where session_hash = $1 and revoked_at is null`,
     values: [sessionHash],
   })
 }
@@ -112,9 +146,16 @@ export interface ListedSession {
 /** The live sessions of a person, the newest first. */
 export async function listOf(db: Db, personId: string): Promise<ListedSession[]> {
   const { rows } = await db.query<ListedSession>({
-    text: `select s.session_hash as "sessionHash", s.address, s.created_at as "createdAt", s.seen_at as "seenAt",
+    text: `select
+  s.session_hash as "sessionHash",
+  s.address,
+  s.created_at as "createdAt",
+  s.seen_at as "seenAt",
   case when s.identity_id is not null then 'openid' when s.credential_id is not null then 'passkey' else 'link' end as began
-from tokenmill.session as s where s.person_id = $1 and ${LIVE} order by s.created_at desc limit 100`,
+from tokenmill.session as s
+where s.person_id = $1 and ${LIVE}
+order by s.created_at desc
+limit 100`,
     values: [personId],
   })
   return rows
@@ -123,7 +164,8 @@ from tokenmill.session as s where s.person_id = $1 and ${LIVE} order by s.create
 /** Ends one session. `personId`: only if it is this person's. */
 export async function revoke(db: Db, sessionHash: Buffer, personId?: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.session set revoked_at = now()
+    text: `update tokenmill.session
+set revoked_at = now()
 where session_hash = $1 and ($2::uuid is null or person_id = $2) and revoked_at is null`,
     values: [sessionHash, personId ?? null],
   })
@@ -132,7 +174,9 @@ where session_hash = $1 and ($2::uuid is null or person_id = $2) and revoked_at 
 /** Ends all sessions of a person. */
 export async function revokeAllOf(db: Db, personId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.session set revoked_at = now() where person_id = $1 and revoked_at is null',
+    text: `update tokenmill.session
+set revoked_at = now()
+where person_id = $1 and revoked_at is null`,
     values: [personId],
   })
 }
@@ -140,7 +184,8 @@ export async function revokeAllOf(db: Db, personId: string): Promise<void> {
 /** Ends all sessions of a person but this one. */
 export async function revokeOthersOf(db: Db, personId: string, sessionHash: Buffer): Promise<void> {
   await db.query({
-    text: `update tokenmill.session set revoked_at = now()
+    text: `update tokenmill.session
+set revoked_at = now()
 where person_id = $1 and session_hash <> $2 and revoked_at is null`,
     values: [personId, sessionHash],
   })
@@ -149,7 +194,9 @@ where person_id = $1 and session_hash <> $2 and revoked_at is null`,
 /** Ends the sessions that began with an account at another provider than this; null: at any. */
 export async function revokeOfOthers(db: Db, issuer: string | null): Promise<void> {
   await db.query({
-    text: `update tokenmill.session as s set revoked_at = now() where s.identity_id is not null and s.revoked_at is null
+    text: `update tokenmill.session as s
+  set revoked_at = now()
+  where s.identity_id is not null and s.revoked_at is null
   and not exists (select from tokenmill.person_identity as i where i.identity_id = s.identity_id and i.issuer = $1)`,
     values: [issuer],
   })

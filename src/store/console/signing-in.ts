@@ -15,9 +15,15 @@ export interface SignInKey {
 /** A live passkey of a live person. */
 export async function findKey(db: Db, credentialId: string): Promise<SignInKey | undefined> {
   const { rows } = await db.query<SignInKey>({
-    text: `select k.credential_id as "credentialId", k.person_id as "personId", k.public_jwk as "publicJwk", k.alg, k.rp_id as "rpId",
+    text: `select
+  k.credential_id as "credentialId",
+  k.person_id as "personId",
+  k.public_jwk as "publicJwk",
+  k.alg,
+  k.rp_id as "rpId",
   k.sign_count as "signCount"
-from tokenmill.person_credential as k join tokenmill.person as p on p.person_id = k.person_id and p.revoked_at is null
+from tokenmill.person_credential as k
+join tokenmill.person as p on p.person_id = k.person_id and p.revoked_at is null
 where k.credential_id = $1 and k.revoked_at is null`,
     values: [credentialId],
   })
@@ -27,8 +33,11 @@ where k.credential_id = $1 and k.revoked_at is null`,
 /** The ids of a person's live passkeys. */
 export async function listKeysOf(db: Db, personId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
-    text: `select credential_id as id from tokenmill.person_credential
-where person_id = $1 and revoked_at is null order by created_at limit 50`,
+    text: `select credential_id as id
+from tokenmill.person_credential
+where person_id = $1 and revoked_at is null
+order by created_at
+limit 50`,
     values: [personId],
   })
   return rows.map(row => row.id)
@@ -37,7 +46,10 @@ where person_id = $1 and revoked_at is null order by created_at limit 50`,
 /** Whether a person has a live passkey for this domain, and so can act. */
 export async function hasKey(db: Db, personId: string, rpId: string): Promise<boolean> {
   const { rows } = await db.query({
-    text: `select from tokenmill.person_credential where person_id = $1 and rp_id = $2 and revoked_at is null limit 1`,
+    text: `select
+from tokenmill.person_credential
+where person_id = $1 and rp_id = $2 and revoked_at is null
+limit 1`,
     values: [personId, rpId],
   })
   return rows.length > 0
@@ -53,8 +65,11 @@ export interface OwnKey {
 /** A person's live passkeys, oldest first. */
 export async function listOwnKeys(db: Db, personId: string): Promise<OwnKey[]> {
   const { rows } = await db.query<OwnKey>({
-    text: `select credential_id as "credentialId", rp_id as "rpId", created_at as "createdAt" from tokenmill.person_credential
-where person_id = $1 and revoked_at is null order by created_at, credential_id limit 50`,
+    text: `select credential_id as "credentialId", rp_id as "rpId", created_at as "createdAt"
+from tokenmill.person_credential
+where person_id = $1 and revoked_at is null
+order by created_at, credential_id
+limit 50`,
     values: [personId],
   })
   return rows
@@ -70,7 +85,8 @@ export interface OpenInvite {
 /** The invite that is found by this value (SHA-256 of it), if it can still be used. */
 export async function findInvite(db: Db, lookupHash: Buffer): Promise<OpenInvite | undefined> {
   const { rows } = await db.query<OpenInvite>({
-    text: `select invite_id as "inviteId", name, person_id as "personId" from tokenmill.invite
+    text: `select invite_id as "inviteId", name, person_id as "personId"
+from tokenmill.invite
 where lookup_hash = $1 and used_at is null and expires_at > now()`,
     values: [lookupHash],
   })
@@ -80,7 +96,9 @@ where lookup_hash = $1 and used_at is null and expires_at > now()`,
 /** Whether passkeys are bound to another domain than this, and none to this. */
 export async function areAllElsewhere(db: Db, rpId: string): Promise<boolean> {
   const { rows } = await db.query<{ elsewhere: boolean }>({
-    text: `select coalesce(bool_and(rp_id <> $1), false) as elsewhere from tokenmill.person_credential where revoked_at is null`,
+    text: `select coalesce(bool_and(rp_id <> $1), false) as elsewhere
+from tokenmill.person_credential
+where revoked_at is null`,
     values: [rpId],
   })
   return rows[0]?.elsewhere === true

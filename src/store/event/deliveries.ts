@@ -53,7 +53,8 @@ export async function insertAll(
   await db.query({
     name: 'deliveries-insert',
     text: `insert into tokenmill.delivery (delivery_id, event_id, endpoint_id)
-select v.id, v.event, v.endpoint from unnest($1::uuid[], $2::bigint[], $3::uuid[]) as v(id, event, endpoint)`,
+select v.id, v.event, v.endpoint
+from unnest($1::uuid[], $2::bigint[], $3::uuid[]) as v(id, event, endpoint)`,
     values: [
       plains(deliveries.map(({ deliveryId }) => deliveryId)),
       plains(deliveries.map(({ eventId }) => eventId)),
@@ -82,22 +83,41 @@ export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit
     async db => {
       const { rows } = await db.query<Attempt>({
         text: `with due as (
-  select d.delivery_id, 'WAITING' as state, d.attempt, 1 as more, c.entities[1] as entity_id
-  from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+  select
+    d.delivery_id,
+    'WAITING' as state,
+    d.attempt,
+    1 as more,
+    c.entities[1] as entity_id
+  from tokenmill.endpoint as e
+  join tokenmill.client as c using (client_id)
   cross join lateral (
-    select delivery_id, attempt from tokenmill.delivery where endpoint_id = e.endpoint_id and state = 'WAITING' and next_at <= now()
-    order by next_at limit greatest(0, e.at_once - (
-      select count(*) from tokenmill.delivery as u where u.endpoint_id = e.endpoint_id and u.state = 'SENDING'))
+    select delivery_id, attempt
+    from tokenmill.delivery
+    where endpoint_id = e.endpoint_id and state = 'WAITING' and next_at <= now()
+    order by next_at
+    limit greatest(0, e.at_once - (
+      select count(*)
+      from tokenmill.delivery as u
+      where u.endpoint_id = e.endpoint_id and u.state = 'SENDING'
+    ))
   ) as d
   where e.removed_at is null and e.disabled_at is null and c.revoked_at is null and coalesce(e.slow_until, 'epoch') <= now()
   union all
-  select d.delivery_id, 'SENDING', d.attempt, 0, c.entities[1]
-  from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+  select
+    d.delivery_id,
+    'SENDING',
+    d.attempt,
+    0,
+    c.entities[1]
+  from tokenmill.endpoint as e
+  join tokenmill.client as c using (client_id)
   join tokenmill.delivery as d on d.endpoint_id = e.endpoint_id and d.state = 'SENDING' and d.next_at <= now()
   where c.revoked_at is null
   limit $2
 )
-update tokenmill.delivery as d set state = 'SENDING', attempt = d.attempt + due.more,
+update tokenmill.delivery as d
+set state = 'SENDING', attempt = d.attempt + due.more,
   next_at = now() + $1 * interval '1 millisecond'
 from due
 where d.delivery_id = due.delivery_id and d.state = due.state and d.attempt = due.attempt
@@ -116,9 +136,12 @@ returning d.delivery_id as "deliveryId", d.attempt, due.entity_id as "entityId"`
  */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
-    text: `select count(*) as rows, min(d.next_at) filter (where d.state = 'WAITING' and d.next_at <= now() and e.removed_at is null
+    text: `select count(*) as rows, min(d.next_at) filter (
+  where d.state = 'WAITING' and d.next_at <= now() and e.removed_at is null
   and e.disabled_at is null and coalesce(e.slow_until, 'epoch') <= now()) as oldest
-from tokenmill.delivery as d join tokenmill.endpoint as e using (endpoint_id) join tokenmill.client as c using (client_id)
+from tokenmill.delivery as d
+join tokenmill.endpoint as e using (endpoint_id)
+join tokenmill.client as c using (client_id)
 where d.state in ('WAITING', 'SENDING') and c.revoked_at is null`,
   })
   return rows[0] ?? { rows: 0, oldest: null }
@@ -158,10 +181,16 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
   e.data,
   e.created_at as "occurredAt",
   'ADMIN' = any(c.roles) as "isOperators",
-  case when e.type like 'batch.%' then (select b.batch_no from tokenmill.batch as b
-    where b.client_id = e.client_id and b.batch_id = e.data->>'batch_id') end as "batchNo",
-  case when e.type like 'report.%' then (select concat_ws('/', r.schedule_id, r.business_date, r.entity_id)
-    from tokenmill.schedule_run as r where r.receipt_id = (e.data->>'report_uid')::uuid) end as run
+  case when e.type like 'batch.%' then (
+    select b.batch_no
+    from tokenmill.batch as b
+    where b.client_id = e.client_id and b.batch_id = e.data->>'batch_id'
+  ) end as "batchNo",
+  case when e.type like 'report.%' then (
+    select concat_ws('/', r.schedule_id, r.business_date, r.entity_id)
+    from tokenmill.schedule_run as r
+    where r.receipt_id = (e.data->>'report_uid')::uuid
+  ) end as run
 from ${JOINED}
 join tokenmill.endpoint as p using (endpoint_id)
 join tokenmill.client as c on c.client_id = p.client_id
@@ -188,9 +217,16 @@ export async function record(
 ): Promise<boolean> {
   const waits = next.state === 'WAITING' ? next : undefined
   const { count } = await db.query({
-    text: `update tokenmill.delivery set state = $3, tried_at = now(), status = $4, reason = $5, step = coalesce($6, step),
+    text: `update tokenmill.delivery
+set
+  state = $3,
+  tried_at = now(),
+  status = $4,
+  reason = $5,
+  step = coalesce($6, step),
   failures = case when $3 = 'DELIVERED' then 0 when $3 = 'FAILED' or $6 > step then failures + 1 else failures end,
-  next_at = coalesce(now() + $7 * interval '1 millisecond', next_at), ended_at = case when $3 <> 'WAITING' then now() end
+  next_at = coalesce(now() + $7 * interval '1 millisecond', next_at),
+  ended_at = case when $3 <> 'WAITING' then now() end
 where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
     values: [deliveryId, attempt, next.state, status, reason, waits?.step, waits?.inMs],
   })
@@ -203,7 +239,12 @@ where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
  */
 export async function redeliver(db: Db, deliveryId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.delivery set state = 'WAITING', step = 0, next_at = now(), ended_at = null
+    text: `update tokenmill.delivery
+set
+  state = 'WAITING',
+  step = 0,
+  next_at = now(),
+  ended_at = null
 where delivery_id = $1 and state <> 'SENDING'`,
     values: [deliveryId],
   })
@@ -216,7 +257,8 @@ where delivery_id = $1 and state <> 'SENDING'`,
  */
 export async function endAll(db: Db, endpointId: string, reason: string): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.delivery set state = 'FAILED', reason = $2, ended_at = now()
+    text: `update tokenmill.delivery
+set state = 'FAILED', reason = $2, ended_at = now()
 where endpoint_id = $1 and state in ('WAITING', 'SENDING')`,
     values: [endpointId, reason],
   })

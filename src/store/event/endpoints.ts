@@ -49,8 +49,26 @@ export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'ev
 export async function insert(db: Db, endpoint: NewEndpoint): Promise<boolean> {
   const { endpointId, clientId, url, events, isPrivate, secret } = endpoint
   const { count } = await db.query({
-    text: `insert into tokenmill.endpoint (endpoint_id, client_id, url, events, any_address, sealed, seal_version)
-values ($1, $2, $3, $4, $5, $6, $7) on conflict (client_id) where url is null and removed_at is null do nothing`,
+    text: `insert into tokenmill.endpoint (
+  endpoint_id,
+  client_id,
+  url,
+  events,
+  any_address,
+  sealed,
+  seal_version
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7
+)
+on conflict (client_id)
+where url is null and removed_at is null do nothing`,
     values: [endpointId, clientId, url, events, isPrivate, secret?.sealed, secret?.keyVersion],
   })
   return count === 1
@@ -86,7 +104,8 @@ export async function listTroubled(
   const { rows } = await db.query<TroubledEndpoint>({
     text: `select e.endpoint_id as "endpointId", e.client_id as "clientId",
   case when e.disabled_at is null then 'failing' else 'disabled' end as state
-from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+from tokenmill.endpoint as e
+join tokenmill.client as c using (client_id)
 where e.removed_at is null and c.revoked_at is null and (e.disabled_at is not null
   or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'FAILED' and d.ended_at >= $1)
   or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'WAITING' and d.failures >= $2)
@@ -114,7 +133,8 @@ export async function findSubscribed(
   const { rows } = await db.query<Subscribed>({
     name: 'endpoint-subscribed',
     text: `select ${SUBSCRIBED}
-from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+from tokenmill.endpoint as e
+join tokenmill.client as c using (client_id)
 where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [clientId, type],
   })
@@ -125,7 +145,8 @@ where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.rev
 export async function findSubscribedByRole(db: Db, role: Role, type: EventType): Promise<Subscribed[]> {
   const { rows } = await db.query<Subscribed>({
     text: `select ${SUBSCRIBED}
-from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+from tokenmill.endpoint as e
+join tokenmill.client as c using (client_id)
 where $1 = any(c.roles) and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [role, type],
   })
@@ -189,7 +210,11 @@ export async function rotate(
   overlapMs: number,
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.endpoint set sealed = $2, seal_version = $3, former_sealed = case when $4 > 0 then sealed end,
+    text: `update tokenmill.endpoint
+set
+  sealed = $2,
+  seal_version = $3,
+  former_sealed = case when $4 > 0 then sealed end,
   former_version = case when $4 > 0 then seal_version end,
   former_until = case when $4 > 0 then now() + $4 * interval '1 millisecond' end
 where endpoint_id = $1`,
@@ -200,8 +225,14 @@ where endpoint_id = $1`,
 /** Marks the endpoint as removed and erases its secrets. */
 export async function remove(db: Db, endpointId: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.endpoint set removed_at = now(), sealed = null, seal_version = null, former_sealed = null,
-  former_version = null, former_until = null
+    text: `update tokenmill.endpoint
+set
+  removed_at = now(),
+  sealed = null,
+  seal_version = null,
+  former_sealed = null,
+  former_version = null,
+  former_until = null
 where endpoint_id = $1`,
     values: [endpointId],
   })
@@ -209,14 +240,18 @@ where endpoint_id = $1`,
 
 export async function disable(db: Db, endpointId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.endpoint set disabled_at = coalesce(disabled_at, now()) where endpoint_id = $1',
+    text: `update tokenmill.endpoint
+set disabled_at = coalesce(disabled_at, now())
+where endpoint_id = $1`,
     values: [endpointId],
   })
 }
 
 export async function enable(db: Db, endpointId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.endpoint set disabled_at = null, slow_until = null, at_once = 1 where endpoint_id = $1',
+    text: `update tokenmill.endpoint
+set disabled_at = null, slow_until = null, at_once = 1
+where endpoint_id = $1`,
     values: [endpointId],
   })
 }
@@ -224,7 +259,8 @@ export async function enable(db: Db, endpointId: string): Promise<void> {
 /** After a sign that the endpoint is slow: one request at a time, and none within the next `ms`. */
 export async function slow(db: Db, endpointId: string, ms: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.endpoint set at_once = 1,
+    text: `update tokenmill.endpoint
+set at_once = 1,
   slow_until = greatest(slow_until, now() + $2 * interval '1 millisecond')
 where endpoint_id = $1`,
     values: [endpointId, ms],
@@ -234,7 +270,9 @@ where endpoint_id = $1`,
 /** After a success: one more request at a time, up to AT_ONCE_MAX. */
 export async function recover(db: Db, endpointId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.endpoint set at_once = at_once + 1 where endpoint_id = $1 and at_once < $2',
+    text: `update tokenmill.endpoint
+set at_once = at_once + 1
+where endpoint_id = $1 and at_once < $2`,
     values: [endpointId, AT_ONCE_MAX],
   })
 }

@@ -35,8 +35,19 @@ export async function insertAll(db: Db, events: readonly Event[]): Promise<Store
   const { shape, source, values } = rowSet(COLUMNS, events)
   const { rows } = await db.query<Omit<StoredEvent, 'type' | 'revision' | 'data'>>({
     name: `events-insert-${shape}`,
-    text: `insert into tokenmill.event (type, client_id, subject, revision, data)
-select v.type, v.client_id, v.subject, v.revision, v.data
+    text: `insert into tokenmill.event (
+  type,
+  client_id,
+  subject,
+  revision,
+  data
+)
+select
+  v.type,
+  v.client_id,
+  v.subject,
+  v.revision,
+  v.data
 from ${source}
 returning
   event_id as "eventId",
@@ -57,7 +68,9 @@ returning
 /** The revision of the next event about this subject. The caller has locked the subject's row. */
 export async function nextRevision(db: Db, clientId: string, subject: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({
-    text: 'select coalesce(max(revision), 0) + 1 as revision from tokenmill.event where client_id = $1 and subject = $2',
+    text: `select coalesce(max(revision), 0) + 1 as revision
+from tokenmill.event
+where client_id = $1 and subject = $2`,
     values: [clientId, subject],
   })
   return rows[0]?.revision ?? 1
@@ -69,8 +82,14 @@ export async function nextRevision(db: Db, clientId: string, subject: string): P
  */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.event where event_id = any(array(
-  select event_id from tokenmill.event where created_at < $1 order by created_at limit $2))`,
+    text: `delete from tokenmill.event
+  where event_id = any(array(
+  select event_id
+  from tokenmill.event
+  where created_at < $1
+  order by created_at
+  limit $2
+))`,
     values: [new Date(before), limit],
   })
   return count

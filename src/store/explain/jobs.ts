@@ -35,11 +35,36 @@ export async function listReceipts(sight: Sight, db: Db, receiptIds: readonly st
   if (receiptIds.length === 0) return []
   const { rows } = await db.query<SeenReceipt>({
     name: 'seen-receipts',
-    text: `select ${RECEIPT} from unnest($2::uuid[]) as wanted(id)
+    text: `select ${RECEIPT}
+from unnest($2::uuid[]) as wanted(id)
 cross join lateral (select day from tokenmill.receipt_key where receipt_id = wanted.id and day is not null limit 1) as k
-cross join lateral (select receipt_id, entity_id, client_id, iss, kind, jti, reply_to, reference, status, code, outcome,
-  refusal, token_id, batch_no, chunk, counts, revision, reversal, attempt, accepted_at, completed_at
-  from tokenmill.receipt where receipt_id = wanted.id and day = k.day limit 1) as r
+cross join lateral (
+  select
+    receipt_id,
+    entity_id,
+    client_id,
+    iss,
+    kind,
+    jti,
+    reply_to,
+    reference,
+    status,
+    code,
+    outcome,
+    refusal,
+    token_id,
+    batch_no,
+    chunk,
+    counts,
+    revision,
+    reversal,
+    attempt,
+    accepted_at,
+    completed_at
+  from tokenmill.receipt
+  where receipt_id = wanted.id and day = k.day
+  limit 1
+) as r
 where ${SEEN_RECEIPT}`,
     values: [entitiesOf(sight), plains(receiptIds)],
   })
@@ -50,7 +75,8 @@ where ${SEEN_RECEIPT}`,
 export async function findTold(sight: Sight, db: Db, receiptIds: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     name: 'seen-told',
-    text: `select wanted.id from unnest($2::uuid[]) as wanted(id)
+    text: `select wanted.id
+from unnest($2::uuid[]) as wanted(id)
 cross join lateral (select client_id from tokenmill.outbox where receipt_id = wanted.id limit 1) as told
 where $1::uuid[] is null or exists (select from tokenmill.client as c where c.client_id = told.client_id and ${isWhole('c')})`,
     values: [entitiesOf(sight), plains(receiptIds)],
@@ -77,13 +103,24 @@ export async function listAnswers(
 ): Promise<(Omit<SeenAnnouncement, 'resultId'> & { resultId: string | null })[]> {
   const { rows } = await db.query<Omit<SeenAnnouncement, 'resultId'> & { resultId: string | null }>({
     name: 'seen-answers',
-    text: `select o.outbox_id as "outboxId", o.client_id as "clientId", o.reply_to as "replyTo", o.result_id as "resultId", o.revision,
-  o.created_at as "createdAt", o.state, t.jti, t.code, t.details
-from tokenmill.outbox as o left join tokenmill.told_reason as t on t.receipt_id = o.receipt_id and t.outbox_id = o.outbox_id
+    text: `select
+  o.outbox_id as "outboxId",
+  o.client_id as "clientId",
+  o.reply_to as "replyTo",
+  o.result_id as "resultId",
+  o.revision,
+  o.created_at as "createdAt",
+  o.state,
+  t.jti,
+  t.code,
+  t.details
+from tokenmill.outbox as o
+left join tokenmill.told_reason as t on t.receipt_id = o.receipt_id and t.outbox_id = o.outbox_id
 where o.receipt_id = $2 and o.result_id is distinct from o.receipt_id and ($1::uuid[] is null or ${HAS_SEEN_RECEIPT} or ${HAS_SEEN_OPERATION}
   or (exists (select from tokenmill.client as c where c.client_id = o.client_id and ${isWhole('c')})
     and not exists (select from tokenmill.receipt_key as k where k.receipt_id = $2 and k.day is not null)))
-order by o.outbox_id limit ${ANSWERS_MAX}`,
+order by o.outbox_id
+limit ${ANSWERS_MAX}`,
     values: [entitiesOf(sight), receiptId],
   })
   return rows
@@ -95,9 +132,17 @@ type SeenOperation = Pick<Operation, 'receiptId' | 'clientId' | 'kind' | 'jobId'
 export async function findOperation(sight: Sight, db: Db, receiptId: string): Promise<SeenOperation | undefined> {
   const { rows } = await db.query<SeenOperation>({
     name: 'seen-operation',
-    text: `select receipt_id as "receiptId", client_id as "clientId", kind, job_id as "jobId", state, accepted_at as "acceptedAt",
-  expires_at as "expiresAt", completed_at as "completedAt"
-from tokenmill.operation where receipt_id = $2 and ($1::uuid[] is null or entity_id = any($1))`,
+    text: `select
+  receipt_id as "receiptId",
+  client_id as "clientId",
+  kind,
+  job_id as "jobId",
+  state,
+  accepted_at as "acceptedAt",
+  expires_at as "expiresAt",
+  completed_at as "completedAt"
+from tokenmill.operation
+where receipt_id = $2 and ($1::uuid[] is null or entity_id = any($1))`,
     values: [entitiesOf(sight), receiptId],
   })
   return rows[0]
@@ -116,9 +161,17 @@ const CALLS_MAX = 100
 export async function listCalls(sight: Sight, db: Db, receiptId: string): Promise<SeenCall[]> {
   const { rows } = await db.query<SeenCall>({
     name: 'seen-calls',
-    text: `select action, state, refusal, reversal, created_at as "createdAt", updated_at as "updatedAt"
-from tokenmill.scheme_intent where receipt_id = $2 and ($1::uuid[] is null or ${HAS_SEEN_RECEIPT} or ${HAS_SEEN_OPERATION})
-order by created_at limit ${CALLS_MAX}`,
+    text: `select
+  action,
+  state,
+  refusal,
+  reversal,
+  created_at as "createdAt",
+  updated_at as "updatedAt"
+from tokenmill.scheme_intent
+where receipt_id = $2 and ($1::uuid[] is null or ${HAS_SEEN_RECEIPT} or ${HAS_SEEN_OPERATION})
+order by created_at
+limit ${CALLS_MAX}`,
     values: [entitiesOf(sight), receiptId],
   })
   return rows
@@ -136,7 +189,9 @@ export async function listClients(sight: Sight, db: Db): Promise<SeenClient[]> {
   const { rows } = await db.query<SeenClient>({
     name: 'seen-clients',
     text: `select client_id as "clientId", name, coalesce(entities <@ $1::uuid[], true) as "isWhole"
-from tokenmill.client where $1::uuid[] is null or entities && $1 order by client_id`,
+from tokenmill.client
+where $1::uuid[] is null or entities && $1
+order by client_id`,
     values: [entitiesOf(sight)],
   })
   return rows

@@ -10,13 +10,22 @@ const LOOKED_MAX = 500
 const WEEKS = 160
 
 /** Jobs without a batch whose column `column` is $2. Each week is one partition, of which the others are not read. */
-const findBy = (column: 'reference' | 'token_id', type: 'text' | 'uuid') => `select r.receipt_id as "receiptId" from (
-  select found.* from generate_series(-1, ${WEEKS}) as week cross join lateral (
-    select receipt_id, entity_id, completed_at from tokenmill.receipt
+const findBy = (column: 'reference' | 'token_id', type: 'text' | 'uuid') => `select r.receipt_id as "receiptId"
+from (
+  select found.*
+  from generate_series(-1, ${WEEKS}) as week
+  cross join lateral (
+    select receipt_id, entity_id, completed_at
+    from tokenmill.receipt
     where ${column} = $2::${type} and batch_no is null and day >= date_trunc('week', current_date)::date - 7 * week
-      and day < date_trunc('week', current_date)::date - 7 * week + 7 limit ${LOOKED_MAX}) as found
+      and day < date_trunc('week', current_date)::date - 7 * week + 7
+    limit ${LOOKED_MAX}
+  ) as found
   limit ${LOOKED_MAX}
-) as r where $1::uuid[] is null or r.entity_id = any($1) order by r.completed_at desc limit $3`
+) as r
+where $1::uuid[] is null or r.entity_id = any($1)
+order by r.completed_at desc
+limit $3`
 
 /** Ids of receipts of single jobs with this reference, newest first. */
 export async function findByReference(sight: Sight, db: Db, reference: string, limit: number): Promise<string[]> {
@@ -44,9 +53,18 @@ export type SeenToken = Pick<TokenRow, 'tokenId' | 'tokenScope' | 'tokenType' | 
 export async function findToken(sight: Sight, db: Db, tokenId: string): Promise<SeenToken | undefined> {
   const { rows } = await db.query<SeenToken>({
     name: 'seen-token',
-    text: `select t.token_id as "tokenId", t.token_scope as "tokenScope", t.token_type as "tokenType", t.third_party_type as "thirdPartyType",
-  t.status, t.suspended_reason as "suspendedReason", t.created_at as "createdAt", t.updated_at as "updatedAt", t.last_receipt as "lastReceipt"
-from tokenmill.token as t join tokenmill.scope as s on s.token_scope = t.token_scope
+    text: `select
+  t.token_id as "tokenId",
+  t.token_scope as "tokenScope",
+  t.token_type as "tokenType",
+  t.third_party_type as "thirdPartyType",
+  t.status,
+  t.suspended_reason as "suspendedReason",
+  t.created_at as "createdAt",
+  t.updated_at as "updatedAt",
+  t.last_receipt as "lastReceipt"
+from tokenmill.token as t
+join tokenmill.scope as s on s.token_scope = t.token_scope
 where t.token_id = $2 and ($1::uuid[] is null or s.entity_id = any($1))`,
     values: [entitiesOf(sight), tokenId],
   })

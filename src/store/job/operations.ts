@@ -53,12 +53,45 @@ type NewOperation = Pick<
 export async function accept(db: Db, operation: NewOperation): Promise<boolean> {
   const { count } = await db.query({
     name: 'operation-accept',
-    text: `insert into tokenmill.operation as o (receipt_id, client_id, entity_id, kind, job_id, request_digest, refusal_id,
-  jws, accepted_at, expires_at, due_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-on conflict (receipt_id) do update set jws = excluded.jws, refusal_id = excluded.refusal_id, state = 'QUEUED',
-  code = null, error = null, revision = 0, accepted_at = excluded.accepted_at, expires_at = excluded.expires_at,
-  due_at = excluded.due_at, created_at = now(), completed_at = null
+    text: `insert into tokenmill.operation as o (
+  receipt_id,
+  client_id,
+  entity_id,
+  kind,
+  job_id,
+  request_digest,
+  refusal_id,
+  jws,
+  accepted_at,
+  expires_at,
+  due_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  $8,
+  $9,
+  $10,
+  $11
+)
+on conflict (receipt_id) do update
+set
+  jws = excluded.jws,
+  refusal_id = excluded.refusal_id,
+  state = 'QUEUED',
+  code = null,
+  error = null,
+  revision = 0,
+  accepted_at = excluded.accepted_at,
+  expires_at = excluded.expires_at,
+  due_at = excluded.due_at,
+  created_at = now(),
+  completed_at = null
 where o.state in ('REFUSED', 'EXPIRED') and o.request_digest = excluded.request_digest`,
     values: [
       operation.receiptId,
@@ -100,9 +133,15 @@ export async function take(
 ): Promise<(Operation & { jws: string })[]> {
   const { rows } = await db.query<Operation & { jws: string }>({
     text: `with due as (
-  select receipt_id from tokenmill.operation where state = 'QUEUED' and due_at <= $1 order by due_at limit $3 for update skip locked
+  select receipt_id
+  from tokenmill.operation
+  where state = 'QUEUED' and due_at <= $1
+  order by due_at
+  limit $3
+  for update skip locked
 )
-update tokenmill.operation as o set due_at = $1 + least(greatest($1 - o.accepted_at, interval '5 s'), $2 * interval '1 ms')
+update tokenmill.operation as o
+set due_at = $1 + least(greatest($1 - o.accepted_at, interval '5 s'), $2 * interval '1 ms')
 from due
 where o.receipt_id = due.receipt_id
 returning ${COLUMNS}, o.jws`,
@@ -151,7 +190,10 @@ cross join lateral (
  */
 export async function isPromised(db: Db, receiptId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `select from tokenmill.operation where receipt_id = $1 and (state <> 'REFUSED' or revision > 0) limit 1`,
+    text: `select
+from tokenmill.operation
+where receipt_id = $1 and (state <> 'REFUSED' or revision > 0)
+limit 1`,
     values: [receiptId],
   })
   return count === 1
@@ -161,7 +203,9 @@ export async function isPromised(db: Db, receiptId: string): Promise<boolean> {
 export async function answer(db: Db, receiptIds: readonly string[]): Promise<void> {
   if (receiptIds.length === 0) return
   await db.query({
-    text: `update tokenmill.operation as o set state = 'ANSWERED', jws = null from unnest($1::uuid[]) as v(id)
+    text: `update tokenmill.operation as o
+set state = 'ANSWERED', jws = null
+from unnest($1::uuid[]) as v(id)
 where o.receipt_id = v.id and o.state = 'QUEUED'`,
     values: [plains(receiptIds)],
   })
@@ -177,7 +221,14 @@ export interface Refused {
 /** Ends an operation that was answered without a receipt. */
 export async function refuse(db: Db, receiptId: string, answered: Refused): Promise<void> {
   await db.query({
-    text: `update tokenmill.operation set state = 'REFUSED', jws = null, code = $2, error = $3::jsonb, revision = $4, completed_at = $5
+    text: `update tokenmill.operation
+set
+  state = 'REFUSED',
+  jws = null,
+  code = $2,
+  error = $3::jsonb,
+  revision = $4,
+  completed_at = $5
 where receipt_id = $1 and state = 'QUEUED'`,
     values: [
       receiptId,
@@ -193,8 +244,10 @@ where receipt_id = $1 and state = 'QUEUED'`,
 export async function expire(db: Db, receiptIds: readonly string[], before: number): Promise<void> {
   if (receiptIds.length === 0) return
   await db.query({
-    text: `update tokenmill.operation as o set state = 'EXPIRED', jws = null, completed_at = o.expires_at
-from unnest($1::uuid[]) as v(id) where o.receipt_id = v.id and o.state = 'QUEUED' and o.expires_at < $2`,
+    text: `update tokenmill.operation as o
+set state = 'EXPIRED', jws = null, completed_at = o.expires_at
+from unnest($1::uuid[]) as v(id)
+where o.receipt_id = v.id and o.state = 'QUEUED' and o.expires_at < $2`,
     values: [plains(receiptIds), new Date(before)],
   })
 }
@@ -202,7 +255,9 @@ from unnest($1::uuid[]) as v(id) where o.receipt_id = v.id and o.state = 'QUEUED
 /** How many operations have no answer yet, and when the oldest was accepted. */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
-    text: `select count(*) as rows, min(accepted_at) as oldest from tokenmill.operation where state = 'QUEUED'`,
+    text: `select count(*) as rows, min(accepted_at) as oldest
+from tokenmill.operation
+where state = 'QUEUED'`,
   })
   return rows[0] ?? { rows: 0, oldest: null }
 }
@@ -213,8 +268,14 @@ export async function measure(db: Db): Promise<{ rows: number; oldest: number | 
  */
 export async function removeOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.operation where receipt_id in (select receipt_id from tokenmill.operation
-where created_at < $1 and state <> 'QUEUED' order by created_at limit $2)`,
+    text: `delete from tokenmill.operation
+where receipt_id in (
+  select receipt_id
+  from tokenmill.operation
+where created_at < $1 and state <> 'QUEUED'
+  order by created_at
+  limit $2
+)`,
     values: [new Date(before), limit],
   })
   return count

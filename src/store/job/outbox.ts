@@ -66,7 +66,16 @@ export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<
   const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
   const inserted = await db.query<Pick<OutboxRow, 'outboxId' | 'resultId'>>({
     name: `outbox-insert-${shape}`,
-    text: `insert into tokenmill.outbox (day, result_id, client_id, reply_to, receipt_id, revision, envelope_digest, body)
+    text: `insert into tokenmill.outbox (
+  day,
+  result_id,
+  client_id,
+  reply_to,
+  receipt_id,
+  revision,
+  envelope_digest,
+  body
+)
 select
   current_date,
   v.result_id,
@@ -100,7 +109,14 @@ export function outboxRowsOfReceipts(columns: {
   envelope: string
   written: string
 }): string {
-  return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision, envelope_digest)
+  return `insert into tokenmill.outbox (
+  day,
+  client_id,
+  reply_to,
+  receipt_id,
+  revision,
+  envelope_digest
+)
 select
   current_date,
   ${columns.clientId},
@@ -117,7 +133,9 @@ export async function markSent(db: Db, outboxIds: readonly number[]): Promise<vo
   await db.query({
     name: 'outbox-sent',
     // The commit doesn't wait for the disk: rows whose state a crash of the database loses are published once more.
-    text: `update tokenmill.outbox as o set state = 'SENT' from unnest($1::bigint[]) as v(id)
+    text: `update tokenmill.outbox as o
+set state = 'SENT'
+from unnest($1::bigint[]) as v(id)
 where o.outbox_id = v.id and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [plains(outboxIds)],
   })
@@ -128,7 +146,8 @@ export async function setTrace(db: Db, outboxId: number, traceparent: string): P
   await db.query({
     name: 'outbox-trace',
     // The commit doesn't wait for the disk: a crash of the database loses only a link between traces.
-    text: `update tokenmill.outbox set traceparent = $2
+    text: `update tokenmill.outbox
+set traceparent = $2
 where outbox_id = $1 and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [outboxId, traceparent],
   })
@@ -157,11 +176,18 @@ export async function pendingQueues(db: Db): Promise<PendingQueue[]> {
     text: `with recursive queue as (
   ${firstNew('true', 0)}
   union all
-  select next.* from queue as q cross join lateral (select * from (
+  select next.*
+  from queue as q
+  cross join lateral (
+    select *
+    from (
     ${firstNew('client_id = q.client_id and reply_to > q.reply_to', 1)}
     union all ${firstNew('client_id = q.client_id and q.reply_to is not null and reply_to is null', 2)}
     union all ${firstNew('client_id > q.client_id', 3)}
-  ) as found order by place limit 1) as next
+  ) as found
+    order by place
+    limit 1
+  ) as next
 )
 select client_id as "clientId", reply_to as "replyTo", created_at as oldest
 from queue
@@ -190,8 +216,12 @@ order by oldest`,
 export async function eraseUntoldEvents(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.outbox as o using (
-  select outbox_id, day from tokenmill.outbox where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1 limit $2
-) as v where o.outbox_id = v.outbox_id and o.day = v.day`,
+  select outbox_id, day
+  from tokenmill.outbox
+  where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1
+  limit $2
+) as v
+where o.outbox_id = v.outbox_id and o.day = v.day`,
     values: [new Date(before), limit],
   })
   return count
@@ -228,9 +258,13 @@ export const HELD_BACK_MIN = 10_000
  */
 export async function pendingOf(db: Db, clientId: string, replyTo: string | null, most: number): Promise<number> {
   const { rows } = await db.query<{ rows: number }>({
-    text: `select count(*) as rows from (
-  select from tokenmill.outbox where state = 'NEW' and client_id = $1 and reply_to is not distinct from $2
-  and ${IS_ANSWER} limit $3
+    text: `select count(*) as rows
+from (
+  select
+  from tokenmill.outbox
+  where state = 'NEW' and client_id = $1 and reply_to is not distinct from $2
+  and ${IS_ANSWER}
+  limit $3
 ) as pending`,
     values: [clientId, replyTo, most],
   })
@@ -251,12 +285,19 @@ export async function replay(
     // No index covers published rows, so all are read; a row's day is that of its transaction, in some time zone.
     text: `with page as (
   select outbox_id, day, state = 'SENT' and client_id = $1 and reply_to is not distinct from $2 and created_at >= $3 as is_wanted
-  from tokenmill.outbox where day >= $3::timestamptz::date - 1 and outbox_id > $4 order by outbox_id limit $5
+  from tokenmill.outbox
+  where day >= $3::timestamptz::date - 1 and outbox_id > $4
+  order by outbox_id
+  limit $5
 ), marked as (
-  update tokenmill.outbox as o set state = 'NEW' from page
-  where o.outbox_id = page.outbox_id and o.day = page.day and page.is_wanted and o.state = 'SENT' returning o.outbox_id
+  update tokenmill.outbox as o
+  set state = 'NEW'
+  from page
+  where o.outbox_id = page.outbox_id and o.day = page.day and page.is_wanted and o.state = 'SENT'
+  returning o.outbox_id
 )
-select (select count(*) from marked) as replayed, count(*) as rows, max(outbox_id) as last from page`,
+select (select count(*) from marked) as replayed, count(*) as rows, max(outbox_id) as last
+from page`,
     values: [clientId, replyTo, new Date(since), after, page],
   })
   const { replayed = 0, rows: read = 0, last = null } = rows[0] ?? {}
@@ -269,10 +310,17 @@ select (select count(*) from marked) as replayed, count(*) as rows, max(outbox_i
  */
 export async function giveUp(db: Db, clientId: string, replyTo: string, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.outbox as o set state = 'SENT' from (
-  select outbox_id, day from tokenmill.outbox where state = 'NEW' and client_id = $1 and reply_to = $2
-  order by outbox_id limit $3 for update skip locked
-) as v where o.outbox_id = v.outbox_id and o.day = v.day`,
+    text: `update tokenmill.outbox as o
+set state = 'SENT'
+from (
+  select outbox_id, day
+  from tokenmill.outbox
+  where state = 'NEW' and client_id = $1 and reply_to = $2
+  order by outbox_id
+  limit $3
+  for update skip locked
+) as v
+where o.outbox_id = v.outbox_id and o.day = v.day`,
     values: [clientId, replyTo, limit],
   })
   return count

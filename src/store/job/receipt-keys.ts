@@ -10,10 +10,12 @@ export interface ReceiptDay {
   day: string
 }
 
-const FIND_ONE =
-  'select receipt_id as "receiptId", day from tokenmill.receipt_key where receipt_id = $1 and day is not null'
+const FIND_ONE = `select receipt_id as "receiptId", day
+from tokenmill.receipt_key
+where receipt_id = $1 and day is not null`
 // PostgreSQL's planner must not see how long the array is; otherwise it would plan the statement anew each time.
-const FIND_ALL = `select k.receipt_id as "receiptId", k.day from unnest((select $1::uuid[])) as wanted(id)
+const FIND_ALL = `select k.receipt_id as "receiptId", k.day
+from unnest((select $1::uuid[])) as wanted(id)
 cross join lateral (select receipt_id, day from tokenmill.receipt_key where receipt_id = wanted.id and day is not null limit 1) as k`
 
 /** The days of those of these receipts that have a key; their rows may be gone. There must be at least one id. */
@@ -33,15 +35,19 @@ export async function findDays(db: Db, receiptIds: readonly string[]): Promise<R
  */
 export function claimOf(source: string): string {
   return `insert into tokenmill.receipt_key as k (receipt_id, day, revision)
-  select given.receipt_id, current_date, 1 from ${source}
-  on conflict (receipt_id) do update set day = excluded.day, revision = k.revision + 1, answered_on = null where k.day is null
+  select given.receipt_id, current_date, 1
+  from ${source}
+  on conflict (receipt_id) do update
+  set day = excluded.day, revision = k.revision + 1, answered_on = null
+  where k.day is null
   returning k.receipt_id, k.revision`
 }
 
 /** Removes those of these keys whose receipts are gone. Returns how many. */
 export async function removeLeft(db: Db, receiptIds: readonly string[]): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.receipt_key as k using unnest($1::uuid[]) as v(id)
+    text: `delete from tokenmill.receipt_key as k
+using unnest($1::uuid[]) as v(id)
 where k.receipt_id = v.id and k.day is not null
 and not exists (select from tokenmill.receipt as r where r.receipt_id = k.receipt_id and r.day = k.day)`,
     values: [plains(receiptIds)],
@@ -56,8 +62,10 @@ and not exists (select from tokenmill.receipt as r where r.receipt_id = k.receip
 export async function countAnswer(db: Db, receiptId: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({
     name: 'receipt-key-count-answer',
-    text: `insert into tokenmill.receipt_key as k (receipt_id, revision, answered_on) values ($1, 1, current_date)
-on conflict (receipt_id) do update set day = null, revision = k.revision + 1, answered_on = excluded.answered_on
+    text: `insert into tokenmill.receipt_key as k (receipt_id, revision, answered_on)
+values ($1, 1, current_date)
+on conflict (receipt_id) do update
+set day = null, revision = k.revision + 1, answered_on = excluded.answered_on
 returning revision`,
     values: [receiptId],
   })
@@ -68,9 +76,14 @@ returning revision`,
 export async function eraseAnswers(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     // A row that a claim has locked is left out: it is about to be the key of a receipt.
-    text: `delete from tokenmill.receipt_key where day is null and answered_on < $1 and receipt_id in (
-  select receipt_id from tokenmill.receipt_key where day is null and answered_on < $1
-  order by answered_on limit $2 for update skip locked
+    text: `delete from tokenmill.receipt_key
+where day is null and answered_on < $1 and receipt_id in (
+  select receipt_id
+  from tokenmill.receipt_key
+  where day is null and answered_on < $1
+  order by answered_on
+  limit $2
+  for update skip locked
 )`,
     values: [new Date(before), limit],
   })
@@ -89,12 +102,20 @@ export async function eraseWeek(db: Db, monday: string, page = 5_000): Promise<v
   for (let after: string | undefined = LOWEST; after !== undefined; ) {
     const { rows }: { rows: { last: string }[] } = await db.query<{ last: string }>({
       text: `with page as (
-  select receipt_id, day from tokenmill.receipt
-  where day >= $1::date and day < $1::date + 7 and receipt_id > $2 order by receipt_id limit $3
+  select receipt_id, day
+  from tokenmill.receipt
+  where day >= $1::date and day < $1::date + 7 and receipt_id > $2
+  order by receipt_id
+  limit $3
 ), erased as (
-  delete from tokenmill.receipt_key as k using page where k.receipt_id = page.receipt_id and k.day = page.day
+  delete from tokenmill.receipt_key as k
+  using page
+  where k.receipt_id = page.receipt_id and k.day = page.day
 )
-select receipt_id as last from page order by receipt_id desc limit 1`,
+select receipt_id as last
+from page
+order by receipt_id desc
+limit 1`,
       values: [monday, after, page],
     })
     after = rows[0]?.last

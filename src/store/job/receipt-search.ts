@@ -12,7 +12,11 @@ export interface ChunkOfLine {
 /** The highest chunk number of a batch that has a receipt; undefined if none has. */
 export async function lastChunk(db: Db, batchNo: number): Promise<number | undefined> {
   const { rows } = await db.query<{ chunk: number }>({
-    text: 'select chunk from tokenmill.receipt where batch_no = $1 order by chunk desc limit 1',
+    text: `select chunk
+from tokenmill.receipt
+where batch_no = $1
+order by chunk desc
+limit 1`,
     values: [batchNo],
   })
   return rows[0]?.chunk

@@ -67,13 +67,15 @@ async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise
 // One statement that claims the ids and inserts the receipts, with their revisions (above those of faults that were
 // answered before) and their outbox rows.
 const insertText = (source: string) => `with given as (
-  select v.* from ${source}
+  select v.*
+  from ${source}
 ), claimed as (
   ${receiptKeys.claimOf('given')}
 ), written as (
   insert into tokenmill.receipt (day, revision, ${NEW_NAMES})
   select current_date, claimed.revision, ${NEW_NAMES.replace('receipt_id', 'given.receipt_id')}
-  from claimed join given on given.receipt_id = claimed.receipt_id
+  from claimed
+  join given on given.receipt_id = claimed.receipt_id
   returning receipt_id, revision
 )
 ${outboxRowsOfReceipts({
@@ -129,9 +131,21 @@ function present(written: Written | undefined): Written {
 }
 
 const REVISE = `with revised as (
-  update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
-    completed_at = $8, envelope_digest = $9, reversal = $13, reasons = $14::jsonb, revision = revision + 1
-  where receipt_id = $1 and day = $15 and revision = $10 returning revision
+  update tokenmill.receipt
+  set
+    status = $2,
+    code = $3,
+    counts = $4::jsonb,
+    outcomes = $5,
+    failed_records = $6,
+    attempt = $7,
+    completed_at = $8,
+    envelope_digest = $9,
+    reversal = $13,
+    reasons = $14::jsonb,
+    revision = revision + 1
+  where receipt_id = $1 and day = $15 and revision = $10
+  returning revision
 )
 ${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', envelope: '$9', written: 'revised' })}`
 
@@ -164,7 +178,9 @@ export async function revise(db: Db, receipt: Receipt & Pick<StoredReceipt, 'day
  */
 export async function recordAskers(db: Db, { receiptId, day }: StoredReceipt, askers: Askers): Promise<void> {
   await db.query({
-    text: 'update tokenmill.receipt set askers = $3::jsonb where receipt_id = $1 and day = $2',
+    text: `update tokenmill.receipt
+set askers = $3::jsonb
+where receipt_id = $1 and day = $2`,
     values: [receiptId, day, JSON.stringify(askers)],
   })
 }
@@ -172,9 +188,44 @@ export async function recordAskers(db: Db, { receiptId, day }: StoredReceipt, as
 const INSERT_CANCELLED = `with claimed as (
   ${receiptKeys.claimOf('(select $1::uuid as receipt_id) as given')}
 )
-insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest,
-  status, code, failed_records, attempt, accepted_at, completed_at, reversal, entity_id)
-select current_date, revision, receipt_id, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11, $12, $13 from claimed`
+insert into tokenmill.receipt (
+  day,
+  revision,
+  receipt_id,
+  client_id,
+  iss,
+  kind,
+  jti,
+  request_digest,
+  envelope_digest,
+  status,
+  code,
+  failed_records,
+  attempt,
+  accepted_at,
+  completed_at,
+  reversal,
+  entity_id
+)
+select
+  current_date,
+  revision,
+  receipt_id,
+  $2,
+  $3,
+  $4,
+  $5,
+  $6,
+  $7,
+  'CANCELLED',
+  $8,
+  0,
+  $9,
+  $10,
+  $11,
+  $12,
+  $13
+from claimed`
 
 /**
  * Writes a receipt without an outcome for a job that hasn't begun, so that it never will. The job's kind isn't known;
@@ -209,7 +260,9 @@ export async function recordCancelledCompensation(
   { receiptId, day }: Pick<StoredReceipt, 'receiptId' | 'day'>,
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and day = $2 and reversal = 'REQUIRED'`,
+    text: `update tokenmill.receipt
+set reversal = 'COMPLETED'
+where receipt_id = $1 and day = $2 and reversal = 'REQUIRED'`,
     values: [receiptId, day],
   })
 }

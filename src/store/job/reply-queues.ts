@@ -18,7 +18,13 @@ interface ReplyQueue {
 export async function register(store: Store, clientId: string, replyTo: string): Promise<boolean> {
   if (await isRegistered(store, clientId, replyTo)) return true
   return store.transaction(async db => {
-    await db.query({ text: 'select from tokenmill.client where client_id = $1 for update', values: [clientId] })
+    await db.query({
+      text: `select
+from tokenmill.client
+where client_id = $1
+for update`,
+      values: [clientId],
+    })
     return (await insert(db, clientId, replyTo)) || isRegistered(db, clientId, replyTo)
   })
 }
@@ -26,7 +32,9 @@ export async function register(store: Store, clientId: string, replyTo: string):
 async function isRegistered(db: Db, clientId: string, replyTo: string): Promise<boolean> {
   const { count } = await db.query({
     name: 'reply-queue-find',
-    text: 'select from tokenmill.reply_queue where client_id = $1 and reply_to = $2',
+    text: `select
+from tokenmill.reply_queue
+where client_id = $1 and reply_to = $2`,
     values: [clientId, replyTo],
   })
   return count === 1
@@ -34,8 +42,10 @@ async function isRegistered(db: Db, clientId: string, replyTo: string): Promise<
 
 async function insert(db: Db, clientId: string, replyTo: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.reply_queue (client_id, reply_to) select $1, $2
-where (select count(*) from tokenmill.reply_queue where client_id = $1) < $3 on conflict (client_id, reply_to) do nothing`,
+    text: `insert into tokenmill.reply_queue (client_id, reply_to)
+select $1, $2
+where (select count(*) from tokenmill.reply_queue where client_id = $1) < $3
+on conflict (client_id, reply_to) do nothing`,
     values: [clientId, replyTo, REPLY_QUEUES_MAX],
   })
   return count === 1
@@ -56,7 +66,8 @@ order by created_at, client_id, reply_to`,
 /** Removes the name. False if there is none. */
 export async function remove(db: Db, clientId: string, replyTo: string): Promise<boolean> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.reply_queue where client_id = $1 and reply_to = $2',
+    text: `delete from tokenmill.reply_queue
+where client_id = $1 and reply_to = $2`,
     values: [clientId, replyTo],
   })
   return count === 1

@@ -18,8 +18,12 @@ export async function ensureMonths(store: Store, months: readonly string[]): Pro
 async function findMissing(db: Db, months: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ month: string }>({
     name: 'ledger-months',
-    text: `select month from unnest($1::text[]) as month where not exists (
-  select from pg_inherits where inhparent = 'tokenmill.transaction'::regclass
+    text: `select month
+from unnest($1::text[]) as month
+where not exists (
+  select
+  from pg_inherits
+  where inhparent = 'tokenmill.transaction'::regclass
     and inhrelid = to_regclass('tokenmill.transaction_' || replace(month, '-', ''))
 )`,
     values: [texts(months)],

@@ -48,8 +48,12 @@ export async function saveAll(db: Db, orders: readonly IngestedOrder[]): Promise
   const sorted = orders.toSorted((a, b) => (a.orderId < b.orderId ? -1 : 1))
   const { source, values } = rowSet(WRITTEN, sorted)
   const { rows } = await db.query<{ created: boolean }>({
-    text: `insert into tokenmill.order as o (${NAMES}) select ${NAMES} from ${source}
-on conflict on constraint order_pkey do update set ${SET}, ingested_at = now() where o.modified_date < excluded.modified_date
+    text: `insert into tokenmill.order as o (${NAMES})
+select ${NAMES}
+from ${source}
+on conflict on constraint order_pkey do update
+set ${SET}, ingested_at = now()
+where o.modified_date < excluded.modified_date
 returning o.xmax = 0 as created`,
     values,
   })

@@ -198,8 +198,13 @@ export async function claim(
     name: `ledger-claim-${shape}`,
     text: `with claimed as (
   insert into tokenmill.ledger_uid (${namesOf(UIDS)}) ${uids}
-  on conflict on constraint transaction_uid_stands_once do nothing returning transaction_uid
-) select case when count(*) < $${values.length + 1}::bigint then coalesce(array_agg(transaction_uid), '{}')::text end as free from claimed`,
+  on conflict on constraint transaction_uid_stands_once do nothing
+  returning transaction_uid
+)
+select case when count(*) < $${
+      values.length + 1
+    }::bigint then coalesce(array_agg(transaction_uid), '{}')::text end as free
+from claimed`,
     values: [...values, String(lines.count)],
   })
   const free = rows[0]?.free ?? null
@@ -232,10 +237,15 @@ export async function findSame(db: Db, lines: readonly StoredTransaction[]): Pro
   )
   const { rows } = await db.query<{ n: number }>({
     name: `ledger-same-${shape}`,
-    text: `select v.n from ${source} cross join lateral (
-  select ${namesOf(SAID)} from tokenmill.transaction as stored
-  where stored.entity_uid = v.entity_uid and stored.created_at = v.created_at and stored.transaction_uid = v.transaction_uid limit 1
-) as t where (${namesOf(SAID, 't.')}) is not distinct from (${namesOf(SAID, 'v.')})`,
+    text: `select v.n
+from ${source}
+cross join lateral (
+  select ${namesOf(SAID)}
+  from tokenmill.transaction as stored
+  where stored.entity_uid = v.entity_uid and stored.created_at = v.created_at and stored.transaction_uid = v.transaction_uid
+  limit 1
+) as t
+where (${namesOf(SAID, 't.')}) is not distinct from (${namesOf(SAID, 'v.')})`,
     values,
   })
   return new Set(rows.map(row => row.n))

@@ -28,7 +28,9 @@ mac_version as "macVersion"`
 
 export async function find(db: Db, credentialId: string): Promise<Credential | undefined> {
   const { rows } = await db.query<Credential>({
-    text: `select ${COLUMNS} from tokenmill.person_credential where credential_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.person_credential
+where credential_id = $1`,
     values: [credentialId],
   })
   return rows[0]
@@ -37,7 +39,10 @@ export async function find(db: Db, credentialId: string): Promise<Credential | u
 /** As `find`; locks the row until the transaction ends, so that of two uses the second sees the first one's counter. */
 export async function lock(db: Db, credentialId: string): Promise<Credential | undefined> {
   const { rows } = await db.query<Credential>({
-    text: `select ${COLUMNS} from tokenmill.person_credential where credential_id = $1 for no key update`,
+    text: `select ${COLUMNS}
+from tokenmill.person_credential
+where credential_id = $1
+for no key update`,
     values: [credentialId],
   })
   return rows[0]
@@ -46,7 +51,9 @@ export async function lock(db: Db, credentialId: string): Promise<Credential | u
 /** All passkeys, oldest first, revoked ones included. */
 export async function list(db: Db): Promise<Credential[]> {
   const { rows } = await db.query<Credential>({
-    text: `select ${COLUMNS} from tokenmill.person_credential order by created_at, credential_id`,
+    text: `select ${COLUMNS}
+from tokenmill.person_credential
+order by created_at, credential_id`,
   })
   return rows
 }
@@ -58,8 +65,23 @@ export async function insert(
 ): Promise<boolean> {
   const { credentialId, personId, publicJwk, alg, rpId, signCount } = credential
   const { count } = await db.query({
-    text: `insert into tokenmill.person_credential (credential_id, person_id, public_jwk, alg, rp_id, sign_count)
-values ($1, $2, $3::jsonb, $4, $5, $6) on conflict (credential_id) do nothing`,
+    text: `insert into tokenmill.person_credential (
+  credential_id,
+  person_id,
+  public_jwk,
+  alg,
+  rp_id,
+  sign_count
+)
+values (
+  $1,
+  $2,
+  $3::jsonb,
+  $4,
+  $5,
+  $6
+)
+on conflict (credential_id) do nothing`,
     values: [credentialId, personId, JSON.stringify(publicJwk), alg, rpId, signCount],
   })
   return count === 1
@@ -68,7 +90,9 @@ values ($1, $2, $3::jsonb, $4, $5, $6) on conflict (credential_id) do nothing`,
 /** Records a use. The caller has locked the row. */
 export async function use(db: Db, credentialId: string, signCount: number): Promise<void> {
   await db.query({
-    text: 'update tokenmill.person_credential set sign_count = $2, last_used_at = now() where credential_id = $1',
+    text: `update tokenmill.person_credential
+set sign_count = $2, last_used_at = now()
+where credential_id = $1`,
     values: [credentialId, signCount],
   })
 }
@@ -82,7 +106,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.person_credential set mac = $2, mac_version = $3
+    text: `update tokenmill.person_credential
+set mac = $2, mac_version = $3
 where credential_id = $1 and revoked_at is null and ($4::bytea is null or mac = $4)`,
     values: [credentialId, mac, macVersion, former ?? null],
   })
@@ -92,7 +117,8 @@ where credential_id = $1 and revoked_at is null and ($4::bytea is null or mac = 
 /** Revokes a passkey, and removes its code. The caller has locked the row. */
 export async function revoke(db: Db, credentialId: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.person_credential
+set revoked_at = now(), mac = null, mac_version = null
 where credential_id = $1 and revoked_at is null`,
     values: [credentialId],
   })
@@ -101,7 +127,8 @@ where credential_id = $1 and revoked_at is null`,
 /** Revokes the passkeys of a person, and removes their codes. Returns how many there were. */
 export async function revokeAllOf(db: Db, personId: string): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.person_credential
+set revoked_at = now(), mac = null, mac_version = null
 where person_id = $1 and revoked_at is null`,
     values: [personId],
   })
@@ -111,7 +138,8 @@ where person_id = $1 and revoked_at is null`,
 /** Revokes the passkeys that are bound to a domain, and removes their codes. Returns how many there were. */
 export async function revokeAllFor(db: Db, rpId: string): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.person_credential set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.person_credential
+set revoked_at = now(), mac = null, mac_version = null
 where rp_id = $1 and revoked_at is null`,
     values: [rpId],
   })

@@ -37,9 +37,25 @@ export async function insert(
   },
 ): Promise<number | undefined> {
   const { rows } = await db.query<{ expiresAt: number }>({
-    text: `insert into tokenmill.display (display_id, name, entities, made_by, link_hash, expires_at)
-values ($1, $2, $3::uuid[], $4, $5, now() + interval '${DISPLAY_DAYS_MAX} days')
-on conflict (name) where revoked_at is null do nothing returning expires_at as "expiresAt"`,
+    text: `insert into tokenmill.display (
+  display_id,
+  name,
+  entities,
+  made_by,
+  link_hash,
+  expires_at
+)
+values (
+  $1,
+  $2,
+  $3::uuid[],
+  $4,
+  $5,
+  now() + interval '${DISPLAY_DAYS_MAX} days'
+)
+on conflict (name)
+where revoked_at is null do nothing
+returning expires_at as "expiresAt"`,
     values: [displayId, name, entities, madeBy, linkHash],
   })
   return rows[0]?.expiresAt
@@ -48,7 +64,9 @@ on conflict (name) where revoked_at is null do nothing returning expires_at as "
 /** Oldest first, revoked ones and those included that have ended. */
 export async function list(db: Db): Promise<Display[]> {
   const { rows } = await db.query<Display>({
-    text: `select ${COLUMNS} from tokenmill.display order by created_at, display_id`,
+    text: `select ${COLUMNS}
+from tokenmill.display
+order by created_at, display_id`,
   })
   return rows
 }
@@ -56,7 +74,9 @@ export async function list(db: Db): Promise<Display[]> {
 /** False if it was revoked before, or doesn't exist. */
 export async function revoke(db: Db, displayId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: 'update tokenmill.display set revoked_at = now() where display_id = $1 and revoked_at is null',
+    text: `update tokenmill.display
+set revoked_at = now()
+where display_id = $1 and revoked_at is null`,
     values: [displayId],
   })
   return count === 1

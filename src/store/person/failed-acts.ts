@@ -33,9 +33,28 @@ export async function insertAll(
   { nonce, action, kind, copies }: { nonce: string; action: FailedAction; kind: string; copies: NewFailedAct[] },
 ): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.failed_act (nonce, action, kind, copy_id, audit_id, outcome)
-select $1, $2, $3, v.copy_id, v.audit_id, v.outcome
-from unnest($4::text[], $5::bigint[], $6::text[]) with ordinality as v(copy_id, audit_id, outcome, position) order by v.position`,
+    text: `insert into tokenmill.failed_act (
+  nonce,
+  action,
+  kind,
+  copy_id,
+  audit_id,
+  outcome
+)
+select
+  $1,
+  $2,
+  $3,
+  v.copy_id,
+  v.audit_id,
+  v.outcome
+from unnest($4::text[], $5::bigint[], $6::text[]) with ordinality as v(
+  copy_id,
+  audit_id,
+  outcome,
+  position
+)
+order by v.position`,
     values: [
       nonce,
       action,
@@ -51,10 +70,26 @@ from unnest($4::text[], $5::bigint[], $6::text[]) with ordinality as v(copy_id, 
 export async function begin(db: Db): Promise<DueFailedAct | undefined> {
   const { rows } = await db.query<DueFailedAct>({
     name: 'failed-act-begin',
-    text: `with due as (select act_no from tokenmill.failed_act where outcome is null and due_at <= now()
-  order by act_no limit 1 for update skip locked)
-update tokenmill.failed_act as f set due_at = now() + interval '${LEASE}', tries = f.tries + 1 from due where f.act_no = due.act_no
-returning f.act_no as "actNo", f.action, f.kind, f.copy_id as "copyId", f.audit_id as "auditId", f.tries, f.begun_at as "begunAt",
+    text: `with due as (
+  select act_no
+  from tokenmill.failed_act
+  where outcome is null and due_at <= now()
+  order by act_no
+  limit 1
+  for update skip locked
+)
+update tokenmill.failed_act as f
+set due_at = now() + interval '${LEASE}', tries = f.tries + 1
+from due
+where f.act_no = due.act_no
+returning
+  f.act_no as "actNo",
+  f.action,
+  f.kind,
+  f.copy_id as "copyId",
+  f.audit_id as "auditId",
+  f.tries,
+  f.begun_at as "begunAt",
   (select actor from tokenmill.audit as a where a.audit_id = f.audit_id) as actor`,
   })
   return rows[0]
@@ -63,7 +98,9 @@ returning f.act_no as "actNo", f.action, f.kind, f.copy_id as "copyId", f.audit_
 /** Puts it off: nothing was done in this try. */
 export async function postpone(db: Db, actNo: number, ms: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.failed_act set due_at = now() + make_interval(secs => $2), tries = 0 where act_no = $1`,
+    text: `update tokenmill.failed_act
+set due_at = now() + make_interval(secs => $2), tries = 0
+where act_no = $1`,
     values: [actNo, ms / 1000],
   })
 }
@@ -71,7 +108,9 @@ export async function postpone(db: Db, actNo: number, ms: number): Promise<void>
 /** The try that just began did nothing, because the queue didn't answer. It is due when its lease has run out. */
 export async function uncount(db: Db, actNo: number): Promise<void> {
   await db.query({
-    text: 'update tokenmill.failed_act set tries = greatest(tries - 1, 0) where act_no = $1 and outcome is null',
+    text: `update tokenmill.failed_act
+set tries = greatest(tries - 1, 0)
+where act_no = $1 and outcome is null`,
     values: [actNo],
   })
 }
@@ -82,7 +121,10 @@ export async function isTaken(
   { actNo, kind, copyId }: Pick<DueFailedAct, 'actNo' | 'kind' | 'copyId'>,
 ): Promise<boolean> {
   const { rows } = await db.query({
-    text: `select from tokenmill.failed_act where kind = $1 and copy_id = $2 and act_no <> $3 and outcome = 'done' limit 1`,
+    text: `select
+from tokenmill.failed_act
+where kind = $1 and copy_id = $2 and act_no <> $3 and outcome = 'done'
+limit 1`,
     values: [kind, copyId, actNo],
   })
   return rows.length > 0
@@ -92,7 +134,9 @@ export async function isTaken(
 export async function end(db: Db, actNo: number, outcome: string): Promise<boolean> {
   const { count } = await db.query({
     name: 'failed-act-end',
-    text: 'update tokenmill.failed_act set outcome = $2 where act_no = $1 and outcome is null',
+    text: `update tokenmill.failed_act
+set outcome = $2
+where act_no = $1 and outcome is null`,
     values: [actNo, outcome],
   })
   return count === 1
@@ -101,7 +145,8 @@ export async function end(db: Db, actNo: number, outcome: string): Promise<boole
 /** Erases what has ended and began before this moment (ms since the epoch); returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.failed_act where begun_at < $1 and outcome is not null',
+    text: `delete from tokenmill.failed_act
+where begun_at < $1 and outcome is not null`,
     values: [new Date(before)],
   })
   return count

@@ -25,7 +25,9 @@ revoked_at as "revokedAt", mac, mac_version as "macVersion"`
 
 export async function find(db: Db, identityId: string): Promise<Identity | undefined> {
   const { rows } = await db.query<Identity>({
-    text: `select ${COLUMNS} from tokenmill.person_identity where identity_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.person_identity
+where identity_id = $1`,
     values: [identityId],
   })
   return rows[0]
@@ -34,7 +36,9 @@ export async function find(db: Db, identityId: string): Promise<Identity | undef
 /** The identity of this account that isn't revoked. */
 export async function findLive(db: Db, { issuer, subject }: Account): Promise<Identity | undefined> {
   const { rows } = await db.query<Identity>({
-    text: `select ${COLUMNS} from tokenmill.person_identity where issuer = $1 and subject = $2 and revoked_at is null`,
+    text: `select ${COLUMNS}
+from tokenmill.person_identity
+where issuer = $1 and subject = $2 and revoked_at is null`,
     values: [issuer, subject],
   })
   return rows[0]
@@ -43,7 +47,9 @@ export async function findLive(db: Db, { issuer, subject }: Account): Promise<Id
 /** As `findLive`; locks the row until the transaction ends. */
 export async function lockLive(db: Db, { issuer, subject }: Account): Promise<Identity | undefined> {
   const { rows } = await db.query<Identity>({
-    text: `select ${COLUMNS} from tokenmill.person_identity where issuer = $1 and subject = $2 and revoked_at is null
+    text: `select ${COLUMNS}
+from tokenmill.person_identity
+where issuer = $1 and subject = $2 and revoked_at is null
 for no key update`,
     values: [issuer, subject],
   })
@@ -53,7 +59,9 @@ for no key update`,
 /** All identities, oldest first, revoked ones included. */
 export async function list(db: Db): Promise<Identity[]> {
   const { rows } = await db.query<Identity>({
-    text: `select ${COLUMNS} from tokenmill.person_identity order by created_at, identity_id`,
+    text: `select ${COLUMNS}
+from tokenmill.person_identity
+order by created_at, identity_id`,
   })
   return rows
 }
@@ -64,7 +72,18 @@ export async function insert(
   { identityId, personId, issuer, subject }: Pick<Identity, 'identityId' | 'personId' | 'issuer' | 'subject'>,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.person_identity (identity_id, person_id, issuer, subject) values ($1, $2, $3, $4)
+    text: `insert into tokenmill.person_identity (
+  identity_id,
+  person_id,
+  issuer,
+  subject
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4
+)
 on conflict do nothing`,
     values: [identityId, personId, issuer, subject],
   })
@@ -80,7 +99,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.person_identity set mac = $2, mac_version = $3
+    text: `update tokenmill.person_identity
+set mac = $2, mac_version = $3
 where identity_id = $1 and revoked_at is null and ($4::bytea is null or mac = $4)`,
     values: [identityId, mac, macVersion, former ?? null],
   })
@@ -90,7 +110,8 @@ where identity_id = $1 and revoked_at is null and ($4::bytea is null or mac = $4
 /** Revokes an identity, and removes its code. The caller has locked the row. */
 export async function revoke(db: Db, identityId: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.person_identity set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.person_identity
+set revoked_at = now(), mac = null, mac_version = null
 where identity_id = $1 and revoked_at is null`,
     values: [identityId],
   })
@@ -99,7 +120,8 @@ where identity_id = $1 and revoked_at is null`,
 /** Revokes the identities of a person, and removes their codes. Returns how many there were. */
 export async function revokeAllOf(db: Db, personId: string): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.person_identity set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.person_identity
+set revoked_at = now(), mac = null, mac_version = null
 where person_id = $1 and revoked_at is null`,
     values: [personId],
   })

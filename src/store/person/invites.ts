@@ -31,7 +31,9 @@ invited_by as "invitedBy", issuer, subject, expires_at as "expiresAt", used_at a
 
 export async function find(db: Db, inviteId: string): Promise<Invite | undefined> {
   const { rows } = await db.query<Invite>({
-    text: `select ${COLUMNS} from tokenmill.invite where invite_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.invite
+where invite_id = $1`,
     values: [inviteId],
   })
   return rows[0]
@@ -40,7 +42,10 @@ export async function find(db: Db, inviteId: string): Promise<Invite | undefined
 /** As `find`; locks the row until the transaction ends. */
 export async function lock(db: Db, inviteId: string): Promise<Invite | undefined> {
   const { rows } = await db.query<Invite>({
-    text: `select ${COLUMNS} from tokenmill.invite where invite_id = $1 for update`,
+    text: `select ${COLUMNS}
+from tokenmill.invite
+where invite_id = $1
+for update`,
     values: [inviteId],
   })
   return rows[0]
@@ -49,7 +54,9 @@ export async function lock(db: Db, inviteId: string): Promise<Invite | undefined
 /** All invites, oldest first, those included that were used. */
 export async function list(db: Db): Promise<Invite[]> {
   const { rows } = await db.query<Invite>({
-    text: `select ${COLUMNS} from tokenmill.invite order by created_at, invite_id`,
+    text: `select ${COLUMNS}
+from tokenmill.invite
+order by created_at, invite_id`,
   })
   return rows
 }
@@ -59,9 +66,32 @@ export async function insert(db: Db, invite: Omit<Invite, 'usedAt' | 'mac' | 'ma
   const { inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy, issuer, subject, expiresAt } =
     invite
   await db.query({
-    text: `insert into tokenmill.invite (invite_id, lookup_hash, public_key, name, roles, entities, person_id, invited_by,
-  issuer, subject, expires_at)
-values ($1, $2, $3, $4, $5::text[], $6::uuid[], $7, $8, $9, $10, $11)`,
+    text: `insert into tokenmill.invite (
+  invite_id,
+  lookup_hash,
+  public_key,
+  name,
+  roles,
+  entities,
+  person_id,
+  invited_by,
+  issuer,
+  subject,
+  expires_at
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5::text[],
+  $6::uuid[],
+  $7,
+  $8,
+  $9,
+  $10,
+  $11
+)`,
     values: [
       ...[inviteId, lookupHash, publicKey, name, roles, entities, personId, invitedBy],
       ...[issuer, subject, new Date(expiresAt)],
@@ -72,7 +102,9 @@ values ($1, $2, $3, $4, $5::text[], $6::uuid[], $7, $8, $9, $10, $11)`,
 /** Marks an invite as used, and removes its code. The caller has locked the row. */
 export async function use(db: Db, inviteId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.invite set used_at = now(), mac = null, mac_version = null where invite_id = $1',
+    text: `update tokenmill.invite
+set used_at = now(), mac = null, mac_version = null
+where invite_id = $1`,
     values: [inviteId],
   })
 }
@@ -80,7 +112,8 @@ export async function use(db: Db, inviteId: string): Promise<void> {
 /** Makes the open invites of a person useless: of this id, or of this name. Returns how many there were. */
 export async function withdraw(db: Db, { personId, name }: Pick<Invite, 'personId' | 'name'>): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.invite set used_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.invite
+set used_at = now(), mac = null, mac_version = null
 where used_at is null and (person_id = $1 or (person_id is null and name = $2))`,
     values: [personId, name],
   })
@@ -90,7 +123,8 @@ where used_at is null and (person_id = $1 or (person_id is null and name = $2))`
 /** Makes the open invites useless that a revoked or demoted person made. `invitedBy`: `person:` and the id. */
 export async function withdrawBy(db: Db, invitedBy: string): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.invite set used_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.invite
+set used_at = now(), mac = null, mac_version = null
 where used_at is null and invited_by = $1`,
     values: [invitedBy],
   })
@@ -100,7 +134,9 @@ where used_at is null and invited_by = $1`,
 /** Whether an invite, of whatever state, is found by this value. */
 export async function isKnown(db: Db, lookupHash: Buffer): Promise<boolean> {
   const { rows } = await db.query({
-    text: 'select from tokenmill.invite where lookup_hash = $1',
+    text: `select
+from tokenmill.invite
+where lookup_hash = $1`,
     values: [lookupHash],
   })
   return rows.length > 0
@@ -115,7 +151,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.invite set mac = $2, mac_version = $3
+    text: `update tokenmill.invite
+set mac = $2, mac_version = $3
 where invite_id = $1 and used_at is null and ($4::bytea is null or mac = $4)`,
     values: [inviteId, mac, macVersion, former ?? null],
   })

@@ -26,7 +26,9 @@ revoked_at as "revokedAt", mac, mac_version as "macVersion"`
 /** Also a revoked one. */
 export async function find(db: Db, personId: string): Promise<Person | undefined> {
   const { rows } = await db.query<Person>({
-    text: `select ${COLUMNS} from tokenmill.person where person_id = $1`,
+    text: `select ${COLUMNS}
+from tokenmill.person
+where person_id = $1`,
     values: [personId],
   })
   return rows[0]
@@ -35,7 +37,10 @@ export async function find(db: Db, personId: string): Promise<Person | undefined
 /** As `find`. Nobody revokes the person until the transaction ends. */
 export async function hold(db: Db, personId: string): Promise<Person | undefined> {
   const { rows } = await db.query<Person>({
-    text: `select ${COLUMNS} from tokenmill.person where person_id = $1 for share`,
+    text: `select ${COLUMNS}
+from tokenmill.person
+where person_id = $1
+for share`,
     values: [personId],
   })
   return rows[0]
@@ -44,7 +49,10 @@ export async function hold(db: Db, personId: string): Promise<Person | undefined
 /** As `hold`; no act of the person is done meanwhile, and those that had begun are done. */
 export async function lock(db: Db, personId: string): Promise<Person | undefined> {
   const { rows } = await db.query<Person>({
-    text: `select ${COLUMNS} from tokenmill.person where person_id = $1 for no key update`,
+    text: `select ${COLUMNS}
+from tokenmill.person
+where person_id = $1
+for no key update`,
     values: [personId],
   })
   return rows[0]
@@ -53,7 +61,9 @@ export async function lock(db: Db, personId: string): Promise<Person | undefined
 /** Oldest first, revoked ones included. */
 export async function list(db: Db): Promise<Person[]> {
   const { rows } = await db.query<Person>({
-    text: `select ${COLUMNS} from tokenmill.person order by created_at, person_id`,
+    text: `select ${COLUMNS}
+from tokenmill.person
+order by created_at, person_id`,
   })
   return rows
 }
@@ -78,7 +88,20 @@ export async function insert(
   person: Pick<Person, 'personId' | 'name' | 'roles' | 'entities' | 'isLocal'>,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.person (person_id, name, roles, entities, is_local) values ($1, $2, $3::text[], $4::uuid[], $5)
+    text: `insert into tokenmill.person (
+  person_id,
+  name,
+  roles,
+  entities,
+  is_local
+)
+values (
+  $1,
+  $2,
+  $3::text[],
+  $4::uuid[],
+  $5
+)
 on conflict do nothing`,
     values: [person.personId, person.name, person.roles, person.entities, person.isLocal],
   })
@@ -94,7 +117,8 @@ export async function setMac(
   former?: Buffer,
 ): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.person set mac = $2, mac_version = $3
+    text: `update tokenmill.person
+set mac = $2, mac_version = $3
 where person_id = $1 and revoked_at is null and ($4::bytea is null or mac = $4)`,
     values: [personId, mac, macVersion, former ?? null],
   })
@@ -107,7 +131,12 @@ export async function change(
   { personId, roles, entities }: Pick<Person, 'personId' | 'roles' | 'entities'>,
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.person set roles = $2::text[], entities = $3::uuid[], mac = null, mac_version = null
+    text: `update tokenmill.person
+set
+  roles = $2::text[],
+  entities = $3::uuid[],
+  mac = null,
+  mac_version = null
 where person_id = $1 and revoked_at is null`,
     values: [personId, roles, entities],
   })
@@ -116,7 +145,8 @@ where person_id = $1 and revoked_at is null`,
 /** Revokes a person, and removes the code. False if the person was revoked before or doesn't exist. */
 export async function revoke(db: Db, personId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.person set revoked_at = now(), mac = null, mac_version = null
+    text: `update tokenmill.person
+set revoked_at = now(), mac = null, mac_version = null
 where person_id = $1 and revoked_at is null`,
     values: [personId],
   })

@@ -40,8 +40,10 @@ async function insert(db: Db, cards: readonly Card[]): Promise<ReadonlySet<strin
   const { rows } = await db.query<{ fp: string }>({
     name: 'scheme-cards-insert',
     text: `insert into tokenmill.scheme_card (fp, version, provision_id)
-select v.fp, v.version, v.provision_id from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, provision_id)
-on conflict (fp) do nothing returning fp`,
+select v.fp, v.version, v.provision_id
+from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, provision_id)
+on conflict (fp) do nothing
+returning fp`,
     values: [
       plains(sorted.map(({ fp }) => fp)),
       plains(sorted.map(({ version }) => version)),
@@ -54,7 +56,8 @@ on conflict (fp) do nothing returning fp`,
 async function remove(db: Db, cards: readonly Pick<Card, 'fp'>[]): Promise<void> {
   await db.query({
     name: 'scheme-cards-remove',
-    text: 'delete from tokenmill.scheme_card where fp = any($1::uuid[])',
+    text: `delete from tokenmill.scheme_card
+where fp = any($1::uuid[])`,
     values: [plains(cards.map(({ fp }) => fp))],
   })
 }
@@ -62,5 +65,9 @@ async function remove(db: Db, cards: readonly Pick<Card, 'fp'>[]): Promise<void>
 /** Removes the rows of a version that isn't looked for any more, in a transaction, whose limits it changes. */
 export async function removeUnder(db: Db, version: number): Promise<void> {
   await limitStatements(db, 0)
-  await db.query({ text: 'delete from tokenmill.scheme_card where version = $1', values: [version] })
+  await db.query({
+    text: `delete from tokenmill.scheme_card
+where version = $1`,
+    values: [version],
+  })
 }

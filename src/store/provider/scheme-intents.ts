@@ -61,12 +61,45 @@ export async function intendAll(db: Db, intents: readonly NewIntent[], now: numb
   if (intents.length === 0) return
   await db.query({
     name: 'scheme-intend',
-    text: `insert into tokenmill.scheme_intent (intent_id, receipt_id, token_id, provision_id, action, state, created_at, updated_at)
-select v.intent_id, v.receipt_id, v.token_id, v.provision_id, v.action, 'INTENDED', $6, $6
-from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[])
-  as v(intent_id, receipt_id, token_id, provision_id, action)
+    text: `insert into tokenmill.scheme_intent (
+  intent_id,
+  receipt_id,
+  token_id,
+  provision_id,
+  action,
+  state,
+  created_at,
+  updated_at
+)
+select
+  v.intent_id,
+  v.receipt_id,
+  v.token_id,
+  v.provision_id,
+  v.action,
+  'INTENDED',
+  $6,
+  $6
+from unnest(
+  $1::uuid[],
+  $2::uuid[],
+  $3::uuid[],
+  $4::uuid[],
+  $5::text[]
+)
+  as v(
+    intent_id,
+    receipt_id,
+    token_id,
+    provision_id,
+    action
+  )
 on conflict (intent_id) do update
-set provision_id = excluded.provision_id, action = excluded.action, state = 'INTENDED', updated_at = excluded.updated_at`,
+set
+  provision_id = excluded.provision_id,
+  action = excluded.action,
+  state = 'INTENDED',
+  updated_at = excluded.updated_at`,
     values: [
       plains(intents.map(one => one.intentId)),
       plains(intents.map(one => one.receiptId)),
@@ -83,7 +116,9 @@ export async function confirmAll(db: Db, intentIds: readonly string[], now: numb
   if (intentIds.length === 0) return
   await db.query({
     name: 'scheme-confirm',
-    text: `update tokenmill.scheme_intent set state = 'DONE', updated_at = $2 where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
+    text: `update tokenmill.scheme_intent
+set state = 'DONE', updated_at = $2
+where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
     values: [plains(intentIds), new Date(now)],
   })
 }
@@ -92,7 +127,9 @@ export async function confirmAll(db: Db, intentIds: readonly string[], now: numb
 export async function abandon(db: Db, intentIds: readonly string[], now: number): Promise<void> {
   if (intentIds.length === 0) return
   await db.query({
-    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2 where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
+    text: `update tokenmill.scheme_intent
+set state = 'ABANDONED', updated_at = $2
+where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
     values: [plains(intentIds), new Date(now)],
   })
 }
@@ -102,7 +139,8 @@ export async function abandonOf(db: Db, receiptIds: readonly string[], now: numb
   if (receiptIds.length === 0) return
   await db.query({
     name: 'scheme-abandon-of',
-    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2
+    text: `update tokenmill.scheme_intent
+set state = 'ABANDONED', updated_at = $2
 where receipt_id = any($1::uuid[]) and state = 'INTENDED'`,
     values: [plains(receiptIds), new Date(now)],
   })
@@ -112,7 +150,8 @@ where receipt_id = any($1::uuid[]) and state = 'INTENDED'`,
 export async function owe(db: Db, intentIds: readonly string[], now: number): Promise<void> {
   if (intentIds.length === 0) return
   await db.query({
-    text: `update tokenmill.scheme_intent set reversal = 'REQUIRED', updated_at = $2
+    text: `update tokenmill.scheme_intent
+set reversal = 'REQUIRED', updated_at = $2
 where intent_id = any($1::uuid[]) and reversal is null and state in ('INTENDED', 'DONE')`,
     values: [plains(intentIds), new Date(now)],
   })
@@ -120,7 +159,8 @@ where intent_id = any($1::uuid[]) and reversal is null and state in ('INTENDED',
 
 export async function complete(db: Db, intentId: string, now: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.scheme_intent set reversal = 'COMPLETED', updated_at = $2,
+    text: `update tokenmill.scheme_intent
+set reversal = 'COMPLETED', updated_at = $2,
   state = case when state = 'INTENDED' then 'ABANDONED' else state end
 where intent_id = $1 and reversal = 'REQUIRED'`,
     values: [intentId, new Date(now)],
@@ -133,9 +173,15 @@ where intent_id = $1 and reversal = 'REQUIRED'`,
  */
 export async function takeOwed(db: Db, before: number, now: number, limit: number): Promise<string[]> {
   const { rows } = await db.query<Pick<SchemeIntent, 'receiptId'>>({
-    text: `update tokenmill.scheme_intent set updated_at = $2 where intent_id in (
-  select intent_id from tokenmill.scheme_intent where reversal = 'REQUIRED' and updated_at < $1
-  order by updated_at limit $3 for update skip locked
+    text: `update tokenmill.scheme_intent
+set updated_at = $2
+where intent_id in (
+  select intent_id
+  from tokenmill.scheme_intent
+  where reversal = 'REQUIRED' and updated_at < $1
+  order by updated_at
+  limit $3
+  for update skip locked
 )
 returning receipt_id as "receiptId"`,
     values: [new Date(before), new Date(now), limit],
@@ -145,7 +191,9 @@ returning receipt_id as "receiptId"`,
 
 export async function countOwed(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
-    text: `select count(*) as rows, min(created_at) as oldest from tokenmill.scheme_intent where reversal = 'REQUIRED'`,
+    text: `select count(*) as rows, min(created_at) as oldest
+from tokenmill.scheme_intent
+where reversal = 'REQUIRED'`,
   })
   return rows[0] ?? { rows: 0, oldest: null }
 }
@@ -154,8 +202,14 @@ export async function countOwed(db: Db): Promise<{ rows: number; oldest: number 
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const isOld = `updated_at < $1 and state <> 'INTENDED' and reversal is distinct from 'REQUIRED'`
   const { count } = await db.query({
-    text: `delete from tokenmill.scheme_intent where ${isOld} and ctid = any(array(
-  select ctid from tokenmill.scheme_intent where ${isOld} order by updated_at limit $2))`,
+    text: `delete from tokenmill.scheme_intent
+  where ${isOld} and ctid = any(array(
+  select ctid
+  from tokenmill.scheme_intent
+  where ${isOld}
+  order by updated_at
+  limit $2
+))`,
     values: [new Date(before), limit],
   })
   return count
@@ -166,6 +220,8 @@ export async function eraseOld(db: Db, before: number, limit: number): Promise<n
  * names the subquery that wrote it; the others are parameters (`$1`).
  */
 export function endIntent(by: { intentId: string; state: string; refusal: string; now: string; told: string }): string {
-  return `update tokenmill.scheme_intent as i set state = ${by.state}, refusal = ${by.refusal}, updated_at = ${by.now}
-  from ${by.told} where i.intent_id = ${by.intentId} and i.state = 'INTENDED'`
+  return `update tokenmill.scheme_intent as i
+  set state = ${by.state}, refusal = ${by.refusal}, updated_at = ${by.now}
+  from ${by.told}
+  where i.intent_id = ${by.intentId} and i.state = 'INTENDED'`
 }

@@ -64,16 +64,70 @@ export async function writeAll(db: Db, rows: readonly RateRow[], paces: Readonly
   const pace = rows.map(({ provider }) => paces.get(provider))
   await db.query({
     name: 'scheme-rates-write',
-    text: `insert into tokenmill.scheme_rate (provider, process, interactive, wanted_interactive, wanted_bulk, given, beat,
-  granted, rate, slowed_by, slowed_at, renewed_at)
-select v.provider, v.process, v.interactive, v.wanted_interactive, v.wanted_bulk, v.given, v.beat,
-  v.granted, v.rate, v.slowed_by, now() - make_interval(secs => v.slowed_seconds), now()
-from unnest($1::text[], $2::uuid[], $3::boolean[], $4::float8[], $5::float8[], $6::float8[], $7::bigint[],
-  $8::float8[], $9::float8[], $10::text[], $11::float8[])
-  as v(provider, process, interactive, wanted_interactive, wanted_bulk, given, beat, granted, rate, slowed_by, slowed_seconds)
-on conflict (provider, process) do update set wanted_interactive = excluded.wanted_interactive,
-  wanted_bulk = excluded.wanted_bulk, given = excluded.given, beat = excluded.beat, granted = excluded.granted,
-  rate = excluded.rate, slowed_by = excluded.slowed_by, slowed_at = excluded.slowed_at, renewed_at = excluded.renewed_at`,
+    text: `insert into tokenmill.scheme_rate (
+  provider,
+  process,
+  interactive,
+  wanted_interactive,
+  wanted_bulk,
+  given,
+  beat,
+  granted,
+  rate,
+  slowed_by,
+  slowed_at,
+  renewed_at
+)
+select
+  v.provider,
+  v.process,
+  v.interactive,
+  v.wanted_interactive,
+  v.wanted_bulk,
+  v.given,
+  v.beat,
+  v.granted,
+  v.rate,
+  v.slowed_by,
+  now() - make_interval(secs => v.slowed_seconds),
+  now()
+from unnest(
+  $1::text[],
+  $2::uuid[],
+  $3::boolean[],
+  $4::float8[],
+  $5::float8[],
+  $6::float8[],
+  $7::bigint[],
+  $8::float8[],
+  $9::float8[],
+  $10::text[],
+  $11::float8[]
+)
+  as v(
+    provider,
+    process,
+    interactive,
+    wanted_interactive,
+    wanted_bulk,
+    given,
+    beat,
+    granted,
+    rate,
+    slowed_by,
+    slowed_seconds
+  )
+on conflict (provider, process) do update
+set
+  wanted_interactive = excluded.wanted_interactive,
+  wanted_bulk = excluded.wanted_bulk,
+  given = excluded.given,
+  beat = excluded.beat,
+  granted = excluded.granted,
+  rate = excluded.rate,
+  slowed_by = excluded.slowed_by,
+  slowed_at = excluded.slowed_at,
+  renewed_at = excluded.renewed_at`,
     values: [
       texts(rows.map(row => row.provider)),
       plains(rows.map(row => row.process)),
@@ -121,7 +175,8 @@ export async function removeOf(db: Db, processes: readonly string[]): Promise<vo
   if (processes.length === 0) return
   await db.query({
     name: 'scheme-rates-remove',
-    text: 'delete from tokenmill.scheme_rate where process = any($1::uuid[])',
+    text: `delete from tokenmill.scheme_rate
+where process = any($1::uuid[])`,
     values: [plains(processes)],
   })
 }

@@ -20,8 +20,18 @@ export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<
   const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
   const { count } = await db.query({
     name: `scheme-insert-${shape}`,
-    text: `insert into tokenmill.scheme_token (${NEW_NAMES}, state, version, updated_at)
-select ${NEW_NAMES}, 'PENDING', 1, created_at from ${source}`,
+    text: `insert into tokenmill.scheme_token (
+  ${NEW_NAMES},
+  state,
+  version,
+  updated_at
+)
+select
+  ${NEW_NAMES},
+  'PENDING',
+  1,
+  created_at
+from ${source}`,
     values,
   })
   return count
@@ -32,7 +42,9 @@ export async function displace(db: Db, tokenIds: readonly string[]): Promise<voi
   if (tokenIds.length === 0) return
   await db.query({
     name: 'scheme-displace',
-    text: `update tokenmill.scheme_token set current = false where token_id = any($1::uuid[]) and current
+    text: `update tokenmill.scheme_token
+set current = false
+where token_id = any($1::uuid[]) and current
 and (retired_at is not null or state in ('DELETED', 'VOID'))`,
     values: [plains(tokenIds)],
   })
@@ -50,7 +62,13 @@ export async function retireOf(db: Db, tokenIds: readonly string[], now: number)
   if (tokenIds.length === 0) return
   await db.query({
     name: 'scheme-retire',
-    text: `update tokenmill.scheme_token set retired_at = $2, attempts = 0, version = version + 1, updated_at = $2, ${FORGOTTEN},
+    text: `update tokenmill.scheme_token
+set
+  retired_at = $2,
+  attempts = 0,
+  version = version + 1,
+  updated_at = $2,
+  ${FORGOTTEN},
   due_at = case when lease is null then $2 else due_at end
 where token_id = any($1::uuid[]) and (current or third_party) and retired_at is null and state not in ('DELETED', 'VOID')`,
     values: [plains(tokenIds), new Date(now)],
@@ -68,8 +86,13 @@ export async function retireUntakenOf(db: Db, receiptIds: readonly string[], now
   if (receiptIds.length === 0) return
   await db.query({
     name: 'scheme-retire-untaken-of',
-    text: `update tokenmill.scheme_token set ${UNTAKEN_GOES} where ${UNTAKEN} and provision_id in (
-  select provision_id from tokenmill.scheme_intent where receipt_id = any($1::uuid[]) and action = 'PROVISION')`,
+    text: `update tokenmill.scheme_token
+  set ${UNTAKEN_GOES}
+  where ${UNTAKEN} and provision_id in (
+  select provision_id
+  from tokenmill.scheme_intent
+  where receipt_id = any($1::uuid[]) and action = 'PROVISION'
+)`,
     values: [plains(receiptIds), new Date(now)],
   })
 }
@@ -77,11 +100,15 @@ export async function retireUntakenOf(db: Db, receiptIds: readonly string[], now
 /** Retires what was asked for before `before` and no token's row has taken over; returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
+    text: `update tokenmill.scheme_token
+set ${UNTAKEN_GOES}
 where provision_id in (
-  select provision_id from tokenmill.scheme_token
+  select provision_id
+  from tokenmill.scheme_token
   where ${UNTAKEN} and created_at < $1
-  order by created_at limit $3 for update skip locked
+  order by created_at
+  limit $3
+  for update skip locked
 )`,
     values: [new Date(before), new Date(now), limit],
   })
@@ -100,7 +127,12 @@ export async function withdrawAll(
 ): Promise<number> {
   if (provisionIds.length === 0) return 0
   const { count } = await db.query({
-    text: `update tokenmill.scheme_token set current = false, version = version + 1, updated_at = $2, ${FORGOTTEN},
+    text: `update tokenmill.scheme_token
+set
+  current = false,
+  version = version + 1,
+  updated_at = $2,
+  ${FORGOTTEN},
   retired_at = case when state in ('DELETED', 'VOID') then retired_at else coalesce(retired_at, $2) end,
   due_at = case when state in ('DELETED', 'VOID') or lease is not null then due_at else $2 end
 where provision_id = any($1::uuid[]) and ($3::uuid is null or last_intent = $3)`,
@@ -119,7 +151,9 @@ export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<
   if (provisionIds.length === 0) return
   await db.query({
     name: 'scheme-build-on',
-    text: 'update tokenmill.scheme_token set last_intent = null where provision_id = any($1::uuid[]) and last_intent is not null',
+    text: `update tokenmill.scheme_token
+set last_intent = null
+where provision_id = any($1::uuid[]) and last_intent is not null`,
     values: [plains(provisionIds)],
   })
 }
@@ -130,10 +164,16 @@ export async function takeUp(db: Db, provisionIds: readonly string[], now: numbe
   const { count } = await db.query({
     name: 'third-party-take-up',
     text: `with held as (
-  select provision_id from tokenmill.scheme_token
+  select provision_id
+  from tokenmill.scheme_token
   where provision_id = any($1::uuid[]) and third_party and state = 'ACTIVE' and retired_at is null and taken_at is null
-  order by provision_id for update
-) update tokenmill.scheme_token as t set taken_at = $2 from held where t.provision_id = held.provision_id`,
+  order by provision_id
+  for update
+)
+update tokenmill.scheme_token as t
+set taken_at = $2
+from held
+where t.provision_id = held.provision_id`,
     values: [plains(provisionIds), new Date(now)],
   })
   return count
@@ -148,7 +188,13 @@ export async function takeOver(db: Db, provisionIds: readonly string[], now: num
   if (provisionIds.length === 0) return 0
   const { count } = await db.query({
     name: 'scheme-take-over',
-    text: `update tokenmill.scheme_token set current = true, taken_at = $2, last_intent = null, version = version + 1, updated_at = $2
+    text: `update tokenmill.scheme_token
+set
+  current = true,
+  taken_at = $2,
+  last_intent = null,
+  version = version + 1,
+  updated_at = $2
 where provision_id = any($1::uuid[]) and not third_party and not current and taken_at is null and retired_at is null
 and state not in ('PENDING', 'VOID')`,
     values: [plains(provisionIds), new Date(now)],
@@ -161,9 +207,15 @@ export async function leaseAll(db: Db, rows: readonly Leased[], lease: string, u
   if (rows.length === 0) return
   await db.query({
     name: 'scheme-lease',
-    text: `update tokenmill.scheme_token as t set lease = $4, due_at = $5, asked = v.asked, last_intent = v.intent,
+    text: `update tokenmill.scheme_token as t
+set
+  lease = $4,
+  due_at = $5,
+  asked = v.asked,
+  last_intent = v.intent,
   attempts = attempts + 1
-from unnest($1::uuid[], $2::text[], $3::uuid[]) as v(id, asked, intent) where t.provision_id = v.id`,
+from unnest($1::uuid[], $2::text[], $3::uuid[]) as v(id, asked, intent)
+where t.provision_id = v.id`,
     values: [
       plains(rows.map(row => row.provisionId)),
       texts(rows.map(row => row.asked)),
@@ -187,7 +239,12 @@ export async function take(
 ): Promise<StoredScheme[]> {
   const { rows } = await db.query<StoredScheme>({
     name: 'scheme-take',
-    text: `update tokenmill.scheme_token set lease = $2, due_at = $4, attempts = attempts + 1, ${TO_BE_ASKED}
+    text: `update tokenmill.scheme_token
+set
+  lease = $2,
+  due_at = $4,
+  attempts = attempts + 1,
+  ${TO_BE_ASKED}
 where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) and state not in ('DELETED', 'VOID')
 returning ${COLUMNS}`,
     values: [plains(provisionIds), lease, new Date(now), new Date(until)],
@@ -205,9 +262,19 @@ export async function takeDue(
 ): Promise<StoredScheme[]> {
   const { rows } = await db.query<StoredScheme>({
     name: 'scheme-take-due',
-    text: `update tokenmill.scheme_token set lease = $1, due_at = $3, attempts = attempts + 1, ${TO_BE_ASKED}
+    text: `update tokenmill.scheme_token
+set
+  lease = $1,
+  due_at = $3,
+  attempts = attempts + 1,
+  ${TO_BE_ASKED}
 where provision_id in (
-  select provision_id from tokenmill.scheme_token where due_at <= $2 order by due_at limit $4 for update skip locked
+  select provision_id
+  from tokenmill.scheme_token
+  where due_at <= $2
+  order by due_at
+  limit $4
+  for update skip locked
 )
 returning ${COLUMNS}`,
     values: [lease, new Date(now), new Date(until), limit],
@@ -222,11 +289,16 @@ export async function takeUnchecked(
   { until, before, limit }: { until: number; before: number; limit: number },
 ): Promise<StoredScheme[]> {
   const { rows } = await db.query<StoredScheme>({
-    text: `update tokenmill.scheme_token set lease = $1, due_at = $3
+    text: `update tokenmill.scheme_token
+set lease = $1, due_at = $3
 where provision_id in (
-  select provision_id from tokenmill.scheme_token
+  select provision_id
+  from tokenmill.scheme_token
   where retired_at is null and state in ('INACTIVE', 'ACTIVE', 'SUSPENDED') and due_at is null
-  and coalesce(checked_at, created_at) < $2 order by coalesce(checked_at, created_at) limit $4 for update skip locked
+  and coalesce(checked_at, created_at) < $2
+  order by coalesce(checked_at, created_at)
+  limit $4
+  for update skip locked
 )
 returning ${COLUMNS}`,
     values: [lease, new Date(before), new Date(until), limit],
@@ -237,7 +309,9 @@ returning ${COLUMNS}`,
 export async function renew(db: Db, lease: string, until: number): Promise<void> {
   await db.query({
     name: 'scheme-renew',
-    text: 'update tokenmill.scheme_token set due_at = $2 where lease = $1',
+    text: `update tokenmill.scheme_token
+set due_at = $2
+where lease = $1`,
     values: [lease, new Date(until)],
   })
 }
@@ -252,10 +326,22 @@ export async function reclaim(
   now: number,
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.scheme_token as t set state = 'ACTIVE', reference = $2, retired_at = coalesce(retired_at, $3), due_at = $3,
-  current = false, attempts = 0, refusal = null, version = version + 1, updated_at = $3
+    text: `update tokenmill.scheme_token as t
+set
+  state = 'ACTIVE',
+  reference = $2,
+  retired_at = coalesce(retired_at, $3),
+  due_at = $3,
+  current = false,
+  attempts = 0,
+  refusal = null,
+  version = version + 1,
+  updated_at = $3
 where provision_id = $1 and state = 'VOID' and not exists (
-  select from tokenmill.scheme_token as other where other.provider = t.provider and other.reference = $2)`,
+  select
+  from tokenmill.scheme_token as other
+  where other.provider = t.provider and other.reference = $2
+)`,
     values: [provisionId, reference, new Date(now)],
   })
 }
@@ -264,7 +350,9 @@ where provision_id = $1 and state = 'VOID' and not exists (
 export async function giveBack(db: Db, provisionId: string, lease: string, dueAt: number): Promise<void> {
   await db.query({
     name: 'scheme-give-back',
-    text: 'update tokenmill.scheme_token set lease = null, due_at = $3 where provision_id = $1 and lease = $2',
+    text: `update tokenmill.scheme_token
+set lease = null, due_at = $3
+where provision_id = $1 and lease = $2`,
     values: [provisionId, lease, new Date(dueAt)],
   })
 }
@@ -287,16 +375,35 @@ export async function writeLeased(
   const { rows } = await db.query<StoredScheme>({
     name: 'scheme-write-leased',
     text: `with told as (
-  update tokenmill.scheme_token as t set state = $4, reference = $5, suspended_by = $6::text[], sealed = $7, seal_version = $8,
-    last_four = $9, expiry_month = $10, expiry_year = $11, par = $12,
-    card = case when ${IS_TO_GO} then null else $13::bytea end, card_version = case when ${IS_TO_GO} then null else $14::smallint end, refusal = $15, asked = $16,
+  update tokenmill.scheme_token as t
+  set
+    state = $4,
+    reference = $5,
+    suspended_by = $6::text[],
+    sealed = $7,
+    seal_version = $8,
+    last_four = $9,
+    expiry_month = $10,
+    expiry_year = $11,
+    par = $12,
+    card = case when ${IS_TO_GO} then null else $13::bytea end,
+    card_version = case when ${IS_TO_GO} then null else $14::smallint end,
+    refusal = $15,
+    asked = $16,
     due_at = case when t.retired_at is null or ${IS_OVER} then $17::timestamptz else coalesce($17::timestamptz, $3::timestamptz) end,
-    attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3,
+    attempts = $18,
+    checked_at = $19,
+    current = t.current and $4 <> 'VOID',
+    lease = null,
+    version = t.version + 1,
+    updated_at = $3,
     cards = case when ${IS_OVER} then null else t.cards end
   where t.provision_id = $1 and t.lease = $2 and not exists (
-    select from tokenmill.scheme_token as other
+    select
+    from tokenmill.scheme_token as other
     where other.provider = t.provider and other.reference = $5 and other.provision_id <> $1
-  ) returning *
+  )
+  returning *
 ), settled as (
   ${endIntent({ intentId: '$20', state: '$21', refusal: '$22', now: '$3', told: 'told' })}
 )
@@ -318,7 +425,12 @@ from told`,
 /** Erases up to `limit` ended provisionings that no token shows and that were last changed before `before`. Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const isOld = `state in ('DELETED', 'VOID') and not current and updated_at < $1`
-  const page = `select ctid from tokenmill.scheme_token where ${isOld} order by updated_at limit $2`
-  const text = `delete from tokenmill.scheme_token where ${isOld} and ctid = any(array(${page}))`
+  const page = `select ctid
+from tokenmill.scheme_token
+where ${isOld}
+order by updated_at
+limit $2`
+  const text = `delete from tokenmill.scheme_token
+where ${isOld} and ctid = any(array(${page}))`
   return (await db.query({ text, values: [new Date(before), limit] })).count
 }

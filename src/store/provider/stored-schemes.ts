@@ -69,7 +69,9 @@ where provider = $1 and reference = any($2::text[])`,
 export async function findFirst(db: Db, tokenId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     name: 'scheme-find-first',
-    text: `select provision_id as id from tokenmill.scheme_token as t where token_id = $1 and current and taken_at is not null
+    text: `select provision_id as id
+from tokenmill.scheme_token as t
+where token_id = $1 and current and taken_at is not null
 and not exists (select from tokenmill.scheme_token as former where former.token_id = $1 and former.retired_at = t.taken_at)`,
     values: [tokenId],
   })
@@ -98,7 +100,8 @@ export async function holdByCards(db: Db, fps: readonly string[]): Promise<Store
     text: `select ${COLUMNS}
 from tokenmill.scheme_token
 where provision_id = any(array(
-  select found.id from unnest($1::uuid[]) as wanted(fp)
+  select found.id
+  from unnest($1::uuid[]) as wanted(fp)
   cross join lateral (select provision_id as id from tokenmill.scheme_card where fp = wanted.fp limit 1) as found
 ))
 order by provision_id
@@ -159,7 +162,9 @@ export async function countOpen(db: Db): Promise<OpenCount[]> {
   const { rows } = await db.query<OpenCount>({
     text: `select case when retired_at is not null then 'delete' when state = 'PENDING' then 'provision' else 'ask' end as what,
   count(*) as rows, min(coalesce(retired_at, updated_at)) as oldest
-from tokenmill.scheme_token where due_at is not null group by 1`,
+from tokenmill.scheme_token
+where due_at is not null
+group by 1`,
   })
   return rows
 }

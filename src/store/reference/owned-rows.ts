@@ -22,7 +22,8 @@ export async function findOwnership(db: Db, wanted: readonly OwnedRow[]): Promis
     name: 'owned-rows',
     text: `select exists (select from tokenmill.source_reference where token_id = w.id) as owned,
   exists (select from tokenmill.source_reference where token_id = w.id and card_id = w.reference) as named
-from unnest($1::uuid[], $2::text[]) with ordinality as w(id, reference, n) order by n`,
+from unnest($1::uuid[], $2::text[]) with ordinality as w(id, reference, n)
+order by n`,
     values: [plains(wanted.map(({ tokenId }) => tokenId)), texts(wanted.map(({ reference }) => reference))],
   })
   return rows.map(({ owned: isOwned, named: isNamed }) => ({ isOwned, isNamed }))

@@ -25,10 +25,41 @@ export async function insertAll(db: Db, released: readonly ReleasedReference[]):
   const sorted = released.toSorted((a, b) => Buffer.compare(a.ownerHash, b.ownerHash))
   await db.query({
     name: 'released-references-insert',
-    text: `insert into tokenmill.released_reference (owner_hash, card_hash, released_at, cause, receipt_id, reference_no, key_version)
-select v.hash, v.card, v.at, v.cause, v.receipt, v.no, v.version
-from unnest($1::bytea[], $2::bytea[], $3::timestamptz[], $4::text[], $5::uuid[], $6::bigint[], $7::smallint[])
-  as v(hash, card, at, cause, receipt, no, version)
+    text: `insert into tokenmill.released_reference (
+  owner_hash,
+  card_hash,
+  released_at,
+  cause,
+  receipt_id,
+  reference_no,
+  key_version
+)
+select
+  v.hash,
+  v.card,
+  v.at,
+  v.cause,
+  v.receipt,
+  v.no,
+  v.version
+from unnest(
+  $1::bytea[],
+  $2::bytea[],
+  $3::timestamptz[],
+  $4::text[],
+  $5::uuid[],
+  $6::bigint[],
+  $7::smallint[]
+)
+  as v(
+    hash,
+    card,
+    at,
+    cause,
+    receipt,
+    no,
+    version
+  )
 on conflict do nothing`,
     values: [
       byteas(sorted.map(({ ownerHash }) => ownerHash)),
@@ -83,12 +114,27 @@ async function findLast(
   // The first row names the newest version, by the same snapshot: a key is stored before any row names it.
   const { rows } = await db.query<Row & { newest: number | null }>({
     name: `released-references-by-${by}`,
-    text: `select null::bytea as hash, null::text as cause, null::timestamptz as "releasedAt", max(version) as newest
-from tokenmill.data_key where purpose = 'owner' and state <> 'DESTROYED'
+    text: `select
+  null::bytea as hash,
+  null::text as cause,
+  null::timestamptz as "releasedAt",
+  max(version) as newest
+from tokenmill.data_key
+where purpose = 'owner' and state <> 'DESTROYED'
 union all
-select found.hash, found.cause, found.released_at, null from unnest(${listOf(1, 'bytea')}) as wanted(hash) cross join lateral (
-  select ${by} as hash, cause, released_at from tokenmill.released_reference
-  where ${by} = wanted.hash order by released_at desc limit 1) as found`,
+select
+  found.hash,
+  found.cause,
+  found.released_at,
+  null
+from unnest(${listOf(1, 'bytea')}) as wanted(hash)
+cross join lateral (
+  select ${by} as hash, cause, released_at
+  from tokenmill.released_reference
+  where ${by} = wanted.hash
+  order by released_at desc
+  limit 1
+) as found`,
     values: [byteas(sought.flatMap(({ hashes }) => hashes))],
   })
   const newest = Math.max(...rows.map(row => row.newest ?? 0))

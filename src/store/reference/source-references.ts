@@ -151,12 +151,21 @@ export async function countClaims(
     name: 'reference-claims',
     text: `select wanted.id as "tokenId", claimed.claims
 from unnest(${listOf(1, 'uuid')}) as wanted(id)
-cross join lateral (select count(*)::integer as claims from (
+cross join lateral (
+  select count(*)::integer as claims
+  from (
   (select 1 from tokenmill.source_reference where token_id = wanted.id limit $3)
   union all
-  (select 1 from tokenmill.source_reference where before is not null and before->>'tokenId' = wanted.id::text
-    and before->>'tokenId' <> token_id::text and updated_at > $2 limit $3)
-  limit $3) as one) as claimed where claimed.claims > 0`,
+  (
+    select 1
+    from tokenmill.source_reference
+    where before is not null and before->>'tokenId' = wanted.id::text
+    and before->>'tokenId' <> token_id::text and updated_at > $2
+    limit $3
+  )
+  limit $3) as one
+) as claimed
+where claimed.claims > 0`,
     values: [plains(tokenIds), new Date(since), max],
   })
   return new Map(rows.map(row => [row.tokenId, row.claims]))
@@ -186,7 +195,9 @@ export async function insertAll(db: Db, references: readonly StoredReference[]):
   const { shape, source, values } = rowSet(INSERTED, references.toSorted(byOwner))
   await db.query({
     name: `references-insert-${shape}`,
-    text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}`,
+    text: `insert into tokenmill.source_reference (${INSERTED_NAMES})
+select ${INSERTED_NAMES}
+from ${source}`,
     values,
   })
 }
@@ -198,7 +209,9 @@ export async function updateAll(db: Db, references: readonly StoredReference[]):
   const { shape, source, values } = rowSet(CHANGED, sorted)
   const { count } = await db.query({
     name: `references-update-${shape}`,
-    text: `update tokenmill.source_reference as r set ${SET} from ${source}
+    text: `update tokenmill.source_reference as r
+set ${SET}
+from ${source}
 where r.reference_no = v.reference_no and r.version = v.version - 1`,
     values,
   })
@@ -208,9 +221,16 @@ where r.reference_no = v.reference_no and r.version = v.version - 1`,
 /** Erases what single jobs replaced before `before` (ms), in at most `limit` rows. Returns in how many. */
 export async function eraseFormer(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.source_reference set before = null where reference_no = any(array(
-  select reference_no from tokenmill.source_reference where before is not null and updated_at < $1
-  order by updated_at limit $2 for update skip locked))`,
+    text: `update tokenmill.source_reference
+  set before = null
+  where reference_no = any(array(
+  select reference_no
+  from tokenmill.source_reference
+  where before is not null and updated_at < $1
+  order by updated_at
+  limit $2
+  for update skip locked
+))`,
     values: [new Date(before), limit],
   })
   return count
@@ -228,7 +248,9 @@ export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<Rem
   const { rows } = await db.query<RemovedReference>({
     name: 'references-remove-of',
     // One statement changes a row once: rows that are removed aren't erased.
-    text: `with erased as (update tokenmill.source_reference set before = jsonb_set(before, '{onFile}', '{}')
+    text: `with erased as (
+  update tokenmill.source_reference
+  set before = jsonb_set(before, '{onFile}', '{}')
   where before is not null and before->>'tokenId' = any($1::uuid[]::text[]) and token_id <> all($1::uuid[]))
 delete from tokenmill.source_reference as r
 where token_id = any($1::uuid[])
@@ -246,7 +268,8 @@ export async function removeAll(
   if (references.length === 0) return
   const { count } = await db.query({
     name: 'references-remove',
-    text: `delete from tokenmill.source_reference as r using unnest($1::bigint[], $2::integer[]) as v(no, version)
+    text: `delete from tokenmill.source_reference as r
+using unnest($1::bigint[], $2::integer[]) as v(no, version)
 where r.reference_no = v.no and r.version = v.version`,
     values: [
       plains(references.map(({ referenceNo }) => referenceNo ?? 0)),

@@ -15,7 +15,12 @@ const RECEIPTS = `tokenmill.receipt as r where r.batch_no = (select b.batch_no f
 
 /** Whether several clients have a batch of this id that belongs to the entity. */
 export async function isOfSeveral(db: Db, entityId: string, batchId: string): Promise<boolean> {
-  const { count } = await db.query({ text: `select from ${OWN} limit 2`, values: [entityId, batchId, null] })
+  const { count } = await db.query({
+    text: `select
+from ${OWN}
+limit 2`,
+    values: [entityId, batchId, null],
+  })
   return count > 1
 }
 
@@ -25,15 +30,24 @@ const NAMES = `(array['${OUTCOMES.join("','")}'])`
 // without a reason that goes on behind it has null there, in some receipts 0.
 const LISTED = `with listed as (
   select r.chunk, ${NAMES}[(record->>1)::int + 1] as outcome, coalesce(nullif(record->>4, '0'), '') as reason
-  from (select r.chunk, r.outcomes from ${RECEIPTS}) as r cross join lateral jsonb_array_elements(r.outcomes::jsonb) as record
+  from (select r.chunk, r.outcomes from ${RECEIPTS}) as r
+  cross join lateral jsonb_array_elements(r.outcomes::jsonb) as record
 ), line as (
-  select outcome, reason, count(distinct chunk) as chunks, count(*) as records from listed group by outcome, reason
+  select
+    outcome,
+    reason,
+    count(distinct chunk) as chunks,
+    count(*) as records
+  from listed
+  group by outcome, reason
 )`
 
 const COUNTED = `with counted as (
   select o.outcome, sum((r.counts->>o.outcome)::bigint) as records
-  from (select r.counts from ${RECEIPTS}) as r cross join unnest(array['${OUTCOMES.join("','")}']) as o(outcome)
-  group by o.outcome having sum((r.counts->>o.outcome)::bigint) > 0
+  from (select r.counts from ${RECEIPTS}) as r
+  cross join unnest(array['${OUTCOMES.join("','")}']) as o(outcome)
+  group by o.outcome
+  having sum((r.counts->>o.outcome)::bigint) > 0
 )`
 const REASONS_OF = `(select count(*) from line where line.outcome = counted.outcome)`
 

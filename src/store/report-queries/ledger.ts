@@ -21,9 +21,14 @@ function listing(where: string, values: RowsQuery['values'], group: string, name
   const order = `${sorted('currency')}, ${sorted(group)}`
   return {
     values,
-    lines: `select ${LINE} ${from} order by ${order}, created_at, transaction_uid`,
-    groups: `select currency as "currency", ${group} as "${name}", ${SUMS} ${from} group by currency, ${group} order by ${order}`,
-    totals: `select currency as "currency", ${SUMS} ${from} group by currency order by ${sorted('currency')}`,
+    lines: `select ${LINE} ${from}
+order by ${order}, created_at, transaction_uid`,
+    groups: `select currency as "currency", ${group} as "${name}", ${SUMS} ${from}
+group by currency, ${group}
+order by ${order}`,
+    totals: `select currency as "currency", ${SUMS} ${from}
+group by currency
+order by ${sorted('currency')}`,
   }
 }
 
@@ -55,32 +60,69 @@ const COMMISSION_ORDER = `"clearingDate", ${sorted('"clearingMerchant"')}`
 export const COMMISSION: RowsQuery = {
   values: ['from', 'to', 'percent'],
   lines: `with line as (
-  select currency as "currency", clearing_date as "clearingDate", clearing_merchant as "clearingMerchant",
-    count(*) as transactions, sum(amount) as gross, sum(commission) as commission
-  ${CLEARED} group by 1, 2, 3
+  select
+    currency as "currency",
+    clearing_date as "clearingDate",
+    clearing_merchant as "clearingMerchant",
+    count(*) as transactions,
+    sum(amount) as gross,
+    sum(commission) as commission
+  ${CLEARED}
+  group by 1, 2, 3
 ), shared as (
-  select *, ${part('commission')} as share from line
+  select *, ${part('commission')} as share
+  from line
   window w as (partition by "currency" order by ${COMMISSION_ORDER} rows unbounded preceding)
 )
-select "currency", "clearingDate"::text, "clearingMerchant", transactions::text as "transactions", gross::text as "gross",
-  commission::text as "commission", share::text as "partnerShare", (commission - share)::text as "retained"
-from shared order by ${sorted('"currency"')}, shared."clearingDate", ${sorted('"clearingMerchant"')}`,
+select
+  "currency",
+  "clearingDate"::text,
+  "clearingMerchant",
+  transactions::text as "transactions",
+  gross::text as "gross",
+  commission::text as "commission",
+  share::text as "partnerShare",
+  (commission - share)::text as "retained"
+from shared
+order by ${sorted('"currency"')}, shared."clearingDate", ${sorted('"clearingMerchant"')}`,
   // A day's share is the growth of the running sum's share on that day.
   groups: `with day as (
-  select currency as "currency", clearing_date as "clearingDate", count(distinct coalesce('=' || clearing_merchant, '')) as lines,
-    count(*) as transactions, sum(amount) as gross, sum(commission) as commission
-  ${CLEARED} group by 1, 2
+  select
+    currency as "currency",
+    clearing_date as "clearingDate",
+    count(distinct coalesce('=' || clearing_merchant, '')) as lines,
+    count(*) as transactions,
+    sum(amount) as gross,
+    sum(commission) as commission
+  ${CLEARED}
+  group by 1, 2
 ), shared as (
-  select *, ${part('commission')} as share from day
+  select *, ${part('commission')} as share
+  from day
   window w as (partition by "currency" order by "clearingDate" rows unbounded preceding)
 )
-select "currency", "clearingDate"::text, lines::text as "lines", transactions::text as "transactions", gross::text as "gross",
-  commission::text as "commission", share::text as "partnerShare", (commission - share)::text as "retained"
-from shared order by ${sorted('"currency"')}, shared."clearingDate"`,
-  totals: `select currency as "currency", count(distinct (clearing_date, coalesce('=' || clearing_merchant, '')))::text as "lines",
-  count(*)::text as "transactions", sum(amount)::text as "gross", sum(commission)::text as "commission",
-  ${rounded('sum(commission)')}::text as "partnerShare", (sum(commission) - ${rounded('sum(commission)')})::text as "retained"
-${CLEARED} group by currency order by ${sorted('currency')}`,
+select
+  "currency",
+  "clearingDate"::text,
+  lines::text as "lines",
+  transactions::text as "transactions",
+  gross::text as "gross",
+  commission::text as "commission",
+  share::text as "partnerShare",
+  (commission - share)::text as "retained"
+from shared
+order by ${sorted('"currency"')}, shared."clearingDate"`,
+  totals: `select
+  currency as "currency",
+  count(distinct (clearing_date, coalesce('=' || clearing_merchant, '')))::text as "lines",
+  count(*)::text as "transactions",
+  sum(amount)::text as "gross",
+  sum(commission)::text as "commission",
+  ${rounded('sum(commission)')}::text as "partnerShare",
+  (sum(commission) - ${rounded('sum(commission)')})::text as "retained"
+${CLEARED}
+group by currency
+order by ${sorted('currency')}`,
 }
 
 const INVOICE_ORDER = `${sorted('"type"')}, ${sorted('"brand"')}`
@@ -89,30 +131,76 @@ const INVOICE_ORDER = `${sorted('"type"')}, ${sorted('"brand"')}`
 export const INVOICE: RowsQuery = {
   values: ['from', 'to', 'percent'],
   lines: `with line as (
-  select currency as "currency", type as "type", brand as "brand", count(*) as transactions, sum(amount) as gross,
-    sum(fee) as fee, sum(commission) as commission, sum(fee) + sum(commission) as charge
-  ${CLEARED} group by 1, 2, 3
+  select
+    currency as "currency",
+    type as "type",
+    brand as "brand",
+    count(*) as transactions,
+    sum(amount) as gross,
+    sum(fee) as fee,
+    sum(commission) as commission,
+    sum(fee) + sum(commission) as charge
+  ${CLEARED}
+  group by 1, 2, 3
 ), taxed as (
-  select *, ${part('charge')} as tax from line
+  select *, ${part('charge')} as tax
+  from line
   window w as (partition by "currency" order by ${INVOICE_ORDER} rows unbounded preceding)
 )
-select "currency", "type", "brand", transactions::text as "transactions", gross::text as "gross", fee::text as "fee",
-  commission::text as "commission", charge::text as "charge", tax::text as "tax", (charge + tax)::text as "due"
-from taxed order by ${sorted('"currency"')}, ${INVOICE_ORDER}`,
+select
+  "currency",
+  "type",
+  "brand",
+  transactions::text as "transactions",
+  gross::text as "gross",
+  fee::text as "fee",
+  commission::text as "commission",
+  charge::text as "charge",
+  tax::text as "tax",
+  (charge + tax)::text as "due"
+from taxed
+order by ${sorted('"currency"')}, ${INVOICE_ORDER}`,
   groups: `with kind as (
-  select currency as "currency", type as "type", count(distinct coalesce('=' || brand, '')) as lines, count(*) as transactions,
-    sum(amount) as gross, sum(fee) as fee, sum(commission) as commission, sum(fee) + sum(commission) as charge
-  ${CLEARED} group by 1, 2
+  select
+    currency as "currency",
+    type as "type",
+    count(distinct coalesce('=' || brand, '')) as lines,
+    count(*) as transactions,
+    sum(amount) as gross,
+    sum(fee) as fee,
+    sum(commission) as commission,
+    sum(fee) + sum(commission) as charge
+  ${CLEARED}
+  group by 1, 2
 ), taxed as (
-  select *, ${part('charge')} as tax from kind
+  select *, ${part('charge')} as tax
+  from kind
   window w as (partition by "currency" order by ${sorted('"type"')} rows unbounded preceding)
 )
-select "currency", "type", lines::text as "lines", transactions::text as "transactions", gross::text as "gross", fee::text as "fee",
-  commission::text as "commission", charge::text as "charge", tax::text as "tax", (charge + tax)::text as "due"
-from taxed order by ${sorted('"currency"')}, ${sorted('"type"')}`,
-  totals: `select currency as "currency", count(distinct (type, coalesce('=' || brand, '')))::text as "lines", count(*)::text as "transactions",
-  sum(amount)::text as "gross", sum(fee)::text as "fee", sum(commission)::text as "commission", (sum(fee) + sum(commission))::text as "charge",
+select
+  "currency",
+  "type",
+  lines::text as "lines",
+  transactions::text as "transactions",
+  gross::text as "gross",
+  fee::text as "fee",
+  commission::text as "commission",
+  charge::text as "charge",
+  tax::text as "tax",
+  (charge + tax)::text as "due"
+from taxed
+order by ${sorted('"currency"')}, ${sorted('"type"')}`,
+  totals: `select
+  currency as "currency",
+  count(distinct (type, coalesce('=' || brand, '')))::text as "lines",
+  count(*)::text as "transactions",
+  sum(amount)::text as "gross",
+  sum(fee)::text as "fee",
+  sum(commission)::text as "commission",
+  (sum(fee) + sum(commission))::text as "charge",
   ${rounded('(sum(fee) + sum(commission))')}::text as "tax",
   (sum(fee) + sum(commission) + ${rounded('(sum(fee) + sum(commission))')})::text as "due"
-${CLEARED} group by currency order by ${sorted('currency')}`,
+${CLEARED}
+group by currency
+order by ${sorted('currency')}`,
 }

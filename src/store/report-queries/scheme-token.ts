@@ -3,19 +3,39 @@
 import type { RowsQuery } from './query.ts'
 
 const STANDING = `with mine as (
-  select token_scope from tokenmill.scope where entity_id = $1
+  select token_scope
+  from tokenmill.scope
+  where entity_id = $1
 ), live as (
-  select t.token_id, t.token_scope from tokenmill.token as t join mine on mine.token_scope = t.token_scope where t.status <> 'DELETED'
+  select t.token_id, t.token_scope
+  from tokenmill.token as t
+  join mine on mine.token_scope = t.token_scope
+  where t.status <> 'DELETED'
 ), standing as (
-  select live.token_scope as scope, case when s.state is null or s.state = 'VOID' then '' else s.provider end as provider,
+  select
+    live.token_scope as scope,
+    case when s.state is null or s.state = 'VOID' then '' else s.provider end as provider,
     case when s.state is null or s.state = 'VOID' then 'NONE' when s.retired_at is not null then 'DELETED' else s.state end as status,
-    1 as tokens, (s.due_at is not null)::int as waiting, (s.refusal is not null)::int as refused,
+    1 as tokens,
+    (s.due_at is not null)::int as waiting,
+    (s.refusal is not null)::int as refused,
     (s.retired_at is null and s.state in ('INACTIVE', 'ACTIVE', 'SUSPENDED')
-      and coalesce(s.checked_at, s.created_at) < now() - interval '48 hours')::int as unchecked, 0 as deletions
-  from live left join tokenmill.scheme_token as s on s.token_id = live.token_id and s.current
+      and coalesce(s.checked_at, s.created_at) < now() - interval '48 hours')::int as unchecked,
+    0 as deletions
+  from live
+  left join tokenmill.scheme_token as s on s.token_id = live.token_id and s.current
   union all
-  select s.token_scope, s.provider, 'DELETION_OPEN', 0, 0, 0, 0, 1
-  from tokenmill.scheme_token as s join mine on mine.token_scope = s.token_scope
+  select
+    s.token_scope,
+    s.provider,
+    'DELETION_OPEN',
+    0,
+    0,
+    0,
+    0,
+    1
+  from tokenmill.scheme_token as s
+  join mine on mine.token_scope = s.token_scope
   where not s.third_party and s.retired_at is not null and s.state not in ('DELETED', 'VOID')
 )`
 

@@ -52,6 +52,8 @@ export const TOKEN_ACTIVITY: RowsQuery = {
   groups: `${WITH} select scope::text as "tokenScope", count(distinct day)::text as "lines", ${COUNTS} from event group by scope order by scope`,
   totals: `${WITH} select count(distinct (scope, day))::text as "lines", ${COUNTS} from event having count(*) > 0`,
   // Partitions are named by their first day.
-  since: `select min(to_date(right(relname, 8), 'YYYYMMDD'))::text as "since" from pg_inherits join pg_class on pg_class.oid = inhrelid
+  since: `select min(to_date(right(relname, 8), 'YYYYMMDD'))::text as "since"
+from pg_inherits
+join pg_class on pg_class.oid = inhrelid
 where inhparent = 'tokenmill.receipt'::regclass`,
 }

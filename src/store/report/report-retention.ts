@@ -24,7 +24,8 @@ limit $2`,
 /** Returns those of these file keys that belong to no report. */
 export async function findOrphans(db: Db, keys: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ key: string }>({
-    text: `select wanted.key from unnest($1::text[]) as wanted(key)
+    text: `select wanted.key
+from unnest($1::text[]) as wanted(key)
 where not exists (select from tokenmill.report where storage_key = wanted.key)`,
     values: [texts(keys)],
   })

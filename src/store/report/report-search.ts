@@ -96,7 +96,9 @@ export async function search(store: Store, query: ReportQuery): Promise<ReportPa
       await db.query({ text: 'set transaction isolation level repeatable read, read only' })
       await limitStatements(db, SEARCH_MS_MAX)
       const counted = await db.query<{ totals: number }>({
-        text: `select count(*) as totals from tokenmill.report where ${where}`,
+        text: `select count(*) as totals
+from tokenmill.report
+where ${where}`,
         values,
       })
       const totals = counted.rows[0]?.totals ?? 0
@@ -143,7 +145,8 @@ async function pageOf(db: Db, query: ReportQuery, where: Where, totals: number):
 from tokenmill.report
 where ${where.text}
 order by ${order}
-limit ${Math.trunc(pageSize)} offset ${Math.trunc(offset)}`,
+limit ${Math.trunc(pageSize)}
+offset ${Math.trunc(offset)}`,
     values: where.values,
   })
   return rows

@@ -145,10 +145,34 @@ async function insert(
   failureReason: string | null,
 ): Promise<StoredReport> {
   const { rows } = await db.query<StoredReport>({
-    text: `insert into tokenmill.report (report_uid, report_type, report_parameter, mime_type, report_entity_uid, client_id, request_key,
-  period_from, period_to, status, failure_reason)
-values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, $9, $10, $11)
-on conflict (report_uid) do update set status = excluded.status, failure_reason = excluded.failure_reason, modified_on = now()
+    text: `insert into tokenmill.report (
+  report_uid,
+  report_type,
+  report_parameter,
+  mime_type,
+  report_entity_uid,
+  client_id,
+  request_key,
+  period_from,
+  period_to,
+  status,
+  failure_reason
+)
+values (
+  $1,
+  $2,
+  $3::jsonb,
+  $4,
+  $5,
+  $6,
+  $7,
+  $8,
+  $9,
+  $10,
+  $11
+)
+on conflict (report_uid) do update
+set status = excluded.status, failure_reason = excluded.failure_reason, modified_on = now()
   where tokenmill.report.status <> 'SUCCESSFUL'
 returning ${COLUMNS}`,
     values: [
@@ -177,7 +201,12 @@ export async function refuseParameters(db: Db, asked: Asked, reason: string): Pr
 /** Begins the report of this job, which may have begun before, from the start. */
 async function begin(db: Db, asked: Asked): Promise<StoredReport> {
   const { rows } = await db.query<StoredReport>({
-    text: `update tokenmill.report set status = 'INITIATED', failure_reason = null, lines = null, modified_on = now()
+    text: `update tokenmill.report
+set
+  status = 'INITIATED',
+  failure_reason = null,
+  lines = null,
+  modified_on = now()
 where report_uid = $1 and status <> 'SUCCESSFUL'
 returning ${COLUMNS}`,
     values: [asked.reportUid],
@@ -192,7 +221,8 @@ returning ${COLUMNS}`,
  */
 export async function progress(db: Db, reportUid: string, lines: number | null): Promise<void> {
   await db.query({
-    text: `update tokenmill.report set modified_on = now(), status = case when $2::bigint is null then status else 'PROCESSING_STARTED' end,
+    text: `update tokenmill.report
+set modified_on = now(), status = case when $2::bigint is null then status else 'PROCESSING_STARTED' end,
   lines = coalesce($2::bigint, lines)
 where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')`,
     values: [reportUid, lines],
@@ -214,8 +244,18 @@ export interface Made {
 /** Ends the report as made. Throws LostRace if another attempt has ended it meanwhile. */
 export async function succeed(db: Db, reportUid: string, made: Made): Promise<StoredReport> {
   const { rows } = await db.query<StoredReport>({
-    text: `update tokenmill.report set status = 'SUCCESSFUL', modified_on = now(), file_name = $2, storage_key = $3, bytes = $4, sha256 = $5,
-  lines = $6, totals = $7::jsonb, period_closed = $8, as_of = $9
+    text: `update tokenmill.report
+set
+  status = 'SUCCESSFUL',
+  modified_on = now(),
+  file_name = $2,
+  storage_key = $3,
+  bytes = $4,
+  sha256 = $5,
+  lines = $6,
+  totals = $7::jsonb,
+  period_closed = $8,
+  as_of = $9
 where report_uid = $1 and status = 'PROCESSING_STARTED'
 returning ${COLUMNS}`,
     values: [
@@ -246,7 +286,8 @@ async function failOne(db: Db, reportUid: string, word: FailureWord, reason: str
 
 async function endFailed(db: Db, reportUid: string, reason: string): Promise<StoredReport | undefined> {
   const { rows } = await db.query<StoredReport>({
-    text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
+    text: `update tokenmill.report
+set status = 'FAILED', failure_reason = $2, modified_on = now()
 where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')
 returning ${COLUMNS}`,
     values: [reportUid, reason],
@@ -260,7 +301,8 @@ const ABANDONED = 'abandoned: whoever made it was not heard of any more'
 export function failAbandoned(store: Store, before: number): Promise<number> {
   return store.transaction(async db => {
     const { rows } = await db.query<StoredReport>({
-      text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
+      text: `update tokenmill.report
+set status = 'FAILED', failure_reason = $2, modified_on = now()
 where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1
 returning ${COLUMNS}`,
       values: [new Date(before), ABANDONED],
@@ -277,5 +319,9 @@ async function told(db: Db, report: StoredReport, word?: FailureWord): Promise<S
 }
 
 export async function remove(db: Db, reportUid: string): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.report where report_uid = $1', values: [reportUid] })
+  await db.query({
+    text: `delete from tokenmill.report
+where report_uid = $1`,
+    values: [reportUid],
+  })
 }

@@ -58,11 +58,35 @@ export async function insert(db: Db, runs: readonly NewRun[]): Promise<number> {
   const { count } = await db.query({
     // The lock waits for somebody who pauses the schedule now.
     text: `with going as materialized (
-  select schedule_id from tokenmill.schedule where schedule_id = any($1::uuid[]) and paused_at is null for share
+  select schedule_id
+  from tokenmill.schedule
+  where schedule_id = any($1::uuid[]) and paused_at is null
+  for share
 )
-insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, receipt_id, due_at, next_at)
-select v.*, v.due_at from unnest($1::uuid[], $2::date[], $3::uuid[], $4::uuid[], $5::timestamptz[])
-  as v(schedule_id, business_date, entity_id, receipt_id, due_at) join going on going.schedule_id = v.schedule_id
+insert into tokenmill.schedule_run (
+  schedule_id,
+  business_date,
+  entity_id,
+  receipt_id,
+  due_at,
+  next_at
+)
+select v.*, v.due_at
+from unnest(
+  $1::uuid[],
+  $2::date[],
+  $3::uuid[],
+  $4::uuid[],
+  $5::timestamptz[]
+)
+  as v(
+    schedule_id,
+    business_date,
+    entity_id,
+    receipt_id,
+    due_at
+  )
+join going on going.schedule_id = v.schedule_id
 on conflict on constraint schedule_run_pkey do nothing`,
     values: [
       plains(runs.map(run => run.scheduleId)),
@@ -78,8 +102,16 @@ on conflict on constraint schedule_run_pkey do nothing`,
 /** Reopens runs that ended as FAILED, due at `now`; returns how many. */
 export async function reopen(db: Db, runs: readonly RunKey[], now: number): Promise<number> {
   const { count } = await db.query({
-    text: `update tokenmill.schedule_run as r set state = 'DUE', due_at = $4, next_at = $4, attempts = 0, faults = 0,
-  reason = null, late_at = null, ended_at = null
+    text: `update tokenmill.schedule_run as r
+set
+  state = 'DUE',
+  due_at = $4,
+  next_at = $4,
+  attempts = 0,
+  faults = 0,
+  reason = null,
+  late_at = null,
+  ended_at = null
 from unnest($1::uuid[], $2::date[], $3::uuid[]) as v(schedule_id, business_date, entity_id)
 where r.schedule_id = v.schedule_id and r.business_date = v.business_date and r.entity_id = v.entity_id and r.state = 'FAILED'`,
     values: [
@@ -104,9 +136,15 @@ interface Claiming {
 /** Takes runs that are due by `now`; until `now` + `leaseMs` they belong to the caller. */
 export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): Promise<Run[]> {
   const { rows } = await db.query<Run>({
-    text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
-  select r.schedule_id, r.business_date, r.entity_id from tokenmill.schedule_run as r
-  where r.next_at <= $1 and (r.state = 'DUE') = $4 and not ${WAITS_FOR_RESUME} order by r.next_at limit $3 for update skip locked
+    text: `update tokenmill.schedule_run as r
+set next_at = $2, attempts = r.attempts + 1
+from (
+  select r.schedule_id, r.business_date, r.entity_id
+  from tokenmill.schedule_run as r
+  where r.next_at <= $1 and (r.state = 'DUE') = $4 and not ${WAITS_FOR_RESUME}
+  order by r.next_at
+  limit $3
+  for update skip locked
 ) as due
 where r.schedule_id = due.schedule_id and r.business_date = due.business_date and r.entity_id = due.entity_id
 returning ${COLUMNS}`,
@@ -118,7 +156,8 @@ returning ${COLUMNS}`,
 /** Makes runs due at `now` that wait for a resume and were due after `since`. Both are ms. */
 export async function resume(db: Db, scheduleId: string, due: { since: number; now: number }): Promise<void> {
   await db.query({
-    text: `update tokenmill.schedule_run set due_at = $3, next_at = $3, late_at = null
+    text: `update tokenmill.schedule_run
+set due_at = $3, next_at = $3, late_at = null
 where schedule_id = $1 and ${OPEN} and state = 'DUE' and due_at > $2`,
     values: [scheduleId, new Date(due.since), new Date(due.now)],
   })
@@ -126,7 +165,9 @@ where schedule_id = $1 and ${OPEN} and state = 'DUE' and due_at > $2`,
 
 /** How many runs have a job that was sent and isn't answered. */
 export async function countQueued(db: Db): Promise<number> {
-  const text = `select count(*) as n from tokenmill.schedule_run where ${OPEN} and state = 'QUEUED'`
+  const text = `select count(*) as n
+from tokenmill.schedule_run
+where ${OPEN} and state = 'QUEUED'`
   const { rows } = await db.query<{ n: number }>({ text })
   return rows[0]?.n ?? 0
 }
@@ -138,7 +179,9 @@ const keyOf = ({ scheduleId, businessDate, entityId }: RunKey) => [scheduleId, b
 /** Records that the job was sent. Without an answer the run is due again at `nextAt`. */
 export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.schedule_run set state = 'QUEUED', next_at = $4 where ${THIS} and ${OPEN}`,
+    text: `update tokenmill.schedule_run
+set state = 'QUEUED', next_at = $4
+where ${THIS} and ${OPEN}`,
     values: [...keyOf(run), new Date(nextAt)],
   })
 }
@@ -146,7 +189,12 @@ export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<v
 /** Ends a run as FAILED, unless it has ended. Returns the run if this call ended it. */
 export async function fail(db: Db, run: RunKey, reason: string): Promise<Run | undefined> {
   const { rows } = await db.query<Run>({
-    text: `update tokenmill.schedule_run as r set state = 'FAILED', reason = $4, next_at = null, ended_at = now()
+    text: `update tokenmill.schedule_run as r
+set
+  state = 'FAILED',
+  reason = $4,
+  next_at = null,
+  ended_at = now()
 where ${THIS} and ${OPEN}
 returning ${COLUMNS}`,
     values: [...keyOf(run), reason],
@@ -156,7 +204,13 @@ returning ${COLUMNS}`,
 
 export async function finishSweep(db: Db, run: RunKey, tokens: number): Promise<Run | undefined> {
   const { rows } = await db.query<Run>({
-    text: `update tokenmill.schedule_run as r set state = 'SUCCEEDED', reason = null, tokens = $4, next_at = null, ended_at = now()
+    text: `update tokenmill.schedule_run as r
+set
+  state = 'SUCCEEDED',
+  reason = null,
+  tokens = $4,
+  next_at = null,
+  ended_at = now()
 where ${THIS} and ${OPEN}
 returning ${COLUMNS}`,
     values: [...keyOf(run), tokens],
@@ -177,7 +231,10 @@ export async function applyAnswer(db: Db, receiptId: string, answered: Answered)
   const { rows } =
     answered.state === 'FAULTED'
       ? await db.query<Run>({
-          text: `update tokenmill.schedule_run as r set reason = $2, faults = faults + 1,
+          text: `update tokenmill.schedule_run as r
+set
+  reason = $2,
+  faults = faults + 1,
   state = case when faults + 1 < $4 then 'FAULTED' else 'FAILED' end,
   next_at = case when faults + 1 < $4 then $3::timestamptz end,
   ended_at = case when faults + 1 < $4 then null else now() end
@@ -186,7 +243,13 @@ returning ${COLUMNS}`,
           values: [receiptId, answered.reason, new Date(answered.nextAt), Math.min(answered.faultsMax, 2_147_483_647)],
         })
       : await db.query<Run>({
-          text: `update tokenmill.schedule_run as r set state = $2, reason = $3, report_uid = $4, next_at = null, ended_at = now()
+          text: `update tokenmill.schedule_run as r
+set
+  state = $2,
+  reason = $3,
+  report_uid = $4,
+  next_at = null,
+  ended_at = now()
 where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED'))
 returning ${COLUMNS}`,
           values:
@@ -200,7 +263,8 @@ returning ${COLUMNS}`,
 /** Marks open runs as late that were due by `before` and aren't marked yet; returns them. */
 export async function markLate(db: Db, before: number, now: number): Promise<Run[]> {
   const { rows } = await db.query<Run>({
-    text: `update tokenmill.schedule_run as r set late_at = $2
+    text: `update tokenmill.schedule_run as r
+set late_at = $2
 where r.${OPEN} and r.late_at is null and r.due_at <= $1 and not ${WAITS_FOR_RESUME}
 returning ${COLUMNS}`,
     values: [new Date(before), new Date(now)],
@@ -211,7 +275,11 @@ returning ${COLUMNS}`,
 /** Gives up open runs of removed schedules, and open runs that were due by `before`; returns them. */
 export async function giveUp(db: Db, before: number): Promise<Run[]> {
   const { rows } = await db.query<Run>({
-    text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
+    text: `update tokenmill.schedule_run as r
+set
+  state = 'FAILED',
+  next_at = null,
+  ended_at = now(),
   reason = case when s.removed_at is null then coalesce(r.reason, 'unanswered') else 'schedule_removed' end
 from tokenmill.schedule as s
 where s.schedule_id = r.schedule_id and r.${OPEN}
@@ -245,8 +313,11 @@ export async function listTroubled(
 from tokenmill.schedule_run as r
 join tokenmill.schedule as s on s.schedule_id = r.schedule_id and s.removed_at is null
 where (r.${OPEN} and r.due_at <= $1 and not ${WAITS_FOR_RESUME}) or (r.state = 'FAILED' and r.ended_at >= $2 and not exists (
-  select from tokenmill.schedule_run as well where well.schedule_id = r.schedule_id and well.entity_id = r.entity_id
-    and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at))
+  select
+  from tokenmill.schedule_run as well
+  where well.schedule_id = r.schedule_id and well.entity_id = r.entity_id
+    and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at
+))
 order by r.due_at
 limit $3`,
     values: [new Date(dueBefore), new Date(failedSince), limit],
@@ -282,7 +353,8 @@ export function listOf(db: Db, scheduleId: string, limit: number): Promise<Run[]
 /** Deletes ended runs of dates before `businessDate`; returns how many. */
 export async function forget(db: Db, businessDate: string): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.schedule_run where business_date < $1 and next_at is null',
+    text: `delete from tokenmill.schedule_run
+where business_date < $1 and next_at is null`,
     values: [businessDate],
   })
   return count

@@ -49,8 +49,13 @@ const SELECT = `select
   s.removed_at as "removedAt",
   s.paused_at as "pausedAt",
   s.resumed_at as "resumedAt",
-  (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
-    order by r.business_date desc limit 1) as newest
+  (
+    select r.business_date
+    from tokenmill.schedule_run as r
+    where r.schedule_id = s.schedule_id
+    order by r.business_date desc
+    limit 1
+  ) as newest
 from tokenmill.schedule as s`
 
 /** Schedules that weren't removed, oldest first. */
@@ -95,8 +100,30 @@ export type NewSchedule = Omit<
 export async function insert(db: Db, schedule: NewSchedule): Promise<void> {
   const { scheduleId, clientId, reportType, entityId, mimeType, parameters, time, zone, since } = schedule
   await db.query({
-    text: `insert into tokenmill.schedule (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone, created_at)
-values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8, coalesce($9, now()))`,
+    text: `insert into tokenmill.schedule (
+  schedule_id,
+  kind,
+  client_id,
+  report_type,
+  entity_id,
+  mime_type,
+  parameters,
+  time,
+  zone,
+  created_at
+)
+values (
+  $1,
+  'report',
+  $2,
+  $3,
+  $4,
+  $5,
+  $6::jsonb,
+  $7,
+  $8,
+  coalesce($9, now())
+)`,
     values: [
       ...[scheduleId, clientId, reportType, entityId, mimeType, JSON.stringify(parameters), time, zone],
       since === undefined ? null : new Date(since),
@@ -107,7 +134,9 @@ values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8, coalesce($9, now()))`,
 /** Removes a schedule of reports. False if there is none with this id. */
 export async function remove(db: Db, scheduleId: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.schedule set removed_at = now() where schedule_id = $1 and removed_at is null and kind = 'report'`,
+    text: `update tokenmill.schedule
+set removed_at = now()
+where schedule_id = $1 and removed_at is null and kind = 'report'`,
     values: [scheduleId],
   })
   return count === 1
@@ -116,7 +145,9 @@ export async function remove(db: Db, scheduleId: string): Promise<boolean> {
 /** Pauses a schedule: no further run of it begins. */
 export async function pause(db: Db, scheduleId: string): Promise<void> {
   await db.query({
-    text: 'update tokenmill.schedule set paused_at = now() where schedule_id = $1',
+    text: `update tokenmill.schedule
+set paused_at = now()
+where schedule_id = $1`,
     values: [scheduleId],
   })
 }
@@ -124,7 +155,9 @@ export async function pause(db: Db, scheduleId: string): Promise<void> {
 /** Resumes a schedule at `now`, in ms since the epoch. Dates that it missed meanwhile are due then. */
 export async function resume(db: Db, scheduleId: string, now: number): Promise<void> {
   await db.query({
-    text: 'update tokenmill.schedule set paused_at = null, resumed_at = $2 where schedule_id = $1',
+    text: `update tokenmill.schedule
+set paused_at = null, resumed_at = $2
+where schedule_id = $1`,
     values: [scheduleId, new Date(now)],
   })
 }

@@ -68,7 +68,13 @@ where purpose = $1`,
 
 /** Reads the row and locks it until the transaction ends. */
 export async function hold(db: Db, purpose: string): Promise<Reseal | undefined> {
-  await db.query({ text: 'select from tokenmill.reseal where purpose = $1 for update', values: [purpose] })
+  await db.query({
+    text: `select
+from tokenmill.reseal
+where purpose = $1
+for update`,
+    values: [purpose],
+  })
   return find(db, purpose)
 }
 
@@ -77,9 +83,14 @@ export async function begin(
   db: Db,
   { purpose, version, rowsExpected }: Pick<Reseal, 'purpose' | 'version'> & { rowsExpected: number | undefined },
 ): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.reseal where purpose = $1', values: [purpose] })
   await db.query({
-    text: 'insert into tokenmill.reseal (purpose, version, rows_expected) values ($1, $2, $3)',
+    text: `delete from tokenmill.reseal
+where purpose = $1`,
+    values: [purpose],
+  })
+  await db.query({
+    text: `insert into tokenmill.reseal (purpose, version, rows_expected)
+values ($1, $2, $3)`,
     values: [purpose, version, rowsExpected],
   })
 }
@@ -87,7 +98,13 @@ export async function begin(
 /** Resumes a cancelled re-encryption where it stopped. */
 export async function resume(db: Db, purpose: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.reseal set state = 'RUNNING', ended_at = null, lease = null, due_at = now() where purpose = $1`,
+    text: `update tokenmill.reseal
+set
+  state = 'RUNNING',
+  ended_at = null,
+  lease = null,
+  due_at = now()
+where purpose = $1`,
     values: [purpose],
   })
 }
@@ -95,7 +112,12 @@ export async function resume(db: Db, purpose: string): Promise<void> {
 /** Cancels a re-encryption: the worker that has the lease stops when it next writes or renews the lease. */
 export async function cancel(db: Db, purpose: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.reseal set state = 'CANCELLED', ended_at = now(), lease = null, rows_per_second = null
+    text: `update tokenmill.reseal
+set
+  state = 'CANCELLED',
+  ended_at = now(),
+  lease = null,
+  rows_per_second = null
 where purpose = $1`,
     values: [purpose],
   })
@@ -105,9 +127,14 @@ where purpose = $1`,
 export async function take(db: Db, lease: string, leaseMs: number): Promise<Reseal | undefined> {
   const { rows } = await db.query<Reseal>({
     name: 'reseal-take',
-    text: `update tokenmill.reseal set lease = $1, due_at = now() + $2 * interval '1 millisecond'
+    text: `update tokenmill.reseal
+set lease = $1, due_at = now() + $2 * interval '1 millisecond'
 where purpose = (
-  select purpose from tokenmill.reseal where state = 'RUNNING' and due_at <= now() order by due_at, purpose limit 1
+  select purpose
+  from tokenmill.reseal
+  where state = 'RUNNING' and due_at <= now()
+  order by due_at, purpose
+  limit 1
   for update skip locked
 )
 returning ${COLUMNS}`,
@@ -142,10 +169,18 @@ export async function advance(db: Db, { purpose, lease, leaseMs }: Held, step: S
   const { at, scanned, found, done, failed, failedRow, rowsPerSecond } = step
   const { count } = await db.query({
     name: 'reseal-advance',
-    text: `update tokenmill.reseal set ${RENEWED}, at_column = $4, at_key = $5, pass_scanned = pass_scanned + $6,
-  pass_found = pass_found + $7, rows_done = rows_done + $8,
-  pass_done = pass_done + $8, pass_failed = pass_failed + $9,
-  failed_row = coalesce($10, failed_row), rows_per_second = coalesce($11, rows_per_second)
+    text: `update tokenmill.reseal
+set
+  ${RENEWED},
+  at_column = $4,
+  at_key = $5,
+  pass_scanned = pass_scanned + $6,
+  pass_found = pass_found + $7,
+  rows_done = rows_done + $8,
+  pass_done = pass_done + $8,
+  pass_failed = pass_failed + $9,
+  failed_row = coalesce($10, failed_row),
+  rows_per_second = coalesce($11, rows_per_second)
 where ${HELD}`,
     values: [
       ...[purpose, lease, leaseMs, at?.column ?? null, at?.key ?? null],
@@ -159,7 +194,9 @@ where ${HELD}`,
 export async function renew(db: Db, { purpose, lease, leaseMs }: Held): Promise<boolean> {
   const { count } = await db.query({
     name: 'reseal-renew',
-    text: `update tokenmill.reseal set ${RENEWED} where ${HELD}`,
+    text: `update tokenmill.reseal
+set ${RENEWED}
+where ${HELD}`,
     values: [purpose, lease, leaseMs],
   })
   return count === 1
@@ -168,7 +205,9 @@ export async function renew(db: Db, { purpose, lease, leaseMs }: Held): Promise<
 /** Gives the lease back. Another worker may take it after `pauseMs`. */
 export async function giveBack(db: Db, { purpose, lease }: Held, pauseMs: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.reseal set lease = null, due_at = now() + $3 * interval '1 millisecond' where ${HELD}`,
+    text: `update tokenmill.reseal
+set lease = null, due_at = now() + $3 * interval '1 millisecond'
+where ${HELD}`,
     values: [purpose, lease, pauseMs],
   })
 }
@@ -176,10 +215,20 @@ export async function giveBack(db: Db, { purpose, lease }: Held, pauseMs: number
 /** Begins the next pass. If `version` differs from the row's, the count of passes begins anew, too. */
 export async function beginPass(db: Db, { purpose, lease, leaseMs }: Held, version: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.reseal set ${RENEWED}, pass = case when version = $4 then pass + 1 else 1 end,
-  started_at = case when version = $4 then started_at else now() end, version = $4, pass_began_at = now(),
+    text: `update tokenmill.reseal
+set
+  ${RENEWED},
+  pass = case when version = $4 then pass + 1 else 1 end,
+  started_at = case when version = $4 then started_at else now() end,
+  version = $4,
+  pass_began_at = now(),
   failed_row = case when pass_failed > 0 then failed_row end,
-  pass_scanned = 0, pass_found = 0, pass_done = 0, pass_failed = 0, at_column = null, at_key = null
+  pass_scanned = 0,
+  pass_found = 0,
+  pass_done = 0,
+  pass_failed = 0,
+  at_column = null,
+  at_key = null
 where ${HELD}`,
     values: [purpose, lease, leaseMs, version],
   })
@@ -188,8 +237,14 @@ where ${HELD}`,
 /** Ends the re-encryption: its last pass has proved that nothing is left under another version. */
 export async function finish(db: Db, { purpose, lease }: Held): Promise<void> {
   await db.query({
-    text: `update tokenmill.reseal set state = 'DONE', lease = null, ended_at = now(), clean_at = pass_began_at,
-  rows_per_second = null, failed_row = null
+    text: `update tokenmill.reseal
+set
+  state = 'DONE',
+  lease = null,
+  ended_at = now(),
+  clean_at = pass_began_at,
+  rows_per_second = null,
+  failed_row = null
 where ${HELD}`,
     values: [purpose, lease],
   })

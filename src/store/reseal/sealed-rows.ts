@@ -62,9 +62,17 @@ export async function findSet(
   row_facts as facts,
   place
 from (
-  select ${key} as at, ${key}::text as row_key, ${sealed} as row_sealed, ${column.version} as row_version,
-    ${arrayOf(facts)} as row_facts, row_number() over (order by ${key}) as place
-  from tokenmill.${table} where ${key} > $1 order by ${key} limit ${PAGE_ROWS}
+  select
+    ${key} as at,
+    ${key}::text as row_key,
+    ${sealed} as row_sealed,
+    ${column.version} as row_version,
+    ${arrayOf(facts)} as row_facts,
+    row_number() over (order by ${key}) as place
+  from tokenmill.${table}
+  where ${key} > $1
+  order by ${key}
+  limit ${PAGE_ROWS}
 ) as page
 where row_sealed is not null and row_version is distinct from $2
 order by at
@@ -84,10 +92,16 @@ async function findPageEnd(db: Db, name: SealedName, start: string): Promise<Omi
   const { key, table } = SEALED_COLUMNS[name]
   const { rows } = await db.query<{ key: string; place: number }>({
     name: `reseal-page-end-${name}`,
-    text: `select row_key as key, place from (
+    text: `select row_key as key, place
+from (
   select ${key}::text as row_key, row_number() over (order by ${key}) as place
-  from tokenmill.${table} where ${key} > $1 order by ${key} limit ${PAGE_ROWS}
-) as page order by place desc limit 1`,
+  from tokenmill.${table}
+  where ${key} > $1
+  order by ${key}
+  limit ${PAGE_ROWS}
+) as page
+order by place desc
+limit 1`,
     values: [start],
   })
   const [last] = rows
@@ -115,15 +129,20 @@ export async function replaceSet(
   const keys = rows.map(row => row.key)
   const { count } = await db.query({
     name: `reseal-replace-${name}`,
-    text: `update tokenmill.${table} as t set ${sealed} = v.fresh, ${column.version} = $4${also ? `, ${also}` : ''}
+    text: `update tokenmill.${table} as t
+set ${sealed} = v.fresh, ${column.version} = $4${also ? `, ${also}` : ''}
 from (
   select given.id, given.former, given.fresh
   from unnest($1::${keyType}[], $2::bytea[], $3::bytea[]) as given(id, former, fresh)
   cross join lateral (
-    select from tokenmill.${table} as h where h.${key} = given.id and h.${sealed} = given.former
-    ${free ? `and ${free}` : ''} limit 1 for no key update skip locked
+    select
+    from tokenmill.${table} as h
+    where h.${key} = given.id and h.${sealed} = given.former ${free ? `and ${free}` : ''}
+    limit 1
+    for no key update skip locked
   ) as held
-) as v where t.${key} = v.id and t.${sealed} = v.former`,
+) as v
+where t.${key} = v.id and t.${sealed} = v.former`,
     values: [
       keyType === 'uuid' ? plains(keys) : texts(keys),
       byteas(rows.map(({ former }) => former)),
@@ -138,7 +157,8 @@ from (
 export async function estimateRows(db: Db, purpose: string): Promise<number | undefined> {
   const tables = sealedNamesOf(purpose).map(name => `tokenmill.${SEALED_COLUMNS[name].table}`)
   const { rows } = await db.query<{ rows: number | null }>({
-    text: `select sum(greatest(c.reltuples, 0))::bigint as rows from unnest($1::text[]) as wanted(name)
+    text: `select sum(greatest(c.reltuples, 0))::bigint as rows
+from unnest($1::text[]) as wanted(name)
 join pg_class as c on c.oid = wanted.name::regclass`,
     values: [texts(tables)],
   })
@@ -173,7 +193,9 @@ export async function countUnder(db: Db, purpose: string, version: number): Prom
   const counted: UnderKey[] = []
   for (const { column, table, names, where } of all) {
     const { rows } = await db.query<{ rows: number }>({
-      text: `select count(*) as rows from tokenmill.${table} where ${names} = $1 and ${where}`,
+      text: `select count(*) as rows
+from tokenmill.${table}
+where ${names} = $1 and ${where}`,
       values: [version],
     })
     const count = rows[0]?.rows ?? 0

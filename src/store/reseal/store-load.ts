@@ -16,9 +16,13 @@ export interface StoreLoad {
 export async function measureLoad(db: Db, name: SealedName): Promise<StoreLoad | undefined> {
   const { rows } = await db.query<StoreLoad>({
     name: 'store-load',
-    text: `select tokenmill.replica_lag_ms() as "replicaLagMs",
-  (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as "walBytes", n_live_tup as "rowsLive", n_dead_tup as "rowsDead"
-from pg_stat_user_tables where relid = $1::regclass`,
+    text: `select
+  tokenmill.replica_lag_ms() as "replicaLagMs",
+  (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as "walBytes",
+  n_live_tup as "rowsLive",
+  n_dead_tup as "rowsDead"
+from pg_stat_user_tables
+where relid = $1::regclass`,
     values: [`tokenmill.${SEALED_COLUMNS[name].table}`],
   })
   return rows[0]

@@ -14,8 +14,15 @@ export interface RoleKeyRow {
 /** The key pairs that weren't forgotten, oldest first. */
 export async function list(db: Db): Promise<RoleKeyRow[]> {
   const { rows } = await db.query<RoleKeyRow>({
-    text: `select kid, role, public_jwk as "publicJwk", sealed, key_version as "keyVersion"
-from tokenmill.role_key where forgotten_at is null order by created_at, kid`,
+    text: `select
+  kid,
+  role,
+  public_jwk as "publicJwk",
+  sealed,
+  key_version as "keyVersion"
+from tokenmill.role_key
+where forgotten_at is null
+order by created_at, kid`,
   })
   return rows
 }
@@ -23,7 +30,9 @@ from tokenmill.role_key where forgotten_at is null order by created_at, kid`,
 /** Undefined if there never was such a key. */
 export async function findState(db: Db, kid: string): Promise<'known' | 'forgotten' | undefined> {
   const { rows } = await db.query<{ forgotten: boolean }>({
-    text: 'select forgotten_at is not null as forgotten from tokenmill.role_key where kid = $1',
+    text: `select forgotten_at is not null as forgotten
+from tokenmill.role_key
+where kid = $1`,
     values: [kid],
   })
   return rows[0] && (rows[0].forgotten ? 'forgotten' : 'known')
@@ -32,8 +41,21 @@ export async function findState(db: Db, kid: string): Promise<'known' | 'forgott
 /** Inserts a key. False if it is or was there. */
 export async function insert(db: Db, key: RoleKeyRow): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.role_key (kid, role, public_jwk, sealed, key_version)
-values ($1, $2, $3::jsonb, $4, $5) on conflict (kid) do nothing`,
+    text: `insert into tokenmill.role_key (
+  kid,
+  role,
+  public_jwk,
+  sealed,
+  key_version
+)
+values (
+  $1,
+  $2,
+  $3::jsonb,
+  $4,
+  $5
+)
+on conflict (kid) do nothing`,
     values: [key.kid, key.role, JSON.stringify(key.publicJwk), key.sealed, key.keyVersion],
   })
   return count === 1
@@ -42,7 +64,8 @@ values ($1, $2, $3::jsonb, $4, $5) on conflict (kid) do nothing`,
 /** Marks a key as forgotten: nothing is encrypted to it any more. False if there is no such key. */
 export async function forget(db: Db, kid: string): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.role_key set forgotten_at = now(), sealed = null, key_version = null
+    text: `update tokenmill.role_key
+set forgotten_at = now(), sealed = null, key_version = null
 where kid = $1 and forgotten_at is null`,
     values: [kid],
   })

@@ -55,8 +55,10 @@ where authentication_id = $1 and entity_id = any($2::uuid[])`,
 export async function count(db: Db, entities: readonly string[], search: Search): Promise<number> {
   const { where, values } = conditionsOf(entities, search.conditions)
   const { rows } = await db.query<{ count: number }>({
-    text: `select count(*) as count from unnest($1::uuid[]) as caller(entity)
-join tokenmill.authentication as a on a.entity_id = caller.entity where ${where}`,
+    text: `select count(*) as count
+from unnest($1::uuid[]) as caller(entity)
+join tokenmill.authentication as a on a.entity_id = caller.entity
+where ${where}`,
     values,
   })
   return rows[0]?.count ?? 0

@@ -52,8 +52,11 @@ export function findByKey(
 export async function findOverdue(db: Db, now: number, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     name: 'authentication-overdue',
-    text: `select authentication_id as id from tokenmill.authentication where state in ('OPEN', 'C') and pending_until <= $1
-order by pending_until limit $2`,
+    text: `select authentication_id as id
+from tokenmill.authentication
+where state in ('OPEN', 'C') and pending_until <= $1
+order by pending_until
+limit $2`,
     values: [new Date(now), limit],
   })
   return rows.map(({ id }) => id)
@@ -92,8 +95,14 @@ export async function save(db: Db, sealer: Sealer, record: Authentication): Prom
 /** Erases up to `limit` authentications that were made before `before` (ms). Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.authentication where authentication_id = any(array(
-  select authentication_id from tokenmill.authentication where created_at < $1 order by created_at limit $2))`,
+    text: `delete from tokenmill.authentication
+  where authentication_id = any(array(
+  select authentication_id
+  from tokenmill.authentication
+  where created_at < $1
+  order by created_at
+  limit $2
+))`,
     values: [new Date(before), limit],
   })
   return count

@@ -45,7 +45,8 @@ export const contractRow = (contractId: string) => `threeds-contract/${contractI
 export async function find(db: Db, sealer: Sealer, contractId: string): Promise<Contract | undefined> {
   const { rows } = await db.query<ContractInfo & SealedKeys>({
     name: 'threeds-contract-find',
-    text: `select ${INFO},
+    text: `select
+  ${INFO},
   key_sealed as "keySealed",
   key_version as "keyVersion",
   case when former_until > now() then former_key_sealed end as "formerSealed",
@@ -87,7 +88,12 @@ order by created_at, contract_id`,
 export async function insert(db: Db, sealer: Sealer, contract: Omit<Contract, 'createdAt'>): Promise<boolean> {
   const { sealed, keyVersion } = sealer.sealThreeDs(contract.key.reveal(), contractRow(contract.contractId))
   const { count } = await db.query({
-    text: `insert into tokenmill.threeds_contract (contract_id, key_sealed, key_version, ${NAMES.join(', ')})
+    text: `insert into tokenmill.threeds_contract (
+  contract_id,
+  key_sealed,
+  key_version,
+  ${NAMES.join(', ')}
+)
 values ($1, $2, $3, ${NAMES.map((_, index) => `$${index + 4}`).join(', ')})
 on conflict on constraint contract_name_stands_once_per_entity do nothing`,
     values: [contract.contractId, sealed, keyVersion, ...NAMES.map(name => contract[TERMS[name]])],
@@ -125,7 +131,10 @@ export async function rotateKey(
 ): Promise<number | null> {
   const { sealed, keyVersion } = sealer.sealThreeDs(key.reveal(), contractRow(contractId))
   const { rows } = await db.query<Pick<ListedContract, 'formerUntil'>>({
-    text: `update tokenmill.threeds_contract set key_sealed = $2, key_version = $3,
+    text: `update tokenmill.threeds_contract
+set
+  key_sealed = $2,
+  key_version = $3,
   former_key_sealed = case when $4 > 0 then key_sealed end,
   former_key_version = case when $4 > 0 then key_version end,
   former_until = case when $4 > 0 then now() + $4 * interval '1 millisecond' end
@@ -139,7 +148,8 @@ returning former_until as "formerUntil"`,
 /** Erases the former key. */
 export async function endFormerKey(db: Db, contractId: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.threeds_contract set former_key_sealed = null, former_key_version = null, former_until = null
+    text: `update tokenmill.threeds_contract
+set former_key_sealed = null, former_key_version = null, former_until = null
 where contract_id = $1`,
     values: [contractId],
   })
@@ -148,7 +158,8 @@ where contract_id = $1`,
 /** Erases former keys whose time is over. */
 export async function eraseEndedKeys(db: Db): Promise<void> {
   await db.query({
-    text: `update tokenmill.threeds_contract set former_key_sealed = null, former_key_version = null, former_until = null
+    text: `update tokenmill.threeds_contract
+set former_key_sealed = null, former_key_version = null, former_until = null
 where former_until <= now()`,
   })
 }

@@ -9,7 +9,8 @@ export async function insert(
 ): Promise<void> {
   await db.query({
     name: 'threeds-jwt-insert',
-    text: 'insert into tokenmill.threeds_jwt (jti, contract_id, issued_at) values ($1, $2, $3)',
+    text: `insert into tokenmill.threeds_jwt (jti, contract_id, issued_at)
+values ($1, $2, $3)`,
     values: [jti, contractId, new Date(issuedAt)],
   })
 }
@@ -45,7 +46,8 @@ export async function bind(
 ): Promise<boolean> {
   const { count } = await db.query({
     name: 'threeds-jwt-bind',
-    text: `update tokenmill.threeds_jwt set authentication_id = $3
+    text: `update tokenmill.threeds_jwt
+set authentication_id = $3
 where jti = $1 and contract_id = $2 and used_at is null and issued_at > $4`,
     values: [jti, contractId, authenticationId, new Date(since)],
   })
@@ -56,7 +58,9 @@ where jti = $1 and contract_id = $2 and used_at is null and issued_at > $4`,
 export async function use(db: Db, jti: string, usedAt: number): Promise<boolean> {
   const { count } = await db.query({
     name: 'threeds-jwt-use',
-    text: 'update tokenmill.threeds_jwt set used_at = $2 where jti = $1 and used_at is null',
+    text: `update tokenmill.threeds_jwt
+set used_at = $2
+where jti = $1 and used_at is null`,
     values: [jti, new Date(usedAt)],
   })
   return count === 1
@@ -65,8 +69,14 @@ export async function use(db: Db, jti: string, usedAt: number): Promise<boolean>
 /** Erases up to `limit` JWTs that were issued before `before` (ms). Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.threeds_jwt where jti = any(array(
-  select jti from tokenmill.threeds_jwt where issued_at < $1 order by issued_at limit $2))`,
+    text: `delete from tokenmill.threeds_jwt
+  where jti = any(array(
+  select jti
+  from tokenmill.threeds_jwt
+  where issued_at < $1
+  order by issued_at
+  limit $2
+))`,
     values: [new Date(before), limit],
   })
   return count

@@ -21,10 +21,33 @@ export async function insertAll(db: Db, images: readonly BeforeImage[]): Promise
   const sorted = images.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
   await db.query({
     name: 'before-images-insert',
-    text: `insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version, seal_version)
-select v.receipt_id, v.token_id, v.sealed, v.key_version, v.seal_version
-from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[], $5::smallint[])
-  as v(receipt_id, token_id, sealed, key_version, seal_version)`,
+    text: `insert into tokenmill.before_image (
+  receipt_id,
+  token_id,
+  sealed,
+  key_version,
+  seal_version
+)
+select
+  v.receipt_id,
+  v.token_id,
+  v.sealed,
+  v.key_version,
+  v.seal_version
+from unnest(
+  $1::uuid[],
+  $2::uuid[],
+  $3::bytea[],
+  $4::smallint[],
+  $5::smallint[]
+)
+  as v(
+    receipt_id,
+    token_id,
+    sealed,
+    key_version,
+    seal_version
+  )`,
     values: [
       plains(sorted.map(({ receiptId }) => receiptId)),
       plains(sorted.map(({ tokenId }) => tokenId)),
@@ -55,7 +78,9 @@ export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void
   if (tokenIds.length === 0) return
   await db.query({
     name: 'before-image-erase',
-    text: `delete from tokenmill.before_image as b using unnest($1::uuid[]) as gone(id) where b.token_id = gone.id`,
+    text: `delete from tokenmill.before_image as b
+using unnest($1::uuid[]) as gone(id)
+where b.token_id = gone.id`,
     values: [plains(tokenIds)],
   })
 }
@@ -63,8 +88,14 @@ export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void
 /** Erases up to `limit` copies that are too old for a reversal. Returns how many. */
 export async function eraseOld(db: Db, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.before_image where ctid = any(array(
-  select ctid from tokenmill.before_image where created_at < $1 order by created_at limit $2))`,
+    text: `delete from tokenmill.before_image
+  where ctid = any(array(
+  select ctid
+  from tokenmill.before_image
+  where created_at < $1
+  order by created_at
+  limit $2
+))`,
     values: [new Date(now - BEFORE_IMAGE_HOURS * 3_600_000), limit],
   })
   return count

@@ -44,7 +44,8 @@ order by prefix`,
 }
 
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'prefix').map(({ name }) => name)
-const ON_CONFLICT = `on conflict on constraint bin_prefix_stands_once do update set ${CHANGED.map(name => `${name} = excluded.${name}`).join(', ')}
+const ON_CONFLICT = `on conflict on constraint bin_prefix_stands_once do update
+set ${CHANGED.map(name => `${name} = excluded.${name}`).join(', ')}
 where (${CHANGED.map(name => `old.${name}`).join(', ')}) is distinct from (${CHANGED.map(name => `excluded.${name}`).join(', ')})`
 
 /**
@@ -53,7 +54,10 @@ where (${CHANGED.map(name => `old.${name}`).join(', ')}) is distinct from (${CHA
 export async function saveAll(db: Db, ranges: readonly NewBinRange[]): Promise<number> {
   if (ranges.length === 0) return 0
   const { source, values } = rowSet(COLUMNS, ranges)
-  const text = `insert into tokenmill.bin_range as old (${NAMES}) select ${NAMES} from ${source} ${ON_CONFLICT}`
+  const text = `insert into tokenmill.bin_range as old (${NAMES})
+select ${NAMES}
+from ${source}
+${ON_CONFLICT}`
   const { count } = await db.query({ text, values })
   return count
 }

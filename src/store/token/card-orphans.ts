@@ -14,11 +14,21 @@ export async function list(db: Db, version: number, limit: number): Promise<Orph
   await limitStatements(db, 0)
   await db.query({ text: 'set local enable_seqscan = on' })
   const { rows } = await db.query<Orphan>({
-    text: `select found.* from tokenmill.card as c
+    text: `select found.*
+from tokenmill.card as c
 cross join lateral (
-  select token_id as "tokenId", token_scope as "tokenScope", token_type as "tokenType", bin, last_four as "lastFour"
-  from tokenmill.token where token_id = c.token_id limit 1
-) as found where c.version = $1 limit $2`,
+  select
+    token_id as "tokenId",
+    token_scope as "tokenScope",
+    token_type as "tokenType",
+    bin,
+    last_four as "lastFour"
+  from tokenmill.token
+  where token_id = c.token_id
+  limit 1
+) as found
+where c.version = $1
+limit $2`,
     values: [version, limit],
   })
   return rows

@@ -29,7 +29,12 @@ export class CardPhaseChanged extends LostRace {
   }
 }
 
-const FIND = `select turn, phase, writes, looks from tokenmill.card_phase`
+const FIND = `select
+  turn,
+  phase,
+  writes,
+  looks
+from tokenmill.card_phase`
 
 export async function find(db: Db): Promise<CardPhase> {
   const { rows } = await db.query<CardPhase>({ name: 'card-phase', text: FIND })
@@ -42,7 +47,8 @@ export async function find(db: Db): Promise<CardPhase> {
 export async function assertTurn(db: Db, turn: number): Promise<void> {
   const { rows } = await db.query<{ turn: number }>({
     name: 'card-turn',
-    text: 'select turn from tokenmill.card_phase',
+    text: `select turn
+from tokenmill.card_phase`,
   })
   if (rows[0]?.turn !== turn) throw new CardPhaseChanged()
 }
@@ -95,10 +101,15 @@ async function runAlone<T>(store: Store, work: (db: Db) => Promise<T>, { waits }
  */
 async function findHolders(db: Db): Promise<string[]> {
   const { rows } = await db.query<{ pid: number; name: string | null }>({
-    text: `select a.pid, nullif(a.application_name, '') as name from pg_stat_activity as a
+    text: `select a.pid, nullif(a.application_name, '') as name
+from pg_stat_activity as a
 where a.datname = current_database() and a.pid <> pg_backend_pid() and exists (
-  select from pg_locks as l where l.pid = a.pid and l.granted and l.relation = $1::regclass
-) order by a.xact_start limit 5`,
+  select
+  from pg_locks as l
+  where l.pid = a.pid and l.granted and l.relation = $1::regclass
+)
+order by a.xact_start
+limit 5`,
     values: [TABLE],
   })
   return rows.map(({ pid, name }) => (name === null ? `pid ${pid}` : `pid ${pid} (${name})`))
@@ -110,8 +121,13 @@ export async function write(
   { phase, writes, looks }: Pick<CardPhase, 'phase' | 'writes' | 'looks'>,
 ): Promise<void> {
   await db.query({
-    text: `update tokenmill.card_phase set turn = turn + 1, phase = $1, writes = $2::smallint[], looks = $3::smallint[],
-  since = now()`,
+    text: `update tokenmill.card_phase
+  set
+    turn = turn + 1,
+    phase = $1,
+    writes = $2::smallint[],
+    looks = $3::smallint[],
+    since = now()`,
     values: [phase, plains(writes), plains(looks)],
   })
 }
@@ -125,8 +141,15 @@ export async function countUnder(db: Db, version: number): Promise<number> {
   await db.query({ text: 'set local enable_seqscan = on' })
   const { rows } = await db.query<{ rows: number }>({
     text: `select (select count(*) from tokenmill.card where version = $1)
-  + (select count(*) from tokenmill.scheme_card as c where c.version = $1 and exists (
-    select from tokenmill.scheme_token as s where s.provision_id = c.provision_id and s.taken_at is null)) as rows`,
+  + (
+    select count(*)
+    from tokenmill.scheme_card as c
+    where c.version = $1 and exists (
+    select
+    from tokenmill.scheme_token as s
+    where s.provision_id = c.provision_id and s.taken_at is null
+    )
+  ) as rows`,
     values: [version],
   })
   return rows[0]?.rows ?? 0

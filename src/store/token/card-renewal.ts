@@ -53,8 +53,17 @@ export async function findSet(
   version,
   place
 from (
-  select t.token_id, t.token_scope, t.status, t.sealed, t.seal_version, t.cards, t.version,
-    known.versions, known.sorted, row_number() over (order by t.token_id) as place
+  select
+    t.token_id,
+    t.token_scope,
+    t.status,
+    t.sealed,
+    t.seal_version,
+    t.cards,
+    t.version,
+    known.versions,
+    known.sorted,
+    row_number() over (order by t.token_id) as place
   from (select ${READ} from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}) as t
   cross join lateral (
     select coalesce(array_agg(c.version order by p.place), '{}') as versions,
@@ -79,7 +88,10 @@ async function findPageEnd(db: Db, after: string): Promise<Omit<DueSet, 'rows'>>
     text: `select token_id as "tokenId", place
 from (
   select token_id, row_number() over (order by token_id) as place
-  from tokenmill.token where token_id > $1 order by token_id limit ${PAGE_ROWS}
+  from tokenmill.token
+  where token_id > $1
+  order by token_id
+  limit ${PAGE_ROWS}
 ) as page
 order by place desc
 limit 1`,
@@ -93,7 +105,9 @@ limit 1`,
 /** About how many tokens there are; undefined if PostgreSQL has no statistics yet. */
 export async function estimateTokens(db: Db): Promise<number | undefined> {
   const { rows } = await db.query<{ rows: number }>({
-    text: `select greatest(reltuples, 0)::bigint as rows from pg_class where oid = 'tokenmill.token'::regclass`,
+    text: `select greatest(reltuples, 0)::bigint as rows
+from pg_class
+where oid = 'tokenmill.token'::regclass`,
   })
   return rows[0]?.rows || undefined
 }

@@ -115,8 +115,10 @@ async function insert(
   const { count } = await db.query({
     name: 'cards-insert',
     text: `insert into tokenmill.card (fp, version, token_id)
-select v.fp, v.version, v.token_id from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, token_id)
-where (select turn from tokenmill.card_phase) = $4 on conflict (fp) do nothing`,
+select v.fp, v.version, v.token_id
+from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, token_id)
+where (select turn from tokenmill.card_phase) = $4
+on conflict (fp) do nothing`,
     values: [sent.fps, smallints(order.map(versionOf)), sent.tokenIds, turn],
   })
   return { sent, inserted: count }
@@ -128,7 +130,8 @@ async function remove(db: Db, cards: readonly Pick<Card, 'fp' | 'tokenId'>[]): P
   const sorted = cards.toSorted(byFingerprint)
   await db.query({
     name: 'cards-remove',
-    text: `delete from tokenmill.card as c using unnest($1::uuid[], $2::uuid[]) as v(fp, token_id)
+    text: `delete from tokenmill.card as c
+using unnest($1::uuid[], $2::uuid[]) as v(fp, token_id)
 where c.fp = v.fp and c.token_id = v.token_id`,
     values: [plains(sorted.map(({ fp }) => fp)), plains(sorted.map(({ tokenId }) => tokenId))],
   })
@@ -155,7 +158,8 @@ where known.owner is distinct from v.token_id`,
 export async function findVersions(db: Db, fps: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ fp: string; version: number }>({
     name: 'cards-versions',
-    text: `select found.fp, found.version from unnest($1::uuid[]) as wanted(fp)
+    text: `select found.fp, found.version
+from unnest($1::uuid[]) as wanted(fp)
 cross join lateral (select fp, version from tokenmill.card where fp = wanted.fp limit 1) as found`,
     values: [plains(fps)],
   })

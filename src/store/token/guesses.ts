@@ -30,10 +30,24 @@ export async function addAll(db: Db, guesses: readonly Guess[]): Promise<number[
   if (guesses.length === 0) return []
   const { rows } = await db.query<Counted>({
     name: 'guesses-add',
-    text: `insert into tokenmill.guess as g (client_id, token_scope, digits, misses, since)
-select v.client_id, v.token_scope, v.digits, count(*), now() from ${GIVEN}
-group by v.client_id, v.token_scope, v.digits order by v.client_id, v.token_scope, v.digits
-on conflict (client_id, token_scope, digits) do update set
+    text: `insert into tokenmill.guess as g (
+  client_id,
+  token_scope,
+  digits,
+  misses,
+  since
+)
+select
+  v.client_id,
+  v.token_scope,
+  v.digits,
+  count(*),
+  now()
+from ${GIVEN}
+group by v.client_id, v.token_scope, v.digits
+order by v.client_id, v.token_scope, v.digits
+on conflict (client_id, token_scope, digits) do update
+set
   misses = case when g.since < now() - interval '24 hours' then excluded.misses else g.misses + excluded.misses end,
   since = case when g.since < now() - interval '24 hours' then now() else g.since end
 returning ${COUNTED}`,
@@ -49,9 +63,17 @@ export async function countAll(db: Db, guesses: readonly Guess[]): Promise<numbe
     name: 'guesses-count',
     text: `select ${COUNTED}
 from ${GIVEN}
-cross join lateral (select client_id, token_scope, digits, misses from tokenmill.guess
+cross join lateral (
+  select
+    client_id,
+    token_scope,
+    digits,
+    misses
+  from tokenmill.guess
   where client_id = v.client_id and token_scope = v.token_scope and digits = v.digits
-  and since >= now() - interval '24 hours' limit 1) as g`,
+  and since >= now() - interval '24 hours'
+  limit 1
+) as g`,
     values: valuesOf(guesses),
   })
   return missesOf(guesses, rows)
@@ -65,8 +87,13 @@ function missesOf(guesses: readonly Guess[], rows: readonly Counted[]): number[]
 /** Erases up to `limit` misses whose window began before `before` (ms). Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
-    text: `delete from tokenmill.guess where since < $1 and ctid = any(array(
-  select ctid from tokenmill.guess where since < $1 limit $2))`,
+    text: `delete from tokenmill.guess
+  where since < $1 and ctid = any(array(
+  select ctid
+  from tokenmill.guess
+  where since < $1
+  limit $2
+))`,
     values: [new Date(before), limit],
   })
   return count

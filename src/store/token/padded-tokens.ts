@@ -16,13 +16,16 @@ export interface PaddedTokens {
 export async function count(db: Db): Promise<PaddedTokens> {
   await limitStatements(db, COUNT_MS_MAX)
   const { rows: sizes } = await db.query<{ rows: number }>({
-    text: `select greatest(reltuples, 0)::bigint as rows from pg_class where oid = 'tokenmill.token'::regclass`,
+    text: `select greatest(reltuples, 0)::bigint as rows
+from pg_class
+where oid = 'tokenmill.token'::regclass`,
   })
   const rows = sizes[0]?.rows ?? 0
   const isSampled = rows > READ_MAX
   const from = isSampled ? `tokenmill.token tablesample system (${(100 * SAMPLE) / rows})` : 'tokenmill.token'
   const { rows: found } = await db.query<{ tokens: number; read: number }>({
-    text: `select count(*) filter (where bin like '0%') as tokens, count(*) as read from ${from}`,
+    text: `select count(*) filter (where bin like '0%') as tokens, count(*) as read
+from ${from}`,
   })
   const { tokens = 0, read = 0 } = found[0] ?? {}
   return { tokens, sampled: isSampled ? read : undefined }

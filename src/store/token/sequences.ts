@@ -17,8 +17,12 @@ export async function findAll(
     name: 'sequences-find',
     text: `select found.client_id as "clientId", found.token_id as "tokenId", found.sequence
 from unnest($1::uuid[], $2::text[]) as wanted(token, client)
-cross join lateral (select client_id, token_id, sequence from tokenmill.sequence_mark
-  where token_id = wanted.token and client_id = wanted.client limit 1) as found`,
+cross join lateral (
+  select client_id, token_id, sequence
+  from tokenmill.sequence_mark
+  where token_id = wanted.token and client_id = wanted.client
+  limit 1
+) as found`,
     values: [plains(wanted.map(({ tokenId }) => tokenId)), texts(wanted.map(({ clientId }) => clientId))],
   })
   return rows
@@ -30,9 +34,12 @@ export async function advanceAll(db: Db, marks: readonly SequenceMark[]): Promis
   const { count } = await db.query({
     name: 'sequences-advance',
     text: `insert into tokenmill.sequence_mark (token_id, client_id, sequence)
-select v.token_id, v.client_id, v.sequence from unnest($1::uuid[], $2::text[], $3::bigint[]) as v(token_id, client_id, sequence)
+select v.token_id, v.client_id, v.sequence
+from unnest($1::uuid[], $2::text[], $3::bigint[]) as v(token_id, client_id, sequence)
 order by v.token_id, v.client_id
-on conflict (token_id, client_id) do update set sequence = excluded.sequence where sequence_mark.sequence < excluded.sequence`,
+on conflict (token_id, client_id) do update
+set sequence = excluded.sequence
+where sequence_mark.sequence < excluded.sequence`,
     values: [
       plains(marks.map(({ tokenId }) => tokenId)),
       texts(marks.map(({ clientId }) => clientId)),

@@ -40,11 +40,18 @@ export async function findExpired(
   t.status,
   s.entity_id as "entityId"
 from (
-  select token_id, token_expiry_date, status, token_scope from tokenmill.token
+  select
+    token_id,
+    token_expiry_date,
+    status,
+    token_scope
+  from tokenmill.token
   where token_expiry_date is not null and expiry_is_done is null and token_expiry_date <= $1::date
     and (token_expiry_date, token_id) > ($2::date, $3::uuid)
-  order by token_expiry_date, token_id limit $4
-) as t cross join lateral (select entity_id from tokenmill.scope where token_scope = t.token_scope) as s
+  order by token_expiry_date, token_id
+  limit $4
+) as t
+cross join lateral (select entity_id from tokenmill.scope where token_scope = t.token_scope) as s
 order by t.token_expiry_date, t.token_id`,
     values: [lastDay, after?.tokenExpiryDate ?? '-infinity', after?.tokenId ?? NOTHING, limit],
   })
@@ -59,8 +66,12 @@ export async function stillExpired(db: Db, lastDay: string, tokenIds: readonly s
     name: 'tokens-still-expired',
     text: `select found.token_id as id
 from unnest($2::uuid[]) as wanted(id)
-cross join lateral (select token_id from tokenmill.token
-  where token_id = wanted.id and status = 'ACTIVE' and token_expiry_date <= $1::date limit 1) as found`,
+cross join lateral (
+  select token_id
+  from tokenmill.token
+  where token_id = wanted.id and status = 'ACTIVE' and token_expiry_date <= $1::date
+  limit 1
+) as found`,
     values: [lastDay, plains(tokenIds)],
   })
   return new Set(rows.map(({ id }) => id))

@@ -139,7 +139,9 @@ async function insertColumns(db: Db, columns: NewTokens): Promise<void> {
   await db.query({ name: 'tokens-insert-columns', text: insertText(SOURCE), values: valuesOf(columns) })
 }
 
-const insertText = (source: string) => `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source}`
+const insertText = (source: string) => `insert into tokenmill.token (${NAMES})
+select ${NAMES}
+from ${source}`
 const NOBODY: ReadonlySet<string> = new Set()
 
 /** Removes tokens that this transaction has inserted: no other transaction has seen them. */
@@ -147,7 +149,8 @@ async function removeNew(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({
     name: 'tokens-remove-new',
-    text: 'delete from tokenmill.token where token_id = any($1::uuid[])',
+    text: `delete from tokenmill.token
+where token_id = any($1::uuid[])`,
     values: [plains(tokenIds)],
   })
 }
@@ -169,7 +172,10 @@ export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise
   const [{ count }] = await Promise.all([
     db.query({
       name: `tokens-update-${shape}`,
-      text: `update tokenmill.token as t set ${SET} from ${source} where t.token_id = v.token_id and t.version = v.version - 1`,
+      text: `update tokenmill.token as t
+set ${SET}
+from ${source}
+where t.token_id = v.token_id and t.version = v.version - 1`,
       values,
     }),
     cards.changeAll(db, sorted),
@@ -190,7 +196,8 @@ export async function touchAll(db: Db, touches: readonly Touch[]): Promise<void>
   const sorted = touches.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   const { count } = await db.query({
     name: 'tokens-touch',
-    text: `update tokenmill.token as t set last_receipt = v.receipt
+    text: `update tokenmill.token as t
+set last_receipt = v.receipt
 from unnest($1::uuid[], $2::uuid[], $3::integer[]) as v(id, receipt, version)
 where t.token_id = v.id and t.version = v.version`,
     values: [
@@ -207,7 +214,9 @@ export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId
   if (tokenIds.length === 0) return
   await db.query({
     name: 'tokens-name-receipt',
-    text: `update tokenmill.token set last_receipt = $2 where token_id = any($1::uuid[]) and status <> 'DELETED'`,
+    text: `update tokenmill.token
+set last_receipt = $2
+where token_id = any($1::uuid[]) and status <> 'DELETED'`,
     values: [plains(tokenIds), receiptId],
   })
 }
@@ -224,7 +233,8 @@ export async function renewCards(db: Db, rows: readonly RenewedCards[]): Promise
   const sorted = rows.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   const { rows: written } = await db.query<Pick<StoredToken, 'tokenId'>>({
     name: 'tokens-renew-cards',
-    text: `update tokenmill.token as t set cards = v.cards::uuid[], version = t.version + 1
+    text: `update tokenmill.token as t
+set cards = v.cards::uuid[], version = t.version + 1
 from unnest($1::uuid[], $2::integer[], $3::text[]) as v(id, version, cards)
 where t.token_id = v.id and t.version = v.version
 returning t.token_id as "tokenId"`,
@@ -248,8 +258,10 @@ export async function forgetCards(db: Db, forgotten: readonly { fp: string; toke
   const sorted = forgotten.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   await db.query({
     name: 'tokens-forget-cards',
-    text: `update tokenmill.token as t set version = t.version + 1, cards = array_remove(t.cards, v.fp)
-from unnest($1::uuid[], $2::uuid[]) as v(id, fp) where t.token_id = v.id`,
+    text: `update tokenmill.token as t
+set version = t.version + 1, cards = array_remove(t.cards, v.fp)
+from unnest($1::uuid[], $2::uuid[]) as v(id, fp)
+where t.token_id = v.id`,
     values: [plains(sorted.map(({ tokenId }) => tokenId)), plains(sorted.map(({ fp }) => fp))],
   })
 }

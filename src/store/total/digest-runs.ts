@@ -18,8 +18,20 @@ export interface DigestRun {
 export async function insertAll(db: Db, totalId: string, part: number, runs: readonly DigestRun[]): Promise<void> {
   if (runs.length === 0) return
   await db.query({
-    text: `insert into tokenmill.manifest_run (total_id, part, brand, starts, digests)
-select $1, $2, v.brand, v.starts::integer[], v.digests from unnest($3::text[], $4::text[], $5::bytea[]) as v(brand, starts, digests)`,
+    text: `insert into tokenmill.manifest_run (
+  total_id,
+  part,
+  brand,
+  starts,
+  digests
+)
+select
+  $1,
+  $2,
+  v.brand,
+  v.starts::integer[],
+  v.digests
+from unnest($3::text[], $4::text[], $5::bytea[]) as v(brand, starts, digests)`,
     values: [
       totalId,
       part,
@@ -38,9 +50,11 @@ export async function slicesOf(
 ): Promise<Pick<DigestRun, 'brand' | 'digests'>[]> {
   const { rows } = await db.query<{ brand: string; digests: Buffer }>({
     name: 'digest-slices',
-    text: `select brand, substring(digests from starts[$2 + 1] * ${DIGEST_BYTES} + 1
+    text: `select brand, substring(digests
+  from starts[$2 + 1] * ${DIGEST_BYTES} + 1
   for (starts[$2 + 2] - starts[$2 + 1]) * ${DIGEST_BYTES}) as digests
-from tokenmill.manifest_run where total_id = $1 and starts[$2 + 2] > starts[$2 + 1]`,
+from tokenmill.manifest_run
+where total_id = $1 and starts[$2 + 2] > starts[$2 + 1]`,
     values: [totalId, bucket],
   })
   return rows
@@ -48,7 +62,8 @@ from tokenmill.manifest_run where total_id = $1 and starts[$2 + 2] > starts[$2 +
 
 export async function erase(db: Db, totalIds: readonly string[]): Promise<void> {
   await db.query({
-    text: 'delete from tokenmill.manifest_run where total_id = any($1::uuid[])',
+    text: `delete from tokenmill.manifest_run
+where total_id = any($1::uuid[])`,
     values: [`{${totalIds.join(',')}}`],
   })
 }

@@ -37,14 +37,20 @@ where migration = $1`,
 
 /** As `find`. To the end of the transaction nobody else destroys the key; with `update` nobody else holds it either. */
 export async function hold(db: Db, migration: string, mode: 'share' | 'update'): Promise<TotalKey | undefined> {
-  await db.query({ text: `select from tokenmill.manifest_key where migration = $1 for ${mode}`, values: [migration] })
+  await db.query({
+    text: `select
+from tokenmill.manifest_key
+where migration = $1 for ${mode}`,
+    values: [migration],
+  })
   return find(db, migration)
 }
 
 /** False if the migration has a row already, which stays as it is. */
 export async function insert(db: Db, migration: string, { sealed, keyVersion }: SealedTotalKey): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.manifest_key (migration, sealed, key_version) values ($1, $2, $3)
+    text: `insert into tokenmill.manifest_key (migration, sealed, key_version)
+values ($1, $2, $3)
 on conflict (migration) do nothing`,
     values: [migration, sealed, keyVersion],
   })
@@ -54,7 +60,8 @@ on conflict (migration) do nothing`,
 /** Removes the sealed key; the old version of the row stays on disk until VACUUM. The caller holds the row. */
 export async function destroy(db: Db, migration: string): Promise<void> {
   await db.query({
-    text: `update tokenmill.manifest_key set sealed = null, key_version = null, destroyed_at = now()
+    text: `update tokenmill.manifest_key
+set sealed = null, key_version = null, destroyed_at = now()
 where migration = $1 and destroyed_at is null`,
     values: [migration],
   })

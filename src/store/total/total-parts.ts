@@ -24,9 +24,30 @@ type PackedLeftOut = [line: number, reason: string, reference: string | null]
 
 export async function insertAll(db: Db, parts: readonly Part[]): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.manifest_part (total_id, part, batch_no, chunk_from, chunk_to)
-select $1, v.part, v.batch, v.first, v.next
-from unnest($2::integer[], $3::bigint[], $4::integer[], $5::integer[]) as v(part, batch, first, next)`,
+    text: `insert into tokenmill.manifest_part (
+  total_id,
+  part,
+  batch_no,
+  chunk_from,
+  chunk_to
+)
+select
+  $1,
+  v.part,
+  v.batch,
+  v.first,
+  v.next
+from unnest(
+  $2::integer[],
+  $3::bigint[],
+  $4::integer[],
+  $5::integer[]
+) as v(
+  part,
+  batch,
+  first,
+  next
+)`,
     values: [
       parts[0]?.totalId,
       plains(parts.map(({ part }) => part)),
@@ -55,14 +76,21 @@ export async function claim(
   const { rows } = await db.query<DuePart>({
     text: `with due as (
   select p.total_id, p.part, t.entity_id
-  from tokenmill.manifest_total as t join tokenmill.manifest_part as p using (total_id)
+  from tokenmill.manifest_total as t
+  join tokenmill.manifest_part as p using (total_id)
   where t.ended_at is null and t.wanted_at > now() - $2 * interval '1 millisecond' and p.done_at is null
     and (p.sent_at is null or p.sent_at < now() - $1 * interval '1 millisecond')
-    and (p.batch_no is not null or not exists (select from tokenmill.manifest_part as other
-      where other.total_id = p.total_id and other.batch_no is not null and other.done_at is null))
-  order by p.total_id, p.part limit $3 for update of p skip locked
+    and (p.batch_no is not null or not exists (
+      select
+      from tokenmill.manifest_part as other
+      where other.total_id = p.total_id and other.batch_no is not null and other.done_at is null
+    ))
+  order by p.total_id, p.part
+  limit $3
+  for update of p skip locked
 )
-update tokenmill.manifest_part as p set sent_at = now(), sent = p.sent + 1
+update tokenmill.manifest_part as p
+set sent_at = now(), sent = p.sent + 1
 from due
 where p.total_id = due.total_id and p.part = due.part
 returning p.total_id as "totalId", p.part, due.entity_id as "entityId"`,
@@ -95,7 +123,8 @@ export async function finish(
 ): Promise<boolean> {
   const packed = leftOut.map(({ line, reason, reference }): PackedLeftOut => [line, reason, reference])
   const { count } = await db.query({
-    text: `update tokenmill.manifest_part set done_at = now(), exceptions = $3::jsonb
+    text: `update tokenmill.manifest_part
+set done_at = now(), exceptions = $3::jsonb
 where total_id = $1 and part = $2 and done_at is null`,
     values: [totalId, part, packed.length === 0 ? null : JSON.stringify(packed)],
   })

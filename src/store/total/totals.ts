@@ -31,8 +31,22 @@ export type NewTotal = Pick<Total, 'totalId' | 'migration' | 'batchNos' | 'entit
 /** False if the same is being computed already. */
 export async function insert(db: Db, { totalId, migration, batchNos, entityId, askedBy }: NewTotal): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.manifest_total (total_id, migration, batch_nos, entity_id, asked_by)
-values ($1, $2, $3, $4, $5) on conflict (migration, batch_nos) where ended_at is null do nothing`,
+    text: `insert into tokenmill.manifest_total (
+  total_id,
+  migration,
+  batch_nos,
+  entity_id,
+  asked_by
+)
+values (
+  $1,
+  $2,
+  $3,
+  $4,
+  $5
+)
+on conflict (migration, batch_nos)
+where ended_at is null do nothing`,
     values: [totalId, migration, plains(batchNos), entityId, askedBy],
   })
   return count === 1
@@ -76,7 +90,9 @@ returning ${COLUMNS}`,
 /** Ends it with its result. False if it has ended before, or was removed. */
 export async function finish(db: Db, totalId: string, result: unknown): Promise<boolean> {
   const { count } = await db.query({
-    text: `update tokenmill.manifest_total set result = $2::jsonb, ended_at = now() where total_id = $1 and ended_at is null`,
+    text: `update tokenmill.manifest_total
+set result = $2::jsonb, ended_at = now()
+where total_id = $1 and ended_at is null`,
     values: [totalId, JSON.stringify(result)],
   })
   return count === 1
@@ -89,7 +105,8 @@ export async function refuse(
   { migration, totalId }: { migration: string; totalId?: string | undefined },
 ): Promise<string[]> {
   const { rows } = await db.query<Pick<Total, 'totalId'>>({
-    text: `update tokenmill.manifest_total set refused = $1, ended_at = now()
+    text: `update tokenmill.manifest_total
+set refused = $1, ended_at = now()
 where migration = $2 and ended_at is null and ($3::uuid is null or total_id = $3)
 returning total_id as "totalId"`,
     values: [reason, migration, totalId ?? null],
@@ -100,7 +117,8 @@ returning total_id as "totalId"`,
 /** Removes totals for which no command has waited since `before` (ms since the epoch). Returns how many. */
 export async function removeUnwanted(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.manifest_total where wanted_at < $1',
+    text: `delete from tokenmill.manifest_total
+where wanted_at < $1`,
     values: [new Date(before)],
   })
   return count

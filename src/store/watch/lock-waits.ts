@@ -41,23 +41,40 @@ export async function listHolders(db: Db, ms: number): Promise<LockHolder[]> {
   const { rows } = await db.query<Row>({
     text: `with waiter as materialized (
   select l.pid, min(extract(epoch from clock_timestamp() - l.waitstart) * 1000)::float8 as wait_ms,
-    min(coalesce(l.relation, (select t.relation from pg_locks as t
-      where t.pid = l.pid and t.locktype = 'tuple' limit 1)))::oid as relation
-  from pg_locks as l join pg_stat_activity as a on a.pid = l.pid
+    min(coalesce(l.relation, (
+      select t.relation
+      from pg_locks as t
+      where t.pid = l.pid and t.locktype = 'tuple'
+      limit 1
+    )))::oid as relation
+  from pg_locks as l
+  join pg_stat_activity as a on a.pid = l.pid
   where not l.granted and a.datname = current_database() and l.waitstart <= clock_timestamp() - make_interval(secs => $1 / 1000.0)
-  group by l.pid order by wait_ms desc limit ${WAITERS_MAX})
+  group by l.pid
+  order by wait_ms desc
+  limit ${WAITERS_MAX}
+)
 select
   w.pid,
   w.wait_ms as "waitMs",
-  (select format('%I.%I', n.nspname, c.relname) from pg_class as c
-    join pg_namespace as n on n.oid = c.relnamespace where c.oid = w.relation) as relation,
+  (
+    select format('%I.%I', n.nspname, c.relname)
+    from pg_class as c
+    join pg_namespace as n on n.oid = c.relnamespace
+    where c.oid = w.relation
+  ) as relation,
   b.pid as blocker,
   a.usename::text as "user",
   nullif(a.application_name, '') as application,
   a.state,
   (extract(epoch from clock_timestamp() - a.xact_start) * 1000)::float8 as "heldMs",
-  (select h.mode from pg_locks as h where h.pid = b.pid and h.granted and h.relation = w.relation
-    order by h.mode = 'AccessExclusiveLock' desc, h.mode like '%Exclusive%' desc limit 1) as mode
+  (
+    select h.mode
+    from pg_locks as h
+    where h.pid = b.pid and h.granted and h.relation = w.relation
+    order by h.mode = 'AccessExclusiveLock' desc, h.mode like '%Exclusive%' desc
+    limit 1
+  ) as mode
 from waiter as w
 cross join lateral unnest(pg_blocking_pids(w.pid)) as b(pid)
 left join pg_stat_activity as a on a.pid = b.pid`,
@@ -103,7 +120,8 @@ export function holdersOf(rows: readonly Row[]): LockHolder[] {
 export async function longestWait(db: Db): Promise<number> {
   const { rows } = await db.query<{ waitMs: number | null }>({
     text: `select max(extract(epoch from clock_timestamp() - l.waitstart) * 1000)::float8 as "waitMs"
-from pg_locks as l join pg_stat_activity as a on a.pid = l.pid
+from pg_locks as l
+join pg_stat_activity as a on a.pid = l.pid
 where not l.granted and a.datname = current_database()`,
   })
   return rows[0]?.waitMs ?? 0

@@ -33,10 +33,35 @@ export interface WatchedTotals {
 export async function writeChecks(db: Db, checks: readonly WatchedCheck[]): Promise<void> {
   await db.query({
     name: 'watch-checks-write',
-    text: `with given as (select * from jsonb_to_recordset($1::jsonb) as g(name text, state text, says text, next text)),
+    text: `with given as (
+  select *
+  from jsonb_to_recordset($1::jsonb) as g(
+    name text,
+    state text,
+    says text,
+    next text
+  )
+),
 gone as (delete from tokenmill.watch_check where name not in (select name from given))
-insert into tokenmill.watch_check as c (name, state, says, next) select name, state, says, next from given order by name
-on conflict (name) do update set state = excluded.state, says = excluded.says, next = excluded.next, seen_at = now(),
+insert into tokenmill.watch_check as c (
+  name,
+  state,
+  says,
+  next
+)
+select
+  name,
+  state,
+  says,
+  next
+from given
+order by name
+on conflict (name) do update
+set
+  state = excluded.state,
+  says = excluded.says,
+  next = excluded.next,
+  seen_at = now(),
   since = case when c.state = excluded.state then c.since else now() end`,
     values: [JSON.stringify(checks)],
   })
@@ -46,13 +71,44 @@ on conflict (name) do update set state = excluded.state, says = excluded.says, n
 export async function writeQueues(db: Db, queues: readonly WatchedQueue[]): Promise<void> {
   await db.query({
     name: 'watch-queues-write',
-    text: `with given as (select * from jsonb_to_recordset($1::jsonb)
-  as g(kind text, waiting integer, active integer, delayed integer, "oldestMs" bigint, failed integer)),
+    text: `with given as (
+  select *
+  from jsonb_to_recordset($1::jsonb)
+  as g(
+    kind text,
+    waiting integer,
+    active integer,
+    delayed integer,
+    "oldestMs" bigint,
+    failed integer
+  )
+),
 gone as (delete from tokenmill.watch_queue where kind not in (select kind from given))
-insert into tokenmill.watch_queue (kind, waiting, active, delayed, oldest_ms, failed)
-select kind, waiting, active, delayed, "oldestMs", failed from given order by kind
-on conflict (kind) do update set waiting = excluded.waiting, active = excluded.active, delayed = excluded.delayed,
-  oldest_ms = excluded.oldest_ms, failed = excluded.failed, seen_at = now()`,
+insert into tokenmill.watch_queue (
+  kind,
+  waiting,
+  active,
+  delayed,
+  oldest_ms,
+  failed
+)
+select
+  kind,
+  waiting,
+  active,
+  delayed,
+  "oldestMs",
+  failed
+from given
+order by kind
+on conflict (kind) do update
+set
+  waiting = excluded.waiting,
+  active = excluded.active,
+  delayed = excluded.delayed,
+  oldest_ms = excluded.oldest_ms,
+  failed = excluded.failed,
+  seen_at = now()`,
     values: [JSON.stringify(queues)],
   })
 }
@@ -62,11 +118,27 @@ export async function writeMinute(db: Db, { outboxMs, queued }: WatchedTotals): 
   await db.query({
     name: 'watch-minute-write',
     // `greatest` passes over nulls.
-    text: `insert into tokenmill.watch_minute as m (minute, interactive_ms, failed, outbox_ms, outbox_last_ms)
-values (date_trunc('minute', now()), $1, $2, $3, $3)
-on conflict (minute) do update set interactive_ms = greatest(m.interactive_ms, excluded.interactive_ms),
-  failed = greatest(m.failed, excluded.failed), outbox_ms = greatest(m.outbox_ms, excluded.outbox_ms),
-  outbox_last_ms = excluded.outbox_last_ms, seen_at = now()`,
+    text: `insert into tokenmill.watch_minute as m (
+  minute,
+  interactive_ms,
+  failed,
+  outbox_ms,
+  outbox_last_ms
+)
+values (
+  date_trunc('minute', now()),
+  $1,
+  $2,
+  $3,
+  $3
+)
+on conflict (minute) do update
+set
+  interactive_ms = greatest(m.interactive_ms, excluded.interactive_ms),
+  failed = greatest(m.failed, excluded.failed),
+  outbox_ms = greatest(m.outbox_ms, excluded.outbox_ms),
+  outbox_last_ms = excluded.outbox_last_ms,
+  seen_at = now()`,
     values: [queued ? Math.round(queued.interactiveMs) : null, queued?.failed ?? null, Math.round(outboxMs)],
   })
 }
@@ -74,7 +146,8 @@ on conflict (minute) do update set interactive_ms = greatest(m.interactive_ms, e
 /** Erases minutes from before `before` (ms); returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.watch_minute where minute < $1',
+    text: `delete from tokenmill.watch_minute
+where minute < $1`,
     values: [new Date(before)],
   })
   return count

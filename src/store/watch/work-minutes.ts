@@ -38,23 +38,71 @@ export async function fold(db: Db): Promise<number> {
   const { count } = await db.query({
     name: 'work-minutes-fold',
     text: `with told as materialized (
-  select to_timestamp(w.minute * 60) as minute, w.kind, w.done, w.refused, w.failed, w.waits
-  from tokenmill.process as p cross join lateral ${REPORTED}
+  select
+    to_timestamp(w.minute * 60) as minute,
+    w.kind,
+    w.done,
+    w.refused,
+    w.failed,
+    w.waits
+  from tokenmill.process as p
+  cross join lateral ${REPORTED}
   where p.work <> '[]' and to_timestamp(w.minute * 60) > now() - make_interval(secs => $1 / 1000.0)
     and to_timestamp(w.minute * 60 + 60) <= now()
 ), waits as (
-  select minute, kind, sum(n) as n, bound from told, unnest(waits) with ordinality as c(n, bound) group by minute, kind, bound
+  select
+    minute,
+    kind,
+    sum(n) as n,
+    bound
+  from told, unnest(waits) with ordinality as c(n, bound)
+  group by minute, kind, bound
 ), ranked as (
-  select minute, kind, bound, sum(n) over (partition by minute, kind order by bound) as up_to,
-    sum(n) over (partition by minute, kind) as jobs from waits
+  select
+    minute,
+    kind,
+    bound,
+    sum(n) over (partition by minute, kind order by bound) as up_to,
+    sum(n) over (partition by minute, kind) as jobs
+  from waits
 ), p95 as (
-  select minute, kind, ($2::bigint[])[min(bound)] as ms from ranked where jobs > 0 and up_to >= 0.95 * jobs group by minute, kind
+  select minute, kind, ($2::bigint[])[min(bound)] as ms
+  from ranked
+  where jobs > 0 and up_to >= 0.95 * jobs
+  group by minute, kind
 )
-insert into tokenmill.work_minute as m (minute, kind, done, refused, failed, wait_p95_ms)
-select s.minute, s.kind, s.done, s.refused, s.failed, p95.ms from (
-  select minute, kind, sum(done) as done, sum(refused) as refused, sum(failed) as failed from told group by minute, kind
-) as s left join p95 on p95.minute = s.minute and p95.kind = s.kind order by s.minute, s.kind
-on conflict (minute, kind) do update set done = excluded.done, refused = excluded.refused, failed = excluded.failed,
+insert into tokenmill.work_minute as m (
+  minute,
+  kind,
+  done,
+  refused,
+  failed,
+  wait_p95_ms
+)
+select
+  s.minute,
+  s.kind,
+  s.done,
+  s.refused,
+  s.failed,
+  p95.ms
+from (
+  select
+    minute,
+    kind,
+    sum(done) as done,
+    sum(refused) as refused,
+    sum(failed) as failed
+  from told
+  group by minute, kind
+) as s
+left join p95 on p95.minute = s.minute and p95.kind = s.kind
+order by s.minute, s.kind
+on conflict (minute, kind) do update
+set
+  done = excluded.done,
+  refused = excluded.refused,
+  failed = excluded.failed,
   wait_p95_ms = excluded.wait_p95_ms
 where (m.done, m.refused, m.failed, m.wait_p95_ms) is distinct from
   (excluded.done, excluded.refused, excluded.failed, excluded.wait_p95_ms)`,
@@ -66,7 +114,8 @@ where (m.done, m.refused, m.failed, m.wait_p95_ms) is distinct from
 /** Erases minutes from before `before` (ms); returns how many rows. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
-    text: 'delete from tokenmill.work_minute where minute < $1',
+    text: `delete from tokenmill.work_minute
+where minute < $1`,
     values: [new Date(before)],
   })
   return count

@@ -33,8 +33,10 @@ export interface ActorChoice {
 /** Up to `limit` of those who acted and whom the person may know. */
 export async function listActors(sight: Sight, db: Db, limit: number): Promise<ActorChoice[]> {
   const { rows } = await db.query<ActorChoice>({
-    text: `select l.actor, ${nameOf('l')} as name from (select name as actor from ${distinct(sight, 'actor')} as d) as l
-where ${knows('l')} order by l.actor`,
+    text: `select l.actor, ${nameOf('l')} as name
+from (select name as actor from ${distinct(sight, 'actor')} as d) as l
+where ${knows('l')}
+order by l.actor`,
     values: [entitiesOf(sight), limit],
   })
   return rows
@@ -43,7 +45,9 @@ where ${knows('l')} order by l.actor`,
 /** Up to `limit` names of acts that the person may see a row of. */
 export async function listActions(sight: Sight, db: Db, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>({
-    text: `select name from ${distinct(sight, 'action')} as d order by 1`,
+    text: `select name
+from ${distinct(sight, 'action')} as d
+order by 1`,
     values: [entitiesOf(sight), limit],
   })
   return rows.map(({ name }) => name)

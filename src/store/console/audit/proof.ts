@@ -21,9 +21,16 @@ export interface SeenChain {
 export async function findChain(sight: Sight, db: Db): Promise<SeenChain | undefined> {
   const { rows } = await db.query<SeenChain>({
     name: 'seen-audit-chain',
-    text: `select seq, segment, case when unsent_from is null then cut_seq else unsent_from - 1 end as "sentTo", sent_at as "sentAt",
-  away_since as "awaySince", place, is_outside as "isOutside"
-from tokenmill.audit_chain where $1::uuid[] is null`,
+    text: `select
+  seq,
+  segment,
+  case when unsent_from is null then cut_seq else unsent_from - 1 end as "sentTo",
+  sent_at as "sentAt",
+  away_since as "awaySince",
+  place,
+  is_outside as "isOutside"
+from tokenmill.audit_chain
+where $1::uuid[] is null`,
     values: [entitiesOf(sight)],
   })
   return rows[0]
@@ -52,16 +59,39 @@ export interface SeenVerdicts {
 
 const PARTS = ['newest', 'proved', 'unsound'] as const
 const IS_COMPLETE = `(detail->'is_complete' = 'true' and jsonb_typeof(detail->'segments') = 'number' and detail->'segments' > '0')`
-const newest = (holds: string) => `select audit_id as "auditId", at, actor, host, outcome = 'done' as "isSound",
-  coalesce(${IS_COMPLETE}, false) as "isComplete", detail from tokenmill.audit
-  where $1::uuid[] is null and action = 'audit.verify' and ${holds} order by at desc, audit_id desc limit 1`
+const newest = (holds: string) => `select
+    audit_id as "auditId",
+    at,
+    actor,
+    host,
+    outcome = 'done' as "isSound",
+    coalesce(${IS_COMPLETE}, false) as "isComplete",
+    detail
+  from tokenmill.audit
+  where $1::uuid[] is null and action = 'audit.verify' and ${holds}
+  order by at desc, audit_id desc
+  limit 1`
+
+/** A verification that wasn't sound, and that no later one has proved sound. */
+const IS_UNREFUTED = `outcome <> 'done' and not exists (
+    select
+    from proved
+    where (proved.at, proved."auditId") > (audit.at, audit.audit_id)
+  )`
 
 export async function findVerdicts(sight: Sight, db: Db): Promise<SeenVerdicts> {
   const { rows } = await db.query<SeenVerdict & { part: keyof SeenVerdicts }>({
     name: 'seen-audit-verdicts',
-    text: `with newest as (${newest('true')}), proved as (${newest(`outcome = 'done' and ${IS_COMPLETE}`)}),
-unsound as (${newest(`outcome <> 'done' and not exists (select from proved where (proved.at, proved."auditId") > (audit.at, audit.audit_id))`)})
-${PARTS.map(part => `select '${part}' as part, "auditId", at, actor, host, "isSound", "isComplete", detail from ${part}`).join('\nunion all\n')}`,
+    text: `with newest as (
+  ${newest('true')}
+),
+proved as (
+  ${newest(`outcome = 'done' and ${IS_COMPLETE}`)}
+),
+unsound as (
+  ${newest(IS_UNREFUTED)}
+)
+${PARTS.map(part => `select '${part}' as part, ${part}.* from ${part}`).join('\nunion all\n')}`,
     values: [entitiesOf(sight)],
   })
   const found = new Map(rows.map(({ part, ...verdict }) => [part, verdict]))

@@ -73,11 +73,16 @@ export interface WholeAuditRow extends SeenAuditRow {
 /** Undefined for a row that isn't the person's to see, as for one that isn't there. */
 export async function find(sight: Sight, db: Db, auditId: number): Promise<WholeAuditRow | undefined> {
   const { rows } = await db.query<WholeAuditRow>({
-    text: `select ${COLUMNS('a')}, a.detail - 'proof' - 'credential' - case when $1::uuid[] is null then '' else 'operator' end as detail, length(a.detail->>'proof') as "proofLength",
-  case when ${knows('a')} then a.detail->>'credential' end as credential, case when $1::uuid[] is null then encode(a.hash, 'hex') end as hash,
+    text: `select
+  ${COLUMNS('a')},
+  a.detail - 'proof' - 'credential' - case when $1::uuid[] is null then '' else 'operator' end as detail,
+  length(a.detail->>'proof') as "proofLength",
+  case when ${knows('a')} then a.detail->>'credential' end as credential,
+  case when $1::uuid[] is null then encode(a.hash, 'hex') end as hash,
   (select b.batch_no from tokenmill.batch as b where b.client_id = a.detail->>'client_id' and b.batch_id = a.subject and ${seen('b')})
     as "batchNo"
-from tokenmill.audit as a where ${seen('a')} and a.audit_id = $2`,
+from tokenmill.audit as a
+where ${seen('a')} and a.audit_id = $2`,
     values: [entitiesOf(sight), auditId],
   })
   return rows[0]
@@ -86,14 +91,26 @@ from tokenmill.audit as a where ${seen('a')} and a.audit_id = $2`,
 /** The newest row about this subject, or else the row with this number. */
 export async function findNamed(sight: Sight, db: Db, name: string): Promise<number | undefined> {
   const { rows } = await db.query<{ auditId: number }>({
-    text: `select named.audit_id as "auditId" from (
-  (select a.audit_id, 0 as rank from (
-    select a.audit_id, a.entity_id, a.at from tokenmill.audit as a where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
-    order by a.at desc, a.audit_id desc limit ${NAMED}) as a
-   where ${seen('a')} order by a.at desc, a.audit_id desc limit 1)
+    text: `select named.audit_id as "auditId"
+from (
+  (
+    select a.audit_id, 0 as rank
+    from (
+    select a.audit_id, a.entity_id, a.at
+    from tokenmill.audit as a
+    where left(a.subject, 200) = left($2::text, 200) and a.subject = $2
+    order by a.at desc, a.audit_id desc
+    limit ${NAMED}
+    ) as a
+   where ${seen('a')}
+    order by a.at desc, a.audit_id desc
+    limit 1
+  )
   union all
   (select a.audit_id, 1 from tokenmill.audit as a where a.seq = $3::bigint and ${seen('a')})
-) as named order by named.rank limit 1`,
+) as named
+order by named.rank
+limit 1`,
     values: [entitiesOf(sight), name, /^\d{1,15}$/.test(name) ? Number(name) : null],
   })
   return rows[0]?.auditId
@@ -109,11 +126,25 @@ export async function listOfBatch(
   { clientId, batchId, limit }: { clientId: string; batchId: string; limit: number },
 ): Promise<SeenAuditRow[]> {
   const { rows } = await db.query<SeenAuditRow>({
-    text: `select ${COLUMNS('l')} from (
-  select a.audit_id, a.seq, a.at, a.actor, a.action, a.subject, a.outcome, a.host, a.detail from tokenmill.audit as a
+    text: `select ${COLUMNS('l')}
+  from (
+  select
+    a.audit_id,
+    a.seq,
+    a.at,
+    a.actor,
+    a.action,
+    a.subject,
+    a.outcome,
+    a.host,
+    a.detail
+  from tokenmill.audit as a
   where left(a.subject, 200) = left($2::text, 200) and a.subject = $2 and a.action like 'batch.%' and a.outcome = 'done'
     and a.detail->>'client_id' = $3 and ${seen('a')}
-  order by a.at desc, a.audit_id desc limit $4) as l order by l.at desc, l.audit_id desc`,
+  order by a.at desc, a.audit_id desc
+  limit $4
+) as l
+  order by l.at desc, l.audit_id desc`,
     values: [entitiesOf(sight), batchId, clientId, limit],
   })
   return rows

@@ -31,10 +31,21 @@ export async function list(
   const behind =
     '(k.created_at, k.key_id) < (select p.created_at, p.key_id from tokenmill.capture_key as p where p.key_id = $2)'
   const { rows } = await db.query<ShownCaptureKey>({
-    text: `select k.key_id as "keyId", k.alias, k.number, k.entity_id as "entityId", k.type, k.state, k.created_at as "createdAt",
-  k.retired_at as "retiredAt", k.destroyed_at as "destroyedAt", k.last_used_at as "lastUsedAt"
-from tokenmill.capture_key as k where $1::uuid[] is null and ${after === undefined ? '$2::uuid is null' : behind}
-order by k.created_at desc, k.key_id desc limit $3`,
+    text: `select
+  k.key_id as "keyId",
+  k.alias,
+  k.number,
+  k.entity_id as "entityId",
+  k.type,
+  k.state,
+  k.created_at as "createdAt",
+  k.retired_at as "retiredAt",
+  k.destroyed_at as "destroyedAt",
+  k.last_used_at as "lastUsedAt"
+from tokenmill.capture_key as k
+where $1::uuid[] is null and ${after === undefined ? '$2::uuid is null' : behind}
+order by k.created_at desc, k.key_id desc
+limit $3`,
     values: [entitiesOf(sight), after ?? null, limit],
   })
   return rows

@@ -55,9 +55,24 @@ export async function list(
 ): Promise<ShownClient[]> {
   const { behind, by } = ORDERED[order]
   const { rows } = await db.query<ShownClient>({
-    text: `select ${COLUMNS} from (select client_id, name, entities, roles, alg, names, system, created_at, revoked_at from tokenmill.client as c
+    text: `select ${COLUMNS}
+from (
+  select
+    client_id,
+    name,
+    entities,
+    roles,
+    alg,
+    names,
+    system,
+    created_at,
+    revoked_at
+  from tokenmill.client as c
   where ${ALL} and ${after === undefined ? '$2::text is null' : behind}
-order by ${by} limit $3) as c ${KEYS} order by ${by}`,
+order by ${by}
+  limit $3
+) as c ${KEYS}
+order by ${by}`,
     values: [entitiesOf(sight), after ?? null, limit],
   })
   return rows
@@ -66,7 +81,9 @@ order by ${by} limit $3) as c ${KEYS} order by ${by}`,
 /** Undefined for people who see some entities, as for a client that isn't there. */
 export async function find(sight: Sight, db: Db, clientId: string): Promise<ShownClient | undefined> {
   const { rows } = await db.query<ShownClient>({
-    text: `select ${COLUMNS} from tokenmill.client as c ${KEYS} where ${ALL} and c.client_id = $2`,
+    text: `select ${COLUMNS}
+from tokenmill.client as c ${KEYS}
+where ${ALL} and c.client_id = $2`,
     values: [entitiesOf(sight), clientId],
   })
   return rows[0]
@@ -81,8 +98,16 @@ export async function listKeys(
   { clientId, limit }: { clientId: string; limit: number },
 ): Promise<ShownClientKey[]> {
   const { rows } = await db.query<ShownClientKey>({
-    text: `select kid, alg, state, valid_until as "validUntil", created_at as "createdAt" from tokenmill.client_key
-where ${ALL} and client_id = $2 order by created_at desc, kid limit $3`,
+    text: `select
+  kid,
+  alg,
+  state,
+  valid_until as "validUntil",
+  created_at as "createdAt"
+from tokenmill.client_key
+where ${ALL} and client_id = $2
+order by created_at desc, kid
+limit $3`,
     values: [entitiesOf(sight), clientId, limit],
   })
   return rows

@@ -17,7 +17,9 @@ const LIVE = 'revoked_at is null and expires_at > now()'
 export async function find(db: Db, linkHash: Buffer): Promise<LiveDisplay | undefined> {
   const { rows } = await db.query<LiveDisplay>({
     name: 'display-find',
-    text: `select ${COLUMNS} from tokenmill.display where link_hash = $1 and ${LIVE}`,
+    text: `select ${COLUMNS}
+from tokenmill.display
+where link_hash = $1 and ${LIVE}`,
     values: [linkHash],
   })
   return rows[0]
@@ -27,7 +29,9 @@ export async function find(db: Db, linkHash: Buffer): Promise<LiveDisplay | unde
 export async function listLive(db: Db, linkHashes: readonly Buffer[]): Promise<LiveDisplay[]> {
   const { rows } = await db.query<LiveDisplay>({
     name: 'displays-live',
-    text: `select ${COLUMNS} from tokenmill.display where link_hash = any($1::bytea[]) and ${LIVE}`,
+    text: `select ${COLUMNS}
+from tokenmill.display
+where link_hash = any($1::bytea[]) and ${LIVE}`,
     values: [linkHashes],
   })
   return rows

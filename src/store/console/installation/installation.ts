@@ -37,13 +37,23 @@ export interface SeenStore {
 
 export async function findStore(sight: Sight, db: Db): Promise<SeenStore | undefined> {
   const { rows } = await db.query<Omit<SeenStore, 'isCurrent'>>({
-    text: `select i.created_at as "createdAt", m.schema, m.migrations, current_setting('server_version') as "serverVersion",
+    text: `select
+  i.created_at as "createdAt",
+  m.schema,
+  m.migrations,
+  current_setting('server_version') as "serverVersion",
   not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as "takesWrites",
-  (select count(*) from pg_stat_replication) as "logReaders", (select timeline from tokenmill.cluster) as timeline,
-  (select to_char(to_date(right(min(part.relname::text), 8), 'YYYYMMDD'), 'YYYY-MM-DD') from pg_inherits join pg_class as part on part.oid = inhrelid
-    where inhparent = 'tokenmill.receipt'::regclass and part.relname ~ '^receipt_[0-9]{8}$') as "receiptsSince"
+  (select count(*) from pg_stat_replication) as "logReaders",
+  (select timeline from tokenmill.cluster) as timeline,
+  (
+    select to_char(to_date(right(min(part.relname::text), 8), 'YYYYMMDD'), 'YYYY-MM-DD')
+    from pg_inherits
+    join pg_class as part on part.oid = inhrelid
+    where inhparent = 'tokenmill.receipt'::regclass and part.relname ~ '^receipt_[0-9]{8}$'
+  ) as "receiptsSince"
 from tokenmill.installation as i
-cross join (select max(name) as schema, count(*) as migrations from tokenmill.kysely_migration) as m where ${ALL}`,
+cross join (select max(name) as schema, count(*) as migrations from tokenmill.kysely_migration) as m
+where ${ALL}`,
     values: [entitiesOf(sight)],
   })
   const [row] = rows
@@ -64,10 +74,21 @@ export interface SeenHost {
 /** Processes that weren't ended on purpose; those that were silent longest come first, by full minutes. */
 export async function listHosts(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenHost[]> {
   const { rows } = await db.query<SeenHost>({
-    text: `select host, role, version, started_at as "startedAt", ${msSince('seen_at')} as "silentMs",
+    text: `select
+  host,
+  role,
+  version,
+  started_at as "startedAt",
+  ${msSince('seen_at')} as "silentMs",
   array(select k from unnest(keys) as k where k like 'kek-%' order by k) as keks
-from tokenmill.process where ${ALL} and ended_at is null
-order by floor(extract(epoch from now() - seen_at) / 60) desc, host, role, started_at limit $2`,
+from tokenmill.process
+where ${ALL} and ended_at is null
+order by
+  floor(extract(epoch from now() - seen_at) / 60) desc,
+  host,
+  role,
+  started_at
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows
@@ -96,10 +117,19 @@ export async function listProviders(
   const live = `renewed_at > now() - make_interval(secs => $2 / 1000.0)`
   const slowed = `filter (where slowed_by is not null and ${live})`
   const { rows } = await db.query<SeenProvider>({
-    text: `select provider, count(*) filter (where ${live}) as processes, max(granted) filter (where ${live}) as granted,
-  min(rate) ${slowed} as rate, (array_agg(slowed_by order by rate) ${slowed})[1] as "slowedBy", min(slowed_at) ${slowed} as "slowedAt",
+    text: `select
+  provider,
+  count(*) filter (where ${live}) as processes,
+  max(granted) filter (where ${live}) as granted,
+  min(rate) ${slowed} as rate,
+  (array_agg(slowed_by order by rate) ${slowed})[1] as "slowedBy",
+  min(slowed_at) ${slowed} as "slowedAt",
   ${msSince('max(renewed_at)')} as "renewedMs"
-from tokenmill.scheme_rate where ${ALL} group by provider order by provider limit $3`,
+from tokenmill.scheme_rate
+where ${ALL}
+group by provider
+order by provider
+limit $3`,
     values: [entitiesOf(sight), liveMs, limit],
   })
   return rows
@@ -115,8 +145,15 @@ export interface SeenDisplay {
 /** Wall displays that are live, oldest first. */
 export async function listDisplays(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenDisplay[]> {
   const { rows } = await db.query<SeenDisplay>({
-    text: `select name, entities, created_at as "createdAt", expires_at as "expiresAt" from tokenmill.display
-where ${ALL} and revoked_at is null and expires_at > now() order by created_at, display_id limit $2`,
+    text: `select
+  name,
+  entities,
+  created_at as "createdAt",
+  expires_at as "expiresAt"
+from tokenmill.display
+where ${ALL} and revoked_at is null and expires_at > now()
+order by created_at, display_id
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

@@ -46,13 +46,26 @@ interface DataKeyRow extends Omit<SeenDataKey, 'isFull' | 'provedBy' | 'reseal'>
 /** The versions that aren't destroyed. */
 export async function listDataKeys(sight: Sight, db: Db): Promise<SeenDataKey[]> {
   const { rows } = await db.query<DataKeyRow>({
-    text: `select k.purpose, k.version, k.state, k.kek_id as "kekId", k.seals, k.created_at as "createdAt",
-  k.activated_at as "activatedAt", k.retired_at as "retiredAt",
+    text: `select
+  k.purpose,
+  k.version,
+  k.state,
+  k.kek_id as "kekId",
+  k.seals,
+  k.created_at as "createdAt",
+  k.activated_at as "activatedAt",
+  k.retired_at as "retiredAt",
   case when k.compromise_ended_at is null then k.compromised_at end as "compromisedAt",
-  r.version as "resealVersion", r.state as "resealState", r.pass_found as "passFound", r.pass_done as "passDone",
-  r.started_at as "startedAt", r.clean_at as "cleanAt"
-from tokenmill.data_key as k left join tokenmill.reseal as r on r.purpose = k.purpose
-where ${ALL} and k.state <> 'DESTROYED' order by k.purpose, k.version desc`,
+  r.version as "resealVersion",
+  r.state as "resealState",
+  r.pass_found as "passFound",
+  r.pass_done as "passDone",
+  r.started_at as "startedAt",
+  r.clean_at as "cleanAt"
+from tokenmill.data_key as k
+left join tokenmill.reseal as r on r.purpose = k.purpose
+where ${ALL} and k.state <> 'DESTROYED'
+order by k.purpose, k.version desc`,
     values: [entitiesOf(sight)],
   })
   return rows.map(({ seals, resealVersion, resealState, passFound, passDone, startedAt, cleanAt, ...key }) => ({
@@ -89,13 +102,22 @@ export interface SeenKek {
 /** `liveMs`: a process that was silent for longer isn't counted. A process that opens no vault names no keys, and isn't either. */
 export async function listKeks(sight: Sight, db: Db, { liveMs }: { liveMs: number }): Promise<SeenKek[]> {
   const { rows } = await db.query<SeenKek>({
-    text: `select k.kek_id as "kekId", k.state, k.created_at as "createdAt", k.retired_at as "retiredAt",
+    text: `select
+  k.kek_id as "kekId",
+  k.state,
+  k.created_at as "createdAt",
+  k.retired_at as "retiredAt",
   (select count(*) from tokenmill.data_key as d where d.kek_id = k.kek_id and d.state <> 'DESTROYED') as wraps,
-  count(p.process_id) as processes, count(p.process_id) filter (where k.kek_id = any(p.keys)) as having,
+  count(p.process_id) as processes,
+  count(p.process_id) filter (where k.kek_id = any(p.keys)) as
+having,
   coalesce(array_agg(distinct p.role || ' on ' || p.host) filter (where not k.kek_id = any(p.keys)), '{}') as lacking
-from tokenmill.kek as k left join tokenmill.process as p on p.role in ('interactive', 'bulk', 'three-ds') and p.ended_at is null
+from tokenmill.kek as k
+left join tokenmill.process as p on p.role in ('interactive', 'bulk', 'three-ds') and p.ended_at is null
   and p.keys <> '{}' and p.seen_at >= now() - make_interval(secs => $2 / 1000.0)
-where ${ALL} group by k.kek_id order by k.created_at desc, k.kek_id`,
+where ${ALL}
+group by k.kek_id
+order by k.created_at desc, k.kek_id`,
     values: [entitiesOf(sight), liveMs],
   })
   return rows
@@ -113,8 +135,16 @@ export interface SeenSigningKey {
 /** Newest first. */
 export async function listSigningKeys(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenSigningKey[]> {
   const { rows } = await db.query<SeenSigningKey>({
-    text: `select kid, alg, state, active_at as "activeAt", retired_at as "retiredAt" from tokenmill.signing_key
-where ${ALL} order by active_at desc, kid limit $2`,
+    text: `select
+  kid,
+  alg,
+  state,
+  active_at as "activeAt",
+  retired_at as "retiredAt"
+from tokenmill.signing_key
+where ${ALL}
+order by active_at desc, kid
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows
@@ -131,10 +161,19 @@ export interface SeenGatewayKey {
 /** Newest first. */
 export async function listGatewayKeys(sight: Sight, db: Db, { limit }: { limit: number }): Promise<SeenGatewayKey[]> {
   const { rows } = await db.query<SeenGatewayKey>({
-    text: `select r.kid, r.created_at as "createdAt", r.forgotten_at as "forgottenAt",
-  coalesce((select array_agg(s.purpose || '/' || s.version order by s.purpose, s.version) from tokenmill.shared_key as s
-    where s.kid = r.kid), '{}') as opens
-from tokenmill.role_key as r where ${ALL} order by r.forgotten_at is not null, r.created_at desc, r.kid limit $2`,
+    text: `select
+  r.kid,
+  r.created_at as "createdAt",
+  r.forgotten_at as "forgottenAt",
+  coalesce((
+    select array_agg(s.purpose || '/' || s.version order by s.purpose, s.version)
+    from tokenmill.shared_key as s
+    where s.kid = r.kid
+  ), '{}') as opens
+from tokenmill.role_key as r
+where ${ALL}
+order by r.forgotten_at is not null, r.created_at desc, r.kid
+limit $2`,
     values: [entitiesOf(sight), limit],
   })
   return rows

@@ -31,8 +31,11 @@ export async function list(
 ): Promise<ShownScope[]> {
   const { behind, by } = ORDERED[order]
   const { rows } = await db.query<ShownScope>({
-    text: `select ${COLUMNS} from tokenmill.scope as s
-where $1::uuid[] is null and ${after === undefined ? '$2::uuid is null' : behind} order by ${by} limit $3`,
+    text: `select ${COLUMNS}
+from tokenmill.scope as s
+where $1::uuid[] is null and ${after === undefined ? '$2::uuid is null' : behind}
+order by ${by}
+limit $3`,
     values: [entitiesOf(sight), after ?? null, limit],
   })
   return rows
