@@ -105,7 +105,7 @@ function onSchedule(
   by: By,
 ): Promise<ScheduleResult> {
   return perform(store, { action, subject: scheduleId }, by, async db =>
-    SCHEDULE_ACTS[action](db, { schedule: await schedules.lock(db, scheduleId), ...act }),
+    SCHEDULE_DEEDS[action](db, { schedule: await schedules.lock(db, scheduleId), ...act }),
   )
 }
 
@@ -146,12 +146,12 @@ async function runLocked(db: Db, { schedule, businessDate, now }: Acted): Promis
 }
 
 /** The same acts by name, for a caller that has begun the transaction and locked the schedule. */
-export const SCHEDULE_ACTS = {
+export const SCHEDULE_DEEDS = {
   'schedule.pause': pauseLocked,
   'schedule.resume': resumeLocked,
   'schedule.run': runLocked,
 } as const satisfies Record<string, (db: Db, acted: Acted) => Promise<DecidedSchedule>>
-export type ScheduleAction = keyof typeof SCHEDULE_ACTS
+export type ScheduleAction = keyof typeof SCHEDULE_DEEDS
 
 const DAY_MS = 86_400_000
 

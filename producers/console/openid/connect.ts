@@ -86,9 +86,9 @@ async function connectPage(
     form: holder
       ? undefined
       : {
+          act: 'identity.connect',
           to: path`/identities/connect`,
           button: 'Connect this account',
-          isFinal: false,
           fields: html`<input type="hidden" name="flow" value="${stateHash.toString('base64url')}">`,
         },
     same: html`The same by an invite, which ends in a new passkey: ${command(...words, '--issuer', issuer, '--subject', shownWord(subject, 'SUBJECT'))}`,

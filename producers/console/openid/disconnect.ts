@@ -2,6 +2,7 @@
 // with the passkey that was touched, if the verdict comes while the request waits for it.
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
+import { titleOf } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shownWord } from '../explain/sender-text.ts'
@@ -71,11 +72,15 @@ function disconnectPage(
     shownWord(subject, 'SUBJECT'),
   ]
   return identityPage(deps, session, {
-    title: 'Disconnect an account',
+    title: titleOf('identity.disconnect'),
     facts: html`${accountFacts(own)}<div><dt>Connected</dt><dd>${moment(createdAt)} UTC</dd></div>`,
     effect:
       'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch; if the worker answers late, it ends, too, if this account began it.',
-    form: { to: path`/identities/${identityId}/disconnect`, button: 'Disconnect this account', isFinal: true },
+    form: {
+      act: 'identity.disconnect',
+      to: path`/identities/${identityId}/disconnect`,
+      button: 'Disconnect this account',
+    },
     same: html`The same on the command line: ${command(...words)}`,
     wrong,
   })

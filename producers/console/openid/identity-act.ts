@@ -7,6 +7,7 @@ import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { canAct, noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
+import { buttonOf } from '../acts/subject.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shown } from '../explain/sender-text.ts'
 import { type Html, html, type Path } from '../html.ts'
@@ -62,7 +63,7 @@ export interface IdentityPage {
   /** What will happen, or why nothing can. */
   effect: string
   /** The form's target and its button, and what else it sends; undefined: there is nothing to do. */
-  form?: { to: Path; button: string; isFinal: boolean; fields?: Html } | undefined
+  form?: { act: IdentityAct['act']; to: Path; button: string; fields?: Html } | undefined
   same: Html
   wrong?: string | undefined
 }
@@ -83,10 +84,10 @@ ${form && (mayTouch ? touchForm(form) : noPasskey(session))}
   return framed(deps, { title, session, at: 'sessions', usesPasskey: mayTouch, content })
 }
 
-function touchForm({ to, button, isFinal, fields }: NonNullable<IdentityPage['form']>): Html {
+function touchForm({ act, to, button, fields }: NonNullable<IdentityPage['form']>): Html {
   return html`<form class="act" method="post" action="${to}" data-begin="${to.text}/begin">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">${fields}
-<button class="main${isFinal ? ' danger' : ''}" type="submit" disabled="">${button}</button>
+<button class="${buttonOf(act)}" type="submit" disabled="">${button}</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
 </form>

@@ -3,7 +3,8 @@
 // covers the new one.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Assertion, NewPasskeyParameters } from '../../../src/job/system/act.ts'
+import { Assertion } from '../../../src/job/system/act.ts'
+import { NewPasskeyParameters } from '../../../src/job/system/own-act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
@@ -11,6 +12,7 @@ import { creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { canAct, noPasskey } from '../acts/no-passkey.ts'
 import { beginAct, type Unproved } from '../acts/request.ts'
 import { settleAct } from '../acts/settle.ts'
+import { buttonOf, titleOf } from '../acts/subject.ts'
 import { auditRowOf, verdictAt } from '../acts/verdict.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -172,27 +174,27 @@ async function addPage(deps: Acting, session: Session, wrong?: string): Promise<
   const form = html`<p class="effect">Your browser makes a passkey on the device that you choose. Then you touch a passkey that you have already, to confirm the new one. You have two minutes for both. The new passkey signs you in and signs your acts, as the others do.</p>
 <form class="act" method="post" action="/passkeys/add" data-begin="/passkeys/add/begin" data-touch="/passkeys/add/touch">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
-<button class="main" type="submit" disabled="">Add a passkey</button>
+<button class="${buttonOf('passkey.add')}" type="submit" disabled="">Add a passkey</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
 </form>
 <noscript><p>This needs scripts: a browser makes a passkey for a script only.</p></noscript>`
   const content = session.isLocal ? html`<p class="empty">${LOCAL}</p>` : mayTouch ? form : noPasskey(session)
-  return actPage(deps, session, { title: 'Add a passkey', wrong, content, asks: mayTouch })
+  return actPage(deps, session, { title: titleOf('passkey.add'), wrong, content, asks: mayTouch })
 }
 
 function removePage(deps: Shown, session: Session, { passkey, others }: Own, wrong?: string): Html {
   const handle = handleOf(passkey.credentialId)
   const form = html`<form class="act" method="post" action="${path`/passkeys/${handle}/remove`}" data-begin="${path`/passkeys/${handle}/remove/begin`.text}">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
-<button class="main danger" type="submit" disabled="">Remove this passkey</button>
+<button class="${buttonOf('passkey.remove')}" type="submit" disabled="">Remove this passkey</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
 </form>
 <noscript><p>This needs scripts: a browser uses a passkey for a script only.</p></noscript>`
   const content = html`<p>${id(passkey.credentialId)} <span class="muted">added</span> ${moment(passkey.createdAt)} UTC</p>
 ${others.length === 0 ? html`<p class="effect">It is the only passkey by which you can act here, so it stays. Add another one first.</p>` : html`<p class="effect">This passkey signs you in no more, and signs no act. You confirm it with another one of your passkeys. Your other sessions end.</p>${form}`}`
-  return actPage(deps, session, { title: 'Remove a passkey', wrong, content, asks: others.length > 0 })
+  return actPage(deps, session, { title: titleOf('passkey.remove'), wrong, content, asks: others.length > 0 })
 }
 
 function actPage(
@@ -216,7 +218,7 @@ async function verdictPage(
 ): Promise<Html> {
   const verdict = verdictAt(act, deps.clock())
   const auditRow = await auditRowOf({ ...act, verdict }, session, deps)
-  const title = name === 'passkey.add' ? 'Add a passkey' : 'Remove a passkey'
+  const title = titleOf(name)
   const content = html`<p class="up"><a href="/passkeys">Your passkeys</a></p>
 <h1>${title}</h1>
 ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. This page asks again by itself.</p>` : said(verdict, name)}

@@ -39,7 +39,7 @@ export interface Call {
 /** Of a part that says what is done. */
 type Acts = Readonly<Record<string, readonly string[]>>
 const ACTS: Acts = {
-  '/batches/:no/:act': ['pause', 'resume', 'cancel'],
+  '/batches/:no/:act': ['pause', 'resume', 'cancel', 'note'],
   '/failed/:kind/:id/:act': ['retry', 'discard'],
   '/failed/all/:act': ['retry', 'discard'],
   '/failed/ticked/:act': ['retry', 'discard'],
@@ -50,7 +50,6 @@ const ACTS: Acts = {
 const PARTS: Readonly<Record<string, (names: Names) => Record<string, string>>> = {
   '/batches/:no': ({ batch }) => ({ no: batch }),
   '/batches/:no/refused': ({ batch }) => ({ no: batch }),
-  '/batches/:no/note': ({ batch }) => ({ no: batch }),
   '/batches/:no/:act': ({ batch }) => ({ no: batch }),
   '/explain/batches/:no': ({ batch }) => ({ no: batch }),
   '/explain/jobs/:id': ({ job }) => ({ id: job }),
@@ -105,7 +104,6 @@ const UP_TO = Date.UTC(2026, 0, 1).toString(36)
 /** The fields that a POST takes: by its route, without a last word `begin`. */
 const FORMS: Readonly<Record<string, (names: Names) => Record<string, string>>> = {
   '/batches/:no/:act': () => ACT,
-  '/batches/:no/note': () => ACT,
   '/batches/csv': ({ client }) => ({ client }),
   '/batches/:no/refused/csv': () => NOTHING,
   '/failed/:kind/:id/:act': () => ACT,
