@@ -1,7 +1,7 @@
 // What a kind of subject brings for the pages of its acts: how one is found with the person's sight, what is shown of it,
 // and what the passkey signs. The page, its form and the way to a worker are the same for all (act-page.ts, act-routes.ts).
 import { type ActName, rowOf } from '../../../src/job/system/act.ts'
-import type { ActRow } from '../../../src/job/system/act-row.ts'
+import { type ActRow, has } from '../../../src/job/system/act-row.ts'
 import type { SentAct } from '../../../src/store/console/pending-acts.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -89,6 +89,16 @@ export function permittedOf<Name extends ActName>(
   person: Pick<LiveSession, 'roles'>,
 ): Name[] {
   return (Object.keys(rows) as Name[]).filter(name => mayDo(name, person))
+}
+
+/** The act that the address of a page names by its last word. */
+export function actIn<Rows extends object>(
+  rows: Rows,
+  group: string,
+  { params }: Pick<Asked, 'params'>,
+): keyof Rows | undefined {
+  const name = `${group}.${params['act']}`
+  return has(rows, name) ? name : undefined
 }
 
 /** The class of the button that does it. */

@@ -1,10 +1,9 @@
 // Acts on a batch, and notes on it.
-import { has } from '../../../src/job/system/act-row.ts'
 import { BATCH_ACTS, type BatchActName, batchActOf } from '../../../src/job/system/batch-act.ts'
 import { seenOf, stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import { actRoutes } from '../acts/act-routes.ts'
-import { type ActSubject, type Asking, wordOf } from '../acts/subject.ts'
+import { type ActSubject, type Asking, actIn, wordOf } from '../acts/subject.ts'
 import { command, id, rows } from '../figures.ts'
 import { html, path } from '../html.ts'
 import { openLivePart } from '../live/texts.ts'
@@ -55,9 +54,9 @@ async function findBatch({
   session,
   asked,
 }: Asking): Promise<{ act: BatchActName; batch: SeenBatch } | undefined> {
-  const act = `batch.${asked.params['act']}`
-  const batch = has(BATCH_ACTS, act) ? await batchOf(deps, session, asked.params['no'] ?? '') : undefined
-  return batch && has(BATCH_ACTS, act) ? { act, batch } : undefined
+  const act = actIn(BATCH_ACTS, 'batch', asked)
+  const batch = act && (await batchOf(deps, session, asked.params['no'] ?? ''))
+  return act && batch && { act, batch }
 }
 
 /** The rows that aren't done, in words: `41,200 rows`. */

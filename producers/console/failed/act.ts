@@ -1,5 +1,4 @@
 // Acts on failed jobs: on one, and on all that a filter matches.
-import { has } from '../../../src/job/system/act-row.ts'
 import {
   FAILED_ACTS,
   FAILED_MOST,
@@ -10,7 +9,7 @@ import {
 import type { WhyNot } from '../../../src/queue/failed/copy.ts'
 import { digestOf, type SelectedCopy, SKEW_MS, selectCopies } from '../../../src/queue/failed/selection.ts'
 import { actRoutes } from '../acts/act-routes.ts'
-import { type ActSubject, type Asked, type Asking, mayDo, type ShownAct, wordOf } from '../acts/subject.ts'
+import { type ActSubject, type Asking, actIn, mayDo, type ShownAct, wordOf } from '../acts/subject.ts'
 import { command, count, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { copyOf } from './copy.ts'
@@ -62,15 +61,9 @@ export function commandOf(act: FailedActName, ...words: string[]): Html {
   return command('tokenmill', 'failed', wordOf(act), ...words, ...reason)
 }
 
-/** The act that the page's address names. */
-export function actIn({ act }: Asked['params']): FailedActName | undefined {
-  const name = `failed.${act}`
-  return has(FAILED_ACTS, name) ? name : undefined
-}
-
 async function findOne(asking: Asking): Promise<{ copy: ListedCopy; act: FailedActName } | undefined> {
   const { deps, session, asked } = asking
-  const act = actIn(asked.params)
+  const act = actIn(FAILED_ACTS, 'failed', asked)
   const copy = act && (await copyOf(deps, session, asked.params))
   return copy && act && { copy, act }
 }
@@ -82,7 +75,7 @@ const SET: ActSubject = {
   takesQuery: true,
 
   async show({ deps, session, asked }) {
-    const act = actIn(asked.params)
+    const act = actIn(FAILED_ACTS, 'failed', asked)
     const now = deps.clock()
     const filter = fixed(readFilter(deps.catalogue, asked.given), now)
     if (!act || filter.kind === undefined) return undefined
@@ -102,7 +95,7 @@ const SET: ActSubject = {
   },
 
   async sign({ deps, session, asked }) {
-    const act = actIn(asked.params)
+    const act = actIn(FAILED_ACTS, 'failed', asked)
     const { given } = asked
     const filter = readFilter(deps.catalogue, given)
     const { kind, code, clientId } = filter

@@ -8,9 +8,9 @@ import {
   TICKED_MOST,
 } from '../../../src/job/system/failed-act.ts'
 import { digestOf } from '../../../src/queue/failed/selection.ts'
-import { type ActSubject, type Asking, type ShownAct, wordOf } from '../acts/subject.ts'
+import { type ActSubject, type Asking, actIn, type ShownAct, wordOf } from '../acts/subject.ts'
 import { html, path } from '../html.ts'
-import { actIn, commandOf, stays } from './act.ts'
+import { commandOf, stays } from './act.ts'
 import { type Filter, listPath, readFilter } from './filter.ts'
 import { findCopy, type ListedCopy } from './set.ts'
 import { jobs, MANY } from './text.ts'
@@ -86,8 +86,9 @@ function insteadOf(ids: readonly string[], found: readonly ListedCopy[] | 'busy'
 }
 
 /** The list's form sends `id` for each; the form of the act sends `ids`. */
-function tickedIn({ params, given }: Asking['asked'], { catalogue }: Asking['deps']): Ticked | undefined {
-  const act = actIn(params)
+function tickedIn(asked: Asking['asked'], { catalogue }: Asking['deps']): Ticked | undefined {
+  const { given } = asked
+  const act = actIn(FAILED_ACTS, 'failed', asked)
   const filter = readFilter(catalogue, given)
   const { kind } = filter
   if (!act || kind === undefined) return undefined

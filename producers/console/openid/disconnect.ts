@@ -2,6 +2,7 @@
 // with the passkey that was touched, if the verdict comes while the request waits for it.
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
+import { LATE, sendOwnAct } from '../acts/own-act.ts'
 import { titleOf } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -10,7 +11,7 @@ import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { missingPage, sendPage } from '../server/page.ts'
-import { accountFacts, beginIdentityAct, identityPage, LATE, sendIdentityAct } from './identity-act.ts'
+import { accountFacts, beginIdentityAct, identityPage } from './identity-act.ts'
 
 type Named = { Params: { identity: string } }
 
@@ -34,9 +35,9 @@ export function disconnectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.post<Named>('/identities/:identity/disconnect', async (request, reply) => {
     const session = sessionOf(request)
     const { identity } = request.params
-    const sent = await sendIdentityAct(deps, session, request.body)
+    const sent = await sendOwnAct(deps, session, request.body)
     if (sent) {
-      if (sent.isDone && session.identityId === identity)
+      if (sent.verdict?.done && session.identityId === identity)
         await sessions.bind(store, session.sessionHash, sent.credentialId)
       return reply.redirect(path`/acts/${sent.nonce}`.text, 303)
     }

@@ -1,5 +1,4 @@
 // Acts on a schedule: pause, resume, and run a day now.
-import { has } from '../../../src/job/system/act-row.ts'
 import {
   SCHEDULE_ACTS,
   type ScheduleActName,
@@ -10,7 +9,7 @@ import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/sched
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import { sightOf } from '../../../src/store/sight.ts'
 import { actRoutes } from '../acts/act-routes.ts'
-import { type ActSubject, type Asking, type ShownAct, wordOf } from '../acts/subject.ts'
+import { type ActSubject, type Asking, actIn, type ShownAct, wordOf } from '../acts/subject.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import { command, count, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
@@ -62,9 +61,9 @@ async function findSchedule({
   session,
   asked,
 }: Asking): Promise<{ schedule: SeenSchedule; act: ScheduleActName } | undefined> {
-  const act = `schedule.${asked.params['act']}`
-  const schedule = has(SCHEDULE_ACTS, act) ? await scheduleOf(deps, session, asked.params['id'] ?? '') : undefined
-  return schedule && has(SCHEDULE_ACTS, act) ? { schedule, act } : undefined
+  const act = actIn(SCHEDULE_ACTS, 'schedule', asked)
+  const schedule = act && (await scheduleOf(deps, session, asked.params['id'] ?? ''))
+  return act && schedule && { schedule, act }
 }
 
 function named(schedule: SeenSchedule): Html {

@@ -3,15 +3,14 @@
 // covers the new one.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Assertion } from '../../../src/job/system/act.ts'
 import { NewPasskeyParameters } from '../../../src/job/system/own-act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { canAct, noPasskey } from '../acts/no-passkey.ts'
-import { beginAct, type Unproved } from '../acts/request.ts'
-import { settleAct } from '../acts/settle.ts'
+import { beginOwnAct, LATE, sendOwnAct } from '../acts/own-act.ts'
+import type { Unproved } from '../acts/request.ts'
 import { buttonOf, titleOf } from '../acts/subject.ts'
 import { auditRowOf, verdictAt } from '../acts/verdict.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
@@ -22,12 +21,9 @@ import { identitiesSection } from '../openid/section.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { creationOf } from './creation.ts'
-import { readProof } from './proof.ts'
 import { touchOf } from './touch.ts'
 
-const Form = z.object({ nonce: z.string().max(64), proof: z.string().max(16_000) })
 const Made = z.object({ nonce: z.string().max(64), made: NewPasskeyParameters })
-const LATE = 'The passkey came too late, or this was sent before. Nothing was done.'
 const LOCAL = 'You came by the link of tokenmill start, which is no passkey. Passkeys are for people who were invited.'
 
 const NO_COMMAND = html`<p class="same">No command does this: a passkey answers to a browser only. A new link replaces all passkeys of a person.</p>`
@@ -44,9 +40,8 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.post('/passkeys/add/begin', async (request, reply) => {
     const session = sessionOf(request)
     if (session.isLocal) return reply.code(403).send({ text: LOCAL })
-    const { personId, name, sessionHash } = session
-    const about = { subject: personId, parameters: {}, seen: null, reason: null, person_id: personId }
-    const begun = await beginAct(deps, { act: 'passkey.add', ...about }, { sessionHash, batchNo: null })
+    const { personId, name } = session
+    const begun = await beginOwnAct(deps, session, 'passkey.add', {})
     const known = await signingIn.listKeysOf(store, personId)
     const challenge = creationChallengeOf(begun, deps.installationId)
     return { nonce: begun.nonce, create: creationOf(deps, { personId, name, challenge, known }) }
@@ -79,10 +74,7 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const found = await findOwn(deps, session, request.params.handle)
     if (!found || found.others.length === 0)
       return reply.code(404).send({ text: 'This passkey is not one of yours, or it is the last one.' })
-    const { personId, sessionHash } = session
-    const parameters = { credential_id: found.passkey.credentialId }
-    const about = { subject: personId, parameters, seen: null, reason: null, person_id: personId }
-    const begun = await beginAct(deps, { act: 'passkey.remove', ...about }, { sessionHash, batchNo: null })
+    const begun = await beginOwnAct(deps, session, 'passkey.remove', { credential_id: found.passkey.credentialId })
     const others = found.others.map(({ credentialId }) => credentialId)
     return { nonce: begun.nonce, get: touchOf(deps, begun, others) }
   })
@@ -108,19 +100,16 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
 /** Sends the act with its touch. Returns its nonce; undefined if it wasn't sent. */
 async function settle(deps: ConsoleDeps, session: sessions.LiveSession, body: unknown): Promise<string | undefined> {
-  const form = Form.safeParse(body).data
-  const proof = readProof(form?.proof, Assertion)
-  const pending = form && proof && (await pendingActs.take(deps.store, form.nonce, session.sessionHash))
-  if (!pending || !proof) return undefined
-  const verdict = await settleAct(deps, pending.request as Unproved, proof)
-  if (pending.request['act'] === 'passkey.remove') {
+  const sent = await sendOwnAct(deps, session, body)
+  if (sent?.act === 'passkey.remove') {
+    const { verdict, credentialId } = sent
     // Sessions of the passkey that is gone are over by themselves, so this one goes on with the passkey that was touched. A session
     // that began by OpenID doesn't need it.
     if (verdict?.done === true && session.identityId === null)
-      await sessions.bind(deps.store, session.sessionHash, proof.credential_id)
+      await sessions.bind(deps.store, session.sessionHash, credentialId)
     if (verdict?.done !== false) await sessions.revokeOthersOf(deps.store, session.personId, session.sessionHash)
   }
-  return pending.nonce
+  return sent?.nonce
 }
 
 interface Own {

@@ -39,8 +39,15 @@ describe('the row of an act', () => {
 
   const asked = (act: ActName, odd: object) =>
     Act.safeParse({
-      ...{ act, subject: 's', parameters: {}, seen: null, reason: 'why' },
-      ...{ person_id: '00000000-0000-4000-8000-000000000000', nonce: 'A'.repeat(22), expires_at: 1, proof: null },
+      act,
+      subject: 's',
+      parameters: {},
+      seen: null,
+      reason: 'why',
+      person_id: '00000000-0000-4000-8000-000000000000',
+      nonce: 'A'.repeat(22),
+      expires_at: 1,
+      proof: null,
       ...odd,
     }).error?.issues.map(({ path }) => path.join())
 
