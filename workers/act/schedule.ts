@@ -5,13 +5,7 @@ import { isClientGranted } from '../../src/acts/grants.ts'
 import { SCHEDULE_DEEDS, type ScheduleRefusal } from '../../src/acts/schedule.ts'
 import { assert, type Reason, refuse } from '../../src/errors.ts'
 import { has } from '../../src/job/system/act-row.ts'
-import {
-  SCHEDULE_ACTS,
-  ScheduleRunParameters,
-  scheduleRefusal,
-  seenOfRuns,
-  seenOfSchedule,
-} from '../../src/job/system/schedule-act.ts'
+import { SCHEDULE_ACTS, ScheduleRunParameters, seenOfRuns, seenOfSchedule } from '../../src/job/system/schedule-act.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Person } from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -44,9 +38,8 @@ export const actOnSchedule: DoAct = async (db, { person, request, by, deed, refu
   const known = found?.filter(run => person.entities === null || person.entities.includes(run.entityId))
   const isSeen = seen === (known ? seenOfRuns(known) : seenOfSchedule(schedule))
   if (!isSeen) return refused('changed_meanwhile', 'seen', entityId)
-  const wrong = scheduleRefusal(act, schedule)
-  const ended = await performIn<unknown, ScheduleRefusal>(db, deed, by, async () =>
-    wrong ? { refused: wrong, entityId } : SCHEDULE_DEEDS[act](db, { schedule, businessDate, now: deps.clock() }),
+  const ended = await performIn(db, deed, by, () =>
+    SCHEDULE_DEEDS[act](db, { schedule, businessDate, now: deps.clock() }),
   )
   return 'refused' in ended ? refuse(WORDS[ended.refused] ?? 'act_state', 'body.act') : ended
 }

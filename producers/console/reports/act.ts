@@ -1,10 +1,6 @@
 // Acts on a schedule: pause, resume, and run a day now.
-import {
-  SCHEDULE_ACTS,
-  type ScheduleActName,
-  seenOfRuns,
-  seenOfSchedule,
-} from '../../../src/job/system/schedule-act.ts'
+import type { ScheduleAction } from '../../../src/job/schedule/refusal.ts'
+import { SCHEDULE_ACTS, seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
 import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/schedules.ts'
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import { sightOf } from '../../../src/store/sight.ts'
@@ -60,7 +56,7 @@ async function findSchedule({
   deps,
   session,
   asked,
-}: Asking): Promise<{ schedule: SeenSchedule; act: ScheduleActName } | undefined> {
+}: Asking): Promise<{ schedule: SeenSchedule; act: ScheduleAction } | undefined> {
   const act = actIn(SCHEDULE_ACTS, 'schedule', asked)
   const schedule = act && (await scheduleOf(deps, session, asked.params['id'] ?? ''))
   return act && schedule && { schedule, act }
@@ -70,7 +66,7 @@ function named(schedule: SeenSchedule): Html {
   return html`<p>${whatOf(schedule)}, ${whenOf(schedule)} ${id(schedule.scheduleId)}</p>`
 }
 
-function aboutPage(schedule: SeenSchedule, act: ScheduleActName) {
+function aboutPage(schedule: SeenSchedule, act: ScheduleAction) {
   return {
     act,
     to: path`/reports/schedules/${schedule.scheduleId}/${wordOf(act)}`,
@@ -78,7 +74,7 @@ function aboutPage(schedule: SeenSchedule, act: ScheduleActName) {
   }
 }
 
-function shownChange(schedule: SeenSchedule, act: Exclude<ScheduleActName, 'schedule.run'>, now: number): ShownAct {
+function shownChange(schedule: SeenSchedule, act: Exclude<ScheduleAction, 'schedule.run'>, now: number): ShownAct {
   const instead = insteadOf(act, schedule)
   return {
     ...aboutPage(schedule, act),

@@ -1,12 +1,13 @@
 // What people may do to a schedule, in words: why it isn't possible, and what will happen.
 import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
+import { type ScheduleAction, scheduleRefusal } from '../../../src/job/schedule/refusal.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
-import { SCHEDULE_ACTS, type ScheduleActName, scheduleRefusal } from '../../../src/job/system/schedule-act.ts'
+import { SCHEDULE_ACTS } from '../../../src/job/system/schedule-act.ts'
 import type { SeenSchedule } from '../../../src/store/console/schedules.ts'
 import { dates, unknownZoneOf } from './text.ts'
 
 /** Why nothing would happen; undefined: something would. */
-export function insteadOf(name: ScheduleActName, schedule: SeenSchedule): string | undefined {
+export function insteadOf(name: ScheduleAction, schedule: SeenSchedule): string | undefined {
   const refused = scheduleRefusal(name, schedule)
   if (refused === 'no_schedule') return 'It was removed, so nothing can be done to it.'
   if (refused === 'no_report')
@@ -15,7 +16,7 @@ export function insteadOf(name: ScheduleActName, schedule: SeenSchedule): string
 }
 
 /** What will happen to a schedule that is paused or resumed. */
-export function effectOf(name: Exclude<ScheduleActName, 'schedule.run'>, schedule: SeenSchedule, now: number): string {
+export function effectOf(name: Exclude<ScheduleAction, 'schedule.run'>, schedule: SeenSchedule, now: number): string {
   if (name === 'schedule.pause')
     return 'No further run of this schedule begins until somebody resumes it. A run that was sent already goes on, and runs that wait begin when it is resumed.'
   if (!isZone(schedule.zone)) return unknownZoneOf(schedule)

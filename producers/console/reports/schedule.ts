@@ -1,7 +1,8 @@
 // The page of one schedule: what it makes and when, how it is, its last runs, and what may be done to it.
 import { dateOf, dayAfter, nextDues } from '../../../src/job/schedule/business-dates.ts'
+import { type ScheduleAction, scheduleRefusal } from '../../../src/job/schedule/refusal.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
-import { SCHEDULE_ACTS, type ScheduleActName, scheduleRefusal } from '../../../src/job/system/schedule-act.ts'
+import { SCHEDULE_ACTS } from '../../../src/job/system/schedule-act.ts'
 import type { ListedRun } from '../../../src/store/console/runs.ts'
 import * as seenRuns from '../../../src/store/console/runs.ts'
 import type { SeenSchedule, Trouble } from '../../../src/store/console/schedules.ts'
@@ -104,7 +105,7 @@ function whatToDo({ pausedAt, failedReason }: SeenSchedule & Trouble, state: str
 function actLinks(schedule: SeenSchedule, session: Shown['session']): Html | undefined {
   const possible = permittedOf(SCHEDULE_ACTS, session).filter(name => scheduleRefusal(name, schedule) === undefined)
   if (possible.length === 0) return undefined
-  const link = (name: ScheduleActName) =>
+  const link = (name: ScheduleAction) =>
     html`<li><a class="button" href="${path`/reports/schedules/${schedule.scheduleId}/${wordOf(name)}`}">${SCHEDULE_ACTS[name].link}…</a></li>`
   return html`<ul class="acts">${possible.map(link)}</ul>`
 }

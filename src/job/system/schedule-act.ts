@@ -2,6 +2,7 @@
 // the store. src/acts/schedule.ts does the acts, for commands too.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import type { ScheduleAction } from '../schedule/refusal.ts'
 import { type ActRow, noFacts } from './act-row.ts'
 
 /** To pause and to resume: the subject is the schedule's id. */
@@ -10,12 +11,9 @@ const ScheduleParameters = z.strictObject({})
 export const ScheduleRunParameters = z.strictObject({ date: z.iso.date() })
 
 interface ScheduleActRow extends ActRow {
-  state: 'GOING' | 'PAUSED'
-  /** Of another schedule than one of reports, too. */
-  isOfAny: boolean
   /** On the page of the schedule. */
   link: string
-  /** What the page says in the other state. */
+  /** What the page says where `scheduleRefusal` says that it is paused, or isn't. */
   instead: string
 }
 
@@ -34,8 +32,6 @@ export const SCHEDULE_ACTS = {
     verb: 'Run',
     parameters: ScheduleRunParameters,
     facts: ({ parameters }) => ({ date: parameters['date'] }),
-    state: 'GOING',
-    isOfAny: true,
     link: 'Run a day now',
     instead: 'It is paused, so nothing runs. Resume it first.',
   },
@@ -44,8 +40,6 @@ export const SCHEDULE_ACTS = {
     verb: 'Pause',
     parameters: ScheduleParameters,
     facts: noFacts,
-    state: 'GOING',
-    isOfAny: false,
     link: 'Pause',
     instead: 'It is paused already.',
   },
@@ -54,33 +48,13 @@ export const SCHEDULE_ACTS = {
     verb: 'Resume',
     parameters: ScheduleParameters,
     facts: noFacts,
-    state: 'PAUSED',
-    isOfAny: false,
     link: 'Resume',
     instead: 'It is not paused, so there is nothing to resume.',
   },
-} as const satisfies Record<string, ScheduleActRow>
-export type ScheduleActName = keyof typeof SCHEDULE_ACTS
-
-interface ScheduleLife {
-  removedAt: number | null
-  pausedAt: number | null
-}
-
-/** Why the act isn't for this schedule; undefined: it is. */
-export function scheduleRefusal(
-  name: ScheduleActName,
-  { kind, removedAt, pausedAt }: ScheduleLife & { kind: string },
-): 'no_schedule' | 'no_report' | 'paused' | 'not_paused' | undefined {
-  const { state, isOfAny } = SCHEDULE_ACTS[name]
-  if (removedAt !== null) return 'no_schedule'
-  if (!isOfAny && kind !== 'report') return 'no_report'
-  if (state === 'GOING') return pausedAt === null ? undefined : 'paused'
-  return pausedAt === null ? 'not_paused' : undefined
-}
+} as const satisfies Record<ScheduleAction, ScheduleActRow>
 
 /** How a schedule is to be seen by who pauses or resumes it. Times in ms since the epoch. */
-export function seenOfSchedule(schedule: ScheduleLife): string {
+export function seenOfSchedule(schedule: { removedAt: number | null; pausedAt: number | null }): string {
   if (schedule.removedAt !== null) return 'REMOVED'
   return schedule.pausedAt === null ? 'GOING' : `PAUSED ${schedule.pausedAt}`
 }

@@ -1,10 +1,11 @@
 // What the rows of acts say, against what is written here once more: an act that its row lets anybody do, or in any state, is done.
 import { describe, expect, it } from 'vitest'
+import { type ScheduleAction, scheduleRefusal } from '../../../src/job/schedule/refusal.ts'
 import { ACT_ROWS, ACTS, Act, type ActName, rowOf } from '../../../src/job/system/act.ts'
 import { has } from '../../../src/job/system/act-row.ts'
 import { BATCH_ACTS, type BatchActName, batchRefusal } from '../../../src/job/system/batch-act.ts'
 import { type FailedActName, isAble } from '../../../src/job/system/failed-act.ts'
-import { SCHEDULE_ACTS, type ScheduleActName, scheduleRefusal } from '../../../src/job/system/schedule-act.ts'
+import { SCHEDULE_ACTS } from '../../../src/job/system/schedule-act.ts'
 
 const PAUSED_AT = 1_700_000_000_000
 
@@ -61,6 +62,9 @@ describe('the row of an act', () => {
       ['batch.pause', { seen: 'RUNNING' }, ['parameters']],
       ['batch.note', { parameters: client, seen: 'RUNNING', reason: null }, ['reason']],
       ['schedule.run', { seen: 'NONE', parameters: { date: '2026-01-01' } }, undefined],
+      ['schedule.run', { seen: 'NONE', parameters: { date: 'yesterday' } }, ['parameters']],
+      ['schedule.run', { seen: 'NONE', parameters: { date: '2026-02-30' } }, ['parameters']],
+      ['batch.cancel', { seen: 'RUNNING', parameters: { client_id: 'c1' } }, ['parameters']],
       ['schedule.resume', { seen: 'GOING', parameters: { date: '2026-01-01' } }, ['parameters']],
       ['person.enrol', { seen: 'NONE' }, ['seen']],
       ['person.revoke', { seen: 'NONE' }, undefined],
@@ -86,15 +90,15 @@ it('an act on a batch is for the states of its row, and says why it is for no ot
   })
 })
 
-it('an act on a schedule is for the state and the kind of its row, and says why it is for no other one', () => {
-  const said = (name: ScheduleActName) =>
+it('an act on a schedule is for one state and kind, and says why it is for no other one', () => {
+  const said = (name: ScheduleAction) =>
     ['report', 'token-expiry'].flatMap(kind =>
       [null, PAUSED_AT].flatMap(pausedAt =>
         [null, PAUSED_AT].map(removedAt => scheduleRefusal(name, { kind, pausedAt, removedAt })),
       ),
     )
   const [can, gone, expiry] = [undefined, 'no_schedule', 'no_report']
-  expect(Object.fromEntries(Object.keys(SCHEDULE_ACTS).map(name => [name, said(name as ScheduleActName)]))).toEqual({
+  expect(Object.fromEntries(Object.keys(SCHEDULE_ACTS).map(name => [name, said(name as ScheduleAction)]))).toEqual({
     'schedule.run': [can, gone, 'paused', gone, can, gone, 'paused', gone],
     'schedule.pause': [can, gone, 'paused', gone, expiry, gone, expiry, gone],
     'schedule.resume': ['not_paused', gone, can, gone, expiry, gone, expiry, gone],

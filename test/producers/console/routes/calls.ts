@@ -1,5 +1,10 @@
 // A call of every route of the console, with the ids of something in each of its parts and fields. A route that is new needs a row
 // here, so that no test that goes through all routes leaves it out. Streams and CSV are routes like others.
+import { wordOf } from '../../../../producers/console/acts/subject.ts'
+import type { ActName } from '../../../../src/job/system/act.ts'
+import { BATCH_ACTS } from '../../../../src/job/system/batch-act.ts'
+import { FAILED_ACTS } from '../../../../src/job/system/failed-act.ts'
+import { SCHEDULE_ACTS } from '../../../../src/job/system/schedule-act.ts'
 import type { Answer, ConsoleBundle } from '../bundle.ts'
 import { openListener } from '../live/listen.ts'
 import { listRoutes } from '../looks/pages.ts'
@@ -38,12 +43,13 @@ export interface Call {
 
 /** Of a part that says what is done. */
 type Acts = Readonly<Record<string, readonly string[]>>
+const wordsOf = (rows: object) => Object.keys(rows).map(name => wordOf(name as ActName))
 const ACTS: Acts = {
-  '/batches/:no/:act': ['pause', 'resume', 'cancel', 'note'],
-  '/failed/:kind/:id/:act': ['retry', 'discard'],
-  '/failed/all/:act': ['retry', 'discard'],
-  '/failed/ticked/:act': ['retry', 'discard'],
-  '/reports/schedules/:id/:act': ['pause', 'resume', 'run'],
+  '/batches/:no/:act': wordsOf(BATCH_ACTS),
+  '/failed/:kind/:id/:act': wordsOf(FAILED_ACTS),
+  '/failed/all/:act': wordsOf(FAILED_ACTS),
+  '/failed/ticked/:act': wordsOf(FAILED_ACTS),
+  '/reports/schedules/:id/:act': wordsOf(SCHEDULE_ACTS),
 }
 
 /** The parts of a route, by the route without its last word where that is one of `LAST`. */
