@@ -1,13 +1,8 @@
 // Defines the arguments and options of `tokenmill person`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
 import { isIssuer, isSubject } from '../../src/job/system/account.ts'
-import {
-  isPersonName,
-  PERSON_ENTITIES_MAX,
-  PERSON_NAME_MAX,
-  PERSON_ROLES,
-  type PersonRole,
-} from '../../src/job/system/people.ts'
+import { PERSON_ROLES, type PersonRole } from '../../src/job/system/act-row.ts'
+import { isPersonName, PERSON_ENTITIES_MAX, PERSON_NAME_MAX } from '../../src/job/system/people.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { addCommand, collect, readUuid, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

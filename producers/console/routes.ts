@@ -54,7 +54,7 @@ export const ROUTES: readonly ConsoleRoutes[] = [
   batchRoutes,
   refusedRoutes,
   csvRoutes,
-  ...batchActRoutes,
+  batchActRoutes,
   failedListRoutes,
   failedCopyRoutes,
   failedCsvRoutes,

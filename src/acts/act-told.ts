@@ -1,7 +1,8 @@
 // Whether an audit row says what its proof asks for. Many logins may write a row and read the proofs of others, so a proof says
 // nothing about a row that names another subject, reason or fact.
 import { isDeepStrictEqual } from 'node:util'
-import { type Act, type ActName, FailedParameters, failedSubject } from '../job/system/act.ts'
+import { type Act, rowOf } from '../job/system/act.ts'
+import { FailedParameters, failedSubject } from '../job/system/failed-act.ts'
 import type { AuditRow } from '../store/access/audits.ts'
 
 /** `asked`: exactly this; `one_of_many`: on all copies that a filter found, and the signature names none of them. */
@@ -10,45 +11,14 @@ export type Told = 'asked' | 'one_of_many' | { differs: string }
 type Row = Pick<AuditRow, 'subject' | 'outcome' | 'detail'>
 type Facts = Record<string, unknown>
 
-/** Acts whose rows keep no reason. */
-const REASONLESS: ReadonlySet<ActName> = new Set<ActName>([
-  ...(['person.enrol', 'passkey.add', 'passkey.remove', 'identity.connect', 'identity.disconnect'] as const),
-])
-
 export function toldBy(row: Row, request: Act): Told {
-  const reason = REASONLESS.has(request.act) ? null : request.reason
+  const { on, reach, facts } = rowOf(request.act)
+  const reason = reach === 'own' ? null : request.reason
   if ((row.detail['reason'] ?? null) !== reason) return { differs: 'reason' }
-  if (request.act === 'failed.retry' || request.act === 'failed.discard') return onFailed(row, request)
-  const subject = request.act === 'person.enrol' ? request.person_id : request.subject
+  if (on === 'failed') return onFailed(row, request)
+  const subject = on === 'invited' ? request.person_id : request.subject
   if (row.subject !== subject) return { differs: 'subject' }
-  return differing(row, factsOf(request)) ?? 'asked'
-}
-
-/** What the row's detail has of the request: a row that is done has all of it, another one some. */
-function factsOf({ act, subject, parameters }: Act): Facts {
-  switch (act) {
-    case 'batch.pause':
-    case 'batch.resume':
-    case 'batch.cancel':
-    case 'batch.note':
-      return { client_id: parameters['client_id'] }
-    case 'schedule.run':
-      return { date: parameters['date'] }
-    case 'person.enrol':
-      return { invite_id: subject }
-    case 'passkey.add':
-      return { added: parameters['credential_id'] }
-    case 'passkey.remove':
-      return { removed: parameters['credential_id'] }
-    case 'identity.connect':
-    case 'identity.disconnect':
-      return { issuer: parameters['issuer'], sub: parameters['subject'] }
-    case 'person.invite':
-    case 'person.change':
-      return { roles: parameters['roles'], entities: parameters['entities'] }
-    default:
-      return {}
-  }
+  return differing(row, facts(request)) ?? 'asked'
 }
 
 function differing({ outcome, detail }: Omit<Row, 'subject'>, facts: Facts): { differs: string } | undefined {

@@ -90,8 +90,8 @@ export interface BatchAct {
   decide(db: Db, row: Batch, now: number): Promise<Decided<unknown, BatchRefusal>>
 }
 
-/** The same acts by name. */
-export const BATCH_ACTS = {
+/** The same acts by name: a worker has one for each row of src/job/system/batch-act.ts. */
+export const BATCH_DEEDS = {
   'batch.pause': { lock: batches.lock, decide: pauseLocked },
   'batch.resume': { lock: batches.lock, decide: resumeLocked },
   'batch.cancel': { lock: batches.settle, decide: cancelLocked },

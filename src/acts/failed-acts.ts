@@ -1,12 +1,13 @@
 // What people do to copies in the failed set from the console. The worker that checks the act records it in one transaction: an
 // audit row for each copy, and a row that says what is to be done. Workers then do it, copy by copy, each as often as needed until
 // its end is known. So a crash leaves nothing undone that was recorded, and does nothing that wasn't.
+import { type FailedActName, isAble } from '../job/system/failed-act.ts'
 import type { Queues } from '../queue/engine.ts'
 import type { RetryRefusal } from '../queue/failed/copy.ts'
 import type { SelectedCopy } from '../queue/failed/selection.ts'
 import { failedDiscard, failedFind, failedRetry } from '../queue/failed.ts'
 import * as audits from '../store/access/audits.ts'
-import type { DueFailedAct, FailedAction } from '../store/person/failed-acts.ts'
+import type { DueFailedAct } from '../store/person/failed-acts.ts'
 import * as failedActs from '../store/person/failed-acts.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { type By, recordAll } from './act.ts'
@@ -14,15 +15,10 @@ import { detailOf } from './failed.ts'
 
 export interface FailedActs {
   nonce: string
-  action: FailedAction
+  action: FailedActName
   kind: string
   /** In the order in which they are done. */
   copies: readonly SelectedCopy[]
-}
-
-/** Whether the act can be done to the copy at all. */
-export function isAble({ whyNot }: Pick<SelectedCopy, 'whyNot'>, action: FailedAction): boolean {
-  return action === 'failed.discard' || whyNot === undefined
 }
 
 /** Records the act on each copy, in the caller's transaction. A copy that can't be sent again stays, and the row says why. */

@@ -3,6 +3,7 @@
 import { lacks } from '../job/envelope/roles.ts'
 import { reportKind } from '../job/report.ts'
 import { CATCH_UP_DATES, datesWithoutRun } from '../job/schedule/business-dates.ts'
+import { type ScheduleAction, scheduleRefusal } from '../job/schedule/refusal.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { dueRuns, entitiesOf, runsOn } from '../store/report/new-runs.ts'
@@ -105,22 +106,24 @@ function onSchedule(
   by: By,
 ): Promise<ScheduleResult> {
   return perform(store, { action, subject: scheduleId }, by, async db =>
-    SCHEDULE_ACTS[action](db, { schedule: await schedules.lock(db, scheduleId), ...act }),
+    SCHEDULE_DEEDS[action](db, { schedule: await schedules.lock(db, scheduleId), ...act }),
   )
 }
 
 async function pauseLocked(db: Db, { schedule }: Acted): Promise<DecidedSchedule> {
   const entityId = ownerOf(schedule)
-  const refused = changeRefusal(schedule) ?? (schedule?.pausedAt === null ? undefined : 'paused')
-  if (refused || !schedule) return { refused: refused ?? 'no_schedule', entityId }
+  if (!schedule) return { refused: 'no_schedule' }
+  const refused = scheduleRefusal('schedule.pause', schedule)
+  if (refused) return { refused, entityId }
   await schedules.pause(db, schedule.scheduleId)
   return { done: { runs: 0 }, detail: {}, entityId }
 }
 
 async function resumeLocked(db: Db, { schedule, now }: Acted): Promise<DecidedSchedule> {
   const entityId = ownerOf(schedule)
-  const refused = changeRefusal(schedule) ?? (schedule?.pausedAt === null ? 'not_paused' : undefined)
-  if (refused || !schedule) return { refused: refused ?? 'no_schedule', entityId }
+  if (!schedule) return { refused: 'no_schedule' }
+  const refused = scheduleRefusal('schedule.resume', schedule)
+  if (refused) return { refused, entityId }
   await schedules.resume(db, schedule.scheduleId, now)
   await runs.resume(db, schedule.scheduleId, { since: now - CATCH_UP_DATES * DAY_MS, now })
   const missed = datesWithoutRun({ ...schedule, pausedAt: null }, now).length
@@ -146,28 +149,22 @@ async function runLocked(db: Db, { schedule, businessDate, now }: Acted): Promis
 }
 
 /** The same acts by name, for a caller that has begun the transaction and locked the schedule. */
-export const SCHEDULE_ACTS = {
+export const SCHEDULE_DEEDS = {
   'schedule.pause': pauseLocked,
   'schedule.resume': resumeLocked,
   'schedule.run': runLocked,
-} as const satisfies Record<string, (db: Db, acted: Acted) => Promise<DecidedSchedule>>
-export type ScheduleAction = keyof typeof SCHEDULE_ACTS
+} as const satisfies Record<ScheduleAction, (db: Db, acted: Acted) => Promise<DecidedSchedule>>
 
 const DAY_MS = 86_400_000
-
-function changeRefusal(schedule: schedules.Schedule | undefined): 'no_schedule' | 'no_report' | undefined {
-  if (!schedule || schedule.removedAt !== null) return 'no_schedule'
-  return schedule.kind === 'report' ? undefined : 'no_report'
-}
 
 async function runRefusal(
   db: Db,
   { schedule, businessDate, now }: Acted & { schedule: schedules.Schedule },
   entities: readonly string[],
 ): Promise<ScheduleRefusal | undefined> {
-  if (schedule.removedAt !== null) return 'no_schedule'
-  // A run of a later date would let the scheduler skip those that are missed while it is paused.
-  if (schedule.pausedAt !== null) return 'paused'
+  // While it is paused, a run of a later date would let the scheduler skip those that are missed.
+  const refused = scheduleRefusal('schedule.run', schedule)
+  if (refused) return refused
   if (Date.parse(businessDate) + DAY_MS > now) return 'not_ended'
   return schedule.kind === 'report' ? refusalOfOwner(db, schedule.clientId, entities) : undefined
 }

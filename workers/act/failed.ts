@@ -1,10 +1,11 @@
 // An act of a person on copies in the failed set: whether the person may do it, and whether the copies are still exactly those that
 // the person saw. Then it is recorded, and workers do it after the commit (src/acts/failed-acts.ts).
-import { performIn, recordRefusal } from '../../src/acts/act.ts'
-import { isAble, recordFailed } from '../../src/acts/failed-acts.ts'
+import { performIn } from '../../src/acts/act.ts'
+import { recordFailed } from '../../src/acts/failed-acts.ts'
 import { isClientGranted } from '../../src/acts/grants.ts'
-import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import { FAILED_MOST, FailedParameters, failedSubject } from '../../src/job/system/act.ts'
+import { assert } from '../../src/errors.ts'
+import { has } from '../../src/job/system/act-row.ts'
+import { FAILED_ACTS, FAILED_MOST, FailedParameters, failedSubject, isAble } from '../../src/job/system/failed-act.ts'
 import { ownerOf } from '../../src/queue/failed/copy.ts'
 import {
   type ClientSeen,
@@ -17,31 +18,17 @@ import {
 } from '../../src/queue/failed/selection.ts'
 import { failedFind } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import type { FailedAction } from '../../src/store/person/failed-acts.ts'
-import type { Person, PersonRole } from '../../src/store/person/persons.ts'
+import type { Person } from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { DoAct } from './prove.ts'
 import type { ActDeps } from './trust.ts'
 
-const ROLES: Record<FailedAction, readonly PersonRole[]> = {
-  'failed.retry': ['OPERATOR', 'ADMIN'],
-  'failed.discard': ['ADMIN'],
-}
 /** As long as the console before it shows the act: meanwhile the transaction holds its locks and a connection. */
 const LOOK_MS = 5_000
 
-const isFailedAction = (name: string): name is FailedAction => Object.hasOwn(ROLES, name)
-
-export const actOnFailed: DoAct = async (db, { person, actor }, { request }, deps) => {
-  const { act, subject, seen, reason, nonce } = request
-  const by = { actor, reason: reason ?? undefined }
-  const deed = { action: act, subject }
-  const refused = async (word: Reason, field: string): Promise<Refusal> => {
-    await recordRefusal(db, deed, by, { why: word })
-    return refuse(word, `body.${field}`)
-  }
-  if (!isFailedAction(act) || !ROLES[act].some(role => person.roles.includes(role)))
-    return refused('act_forbidden', 'act')
+export const actOnFailed: DoAct = async (db, { person, request, by, deed, refused }, deps) => {
+  const { act, subject, seen, nonce } = request
+  assert(has(FAILED_ACTS, act), 'its row says that it is on copies in the failed set')
   const parameters = FailedParameters.parse(request.parameters)
   const { kind } = parameters
   if (!deps.catalogue.find(kind)) return refused('failed_not_found', 'parameters')

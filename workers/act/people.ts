@@ -1,11 +1,11 @@
-// Acts on people and invites: only an administrator for all entities does them, and only on what is still as it was shown. Then
-// they are the acts of the commands (src/acts/person.ts, person-rights.ts). All of them exclude each other, from before it is
+// Acts on people and invites: only on what is still as it was shown. People for some entities know of no people. Then they are the acts of the commands (src/acts/person.ts, person-rights.ts). All of them exclude each other, from before it is
 // checked who acts: of two administrators who revoke each other, the second is nobody any more.
-import { type By, type Decided, performIn, recordRefusal } from '../../src/acts/act.ts'
-import { decideInvite, decideRevoke, isAdminOfAll, type SiteRing } from '../../src/acts/person.ts'
+import { type By, type Decided, performIn } from '../../src/acts/act.ts'
+import { decideInvite, decideRevoke, type SiteRing } from '../../src/acts/person.ts'
 import { decideChange, decideLink, decideRevokeInvite } from '../../src/acts/person-rights.ts'
-import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import { assert, type Reason, refuse } from '../../src/errors.ts'
 import type { Act, ActName } from '../../src/job/system/act.ts'
+import { has } from '../../src/job/system/act-row.ts'
 import {
   ChangeParameters,
   InviteParameters,
@@ -20,10 +20,6 @@ import * as persons from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { DoAct } from './prove.ts'
 
-export function isPeopleAct(name: ActName): name is PeopleActName {
-  return (PEOPLE_ACTS as readonly ActName[]).includes(name)
-}
-
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 /**
@@ -37,17 +33,10 @@ export async function lockPeople(db: Db, { act, subject }: Pick<Act, 'act' | 'su
 
 const isOnPerson = (act: ActName) => act === 'person.change' || act === 'person.link' || act === 'person.revoke'
 
-export const actOnPeople: DoAct = async (db, { person, actor }, { request }, { ring, console, clock }) => {
-  const { act, subject, reason } = request
-  const by = { actor, reason: reason ?? undefined }
-  const deed = { action: act, subject }
-  const refused = async (word: Reason, field: string): Promise<Refusal> => {
-    await recordRefusal(db, deed, by, { why: word })
-    return refuse(word, `body.${field}`)
-  }
-  // People for some entities know of no people.
-  if (!isPeopleAct(act) || !isAdminOfAll(person)) return refused('act_forbidden', 'act')
-  if (act !== 'person.invite') {
+export const actOnPeople: DoAct = async (db, { request, by, deed, refused }, { ring, console, clock }) => {
+  const { act, subject } = request
+  assert(has(PEOPLE_ACTS, act), 'its row says that it is on people')
+  if (PEOPLE_ACTS[act].isSeen) {
     const seen = UUID.test(subject) ? await seenNow(db, act, subject) : undefined
     if (seen === undefined) return refused(act === 'invite.revoke' ? 'invite_unknown' : 'person_unknown', 'subject')
     if (seen !== request.seen) return refused('changed_meanwhile', 'seen')

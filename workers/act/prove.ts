@@ -1,9 +1,9 @@
 // Finds out whether the person whom an act names has signed it, now and for the first time. It reads the store's rows and this
 // worker's own settings, and believes nothing that the console says.
 
-import type { Actor } from '../../src/acts/act.ts'
+import type { Actor, By, Deed } from '../../src/acts/act.ts'
 import { isPasskeyLive, isPersonLive } from '../../src/acts/person-grants.ts'
-import { type Refusal, refuse } from '../../src/errors.ts'
+import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { canonical } from '../../src/job/envelope/digest.ts'
 import { ACT_LASTS_S_MAX, type Act, type Assertion, isAssertion } from '../../src/job/system/act.ts'
 import * as actNonces from '../../src/store/person/act-nonces.ts'
@@ -22,8 +22,17 @@ export interface Proved {
   actor: Actor
 }
 
-/** Does an act of a person who has proved it. Returns the id of its audit row. */
-export type DoAct = (db: Db, proved: Proved, work: Work<Act>, deps: ActDeps) => Promise<{ auditId: number } | Refusal>
+/** An act of a person who has proved it, and whom its row permits it. */
+export interface Doing extends Proved {
+  request: Act
+  by: By
+  deed: Deed
+  /** Records the refusal. `field`: of the request. */
+  refused(word: Reason, field: string, entityId?: string | null): Promise<Refusal>
+}
+
+/** Returns the id of the audit row. */
+export type DoAct = (db: Db, doing: Doing, deps: ActDeps) => Promise<{ auditId: number } | Refusal>
 
 const proofField = 'body.proof'
 

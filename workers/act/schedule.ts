@@ -1,19 +1,19 @@
 // An act of a person on a schedule: whether the person may do it to this schedule, and whether it is still as the person saw it. Then
 // it is the act of the command (src/acts/schedule.ts).
-import { performIn, recordRefusal } from '../../src/acts/act.ts'
+import { performIn } from '../../src/acts/act.ts'
 import { isClientGranted } from '../../src/acts/grants.ts'
-import { SCHEDULE_ACTS, type ScheduleAction, type ScheduleRefusal } from '../../src/acts/schedule.ts'
-import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
-import { ScheduleRunParameters, seenOfRuns, seenOfSchedule } from '../../src/job/system/schedule-act.ts'
+import { SCHEDULE_DEEDS, type ScheduleRefusal } from '../../src/acts/schedule.ts'
+import { assert, type Reason, refuse } from '../../src/errors.ts'
+import { has } from '../../src/job/system/act-row.ts'
+import { SCHEDULE_ACTS, ScheduleRunParameters, seenOfRuns, seenOfSchedule } from '../../src/job/system/schedule-act.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import type { Person, PersonRole } from '../../src/store/person/persons.ts'
+import type { Person } from '../../src/store/person/persons.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
 import type { DoAct } from './prove.ts'
 import type { ActDeps } from './trust.ts'
 
-const ROLES: readonly PersonRole[] = ['OPERATOR', 'ADMIN']
 /** The runs of one date: one for each entity of the schedule's client. */
 const RUNS_MAX = 10_000
 
@@ -25,17 +25,9 @@ const WORDS: Partial<Record<ScheduleRefusal, Reason>> = {
   entity_forbidden: 'entity_forbidden',
 }
 
-const isScheduleAction = (name: string): name is ScheduleAction => Object.hasOwn(SCHEDULE_ACTS, name)
-
-export const actOnSchedule: DoAct = async (db, { person, actor }, { request }, deps) => {
-  const { act, subject, parameters, seen, reason } = request
-  const by = { actor, reason: reason ?? undefined }
-  const deed = { action: act, subject }
-  const refused = async (word: Reason, field: string, entityId?: string | null): Promise<Refusal> => {
-    await recordRefusal(db, deed, by, { why: word, entityId })
-    return refuse(word, `body.${field}`)
-  }
-  if (!isScheduleAction(act) || !ROLES.some(role => person.roles.includes(role))) return refused('act_forbidden', 'act')
+export const actOnSchedule: DoAct = async (db, { person, request, by, deed, refused }, deps) => {
+  const { act, subject, parameters, seen } = request
+  assert(has(SCHEDULE_ACTS, act), 'its row says that it is on a schedule')
   const schedule = isUuid(subject) ? await schedules.lock(db, subject) : undefined
   if (!schedule || !(await mayMeetSchedule(db, person, schedule, deps))) return refused('schedule_not_found', 'subject')
   const { scheduleId } = schedule
@@ -47,7 +39,7 @@ export const actOnSchedule: DoAct = async (db, { person, actor }, { request }, d
   const isSeen = seen === (known ? seenOfRuns(known) : seenOfSchedule(schedule))
   if (!isSeen) return refused('changed_meanwhile', 'seen', entityId)
   const ended = await performIn(db, deed, by, () =>
-    SCHEDULE_ACTS[act](db, { schedule, businessDate, now: deps.clock() }),
+    SCHEDULE_DEEDS[act](db, { schedule, businessDate, now: deps.clock() }),
   )
   return 'refused' in ended ? refuse(WORDS[ended.refused] ?? 'act_state', 'body.act') : ended
 }

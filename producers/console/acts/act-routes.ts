@@ -2,7 +2,7 @@
 // sends the form with the proof; a session by the link of `start` sends the form alone.
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { Assertion } from '../../../src/job/system/act.ts'
+import { Assertion, rowOf } from '../../../src/job/system/act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
@@ -18,7 +18,7 @@ import { actPage, REASON_MAX } from './act-page.ts'
 import { canAct, NO_PASSKEY } from './no-passkey.ts'
 import { beginAct, type Intended, type Unproved } from './request.ts'
 import { settleAct } from './settle.ts'
-import { type ActSubject, type ActWords, type Asked, type Asking, mayDo } from './subject.ts'
+import { type ActSubject, type Asked, type Asking, mayDo, type ShownAct } from './subject.ts'
 
 const Form = z.object({
   reason: z.string().max(REASON_MAX).default(''),
@@ -36,7 +36,7 @@ export function actRoutes(subject: ActSubject): ConsoleRoutes {
       const session = sessionOf(request)
       const act = await subject.show({ deps, session, asked: askedOf(request, subject.takesQuery && request.query) })
       if (!act) return sendPage(reply, 404, missingPage(deps, session))
-      if (!mayDo(act.words, session)) return sendPage(reply, 403, refusedPage(deps, deniedTo(subject, act), session))
+      if (!mayDo(act.act, session)) return sendPage(reply, 403, refusedPage(deps, deniedTo(subject, act), session))
       return sendPage(reply, 200, actPage(deps, subject, act, { session, canAct: await canAct(deps, session) }))
     })
 
@@ -100,23 +100,25 @@ async function intend(subject: ActSubject, asking: Asking): Promise<Begun | Deni
   const { session, asked } = asking
   const act = await subject.sign(asking)
   if (!act) return MISSING
-  if (!mayDo(act.words, session)) return { status: 403, text: deniedTo(subject, act) }
+  if (!mayDo(act.act, session)) return { status: 403, text: deniedTo(subject, act) }
   if ('wrong' in act) return { status: 400, text: act.wrong }
-  const { words, batchNo, subject: name, parameters } = act
+  const { batchNo, subject: name, parameters } = act
   const form = Form.safeParse(asked.given).data
   if (!form) return { status: 400, text: `The reason has more than ${REASON_MAX} characters.` }
   // The audit keeps a reason as one line.
   const reason = form.reason.replace(/\s+/g, ' ').trim()
   if (holdsPossiblePan(reason))
     return { status: 400, text: 'The reason holds digits that could be a card number. Write it without them.' }
-  if (reason === '' && words.asks !== undefined) return { status: 400, text: 'There is no text yet. Write it first.' }
+  if (reason === '' && rowOf(act.act).asks !== undefined)
+    return { status: 400, text: 'There is no text yet. Write it first.' }
   const seen = form.seen === '' ? null : form.seen
   const said = { seen, reason: reason === '' ? null : reason, person_id: session.personId }
-  return { intended: { act: words.act, subject: name, parameters, ...said }, batchNo }
+  return { intended: { act: act.act, subject: name, parameters, ...said }, batchNo }
 }
 
-function deniedTo({ noun }: Pick<ActSubject, 'noun'>, { words }: { words: ActWords }): string {
-  return `Your roles do not permit this: ${words.roles.join(' or ')} may ${words.verb.toLowerCase()} ${noun}.`
+function deniedTo(subject: Pick<ActSubject, 'noun'>, { act }: Pick<ShownAct, 'act'>): string {
+  const { roles, verb, noun } = rowOf(act)
+  return `Your roles do not permit this: ${roles.join(' or ')} may ${verb.toLowerCase()} ${subject.noun ?? noun}.`
 }
 
 function askedOf({ params }: Pick<FastifyRequest, 'params'>, given: unknown): Asked {

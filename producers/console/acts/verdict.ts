@@ -1,5 +1,6 @@
 // The page of an act that was sent: what it was, and what became of it. It stays, for the person who acted.
-import type { ActName } from '../../../src/job/system/act.ts'
+import { ACT_ROWS, rowOf } from '../../../src/job/system/act.ts'
+import { type ActOn, has } from '../../../src/job/system/act-row.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
@@ -17,28 +18,21 @@ import { sentScheduleAct } from '../reports/act-outcome.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { AFTER_MS } from './send.ts'
-import type { DescribeSent, SentDescription } from './subject.ts'
+import { type DescribeSent, type SentDescription, titleOf } from './subject.ts'
 
 /** After the end of an act and the time of waiting for its answer, nobody keeps its verdict any more. In ms. */
 const KEPT_WITHIN_MS = AFTER_MS + 5_000
 
-const DESCRIBE: Partial<Record<ActName, DescribeSent>> = {
-  'batch.pause': sentBatchAct,
-  'batch.resume': sentBatchAct,
-  'batch.cancel': sentBatchAct,
-  'batch.note': sentBatchAct,
-  'failed.retry': sentFailedAct,
-  'failed.discard': sentFailedAct,
-  'identity.connect': sentIdentityAct,
-  'identity.disconnect': sentIdentityAct,
-  'person.invite': sentPeopleAct,
-  'person.change': sentPeopleAct,
-  'person.link': sentPeopleAct,
-  'person.revoke': sentPeopleAct,
-  'invite.revoke': sentPeopleAct,
-  'schedule.pause': sentScheduleAct,
-  'schedule.resume': sentScheduleAct,
-  'schedule.run': sentScheduleAct,
+/** Undefined: its verdict has a page of its own, or none. */
+const DESCRIBE: Record<ActOn, DescribeSent | undefined> = {
+  batch: sentBatchAct,
+  failed: sentFailedAct,
+  schedule: sentScheduleAct,
+  people: sentPeopleAct,
+  identity: sentIdentityAct,
+  passkey: undefined,
+  invited: undefined,
+  list: undefined,
 }
 
 export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
@@ -48,8 +42,9 @@ export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     if (!act) return sendPage(reply, 404, missingPage(deps, session))
     const verdict = verdictAt(act, deps.clock())
     const sent = { ...act, verdict }
-    const name = act.request['act'] as ActName
-    const described = (await DESCRIBE[name]?.({ deps, session, act: sent })) ?? UNDESCRIBED
+    const name = String(act.request['act'])
+    const found = has(ACT_ROWS, name) && (await DESCRIBE[rowOf(name).on]?.({ deps, session, act: sent }))
+    const described: Described = has(ACT_ROWS, name) && found ? { title: titleOf(name), ...found } : UNDESCRIBED
     const isWaiting = verdict === null || described.goesOn === true
     const { at } = described
     const auditRow = await auditRowOf(sent, session, deps)
@@ -58,7 +53,8 @@ export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   })
 }
 
-const UNDESCRIBED: SentDescription = { title: 'An act', at: 'batches', facts: [], back: html`<a href="/">Back</a>` }
+type Described = SentDescription & { title: string }
+const UNDESCRIBED: Described = { title: 'An act', at: 'batches', facts: [], back: html`<a href="/">Back</a>` }
 
 /** The verdict; null while it may still come. The process that waited for it may have ended, or the store not have kept it. */
 export function verdictAt(
@@ -85,7 +81,7 @@ export async function auditRowOf(
 
 function verdictContent(
   { request, sentAt, verdict }: pendingActs.SentAct,
-  described: SentDescription,
+  described: Described,
   auditRow: Html | undefined,
 ): Html {
   const { reason, subject } = request

@@ -7,7 +7,6 @@ import { mayDo } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shown } from '../explain/sender-text.ts'
-import { FAILED_ACTS } from '../failed/acts.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
@@ -38,7 +37,7 @@ interface Shown {
 
 function rowContent(row: seenRows.WholeAuditRow, { session, chain, now }: Shown): Html {
   const { auditId, seq, action, subject, outcome, detail } = row
-  const options = { showsReference: mayDo(FAILED_ACTS.retry, session) }
+  const options = { showsReference: mayDo('failed.retry', session) }
   const further = detailFacts(detail, options)
   const text = actText(action)
   return html`<p class="up"><a href="/audit">Audit</a></p>

@@ -3,17 +3,13 @@ import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { DescribeSent } from '../acts/subject.ts'
 import { id } from '../figures.ts'
 import { html, path } from '../html.ts'
-import { BATCH_ACTS, type BatchActName } from './acts.ts'
 import { batchOf } from './facts.ts'
-import { NOTE } from './notes.ts'
 import { stateMark } from './state-mark.ts'
 
 export const sentBatchAct: DescribeSent = async ({ deps, session, act: { request, batchNo } }) => {
   const batch = batchNo === null ? undefined : await batchOf(deps, session, String(batchNo))
   const state = batch && stateOf(batch, deps.clock())
-  const known = (Object.keys(BATCH_ACTS) as BatchActName[]).find(name => BATCH_ACTS[name].act === request['act'])
   return {
-    title: known ? `${BATCH_ACTS[known].verb} a batch` : request['act'] === NOTE.act ? 'A note on a batch' : 'An act',
     at: 'batches',
     facts: [
       [

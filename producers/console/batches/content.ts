@@ -1,9 +1,10 @@
 // The content of the page of one batch: its progress, how it went, what became of its rows, its facts, and what may be done to it.
 // Figures change on the open page; where there is something else to show, the page is asked for anew.
+import { BATCH_ACTS, type BatchActName, batchActOf, batchRefusal } from '../../../src/job/system/batch-act.ts'
 import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { mayDo } from '../acts/subject.ts'
+import { permittedOf, wordOf } from '../acts/subject.ts'
 import { chart } from '../chart/chart.ts'
 import { courseOf } from '../chart/course.ts'
 import { command, count, duration, id, moment, momentText, rows, withCommands } from '../figures.ts'
@@ -11,7 +12,6 @@ import { type Html, html, path, type Value } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { type LivePart, type LiveTexts, openLivePart } from '../live/texts.ts'
 import { shownStateOf, unseenSince } from '../pulse.ts'
-import { BATCH_ACTS, type BatchActName, possibleIn } from './acts.ts'
 import { refusedOf } from './counted.ts'
 import type { BatchFacts } from './facts.ts'
 import { notes } from './notes.ts'
@@ -110,13 +110,18 @@ export function progress(
 <progress id="${`${own}-bar`}" max="${part.attribute(`${own}-bar`, 'max', max)}" value="${part.attribute(`${own}-bar`, 'value', value)}" aria-label="Rows done"></progress></p>`
 }
 
+/** A note has a link of its own. */
 function actLinks(batch: SeenBatch, state: BatchState, viewer: Viewer): Html | undefined {
-  const names = Object.keys(BATCH_ACTS) as BatchActName[]
-  const possible = names.filter(name => possibleIn(name, batch, state) && mayDo(BATCH_ACTS[name], viewer))
+  const { 'batch.note': _, ...changes } = BATCH_ACTS
+  const possible = permittedOf(changes, viewer).filter(name => isPossible(name, batch, state))
   if (possible.length === 0) return undefined
   const link = (name: BatchActName) =>
-    html`<li><a class="button" href="${path`/batches/${batch.batchNo}/${name}`}">${BATCH_ACTS[name].verb}…</a></li>`
+    html`<li><a class="button" href="${path`/batches/${batch.batchNo}/${wordOf(name)}`}">${batchActOf(name).verb}…</a></li>`
   return html`<ul class="acts">${possible.map(link)}</ul>`
+}
+
+export function isPossible(name: BatchActName, { pausedAt }: Pick<SeenBatch, 'pausedAt'>, state: BatchState): boolean {
+  return batchRefusal(name, { state, pausedAt }) === undefined
 }
 
 function factList(part: LivePart, { batch, state, speed, now }: BatchFacts): Html {

@@ -1,8 +1,10 @@
 // What people did to a batch, and their notes on it, on the batch's page: who, when, what and why, the newest first.
+import { has } from '../../../src/job/system/act-row.ts'
+import { BATCH_ACTS } from '../../../src/job/system/batch-act.ts'
 import type { SeenAuditRow } from '../../../src/store/console/audit/rows.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { type ActWords, mayDo } from '../acts/subject.ts'
+import { mayDo } from '../acts/subject.ts'
 import { addressOf } from '../audit/filter.ts'
 import { who } from '../audit/row-text.ts'
 import { shown } from '../explain/sender-text.ts'
@@ -12,27 +14,12 @@ import { type Html, html, path } from '../html.ts'
 /** How many are shown. */
 export const NOTES_SHOWN = 20
 
-export const NOTE: ActWords = {
-  act: 'batch.note',
-  verb: 'Write',
-  roles: ['OPERATOR', 'ADMIN'],
-  isFinal: false,
-  asks: 'The note. Everybody who sees this batch reads it, and it is written into the audit.',
-}
-
-const DONE: Partial<Record<string, string>> = {
-  'batch.pause': 'paused it',
-  'batch.resume': 'resumed it',
-  'batch.cancel': 'cancelled it',
-  'batch.note': 'noted',
-}
-
 export function notes(
   { batchNo }: Pick<SeenBatch, 'batchNo'>,
   acts: readonly SeenAuditRow[] | undefined,
   session: Pick<LiveSession, 'roles' | 'personId'>,
 ): Html {
-  const write = mayDo(NOTE, session)
+  const write = mayDo('batch.note', session)
     ? html`<p><a class="button" href="${path`/batches/${batchNo}/note`}">Write a note…</a></p>`
     : undefined
   return html`${list(acts, session)}${write}`
@@ -50,6 +37,6 @@ function list(acts: readonly SeenAuditRow[] | undefined, session: Pick<LiveSessi
 
 function note(row: SeenAuditRow, { personId }: Pick<LiveSession, 'personId'>): Html {
   const { auditId, at, action, reason } = row
-  const deed = html`<a href="${path`/audit/${auditId}`}">${DONE[action] ?? action}</a>`
+  const deed = html`<a href="${path`/audit/${auditId}`}">${has(BATCH_ACTS, action) ? BATCH_ACTS[action].past : action}</a>`
   return html`<li><span class="by">${moment(at)} <strong>${who(row, personId)}</strong> ${deed}</span>${reason === null ? undefined : html`<span class="said">${shown(reason)}</span>`}</li>`
 }

@@ -1,19 +1,18 @@
 // An act on failed jobs that was sent, and how far workers are with it.
 
-import { FailedParameters } from '../../../src/job/system/act.ts'
+import { FAILED_ACTS, type FailedActName, FailedParameters } from '../../../src/job/system/failed-act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
-import type { DescribeSent } from '../acts/subject.ts'
+import { type DescribeSent, titleOf } from '../acts/subject.ts'
 import { count, id, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
-import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
-import { jobs, notDone } from './text.ts'
+import { jobs, MANY, notDone } from './text.ts'
 
 export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request } }) => {
   const parameters = FailedParameters.parse(request['parameters'])
   const { kind } = parameters
   const isMany = 'filter' in parameters || 'ids' in parameters
-  const name: FailedActName = request['act'] === FAILED_ACTS.retry.act ? 'retry' : 'discard'
+  const name = request['act'] as FailedActName
   const ends = await pendingActs.listEnds(deps.store, nonce)
   const all = ends.reduce((sum, { copies }) => sum + copies, 0)
   const open = countOf(ends, null)
@@ -24,7 +23,7 @@ export const sentFailedAct: DescribeSent = async ({ deps, act: { nonce, request 
     since: undefined,
   }
   return {
-    title: `${FAILED_ACTS[name].verb} ${isMany ? 'failed jobs' : 'a failed job'}`,
+    ...(isMany && { title: titleOf(name, MANY) }),
     at: 'failed',
     facts: [
       ['Kind', html`${kind}`],
@@ -43,8 +42,6 @@ function which(parameters: FailedParameters, subject: string): readonly [string,
   return ['Which', html`${jobs(parameters.count)} that failed up to ${moment(parameters.up_to)} UTC`]
 }
 
-const DONE: Record<FailedActName, string> = { retry: 'sent again', discard: 'discarded' }
-
 function countOf(ends: readonly pendingActs.EndedCopies[], outcome: string | null): number {
   return ends.find(end => end.outcome === outcome)?.copies ?? 0
 }
@@ -56,11 +53,11 @@ function progress(
 ): Html {
   const others = ends.filter(({ outcome }) => outcome !== null && outcome !== 'done')
   const bar = html`<progress max="${all}" value="${all - open}" aria-label="Jobs done"></progress>`
-  return html`${count(countOf(ends, 'done'))} of ${count(all)} ${DONE[name]}${open > 0 ? bar : undefined}
+  return html`${count(countOf(ends, 'done'))} of ${count(all)} ${FAILED_ACTS[name].past}${open > 0 ? bar : undefined}
 ${others.map(({ outcome, copies }) => html`<br>Not done: ${notDone(copies, String(outcome))}`)}`
 }
 
 function doneText(ends: readonly pendingActs.EndedCopies[], name: FailedActName): string | undefined {
   if (ends.length === 0) return undefined
-  return `${jobs(countOf(ends, 'done'))} ${DONE[name]}. The audit has a row of each.`
+  return `${jobs(countOf(ends, 'done'))} ${FAILED_ACTS[name].past}. The audit has a row of each.`
 }

@@ -1,17 +1,22 @@
 // Acts on failed jobs: on one, and on all that a filter matches.
-import { FAILED_MOST, failedSubject } from '../../../src/job/system/act.ts'
+import {
+  FAILED_ACTS,
+  FAILED_MOST,
+  type FailedActName,
+  failedSubject,
+  isAble,
+} from '../../../src/job/system/failed-act.ts'
 import type { WhyNot } from '../../../src/queue/failed/copy.ts'
 import { digestOf, type SelectedCopy, SKEW_MS, selectCopies } from '../../../src/queue/failed/selection.ts'
 import { actRoutes } from '../acts/act-routes.ts'
-import { type ActSubject, type Asking, mayDo, type ShownAct } from '../acts/subject.ts'
+import { type ActSubject, type Asking, actIn, mayDo, type ShownAct, wordOf } from '../acts/subject.ts'
 import { command, count, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
-import { FAILED_ACTS, type FailedActName, isFailedAct } from './acts.ts'
 import { copyOf } from './copy.ts'
 import { type Filter, fixed, listPath, optionsOf, readFilter, readMoment, sinceOf, writeMoment } from './filter.ts'
 import { clientOf, copyFilterOf, copyPath } from './list.ts'
 import { clientsOf, type ListedCopy } from './set.ts'
-import { faultText, jobs, notDone, reasonText } from './text.ts'
+import { faultText, jobs, MANY, notDone, reasonText } from './text.ts'
 import { openTurns } from './turns.ts'
 
 /** How long the page of an act counts at most, in ms. */
@@ -22,7 +27,6 @@ const inTurn = openTurns({ most: 4, mostOfOne: 2 })
 const ONE: ActSubject = {
   route: '/failed/:kind/:id/:act',
   at: 'failed',
-  noun: 'a failed job',
 
   async show(asking) {
     const found = await findOne(asking)
@@ -30,16 +34,16 @@ const ONE: ActSubject = {
     const { copy, act } = found
     const { kind, id, whyNot } = copy
     return {
-      words: FAILED_ACTS[act],
-      to: path`/failed/${kind}/${id}/${act}`,
+      act,
+      to: path`/failed/${kind}/${id}/${wordOf(act)}`,
       back: { to: copyPath(copy), text: 'Back to the job' },
       shown: html`<p>${kind}, <code>${copy.code}</code> ${faultText(copy.code)} Failed ${moment(copy.failedAt)} UTC, of ${clientOf(copy)}.</p>`,
       counted: jobs(1),
-      effect: act === 'discard' || whyNot === undefined ? EFFECTS[act]('This job') : undefined,
+      effect: isAble(copy, act) ? FAILED_ACTS[act].effect('This job') : undefined,
       instead: whyNot === undefined ? '' : `It can not be sent again: ${reasonText(whyNot)}.`,
       seen: digestOf([copy]),
       fields: {},
-      command: command('tokenmill', 'failed', act, id, ...REASONED[act]),
+      command: commandOf(act, id),
     }
   },
 
@@ -47,43 +51,39 @@ const ONE: ActSubject = {
     const found = await findOne(asking)
     if (!found) return undefined
     const { copy, act } = found
-    return { words: FAILED_ACTS[act], subject: copy.id, parameters: { kind: copy.kind }, batchNo: null }
+    return { act, subject: copy.id, parameters: { kind: copy.kind }, batchNo: null }
   },
 }
 
-/** The command needs a reason where nobody can take the act back. */
-export const REASONED: Record<FailedActName, string[]> = { retry: [], discard: ['--reason', 'TEXT'] }
-
-export const EFFECTS: Record<FailedActName, (what: string) => string> = {
-  retry: what =>
-    `${what}: back on the queue, and worked as if sent anew. What was done before is not done twice. The sender gets the answer.`,
-  discard: what =>
-    `${what}: the copy is deleted, and can not be sent again from here. Nobody can take this back. The sender was answered 500 when it failed, and may send it anew.`,
+/** The command, which needs a reason where nobody can take the act back. */
+export function commandOf(act: FailedActName, ...words: string[]): Html {
+  const reason = FAILED_ACTS[act].isFinal ? ['--reason', 'TEXT'] : []
+  return command('tokenmill', 'failed', wordOf(act), ...words, ...reason)
 }
 
 async function findOne(asking: Asking): Promise<{ copy: ListedCopy; act: FailedActName } | undefined> {
   const { deps, session, asked } = asking
-  const { act = '' } = asked.params
-  const copy = isFailedAct(act) ? await copyOf(deps, session, asked.params) : undefined
-  return copy && isFailedAct(act) ? { copy, act } : undefined
+  const act = actIn(FAILED_ACTS, 'failed', asked)
+  const copy = act && (await copyOf(deps, session, asked.params))
+  return copy && act && { copy, act }
 }
 
-const MANY: ActSubject = {
+const SET: ActSubject = {
+  ...MANY,
   route: '/failed/all/:act',
   at: 'failed',
-  noun: 'failed jobs',
   takesQuery: true,
 
   async show({ deps, session, asked }) {
-    const { act = '' } = asked.params
+    const act = actIn(FAILED_ACTS, 'failed', asked)
     const now = deps.clock()
     const filter = fixed(readFilter(deps.catalogue, asked.given), now)
-    if (!isFailedAct(act) || filter.kind === undefined) return undefined
+    if (!act || filter.kind === undefined) return undefined
     // Jobs that failed just now may still be on their way here, and would change the number.
     const upTo = now - SKEW_MS
     const { kind } = filter
     // Nobody else gets the page, so nothing is counted for them.
-    if (!mayDo(FAILED_ACTS[act], session)) return shownMany({ filter, act, upTo, now }, [])
+    if (!mayDo(act, session)) return shownMany({ filter, act, upTo, now }, [])
     const selected = await inTurn(session.personId, () =>
       selectCopies(
         deps.queues,
@@ -95,12 +95,12 @@ const MANY: ActSubject = {
   },
 
   async sign({ deps, session, asked }) {
-    const { act = '' } = asked.params
+    const act = actIn(FAILED_ACTS, 'failed', asked)
     const { given } = asked
     const filter = readFilter(deps.catalogue, given)
     const { kind, code, clientId } = filter
     const [n, upTo] = [Number(given['count']), readMoment(String(given['up_to']))]
-    if (!isFailedAct(act) || kind === undefined || upTo === undefined) return undefined
+    if (!act || kind === undefined || upTo === undefined) return undefined
     if (!(Number.isInteger(n) && n >= 1 && n <= FAILED_MOST)) return undefined
     if (clientId !== undefined && (await clientsOf(deps, session)(clientId)) === undefined) return undefined
     // The page of the act has a moment here; a span would end at another one than the person saw.
@@ -116,7 +116,7 @@ const MANY: ActSubject = {
       count: n,
       up_to: upTo,
     }
-    return { words: FAILED_ACTS[act], subject: failedSubject({ kind }), parameters, batchNo: null }
+    return { act, subject: failedSubject({ kind }), parameters, batchNo: null }
   },
 }
 
@@ -133,28 +133,20 @@ type Counted = readonly SelectedCopy[] | 'busy' | undefined
 function shownMany({ filter, act, upTo, now }: Many, counted: Counted): ShownAct {
   const selected = counted === 'busy' ? undefined : counted
   const { kind = '', code, clientId, since } = filter
-  const able = selected?.filter(({ whyNot }) => act === 'discard' || whyNot === undefined) ?? []
+  const able = selected?.filter(copy => isAble(copy, act)) ?? []
   const set = { kind, ...(code && { code }), ...(clientId && { client: clientId }), ...(since && { since }) }
   const what = `${jobs(able.length)}`
   return {
-    words: FAILED_ACTS[act],
-    to: path`/failed/all/${act}`,
+    act,
+    to: path`/failed/all/${wordOf(act)}`,
     back: { to: listPath(filter), text: 'Back to the list' },
     shown: html`${described(filter, upTo)}${selected && stays(selected, act)}`,
     counted: what,
-    effect: able.length === 0 ? undefined : `${EFFECTS[act](what)} Jobs that fail later are not touched.`,
+    effect: able.length === 0 ? undefined : `${FAILED_ACTS[act].effect(what)} Jobs that fail later are not touched.`,
     instead: insteadOf(counted),
     seen: digestOf(selected ?? []),
     fields: { ...set, count: String(selected?.length ?? 0), up_to: writeMoment(upTo) },
-    command: command(
-      'tokenmill',
-      'failed',
-      act,
-      ...optionsOf(filter, now),
-      '--until',
-      new Date(upTo + 1).toISOString(),
-      ...REASONED[act],
-    ),
+    command: commandOf(act, ...optionsOf(filter, now), '--until', new Date(upTo + 1).toISOString()),
   }
 }
 
@@ -172,7 +164,7 @@ function described(filter: Filter, upTo: number): Html {
 
 /** Those that can't be sent again, counted by why. */
 export function stays(selected: readonly Pick<SelectedCopy, 'whyNot'>[], act: FailedActName): Html | undefined {
-  if (act === 'discard') return undefined
+  if (FAILED_ACTS[act].takes === 'all') return undefined
   const words = [...new Set(selected.map(({ whyNot }) => whyNot))].filter(word => word !== undefined)
   if (words.length === 0) return undefined
   const n = (word: WhyNot) => selected.filter(({ whyNot }) => whyNot === word).length
@@ -188,4 +180,4 @@ function insteadOf(selected: Counted): string {
   return 'None of these can be sent again.'
 }
 
-export const failedActRoutes = [actRoutes(MANY), actRoutes(ONE)]
+export const failedActRoutes = [actRoutes(SET), actRoutes(ONE)]

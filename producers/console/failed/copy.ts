@@ -1,13 +1,13 @@
 // The page of one failed job: whose it was, why it failed, and whether it can be sent again. Nothing of its envelope is shown.
+import { FAILED_ACTS, type FailedActName, isAble } from '../../../src/job/system/failed-act.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { mayDo } from '../acts/subject.ts'
+import { mayDo, permittedOf, wordOf } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
-import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import { listPath } from './filter.ts'
 import { clientOf } from './list.ts'
 import { findCopy, type ListedCopy } from './set.ts'
@@ -43,13 +43,10 @@ ${explainForm(copy)}
 }
 
 function actLinks(copy: ListedCopy, session: LiveSession): Html | undefined {
-  const isPossible = (name: FailedActName) => name === 'discard' || copy.whyNot === undefined
-  const names = (Object.keys(FAILED_ACTS) as FailedActName[]).filter(
-    name => isPossible(name) && mayDo(FAILED_ACTS[name], session),
-  )
+  const names = permittedOf(FAILED_ACTS, session).filter(name => isAble(copy, name))
   if (names.length === 0) return undefined
   const link = (name: FailedActName) =>
-    html`<li><a class="button" href="${path`/failed/${copy.kind}/${copy.id}/${name}`}">${FAILED_ACTS[name].verb}…</a></li>`
+    html`<li><a class="button" href="${path`/failed/${copy.kind}/${copy.id}/${wordOf(name)}`}">${FAILED_ACTS[name].verb}…</a></li>`
   return html`<ul class="acts">${names.map(link)}</ul>`
 }
 
@@ -77,8 +74,8 @@ function factList(copy: ListedCopy, session: Pick<LiveSession, 'roles'>, now: nu
 
 /** A reference is personal data: it is shown to people who may act. */
 function referenceOf(reference: string, session: Pick<LiveSession, 'roles'>): Html {
-  if (mayDo(FAILED_ACTS.retry, session)) return chosen(reference)
-  return html`<span class="muted">shown to ${FAILED_ACTS.retry.roles.join(' and ')}</span>`
+  if (mayDo('failed.retry', session)) return chosen(reference)
+  return html`<span class="muted">shown to ${FAILED_ACTS['failed.retry'].roles.join(' and ')}</span>`
 }
 
 /** A search is posted, whatever is looked up. */

@@ -6,7 +6,6 @@ import { sendCsv } from '../csv.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { sessionOf } from '../server/guard.ts'
 import { refuse } from '../server/page.ts'
-import { FAILED_ACTS } from './acts.ts'
 import { readFilter, sinceOf } from './filter.ts'
 import { copyFilterOf } from './list.ts'
 import type { From } from './place.ts'
@@ -40,7 +39,7 @@ export function failedCsvRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     sending.add(id)
     reply.raw.on('close', () => sending.delete(id))
     const given = Object.entries({ kind, code, client_id: clientId, since }).filter(([, value]) => value !== undefined)
-    const showsReference = mayDo(FAILED_ACTS.retry, session)
+    const showsReference = mayDo('failed.retry', session)
     const asked = copyFilterOf(filter, now)
     async function* pages(): AsyncGenerator<readonly Cells[]> {
       for (let from: From | undefined; ; ) {

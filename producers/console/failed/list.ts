@@ -1,17 +1,16 @@
 // The page of the jobs that failed for good and that a person may see, newest first.
-import { TICKED_MOST } from '../../../src/job/system/act.ts'
+import { FAILED_ACTS, type FailedActName, TICKED_MOST } from '../../../src/job/system/failed-act.ts'
 import type { CopyFilter } from '../../../src/queue/failed/selection.ts'
 import * as seenClients from '../../../src/store/access/seen-clients.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/sight.ts'
-import { mayDo } from '../acts/subject.ts'
+import { permittedOf, wordOf } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, refuse, sendPage, when } from '../server/page.ts'
-import { FAILED_ACTS, type FailedActName } from './acts.ts'
 import {
   allPath,
   type Filter,
@@ -100,22 +99,22 @@ function emptyList(filter: Filter, { lookedTo }: Looked, isLater: boolean): Html
 
 /** For all that the filter matches; of one kind, because each kind has a queue of its own. */
 function actLinks(filter: Filter, session: Pick<LiveSession, 'roles'>): Html | undefined {
-  const names = (Object.keys(FAILED_ACTS) as FailedActName[]).filter(name => mayDo(FAILED_ACTS[name], session))
+  const names = permittedOf(FAILED_ACTS, session)
   if (names.length === 0) return undefined
   if (filter.kind === undefined)
     return html`<p class="muted">Choose a kind to ${names.map(name => FAILED_ACTS[name].verb.toLowerCase()).join(' or ')} many at once.</p>`
   const link = (name: FailedActName) =>
-    html`<li><a class="button" href="${allPath(name, filter)}">${FAILED_ACTS[name].verb} all of these…</a></li>`
+    html`<li><a class="button" href="${allPath(wordOf(name), filter)}">${FAILED_ACTS[name].verb} all of these…</a></li>`
   return html`<ul class="acts">${names.map(link)}</ul>`
 }
 
 /** The table, with a box before each job where the person may act on those of one kind. */
 function tickable(copies: readonly ListedCopy[], filter: Filter, session: Pick<LiveSession, 'roles'>): Html {
-  const names = (Object.keys(FAILED_ACTS) as FailedActName[]).filter(name => mayDo(FAILED_ACTS[name], session))
+  const names = permittedOf(FAILED_ACTS, session)
   if (filter.kind === undefined || names.length === 0) return table(copies, false)
   const button = (name: FailedActName) =>
-    html`<button type="submit" formaction="${path`/failed/ticked/${name}`}">${FAILED_ACTS[name].verb} the ticked…</button> `
-  return html`<form class="ticked" method="get" action="${path`/failed/ticked/${names[0] ?? 'retry'}`}"><input type="hidden" name="kind" value="${filter.kind}">
+    html`<button type="submit" formaction="${path`/failed/ticked/${wordOf(name)}`}">${FAILED_ACTS[name].verb} the ticked…</button> `
+  return html`<form class="ticked" method="get" action="${path`/failed/ticked/${wordOf(names[0] ?? 'failed.retry')}`}"><input type="hidden" name="kind" value="${filter.kind}">
 ${table(copies, true)}
 <p class="ticked">${names.map(button)}<span class="muted">Up to ${TICKED_MOST} at once.</span></p></form>`
 }

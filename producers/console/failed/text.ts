@@ -6,6 +6,9 @@ import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { count } from '../figures.ts'
 import { type Html, html } from '../html.ts'
 
+/** What an act on several is done to. */
+export const MANY = { noun: 'failed jobs' } as const
+
 /** `41 jobs`, `1 job`. */
 export function jobs(n: number): string {
   return `${count(n)} ${n === 1 ? 'job' : 'jobs'}`

@@ -1,15 +1,19 @@
 // Acts on failed jobs that are ticked in the list: their ids stand in the address of the act's page, so that it works without
 // scripts, and the passkey signs exactly these.
-import { failedSubject, TICKED_MOST } from '../../../src/job/system/act.ts'
+import {
+  FAILED_ACTS,
+  type FailedActName,
+  failedSubject,
+  isAble,
+  TICKED_MOST,
+} from '../../../src/job/system/failed-act.ts'
 import { digestOf } from '../../../src/queue/failed/selection.ts'
-import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
-import { command } from '../figures.ts'
+import { type ActSubject, type Asking, actIn, type ShownAct, wordOf } from '../acts/subject.ts'
 import { html, path } from '../html.ts'
-import { EFFECTS, REASONED, stays } from './act.ts'
-import { FAILED_ACTS, type FailedActName, isFailedAct } from './acts.ts'
+import { commandOf, stays } from './act.ts'
 import { type Filter, listPath, readFilter } from './filter.ts'
 import { findCopy, type ListedCopy } from './set.ts'
-import { jobs } from './text.ts'
+import { jobs, MANY } from './text.ts'
 import { openTurns } from './turns.ts'
 
 /** Each copy is read whole. */
@@ -22,9 +26,9 @@ interface Ticked {
 }
 
 export const TICKED: ActSubject = {
+  ...MANY,
   route: '/failed/ticked/:act',
   at: 'failed',
-  noun: 'failed jobs',
   takesQuery: true,
 
   async show({ deps, session, asked }) {
@@ -49,28 +53,28 @@ export const TICKED: ActSubject = {
     if (!ticked || ticked.ids.length === 0 || ticked.ids.length > TICKED_MOST) return undefined
     const { act, filter, ids } = ticked
     const parameters = { kind: filter.kind, ids: [...ids] }
-    return { words: FAILED_ACTS[act], subject: failedSubject(filter), parameters, batchNo: null }
+    return { act, subject: failedSubject(filter), parameters, batchNo: null }
   },
 }
 
 function shown({ act, filter, ids }: Ticked, found: readonly ListedCopy[] | 'busy'): ShownAct {
   const copies = found === 'busy' ? [] : found
-  const able = copies.filter(({ whyNot }) => act === 'discard' || whyNot === undefined)
+  const able = copies.filter(copy => isAble(copy, act))
   const gone = found === 'busy' || copies.length === 0 ? 0 : ids.length - copies.length
   const what = jobs(able.length)
   const facts = html`<dl class="facts"><div><dt>Kind</dt><dd>${filter.kind}</dd></div><div><dt>Ticked</dt><dd>${jobs(ids.length)}</dd></div></dl>`
   const missing = gone === 0 ? undefined : html`<p>Gone meanwhile: ${jobs(gone)}.</p>`
   return {
-    words: FAILED_ACTS[act],
-    to: path`/failed/ticked/${act}`,
+    act,
+    to: path`/failed/ticked/${wordOf(act)}`,
     back: { to: listPath(filter), text: 'Back to the list' },
     shown: html`${facts}${missing}${stays(copies, act)}`,
     counted: what,
-    effect: able.length === 0 ? undefined : EFFECTS[act](what),
+    effect: able.length === 0 ? undefined : FAILED_ACTS[act].effect(what),
     instead: insteadOf(ids, found),
     seen: digestOf(copies),
     fields: { kind: filter.kind, ids: copies.map(({ id }) => id).join(',') },
-    command: command('tokenmill', 'failed', act, ...copies.map(({ id }) => id), ...REASONED[act]),
+    command: commandOf(act, ...copies.map(({ id }) => id)),
   }
 }
 
@@ -82,11 +86,12 @@ function insteadOf(ids: readonly string[], found: readonly ListedCopy[] | 'busy'
 }
 
 /** The list's form sends `id` for each; the form of the act sends `ids`. */
-function tickedIn({ params, given }: Asking['asked'], { catalogue }: Asking['deps']): Ticked | undefined {
-  const { act = '' } = params
+function tickedIn(asked: Asking['asked'], { catalogue }: Asking['deps']): Ticked | undefined {
+  const { given } = asked
+  const act = actIn(FAILED_ACTS, 'failed', asked)
   const filter = readFilter(catalogue, given)
   const { kind } = filter
-  if (!isFailedAct(act) || kind === undefined) return undefined
+  if (!act || kind === undefined) return undefined
   const { id, ids } = given
   const named = Array.isArray(id) ? id : typeof id === 'string' ? [id] : typeof ids === 'string' ? ids.split(',') : []
   const all = named.filter((one): one is string => typeof one === 'string' && /^f_[\w-]{43}$/.test(one))

@@ -8,7 +8,6 @@ export const sentIdentityAct: DescribeSent = async ({ act: { request } }) => {
   const { issuer, subject } = AccountParameters.parse(request['parameters'])
   const isConnected = request['act'] === 'identity.connect'
   return {
-    title: isConnected ? 'Connect an account' : 'Disconnect an account',
     at: 'sessions',
     facts: [
       ['Provider', html`${issuer}`],

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import * as flows from '../../../src/store/console/openid-flows.ts'
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
+import { LATE, sendOwnAct } from '../acts/own-act.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shownWord } from '../explain/sender-text.ts'
@@ -15,7 +16,7 @@ import { missingPage, refusedPage, sendPage } from '../server/page.ts'
 import { openAttempts } from '../session/attempts.ts'
 import { TOO_MANY } from '../session/sign-in.ts'
 import { depart } from './depart.ts'
-import { accountFacts, beginIdentityAct, identityPage, LATE, sendIdentityAct } from './identity-act.ts'
+import { accountFacts, beginIdentityAct, identityPage } from './identity-act.ts'
 import type { OpenIdProvider } from './provider.ts'
 
 const LOCAL = 'You came by the link of tokenmill start. Accounts are for people who were invited.'
@@ -52,7 +53,7 @@ export function connectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
   app.post('/identities/connect', async (request, reply) => {
     const session = sessionOf(request)
-    const sent = await sendIdentityAct(deps, session, request.body)
+    const sent = await sendOwnAct(deps, session, request.body)
     if (sent) return reply.redirect(path`/acts/${sent.nonce}`.text, 303)
     const page = await connectPage(deps, session, provider, LATE)
     return page ? sendPage(reply, 403, page) : sendPage(reply, 404, missingPage(deps, session))
@@ -86,9 +87,9 @@ async function connectPage(
     form: holder
       ? undefined
       : {
+          act: 'identity.connect',
           to: path`/identities/connect`,
           button: 'Connect this account',
-          isFinal: false,
           fields: html`<input type="hidden" name="flow" value="${stateHash.toString('base64url')}">`,
         },
     same: html`The same by an invite, which ends in a new passkey: ${command(...words, '--issuer', issuer, '--subject', shownWord(subject, 'SUBJECT'))}`,

@@ -2,6 +2,8 @@
 // with the passkey that was touched, if the verdict comes while the request waits for it.
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
+import { LATE, sendOwnAct } from '../acts/own-act.ts'
+import { titleOf } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shownWord } from '../explain/sender-text.ts'
@@ -9,7 +11,7 @@ import { command, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { missingPage, sendPage } from '../server/page.ts'
-import { accountFacts, beginIdentityAct, identityPage, LATE, sendIdentityAct } from './identity-act.ts'
+import { accountFacts, beginIdentityAct, identityPage } from './identity-act.ts'
 
 type Named = { Params: { identity: string } }
 
@@ -33,9 +35,9 @@ export function disconnectRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.post<Named>('/identities/:identity/disconnect', async (request, reply) => {
     const session = sessionOf(request)
     const { identity } = request.params
-    const sent = await sendIdentityAct(deps, session, request.body)
+    const sent = await sendOwnAct(deps, session, request.body)
     if (sent) {
-      if (sent.isDone && session.identityId === identity)
+      if (sent.verdict?.done && session.identityId === identity)
         await sessions.bind(store, session.sessionHash, sent.credentialId)
       return reply.redirect(path`/acts/${sent.nonce}`.text, 303)
     }
@@ -71,11 +73,15 @@ function disconnectPage(
     shownWord(subject, 'SUBJECT'),
   ]
   return identityPage(deps, session, {
-    title: 'Disconnect an account',
+    title: titleOf('identity.disconnect'),
     facts: html`${accountFacts(own)}<div><dt>Connected</dt><dd>${moment(createdAt)} UTC</dd></div>`,
     effect:
       'This account signs you in no more, and the sessions that it began end. Your passkeys stay. This session goes on with the passkey that you touch; if the worker answers late, it ends, too, if this account began it.',
-    form: { to: path`/identities/${identityId}/disconnect`, button: 'Disconnect this account', isFinal: true },
+    form: {
+      act: 'identity.disconnect',
+      to: path`/identities/${identityId}/disconnect`,
+      button: 'Disconnect this account',
+    },
     same: html`The same on the command line: ${command(...words)}`,
     wrong,
   })

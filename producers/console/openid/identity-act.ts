@@ -1,22 +1,14 @@
-// What the two acts on a person's own accounts have in common: how one is begun, and how one is sent with its touch.
-import { z } from 'zod'
-import { Assertion } from '../../../src/job/system/act.ts'
-import * as pendingActs from '../../../src/store/console/pending-acts.ts'
+// What the two acts on a person's own accounts have in common: how one is begun, and its page.
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { canAct, noPasskey } from '../acts/no-passkey.ts'
-import { beginAct, type Unproved } from '../acts/request.ts'
-import { settleAct } from '../acts/settle.ts'
+import { beginOwnAct } from '../acts/own-act.ts'
+import { buttonOf } from '../acts/subject.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { shown } from '../explain/sender-text.ts'
 import { type Html, html, type Path } from '../html.ts'
 import { framed } from '../server/page.ts'
-import { readProof } from '../session/proof.ts'
 import { touchOf } from '../session/touch.ts'
-
-export const LATE = 'The passkey came too late, or this was sent before. Nothing was done.'
-
-const Form = z.object({ nonce: z.string().max(64), proof: z.string().max(16_000) })
 
 export interface IdentityAct {
   act: 'identity.connect' | 'identity.disconnect'
@@ -26,33 +18,11 @@ export interface IdentityAct {
 /** What the browser needs for the touch. */
 export async function beginIdentityAct(
   deps: ConsoleDeps,
-  { personId, sessionHash }: LiveSession,
+  session: LiveSession,
   { act, account: { issuer, subject } }: IdentityAct,
 ): Promise<{ nonce: string; get: object }> {
-  const about = { subject: personId, parameters: { issuer, subject }, seen: null, reason: null, person_id: personId }
-  const begun = await beginAct(deps, { act, ...about }, { sessionHash, batchNo: null })
-  return { nonce: begun.nonce, get: touchOf(deps, begun, await signingIn.listKeysOf(deps.store, personId)) }
-}
-
-export interface SentIdentityAct {
-  nonce: string
-  isDone: boolean
-  /** The passkey that was touched. */
-  credentialId: string
-}
-
-/** Undefined: it wasn't sent. */
-export async function sendIdentityAct(
-  deps: ConsoleDeps,
-  { sessionHash }: LiveSession,
-  body: unknown,
-): Promise<SentIdentityAct | undefined> {
-  const form = Form.safeParse(body).data
-  const proof = readProof(form?.proof, Assertion)
-  const pending = form && proof && (await pendingActs.take(deps.store, form.nonce, sessionHash))
-  if (!pending || !proof) return undefined
-  const verdict = await settleAct(deps, pending.request as Unproved, proof)
-  return { nonce: pending.nonce, isDone: verdict?.done === true, credentialId: proof.credential_id }
+  const begun = await beginOwnAct(deps, session, act, { issuer, subject })
+  return { nonce: begun.nonce, get: touchOf(deps, begun, await signingIn.listKeysOf(deps.store, session.personId)) }
 }
 
 export interface IdentityPage {
@@ -62,7 +32,7 @@ export interface IdentityPage {
   /** What will happen, or why nothing can. */
   effect: string
   /** The form's target and its button, and what else it sends; undefined: there is nothing to do. */
-  form?: { to: Path; button: string; isFinal: boolean; fields?: Html } | undefined
+  form?: { act: IdentityAct['act']; to: Path; button: string; fields?: Html } | undefined
   same: Html
   wrong?: string | undefined
 }
@@ -83,10 +53,10 @@ ${form && (mayTouch ? touchForm(form) : noPasskey(session))}
   return framed(deps, { title, session, at: 'sessions', usesPasskey: mayTouch, content })
 }
 
-function touchForm({ to, button, isFinal, fields }: NonNullable<IdentityPage['form']>): Html {
+function touchForm({ act, to, button, fields }: NonNullable<IdentityPage['form']>): Html {
   return html`<form class="act" method="post" action="${to}" data-begin="${to.text}/begin">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">${fields}
-<button class="main${isFinal ? ' danger' : ''}" type="submit" disabled="">${button}</button>
+<button class="${buttonOf(act)}" type="submit" disabled="">${button}</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
 </form>

@@ -30,7 +30,6 @@ async function sentInvite({ store }: ConsoleDeps, session: LiveSession, act: Sen
   const { roles, entities, account, lookup_hash: lookup } = InviteParameters.parse(act.request['parameters'])
   const name = String(act.request['subject'])
   return {
-    title: 'Invite a person',
     at: 'people',
     facts: [
       ['Person', html`${name}`],
@@ -42,12 +41,6 @@ async function sentInvite({ store }: ConsoleDeps, session: LiveSession, act: Sen
     done: 'A worker has written the invite, and a row of it into the audit.',
     more: await linkOf(sightOf(session.entities), store, act, { lookup, name }),
   }
-}
-
-const TITLES: Record<string, string> = {
-  'person.change': 'Change roles and entities',
-  'person.link': 'Make a new link',
-  'person.revoke': 'Revoke a person',
 }
 
 async function sentToPerson(
@@ -64,7 +57,7 @@ async function sentToPerson(
         ['Sees now', entityList(person.entities)],
       ]
     : []
-  const described = { title: TITLES[name] ?? 'An act', at: 'people', back: BACK } as const
+  const described = { at: 'people', back: BACK } as const
   if (name === 'person.change') {
     const { roles, entities } = ChangeParameters.parse(act.request['parameters'])
     const asked: Facts = [
@@ -92,7 +85,7 @@ async function sentEnd(deps: ConsoleDeps, session: LiveSession, act: SentAct): P
         ['Works now', html`${invite.usedAt === null ? 'yes, until it ends by itself' : 'no'}`],
       ]
     : []
-  return { title: 'Revoke an invite', at: 'people', facts, back: BACK }
+  return { at: 'people', facts, back: BACK }
 }
 
 const SCRIPT = html`<script type="module" src="/invite.js"></script>`

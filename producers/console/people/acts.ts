@@ -21,12 +21,11 @@ import {
 } from './form.ts'
 import { inviteOf } from './lookup.ts'
 import { CHANGE, LINK, REVOKE } from './person-acts.ts'
-import { inviter, LASTS, PEOPLE_ACTS, roleText, sees } from './text.ts'
+import { inviter, LASTS, roleText, sees } from './text.ts'
 
 const INVITE: ActSubject = {
   route: '/people/invite',
   at: 'people',
-  noun: 'a person',
 
   async show(asking) {
     const { deps, session, asked } = asking
@@ -34,7 +33,7 @@ const INVITE: ActSubject = {
     const { given } = asked
     const known = await entitiesOf(asking)
     return {
-      words: PEOPLE_ACTS.invite,
+      act: 'person.invite',
       to: path`/people/invite`,
       back: { to: path`/people`, text: 'People' },
       shown: html``,
@@ -60,24 +59,23 @@ ${keyInputs()}`,
 
   async sign({ deps, session, asked }) {
     if (session.entities !== null) return undefined
-    const words = PEOPLE_ACTS.invite
+    const act = 'person.invite'
     const { given } = asked
     const name = readName(given)
     const rights = readRights(given)
     const account = readAccount(deps, given)
     const key = readKey(given)
-    if (name === undefined) return { words, wrong: BAD_NAME }
-    if (typeof rights === 'string') return { words, wrong: rights }
-    if (typeof account === 'string') return { words, wrong: account }
-    if (key === undefined) return { words, wrong: NO_KEY }
-    return { words, subject: name, parameters: { ...rights, ...(account && { account }), ...key }, batchNo: null }
+    if (name === undefined) return { act, wrong: BAD_NAME }
+    if (typeof rights === 'string') return { act, wrong: rights }
+    if (typeof account === 'string') return { act, wrong: account }
+    if (key === undefined) return { act, wrong: NO_KEY }
+    return { act, subject: name, parameters: { ...rights, ...(account && { account }), ...key }, batchNo: null }
   },
 }
 
 const REVOKE_INVITE: ActSubject = {
   route: '/people/invites/:id/revoke',
   at: 'people',
-  noun: 'an invite',
 
   async show({ deps, session, asked }) {
     const invite = await inviteOf(deps, session, asked.params['id'])
@@ -85,7 +83,7 @@ const REVOKE_INVITE: ActSubject = {
     const { inviteId, name, personId, roles, entities, issuer, subject, usedAt, expiresAt } = invite
     const rights = personId === null ? html`${roleText(roles)}, ${sees(entities)}` : html`as the person has`
     return {
-      words: PEOPLE_ACTS.revokeInvite,
+      act: 'invite.revoke',
       to: path`/people/invites/${inviteId}/revoke`,
       back: { to: path`/people`, text: 'People' },
       shown: html`<dl class="facts">
@@ -111,7 +109,7 @@ ${issuer === null || subject === null ? undefined : html`<div><dt>Account</dt><d
   async sign({ deps, session, asked }) {
     const invite = await inviteOf(deps, session, asked.params['id'])
     if (!invite) return undefined
-    return { words: PEOPLE_ACTS.revokeInvite, subject: invite.inviteId, parameters: {}, batchNo: null }
+    return { act: 'invite.revoke', subject: invite.inviteId, parameters: {}, batchNo: null }
   },
 }
 

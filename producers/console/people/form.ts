@@ -1,12 +1,7 @@
 // What an administrator writes about a person: the name, the roles and the entities, and the key of the link, which the module
 // invite.js makes.
-import {
-  isPersonName,
-  PERSON_ENTITIES_MAX,
-  PERSON_NAME_MAX,
-  PERSON_ROLES,
-  type PersonRole,
-} from '../../../src/job/system/people.ts'
+import { PERSON_ROLES, type PersonRole } from '../../../src/job/system/act-row.ts'
+import { isPersonName, PERSON_ENTITIES_MAX, PERSON_NAME_MAX } from '../../../src/job/system/people.ts'
 import type { SeenEntity } from '../../../src/store/console/people.ts'
 import * as seenPeople from '../../../src/store/console/people.ts'
 import { sightOf } from '../../../src/store/sight.ts'

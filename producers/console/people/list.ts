@@ -11,7 +11,7 @@ import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { UUID } from './lookup.ts'
-import { accounts, inviter, known, PEOPLE_ACTS, passkeys, personMark, personPath, roleText, sees } from './text.ts'
+import { accounts, inviter, known, passkeys, personMark, personPath, roleText, sees } from './text.ts'
 
 const LISTED = 100
 
@@ -37,7 +37,7 @@ async function livePage({ store, site, isEmbedded }: Deps, session: LiveSession,
     seenPeople.countAdmins(sight, store, rpId),
   ])
   const shown = listed.slice(0, LISTED)
-  const mayInvite = mayDo(PEOPLE_ACTS.invite, session)
+  const mayInvite = mayDo('person.invite', session)
   return html`<h1>People</h1>
 ${when(!isEmbedded && admins < 2, fewAdmins(admins))}
 <p>They may use this console. What each of them decides here, a passkey signs.</p>

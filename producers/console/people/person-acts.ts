@@ -2,7 +2,7 @@
 import { seenOfPerson } from '../../../src/job/system/people.ts'
 import * as seenPeople from '../../../src/store/console/people.ts'
 import { sightOf } from '../../../src/store/sight.ts'
-import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
+import { type ActSubject, type Asking, type ShownAct, wordOf } from '../acts/subject.ts'
 import { command } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import {
@@ -18,14 +18,13 @@ import {
   writtenOf,
 } from './form.ts'
 import { personOf } from './lookup.ts'
-import { accounts, entityList, LASTS, PEOPLE_ACTS, passkeys, personMark, personPath, plural, roleText } from './text.ts'
+import { accounts, entityList, LASTS, passkeys, personMark, personPath, plural, roleText } from './text.ts'
 
 type Person = seenPeople.SeenPerson
 type Given = Asking['asked']['given']
 
 interface OnPerson {
-  act: 'change' | 'link' | 'revoke'
-  noun: string
+  act: 'person.change' | 'person.link' | 'person.revoke'
   counted: (name: string) => string
   /** Why it can't be done to this person, if nothing else speaks against it. */
   not?: (asking: Asking, person: Person) => Promise<string | undefined>
@@ -37,13 +36,12 @@ interface OnPerson {
   options?: (given: Given, person: Person) => string[]
 }
 
-function onPerson({ act, noun, counted, not, effect, inputs, parameters, options }: OnPerson): ActSubject {
+function onPerson({ act, counted, not, effect, inputs, parameters, options }: OnPerson): ActSubject {
   const find = ({ deps, session, asked }: Asking) => personOf(deps, session, asked.params['id'])
-  const words = PEOPLE_ACTS[act]
+  const word = wordOf(act)
   return {
-    route: `/people/:id/${act}`,
+    route: `/people/:id/${word}`,
     at: 'people',
-    noun,
 
     async show(asking): Promise<ShownAct | undefined> {
       const person = await find(asking)
@@ -51,8 +49,8 @@ function onPerson({ act, noun, counted, not, effect, inputs, parameters, options
       const { personId, name } = person
       const why = outOfReach(person) ?? (await not?.(asking, person))
       return {
-        words,
-        to: path`/people/${personId}/${act}`,
+        act,
+        to: path`/people/${personId}/${word}`,
         back: { to: personPath(person), text: name },
         shown: described(person),
         counted: counted(name),
@@ -61,7 +59,7 @@ function onPerson({ act, noun, counted, not, effect, inputs, parameters, options
         seen: seenOfPerson(person),
         ...(inputs && { inputs: await inputs(asking, person) }),
         fields: {},
-        command: command('tokenmill', 'person', act, name, ...(options?.(asking.asked.given, person) ?? [])),
+        command: command('tokenmill', 'person', word, name, ...(options?.(asking.asked.given, person) ?? [])),
       }
     },
 
@@ -69,8 +67,8 @@ function onPerson({ act, noun, counted, not, effect, inputs, parameters, options
       const person = await find(asking)
       if (!person) return undefined
       const read = parameters(asking.asked.given)
-      if (typeof read === 'string') return { words, wrong: read }
-      return { words, subject: person.personId, parameters: { ...read }, batchNo: null }
+      if (typeof read === 'string') return { act, wrong: read }
+      return { act, subject: person.personId, parameters: { ...read }, batchNo: null }
     },
   }
 }
@@ -94,8 +92,7 @@ function outOfReach({ revokedAt, isLocal }: Person): string | undefined {
 const isAdminOfAll = ({ roles, entities }: Person) => roles.includes('ADMIN') && entities === null
 
 export const CHANGE = onPerson({
-  act: 'change',
-  noun: 'roles and entities',
+  act: 'person.change',
   counted: () => 'roles and entities',
   effect(person) {
     const ending = ' Without the role ADMIN for all entities, open invites that this person made end.'
@@ -110,8 +107,7 @@ export const CHANGE = onPerson({
 })
 
 export const LINK = onPerson({
-  act: 'link',
-  noun: 'a new link',
+  act: 'person.link',
   counted: name => `a new link for ${name}`,
   not: async ({ session }, { personId }) =>
     personId === session.personId ? 'Another administrator makes a new link for you.' : undefined,
@@ -122,8 +118,7 @@ export const LINK = onPerson({
 })
 
 export const REVOKE = onPerson({
-  act: 'revoke',
-  noun: 'a person',
+  act: 'person.revoke',
   counted: name => name,
   not: lastAdmin,
   effect({ personId, name, passkeys, accounts, sessions }, { session }) {

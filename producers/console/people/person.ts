@@ -12,7 +12,7 @@ import { type Html, html, path } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
 import { personOf } from './lookup.ts'
-import { entityList, known, PEOPLE_ACTS, personMark, roleText } from './text.ts'
+import { entityList, known, personMark, roleText } from './text.ts'
 
 const DEEDS = 20
 
@@ -43,7 +43,7 @@ ${deedTable(deeds)}
 }
 
 function actLinks({ personId, revokedAt, isLocal }: seenPeople.SeenPerson, session: LiveSession): Html | undefined {
-  if (revokedAt !== null || isLocal || !mayDo(PEOPLE_ACTS.change, session)) return undefined
+  if (revokedAt !== null || isLocal || !mayDo('person.change', session)) return undefined
   const isOwn = personId === session.personId
   return html`<ul class="acts"><li><a class="button" href="${path`/people/${personId}/change`}">Change roles and entities…</a></li>
 ${when(!isOwn, html`<li><a class="button" href="${path`/people/${personId}/link`}">Make a new link…</a></li>`)}

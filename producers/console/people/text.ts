@@ -1,19 +1,9 @@
 // People in words: what they may do, what they see, and whether they can act.
-import { PERSON_ROLES } from '../../../src/job/system/people.ts'
+import { PERSON_ROLES } from '../../../src/job/system/act-row.ts'
 import type { SeenInvite, SeenPerson } from '../../../src/store/console/people.ts'
-import type { ActWords } from '../acts/subject.ts'
 import { mark } from '../batches/state-mark.ts'
 import { count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
-
-/** What people may do to people. A worker decides it again by its own rules. */
-export const PEOPLE_ACTS = {
-  invite: { act: 'person.invite', verb: 'Invite', roles: ['ADMIN'], isFinal: false },
-  change: { act: 'person.change', verb: 'Change', roles: ['ADMIN'], isFinal: false },
-  link: { act: 'person.link', verb: 'Make', roles: ['ADMIN'], isFinal: false },
-  revoke: { act: 'person.revoke', verb: 'Revoke', roles: ['ADMIN'], isFinal: true },
-  revokeInvite: { act: 'invite.revoke', verb: 'Revoke', roles: ['ADMIN'], isFinal: true },
-} as const satisfies Record<string, ActWords>
 
 /** Of a link. */
 export const LASTS = 'It works once: for 24 hours, or for one hour as long as no administrator has a passkey here.'

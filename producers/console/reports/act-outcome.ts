@@ -9,7 +9,6 @@ import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { id } from '../figures.ts'
 import { html } from '../html.ts'
-import { SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
 import { schedulePath, seeingOf } from './list.ts'
 import { scheduleOf } from './schedule.ts'
 import { stateOfSchedule, troubleSince } from './state.ts'
@@ -17,18 +16,15 @@ import { whatOf } from './text.ts'
 
 export const sentScheduleAct: DescribeSent = async ({ deps, session, act: { request } }) => {
   const schedule = await scheduleOf(deps, session, String(request['subject']))
-  const known = (Object.keys(SCHEDULE_ACTS) as ScheduleActName[]).find(
-    name => SCHEDULE_ACTS[name].act === request['act'],
-  )
-  const run = known === 'run' ? ScheduleRunParameters.safeParse(request['parameters']).data : undefined
+  const isRun = request['act'] === 'schedule.run'
+  const run = isRun ? ScheduleRunParameters.safeParse(request['parameters']).data : undefined
   const shown = schedule && (await stateNow(deps, session, schedule))
   return {
-    title: known ? `${SCHEDULE_ACTS[known].verb} a schedule` : 'An act',
     at: 'reports',
     facts: [
       [
         'Schedule',
-        html`${schedule && whatOf(schedule)} ${id(String(request['subject']))}${known === 'run' || shown === undefined ? undefined : html` ${stateMark(shown)} now`}`,
+        html`${schedule && whatOf(schedule)} ${id(String(request['subject']))}${isRun || shown === undefined ? undefined : html` ${stateMark(shown)} now`}`,
       ],
       ...(run ? ([['Day', html`${run.date}`]] as const) : []),
     ],

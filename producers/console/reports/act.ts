@@ -1,14 +1,15 @@
 // Acts on a schedule: pause, resume, and run a day now.
-import { seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
+import type { ScheduleAction } from '../../../src/job/schedule/refusal.ts'
+import { SCHEDULE_ACTS, seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
 import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/schedules.ts'
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import { sightOf } from '../../../src/store/sight.ts'
 import { actRoutes } from '../acts/act-routes.ts'
-import type { ActSubject, Asking, ShownAct } from '../acts/subject.ts'
+import { type ActSubject, type Asking, actIn, type ShownAct, wordOf } from '../acts/subject.ts'
 import { stateMark } from '../batches/state-mark.ts'
 import { command, count, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
-import { effectOf, insteadOf, isScheduleAct, possibleIn, SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
+import { effectOf, insteadOf } from './acts.ts'
 import { isDay } from './filters.ts'
 import { schedulePath } from './list.ts'
 import { lastDay, scheduleOf } from './schedule.ts'
@@ -20,7 +21,6 @@ const RUNS_MAX = 10_000
 const SCHEDULE: ActSubject = {
   route: '/reports/schedules/:id/:act',
   at: 'reports',
-  noun: 'a schedule',
   takesQuery: true,
 
   async show(asking) {
@@ -29,7 +29,7 @@ const SCHEDULE: ActSubject = {
     const { schedule, act } = found
     const { deps, session, asked } = asking
     const now = deps.clock()
-    if (act !== 'run') return shownChange(schedule, act, now)
+    if (act !== 'schedule.run') return shownChange(schedule, act, now)
     const date = isDay(asked.given['date']) ? asked.given['date'] : lastDay(now)
     const { scheduleId } = schedule
     const sight = sightOf(session.entities)
@@ -45,9 +45,10 @@ const SCHEDULE: ActSubject = {
     if (!found) return undefined
     const { schedule, act } = found
     const { date } = asking.asked.given
-    if (act === 'run' && !isDay(date)) return undefined
-    const parameters = act === 'run' ? { date } : {}
-    return { words: SCHEDULE_ACTS[act], subject: schedule.scheduleId, parameters, batchNo: null }
+    const isRun = act === 'schedule.run'
+    if (isRun && !isDay(date)) return undefined
+    const parameters = isRun ? { date } : {}
+    return { act, subject: schedule.scheduleId, parameters, batchNo: null }
   },
 }
 
@@ -55,34 +56,35 @@ async function findSchedule({
   deps,
   session,
   asked,
-}: Asking): Promise<{ schedule: SeenSchedule; act: ScheduleActName } | undefined> {
-  const { id: scheduleId = '', act = '' } = asked.params
-  const schedule = isScheduleAct(act) ? await scheduleOf(deps, session, scheduleId) : undefined
-  return schedule && isScheduleAct(act) ? { schedule, act } : undefined
+}: Asking): Promise<{ schedule: SeenSchedule; act: ScheduleAction } | undefined> {
+  const act = actIn(SCHEDULE_ACTS, 'schedule', asked)
+  const schedule = act && (await scheduleOf(deps, session, asked.params['id'] ?? ''))
+  return act && schedule && { schedule, act }
 }
 
 function named(schedule: SeenSchedule): Html {
   return html`<p>${whatOf(schedule)}, ${whenOf(schedule)} ${id(schedule.scheduleId)}</p>`
 }
 
-function aboutPage(schedule: SeenSchedule, act: ScheduleActName) {
+function aboutPage(schedule: SeenSchedule, act: ScheduleAction) {
   return {
-    words: SCHEDULE_ACTS[act],
-    to: path`/reports/schedules/${schedule.scheduleId}/${act}`,
+    act,
+    to: path`/reports/schedules/${schedule.scheduleId}/${wordOf(act)}`,
     back: { to: schedulePath(schedule), text: 'Back to the schedule' },
   }
 }
 
-function shownChange(schedule: SeenSchedule, act: 'pause' | 'resume', now: number): ShownAct {
+function shownChange(schedule: SeenSchedule, act: Exclude<ScheduleAction, 'schedule.run'>, now: number): ShownAct {
+  const instead = insteadOf(act, schedule)
   return {
     ...aboutPage(schedule, act),
     shown: named(schedule),
     counted: 'this schedule',
-    effect: possibleIn(act, schedule) ? effectOf(act, schedule, now) : undefined,
-    instead: insteadOf(act, schedule),
+    effect: instead === undefined ? effectOf(act, schedule, now) : undefined,
+    instead: instead ?? '',
     seen: seenOfSchedule(schedule),
     fields: {},
-    command: command('tokenmill', 'schedule', act, schedule.scheduleId),
+    command: command('tokenmill', 'schedule', wordOf(act), schedule.scheduleId),
   }
 }
 
@@ -97,7 +99,7 @@ function shownRun(schedule: SeenSchedule, day: Day): ShownAct {
   const { date, runs } = day
   const why = insteadOfRun(schedule, day)
   return {
-    ...aboutPage(schedule, 'run'),
+    ...aboutPage(schedule, 'schedule.run'),
     shown: html`${named(schedule)}
 <form class="filter" method="get" action="${path`/reports/schedules/${schedule.scheduleId}/run`}"><div><label for="date">Day (UTC)</label><input id="date" name="date" type="date" value="${date}" required></div><div class="send"><button type="submit">Show this day</button></div></form>
 ${runs.length === 0 ? undefined : html`<p>${date}: ${statesOf(runs)}</p>`}`,
@@ -130,7 +132,8 @@ const isOpen = ({ state }: SeenDateRun) => state !== 'FAILED' && state !== 'SUCC
 const made = (n: number) => (n === 1 ? '1 run' : `${count(n)} runs`)
 
 function insteadOfRun(schedule: SeenSchedule, { date, runs, entities, isEnded }: Day): string | undefined {
-  if (!possibleIn('run', schedule)) return insteadOf('run', schedule)
+  const instead = insteadOf('schedule.run', schedule)
+  if (instead !== undefined) return instead
   if (!isEnded) return `${date} has not ended yet (UTC): its run can be made from midnight on.`
   if (entities.length === 0) return 'The client of this schedule acts for no entity, so there is nothing to run for.'
   if (runs.some(isFailed) || missingOf({ runs, entities }) > 0) return undefined

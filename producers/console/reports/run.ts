@@ -13,7 +13,6 @@ import { command, count, duration, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
-import { SCHEDULE_ACTS } from './acts.ts'
 import { isDay, isUuid } from './filters.ts'
 import { schedulePath, seeingOf } from './list.ts'
 import { rowsOf } from './runs.ts'
@@ -73,7 +72,7 @@ function making({ isWorked }: Seeing): Html {
 
 function againLink(run: SeenRun, session: Pick<LiveSession, 'roles'>): Html | undefined {
   const { state, isScheduleSeen, scheduleId, businessDate } = run
-  if (state !== 'FAILED' || !isScheduleSeen || !mayDo(SCHEDULE_ACTS.run, session)) return undefined
+  if (state !== 'FAILED' || !isScheduleSeen || !mayDo('schedule.run', session)) return undefined
   return html`<ul class="acts"><li><a class="button" href="${path`/reports/schedules/${scheduleId}/run?date=${businessDate}`}">Run this day again…</a></li></ul>`
 }
 

@@ -1,13 +1,15 @@
 // The page of one schedule: what it makes and when, how it is, its last runs, and what may be done to it.
 import { dateOf, dayAfter, nextDues } from '../../../src/job/schedule/business-dates.ts'
+import { type ScheduleAction, scheduleRefusal } from '../../../src/job/schedule/refusal.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
+import { SCHEDULE_ACTS } from '../../../src/job/system/schedule-act.ts'
 import type { ListedRun } from '../../../src/store/console/runs.ts'
 import * as seenRuns from '../../../src/store/console/runs.ts'
 import type { SeenSchedule, Trouble } from '../../../src/store/console/schedules.ts'
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { sightOf } from '../../../src/store/sight.ts'
-import { mayDo } from '../acts/subject.ts'
+import { permittedOf, wordOf } from '../acts/subject.ts'
 import type { ConsoleApp } from '../app.ts'
 import { type ShownState, stateMark } from '../batches/state-mark.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -16,7 +18,6 @@ import { command, duration, id, moment } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage, when } from '../server/page.ts'
-import { possibleIn, SCHEDULE_ACTS, type ScheduleActName } from './acts.ts'
 import { addressOf, isUuid } from './filters.ts'
 import { NOBODY, seeingOf } from './list.ts'
 import { runTable } from './runs.ts'
@@ -102,11 +103,10 @@ function whatToDo({ pausedAt, failedReason }: SeenSchedule & Trouble, state: str
 }
 
 function actLinks(schedule: SeenSchedule, session: Shown['session']): Html | undefined {
-  const names = Object.keys(SCHEDULE_ACTS) as ScheduleActName[]
-  const possible = names.filter(name => possibleIn(name, schedule) && mayDo(SCHEDULE_ACTS[name], session))
+  const possible = permittedOf(SCHEDULE_ACTS, session).filter(name => scheduleRefusal(name, schedule) === undefined)
   if (possible.length === 0) return undefined
-  const link = (name: ScheduleActName) =>
-    html`<li><a class="button" href="${path`/reports/schedules/${schedule.scheduleId}/${name}`}">${SCHEDULE_ACTS[name].link}…</a></li>`
+  const link = (name: ScheduleAction) =>
+    html`<li><a class="button" href="${path`/reports/schedules/${schedule.scheduleId}/${wordOf(name)}`}">${SCHEDULE_ACTS[name].link}…</a></li>`
   return html`<ul class="acts">${possible.map(link)}</ul>`
 }
 

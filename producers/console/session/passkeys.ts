@@ -3,14 +3,15 @@
 // covers the new one.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Assertion, NewPasskeyParameters } from '../../../src/job/system/act.ts'
+import { NewPasskeyParameters } from '../../../src/job/system/own-act.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { creationChallengeOf } from '../../../src/vault/passkey/challenge.ts'
 import { canAct, noPasskey } from '../acts/no-passkey.ts'
-import { beginAct, type Unproved } from '../acts/request.ts'
-import { settleAct } from '../acts/settle.ts'
+import { beginOwnAct, LATE, sendOwnAct } from '../acts/own-act.ts'
+import type { Unproved } from '../acts/request.ts'
+import { buttonOf, titleOf } from '../acts/subject.ts'
 import { auditRowOf, verdictAt } from '../acts/verdict.ts'
 import { type ConsoleApp, UNCOUNTED } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
@@ -20,12 +21,9 @@ import { identitiesSection } from '../openid/section.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, missingPage, sendPage } from '../server/page.ts'
 import { creationOf } from './creation.ts'
-import { readProof } from './proof.ts'
 import { touchOf } from './touch.ts'
 
-const Form = z.object({ nonce: z.string().max(64), proof: z.string().max(16_000) })
 const Made = z.object({ nonce: z.string().max(64), made: NewPasskeyParameters })
-const LATE = 'The passkey came too late, or this was sent before. Nothing was done.'
 const LOCAL = 'You came by the link of tokenmill start, which is no passkey. Passkeys are for people who were invited.'
 
 const NO_COMMAND = html`<p class="same">No command does this: a passkey answers to a browser only. A new link replaces all passkeys of a person.</p>`
@@ -42,9 +40,8 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
   app.post('/passkeys/add/begin', async (request, reply) => {
     const session = sessionOf(request)
     if (session.isLocal) return reply.code(403).send({ text: LOCAL })
-    const { personId, name, sessionHash } = session
-    const about = { subject: personId, parameters: {}, seen: null, reason: null, person_id: personId }
-    const begun = await beginAct(deps, { act: 'passkey.add', ...about }, { sessionHash, batchNo: null })
+    const { personId, name } = session
+    const begun = await beginOwnAct(deps, session, 'passkey.add', {})
     const known = await signingIn.listKeysOf(store, personId)
     const challenge = creationChallengeOf(begun, deps.installationId)
     return { nonce: begun.nonce, create: creationOf(deps, { personId, name, challenge, known }) }
@@ -77,10 +74,7 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
     const found = await findOwn(deps, session, request.params.handle)
     if (!found || found.others.length === 0)
       return reply.code(404).send({ text: 'This passkey is not one of yours, or it is the last one.' })
-    const { personId, sessionHash } = session
-    const parameters = { credential_id: found.passkey.credentialId }
-    const about = { subject: personId, parameters, seen: null, reason: null, person_id: personId }
-    const begun = await beginAct(deps, { act: 'passkey.remove', ...about }, { sessionHash, batchNo: null })
+    const begun = await beginOwnAct(deps, session, 'passkey.remove', { credential_id: found.passkey.credentialId })
     const others = found.others.map(({ credentialId }) => credentialId)
     return { nonce: begun.nonce, get: touchOf(deps, begun, others) }
   })
@@ -106,19 +100,16 @@ export function passkeyRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
 /** Sends the act with its touch. Returns its nonce; undefined if it wasn't sent. */
 async function settle(deps: ConsoleDeps, session: sessions.LiveSession, body: unknown): Promise<string | undefined> {
-  const form = Form.safeParse(body).data
-  const proof = readProof(form?.proof, Assertion)
-  const pending = form && proof && (await pendingActs.take(deps.store, form.nonce, session.sessionHash))
-  if (!pending || !proof) return undefined
-  const verdict = await settleAct(deps, pending.request as Unproved, proof)
-  if (pending.request['act'] === 'passkey.remove') {
+  const sent = await sendOwnAct(deps, session, body)
+  if (sent?.act === 'passkey.remove') {
+    const { verdict, credentialId } = sent
     // Sessions of the passkey that is gone are over by themselves, so this one goes on with the passkey that was touched. A session
     // that began by OpenID doesn't need it.
     if (verdict?.done === true && session.identityId === null)
-      await sessions.bind(deps.store, session.sessionHash, proof.credential_id)
+      await sessions.bind(deps.store, session.sessionHash, credentialId)
     if (verdict?.done !== false) await sessions.revokeOthersOf(deps.store, session.personId, session.sessionHash)
   }
-  return pending.nonce
+  return sent?.nonce
 }
 
 interface Own {
@@ -172,27 +163,27 @@ async function addPage(deps: Acting, session: Session, wrong?: string): Promise<
   const form = html`<p class="effect">Your browser makes a passkey on the device that you choose. Then you touch a passkey that you have already, to confirm the new one. You have two minutes for both. The new passkey signs you in and signs your acts, as the others do.</p>
 <form class="act" method="post" action="/passkeys/add" data-begin="/passkeys/add/begin" data-touch="/passkeys/add/touch">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
-<button class="main" type="submit" disabled="">Add a passkey</button>
+<button class="${buttonOf('passkey.add')}" type="submit" disabled="">Add a passkey</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
 </form>
 <noscript><p>This needs scripts: a browser makes a passkey for a script only.</p></noscript>`
   const content = session.isLocal ? html`<p class="empty">${LOCAL}</p>` : mayTouch ? form : noPasskey(session)
-  return actPage(deps, session, { title: 'Add a passkey', wrong, content, asks: mayTouch })
+  return actPage(deps, session, { title: titleOf('passkey.add'), wrong, content, asks: mayTouch })
 }
 
 function removePage(deps: Shown, session: Session, { passkey, others }: Own, wrong?: string): Html {
   const handle = handleOf(passkey.credentialId)
   const form = html`<form class="act" method="post" action="${path`/passkeys/${handle}/remove`}" data-begin="${path`/passkeys/${handle}/remove/begin`.text}">
 <input type="hidden" name="nonce" value=""><input type="hidden" name="proof" value="">
-<button class="main danger" type="submit" disabled="">Remove this passkey</button>
+<button class="${buttonOf('passkey.remove')}" type="submit" disabled="">Remove this passkey</button>
 <a class="button" href="/passkeys">Leave it</a>
 <p data-status="" role="status"></p>
 </form>
 <noscript><p>This needs scripts: a browser uses a passkey for a script only.</p></noscript>`
   const content = html`<p>${id(passkey.credentialId)} <span class="muted">added</span> ${moment(passkey.createdAt)} UTC</p>
 ${others.length === 0 ? html`<p class="effect">It is the only passkey by which you can act here, so it stays. Add another one first.</p>` : html`<p class="effect">This passkey signs you in no more, and signs no act. You confirm it with another one of your passkeys. Your other sessions end.</p>${form}`}`
-  return actPage(deps, session, { title: 'Remove a passkey', wrong, content, asks: others.length > 0 })
+  return actPage(deps, session, { title: titleOf('passkey.remove'), wrong, content, asks: others.length > 0 })
 }
 
 function actPage(
@@ -216,7 +207,7 @@ async function verdictPage(
 ): Promise<Html> {
   const verdict = verdictAt(act, deps.clock())
   const auditRow = await auditRowOf({ ...act, verdict }, session, deps)
-  const title = name === 'passkey.add' ? 'Add a passkey' : 'Remove a passkey'
+  const title = titleOf(name)
   const content = html`<p class="up"><a href="/passkeys">Your passkeys</a></p>
 <h1>${title}</h1>
 ${verdict === null ? html`<p role="status">Waiting for a worker’s verdict. This page asks again by itself.</p>` : said(verdict, name)}

@@ -1,16 +1,11 @@
-// The parameters of acts on people and their invites, and what a page showed of one. Workers, commands and the console read
-// the same rules here.
+// Acts of a person on people and their invites, and what a page showed of one. Workers, commands and the console read the same rules
+// here; src/acts/person.ts and person-rights.ts do the acts.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 import { isPrintable, uuid } from '../envelope/text.ts'
 import { AccountParameters } from './account.ts'
-
-export const PERSON_ROLES = ['VIEWER', 'OPERATOR', 'ADMIN'] as const
-export type PersonRole = (typeof PERSON_ROLES)[number]
-
-export const PEOPLE_ACTS = ['person.invite', 'person.change', 'person.link', 'person.revoke', 'invite.revoke'] as const
-export type PeopleActName = (typeof PEOPLE_ACTS)[number]
+import { type ActRow, noFacts, PERSON_ROLES } from './act-row.ts'
 
 export const PERSON_NAME_MAX = 64
 /** How many entities a person may be limited to. */
@@ -47,13 +42,58 @@ export const ChangeParameters = Rights
 export const LinkParameters = Key
 const None = z.strictObject({})
 
-export const PEOPLE_PARAMETERS = {
-  'person.invite': InviteParameters,
-  'person.change': ChangeParameters,
-  'person.link': LinkParameters,
-  'person.revoke': None,
-  'invite.revoke': None,
-} as const satisfies Record<PeopleActName, z.ZodType>
+const COMMON = { on: 'people', roles: ['ADMIN'], reach: 'all' } as const satisfies Partial<ActRow>
+const rightsOf: ActRow['facts'] = ({ parameters }) => ({ roles: parameters['roles'], entities: parameters['entities'] })
+
+export const PEOPLE_ACTS = {
+  'person.invite': {
+    ...COMMON,
+    verb: 'Invite',
+    noun: 'a person',
+    isFinal: false,
+    parameters: InviteParameters,
+    // The person isn't there yet.
+    isSeen: false,
+    facts: rightsOf,
+  },
+  'person.change': {
+    ...COMMON,
+    verb: 'Change',
+    noun: 'roles and entities',
+    isFinal: false,
+    parameters: ChangeParameters,
+    isSeen: true,
+    facts: rightsOf,
+  },
+  'person.link': {
+    ...COMMON,
+    verb: 'Make',
+    noun: 'a new link',
+    isFinal: false,
+    parameters: LinkParameters,
+    isSeen: true,
+    facts: noFacts,
+  },
+  'person.revoke': {
+    ...COMMON,
+    verb: 'Revoke',
+    noun: 'a person',
+    isFinal: true,
+    parameters: None,
+    isSeen: true,
+    facts: noFacts,
+  },
+  'invite.revoke': {
+    ...COMMON,
+    verb: 'Revoke',
+    noun: 'an invite',
+    isFinal: true,
+    parameters: None,
+    isSeen: true,
+    facts: noFacts,
+  },
+} as const satisfies Record<string, ActRow>
+export type PeopleActName = keyof typeof PEOPLE_ACTS
 
 export interface ShownPerson {
   personId: string

@@ -1,8 +1,7 @@
 // What people's acts are to do to copies in the failed set, one row for each copy. A worker writes them in the transaction that
 // checks the act; workers then do them, and say how each ended.
+import type { FailedActName } from '../../job/system/failed-act.ts'
 import type { Db } from '../pool.ts'
-
-export type FailedAction = 'failed.retry' | 'failed.discard'
 
 export interface NewFailedAct {
   copyId: string
@@ -13,7 +12,7 @@ export interface NewFailedAct {
 /** A copy that is to be retried or discarded now. */
 export interface DueFailedAct {
   actNo: number
-  action: FailedAction
+  action: FailedActName
   kind: string
   copyId: string
   auditId: number
@@ -30,7 +29,7 @@ const LEASE = '30 seconds'
 
 export async function insertAll(
   db: Db,
-  { nonce, action, kind, copies }: { nonce: string; action: FailedAction; kind: string; copies: NewFailedAct[] },
+  { nonce, action, kind, copies }: { nonce: string; action: FailedActName; kind: string; copies: NewFailedAct[] },
 ): Promise<void> {
   await db.query({
     text: `insert into tokenmill.failed_act (

@@ -1,9 +1,9 @@
 // People who use the console: what they may do, and whose rows they see. A row without a right code
 // (src/vault/ring/grants.ts) is treated as absent; the callers check it.
-import type { PersonRole } from '../../job/system/people.ts'
+import type { PersonRole } from '../../job/system/act-row.ts'
 import type { Db } from '../pool.ts'
 
-export { PERSON_ROLES, type PersonRole } from '../../job/system/people.ts'
+export { PERSON_ROLES, type PersonRole } from '../../job/system/act-row.ts'
 
 export interface Person {
   personId: string

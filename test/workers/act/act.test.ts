@@ -213,6 +213,24 @@ where action = 'batch.pause' and subject = $1 order by audit_id desc limit 1`,
     expect(await stateNow(batch)).toBe('PAUSED')
   })
 
+  it('is for the states of its row only, whatever page was signed', async () => {
+    const batch = await bench.batch()
+    await rows(
+      'update tokenmill.batch set limit_chunks = 1, chunks_done = 1, extent_chunks = 5 where batch_no = $1',
+      batch.batchNo,
+    )
+    const why = async (act: Act['act']) => {
+      const said = await bench.send(bench.touch(admin, await bench.about(admin, act, batch)))
+      return [said, (await lastAudit())?.detail['why']]
+    }
+    // Its sender stopped it, so the page offers neither.
+    for (const act of ['batch.pause', 'batch.resume'] as const)
+      expect(await why(act)).toEqual(['act_state', 'at_limit'])
+    expect(await why('batch.cancel')).toEqual(['DONE', undefined])
+    for (const act of ['batch.pause', 'batch.resume', 'batch.cancel'] as const)
+      expect(await why(act)).toEqual(['act_state', 'cancelled'])
+  })
+
   it('that only says that a list is taken needs no passkey, has no effect, and is of a live person who may see it', async () => {
     const member = await bench.join('Lena', ['VIEWER'], [ENTITY])
     const [ours, others] = [await bench.batch(ENTITY), await bench.batch(OTHER)]

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { doFailedActs } from '../../../src/acts/failed-acts.ts'
 import { Fault } from '../../../src/errors.ts'
+import type { FailedActName } from '../../../src/job/system/failed-act.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as failedActs from '../../../src/store/person/failed-acts.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -30,7 +31,7 @@ describeStore('recorded acts on failed jobs', engine => {
     )
   const fail = () => failCopy(installation.queues, { credentials: installation.credentials })
 
-  async function record(action: failedActs.FailedAction, ids: readonly string[]): Promise<void> {
+  async function record(action: FailedActName, ids: readonly string[]): Promise<void> {
     const [row] = await rows<{ id: number }>(
       `insert into tokenmill.audit (actor, action, subject) values ('person:x', $1, 'all') returning audit_id as id`,
       action,

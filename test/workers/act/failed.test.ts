@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { doFailedActs } from '../../../src/acts/failed-acts.ts'
 import { checkPersonProof } from '../../../src/acts/person-proof.ts'
 import { checkProof } from '../../../src/audit/proof.ts'
+import type { FailedActName } from '../../../src/job/system/failed-act.ts'
 import { digestOf } from '../../../src/queue/failed/selection.ts'
 import { failedDiscard, failedList, failedRetry, moveToFailed } from '../../../src/queue/failed.ts'
 import { AUDIT_COLUMNS, type AuditRow } from '../../../src/store/access/audits.ts'
@@ -16,7 +17,7 @@ import { type ActBench, type Member, openActBench, SITE, type Unproved } from '.
 import { type Failing, failCopy, KIND } from './failed-copies.ts'
 
 const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
-type Action = failedActs.FailedAction
+type Action = FailedActName
 
 describeStore('an act on failed jobs', engine => {
   let installation: Installation

@@ -8,13 +8,8 @@ import { ensureLocalPerson, newSecret, revokePerson } from '../../../src/acts/pe
 import { changePerson, linkPerson } from '../../../src/acts/person-rights.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import type { Act } from '../../../src/job/system/act.ts'
-import {
-  PEOPLE_ACTS,
-  type PeopleActName,
-  type PersonRole,
-  seenOfInvite,
-  seenOfPerson,
-} from '../../../src/job/system/people.ts'
+import type { PersonRole } from '../../../src/job/system/act-row.ts'
+import { PEOPLE_ACTS, type PeopleActName, seenOfInvite, seenOfPerson } from '../../../src/job/system/people.ts'
 import type { Account } from '../../../src/store/person/identities.ts'
 import * as invites from '../../../src/store/person/invites.ts'
 import * as persons from '../../../src/store/person/persons.ts'
@@ -24,6 +19,7 @@ import { ENTITY, type Installation } from '../../support/installation.ts'
 import { openAuthenticator } from '../../vault/passkey/authenticator.ts'
 import { type ActBench, type Member, openActBench, openActInstallation, SITE, type Unproved } from './bench.ts'
 
+const NAMES = Object.keys(PEOPLE_ACTS) as PeopleActName[]
 const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
@@ -239,7 +235,7 @@ order by audit_id desc limit 1`)
     const each = await oneOfEach('roles')
     const before = await everything()
     for (const [member, who] of others) {
-      for (const name of PEOPLE_ACTS) {
+      for (const name of NAMES) {
         const said = [await send(member, each[name])]
         if (name !== 'person.invite') said.push(await send(member, { ...each[name], subject: NOBODY }))
         expect([who, name, new Set(said)]).toEqual([who, name, new Set(['act_forbidden'])])
@@ -264,7 +260,7 @@ order by audit_id desc limit 1`)
     const stranger = { ...ada, authenticator: openAuthenticator(SITE) }
     const viewer = await bench.join('theft viewer', ['VIEWER'])
     const before = await everything()
-    for (const name of PEOPLE_ACTS) {
+    for (const name of NAMES) {
       const honest = touched(ada, each[name])
       const own = (personId: string): Act => ({ ...honest, person_id: personId, proof: null })
       const tries: [string, Act, string][] = [

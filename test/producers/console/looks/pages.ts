@@ -13,8 +13,9 @@ const NO_PAGE = /^\/$|\.(css|js|svg|csv)$|\/(live|again)$/
 export const PARTED: Readonly<Record<string, (world: World) => string[]>> = {
   '/batches/:no': world => [world.running, world.paused, world.stalled, world.finished].map(no => `/batches/${no}`),
   '/batches/:no/refused': world => [`/batches/${world.running}/refused`],
-  '/batches/:no/note': world => [`/batches/${world.running}/note`],
-  '/batches/:no/:act': world => [`/batches/${world.running}/cancel`, `/batches/${world.finished}/pause`],
+  '/batches/:no/:act': world => [
+    ...[`/batches/${world.running}/note`, `/batches/${world.running}/cancel`, `/batches/${world.finished}/pause`],
+  ],
   '/explain/jobs/:id': world => [world.job, world.refusedJob],
   '/explain/tokens/:id': world => [world.token],
   '/explain/batches/:no': world => [`/explain/batches/${world.running}`],

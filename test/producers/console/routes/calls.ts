@@ -1,5 +1,10 @@
 // A call of every route of the console, with the ids of something in each of its parts and fields. A route that is new needs a row
 // here, so that no test that goes through all routes leaves it out. Streams and CSV are routes like others.
+import { wordOf } from '../../../../producers/console/acts/subject.ts'
+import type { ActName } from '../../../../src/job/system/act.ts'
+import { BATCH_ACTS } from '../../../../src/job/system/batch-act.ts'
+import { FAILED_ACTS } from '../../../../src/job/system/failed-act.ts'
+import { SCHEDULE_ACTS } from '../../../../src/job/system/schedule-act.ts'
 import type { Answer, ConsoleBundle } from '../bundle.ts'
 import { openListener } from '../live/listen.ts'
 import { listRoutes } from '../looks/pages.ts'
@@ -38,19 +43,19 @@ export interface Call {
 
 /** Of a part that says what is done. */
 type Acts = Readonly<Record<string, readonly string[]>>
+const wordsOf = (rows: object) => Object.keys(rows).map(name => wordOf(name as ActName))
 const ACTS: Acts = {
-  '/batches/:no/:act': ['pause', 'resume', 'cancel'],
-  '/failed/:kind/:id/:act': ['retry', 'discard'],
-  '/failed/all/:act': ['retry', 'discard'],
-  '/failed/ticked/:act': ['retry', 'discard'],
-  '/reports/schedules/:id/:act': ['pause', 'resume', 'run'],
+  '/batches/:no/:act': wordsOf(BATCH_ACTS),
+  '/failed/:kind/:id/:act': wordsOf(FAILED_ACTS),
+  '/failed/all/:act': wordsOf(FAILED_ACTS),
+  '/failed/ticked/:act': wordsOf(FAILED_ACTS),
+  '/reports/schedules/:id/:act': wordsOf(SCHEDULE_ACTS),
 }
 
 /** The parts of a route, by the route without its last word where that is one of `LAST`. */
 const PARTS: Readonly<Record<string, (names: Names) => Record<string, string>>> = {
   '/batches/:no': ({ batch }) => ({ no: batch }),
   '/batches/:no/refused': ({ batch }) => ({ no: batch }),
-  '/batches/:no/note': ({ batch }) => ({ no: batch }),
   '/batches/:no/:act': ({ batch }) => ({ no: batch }),
   '/explain/batches/:no': ({ batch }) => ({ no: batch }),
   '/explain/jobs/:id': ({ job }) => ({ id: job }),
@@ -105,7 +110,6 @@ const UP_TO = Date.UTC(2026, 0, 1).toString(36)
 /** The fields that a POST takes: by its route, without a last word `begin`. */
 const FORMS: Readonly<Record<string, (names: Names) => Record<string, string>>> = {
   '/batches/:no/:act': () => ACT,
-  '/batches/:no/note': () => ACT,
   '/batches/csv': ({ client }) => ({ client }),
   '/batches/:no/refused/csv': () => NOTHING,
   '/failed/:kind/:id/:act': () => ACT,
