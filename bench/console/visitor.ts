@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import type { OpenedVault } from '../../cli/open/open.ts'
-import { makeCookie } from '../../producers/console/session/cookie.ts'
+import { makeCookie } from '../../producers/console/server/cookie.ts'
 import { grantPerson } from '../../src/acts/person-grants.ts'
 import * as sessions from '../../src/store/console/sessions.ts'
 import * as persons from '../../src/store/person/persons.ts'

@@ -1,7 +1,7 @@
 // Opens the way to the OpenID provider of the console, from its settings. The client's secret is in a file that its owner alone may
 // read, as a key is.
-import { type OpenIdProvider, openProvider } from '../../producers/console/openid/provider.ts'
-import type { OpenIdSettings } from '../../producers/console/openid/settings.ts'
+import { type OpenIdProvider, openProvider } from '../../producers/console/openid-provider/provider.ts'
+import type { OpenIdSettings } from '../../producers/console/openid-provider/settings.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import type { Lifetime } from '../../src/lifetime.ts'

@@ -6,10 +6,10 @@ import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { SendAct } from './acts/send.ts'
+import type { SendAct } from './act-sender.ts'
 import type { Live } from './live/live.ts'
 import type { ConsoleMetrics } from './metrics.ts'
-import type { OpenIdProvider } from './openid/provider.ts'
+import type { OpenIdProvider } from './openid-provider/provider.ts'
 import type { Site } from './site.ts'
 
 export interface ConsoleDeps {

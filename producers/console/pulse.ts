@@ -2,7 +2,7 @@
 // scheduler tell it; they are in the store (src/store/console/now.ts).
 import type { BatchState } from '../../src/store/batch/batch-state.ts'
 import type { Pulse } from '../../src/store/console/now.ts'
-import type { ShownState } from './batches/state-mark.ts'
+import type { ShownState } from './state-mark.ts'
 
 /**
  * What was silent for longer isn't counted on, in ms. A heartbeat comes every 5 s; a look of the scheduler every 3 s, and takes 4 s

@@ -1,7 +1,9 @@
 // Every route of the console. A path that isn't here answers as what a person may not see.
 
+import { passkeyRoutes } from './account/passkeys.ts'
+import { sessionRoutes } from './account/sessions.ts'
+import { welcomeRoutes } from './account/welcome.ts'
 import { actRoutes } from './acts/act-routes.ts'
-import { verdictRoutes } from './acts/verdict.ts'
 import type { ConsoleRoutes } from './app.ts'
 import { auditCsvRoutes } from './audit/csv.ts'
 import { auditRoutes } from './audit/list.ts'
@@ -35,10 +37,8 @@ import { reportListRoutes } from './reports/list.ts'
 import { runRoutes } from './reports/run.ts'
 import { scheduleRoutes } from './reports/schedule.ts'
 import { assetRoutes } from './server/assets.ts'
-import { passkeyRoutes } from './session/passkeys.ts'
-import { sessionRoutes } from './session/sessions.ts'
 import { signInRoutes } from './session/sign-in.ts'
-import { welcomeRoutes } from './session/welcome.ts'
+import { verdictRoutes } from './verdict.ts'
 
 export const ROUTES: readonly ConsoleRoutes[] = [
   assetRoutes,

@@ -1,7 +1,7 @@
 // The console's own settings. cli/process/console.ts reads them; the other settings of its process are in src/config.ts.
 import { z } from 'zod'
 import { readSettings } from '../../src/config.ts'
-import { OPENID_ENVIRONMENT, type OpenIdSettings, openIdSettingsOf } from './openid/settings.ts'
+import { OPENID_ENVIRONMENT, type OpenIdSettings, openIdSettingsOf } from './openid-provider/settings.ts'
 
 const Environment = z.object({
   TOKENMILL_CONSOLE_PORT: z.coerce.number().int().min(0).max(65535).default(8090),

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { circlesIn } from './circles.ts'
+import { COMPOSITIONS } from './features.ts'
 import { code, expectNone, importsOf, isWithin, product, root, targetsOf, withoutComments } from './tree.ts'
 
 /**
@@ -93,7 +94,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   bullmq: ['src/queue'],
   ioredis: ['src/queue'],
   jose: ['src/vault'],
-  'openid-client': ['producers/console/openid'],
+  'openid-client': ['producers/console/openid-provider'],
   // Card data is opened in the vault; a whole file is decrypted, as a stream, by the producer that reads it.
   openpgp: ['src/vault', 'src/job', 'producers/rows/openpgp'],
   canonicalize: ['src/job'],
@@ -140,6 +141,12 @@ function roomOf(path: string): string {
   const known = [...Object.keys(ROOMS), ...FREE].filter(room => room !== 'src' && isWithin(path, room))
   const innermost = known.sort((a, b) => b.length - a.length)[0]
   return innermost ?? dirname(path).split('/').slice(0, 2).join('/')
+}
+
+/** `a/b/c.ts` → `a`, `a/b`. */
+function foldersOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 function packageOf(name: string): string {
@@ -197,6 +204,35 @@ describe('a room', () => {
 describe('imports', () => {
   it('have no circle, those of types included', () => {
     expect(circlesIn(new Map(code.map(file => [file.path, targetsOf(file)])))).toEqual([])
+  })
+
+  it('of the files and folders in one folder have no circle, so that each is read after those below it', () => {
+    const files = product.filter(({ path }) => !COMPOSITIONS.includes(path))
+    const folders = new Set(files.flatMap(({ path }) => foldersOf(path)))
+    const circles = [...folders].flatMap(folder => {
+      const below = (path: string) => (isWithin(path, folder) ? path.slice(folder.length + 1).split('/')[0] : undefined)
+      const edges = new Map<string, Set<string>>()
+      for (const file of files) {
+        const from = below(file.path)
+        if (from === undefined) continue
+        const to = edges.get(from) ?? new Set()
+        edges.set(from, to)
+        for (const target of targetsOf(file)) {
+          const other = COMPOSITIONS.includes(target) ? undefined : below(target)
+          if (other !== undefined && other !== from) to.add(other)
+        }
+      }
+      return circlesIn(new Map([...edges].map(([from, to]) => [from, [...to]]))).map(circle => ({ folder, circle }))
+    })
+    expect(circles).toEqual([])
+  })
+
+  it('of the line name no card, provider or owner: what it asks of them is handed down', () => {
+    const others = ['workers/card', 'workers/chunk', 'workers/provider', 'workers/reference']
+    expectNone(
+      product.filter(({ path }) => isWithin(path, 'workers/line')),
+      file => targetsOf(file).filter(target => others.some(other => isWithin(target, other))),
+    )
   })
 
   it('are found in every form that the code uses', () => {

@@ -1,10 +1,14 @@
-// Sends a stored act with its proof, waits a little for the verdict, and keeps it with the act.
+// Sends a stored act with its proof, waits a little for the verdict, and keeps it with the act; says later what it was.
 
 import type { Act } from '../../../src/job/system/act.ts'
 import { describeError } from '../../../src/log.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
+import { AFTER_MS } from '../act-sender.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import type { Unproved } from './request.ts'
+
+/** After the end of an act and the time of waiting for its answer, nobody keeps its verdict any more. In ms. */
+const KEPT_WITHIN_MS = AFTER_MS + 5_000
 
 /** How long the answer to a form waits for the verdict, in ms; after that the page asks again by itself. */
 const WAIT_MS = 8_000
@@ -33,4 +37,12 @@ export async function settleAct(
     timer = setTimeout(() => resolve(undefined), WAIT_MS)
   })
   return Promise.race([settled, late]).finally(() => clearTimeout(timer))
+}
+
+/** The verdict; null while it may still come. The process that waited for it may have ended, or the store not have kept it. */
+export function verdictAt(
+  { verdict, expiresAt }: Pick<pendingActs.SentAct, 'verdict' | 'expiresAt'>,
+  now: number,
+): pendingActs.Verdict | null {
+  return verdict === null && now >= expiresAt + KEPT_WITHIN_MS ? { done: null } : verdict
 }

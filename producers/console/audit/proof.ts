@@ -3,9 +3,9 @@
 import * as seenProof from '../../../src/store/console/audit/proof.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { Sight } from '../../../src/store/sight.ts'
-import { shown } from '../explain/sender-text.ts'
 import { command, count, duration, moment, rows } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
+import { shown } from '../sender-text.ts'
 
 export interface Proof {
   chain: seenProof.SeenChain

@@ -2,9 +2,9 @@
 // whoever wrote them.
 import { REASONS } from '../../../src/errors.ts'
 import type { SeenActor, SeenAuditRow } from '../../../src/store/console/audit/rows.ts'
-import { shown } from '../explain/sender-text.ts'
 import { count, id, moment } from '../figures.ts'
 import { type Html, html, type Value } from '../html.ts'
+import { shown } from '../sender-text.ts'
 
 const ACCOUNTS: ReadonlySet<string> = new Set(['cli', 'machine'])
 

@@ -3,8 +3,8 @@ import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { DescribeSent } from '../acts/subject.ts'
 import { id } from '../figures.ts'
 import { html, path } from '../html.ts'
+import { stateMark } from '../state-mark.ts'
 import { batchOf } from './facts.ts'
-import { stateMark } from './state-mark.ts'
 
 export const sentBatchAct: DescribeSent = async ({ deps, session, act: { request, batchNo } }) => {
   const batch = batchNo === null ? undefined : await batchOf(deps, session, String(batchNo))

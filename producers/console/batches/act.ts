@@ -7,9 +7,9 @@ import { type ActSubject, type Asking, actIn, wordOf } from '../acts/subject.ts'
 import { command, id, rows } from '../figures.ts'
 import { html, path } from '../html.ts'
 import { openLivePart } from '../live/texts.ts'
+import { stateMark } from '../state-mark.ts'
 import { isPossible, progress } from './content.ts'
 import { batchOf } from './facts.ts'
-import { stateMark } from './state-mark.ts'
 
 const BATCH: ActSubject = {
   route: '/batches/:no/:act',

@@ -12,11 +12,11 @@ import { type Html, html, path, type Value } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { type LivePart, type LiveTexts, openLivePart } from '../live/texts.ts'
 import { shownStateOf, unseenSince } from '../pulse.ts'
+import { stateMark } from '../state-mark.ts'
 import { refusedOf } from './counted.ts'
 import type { BatchFacts } from './facts.ts'
 import { notes } from './notes.ts'
 import { files, outcomes } from './outcomes.ts'
-import { stateMark } from './state-mark.ts'
 
 type Viewer = Pick<LiveSession, 'roles' | 'personId'>
 

@@ -13,6 +13,7 @@ import { type Html, html, path } from '../html.ts'
 import { isSeenGoing, shownStateOf } from '../pulse.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage } from '../server/page.ts'
+import { stateMark } from '../state-mark.ts'
 import { refusedOf } from './counted.ts'
 import {
   type AskedList,
@@ -24,7 +25,6 @@ import {
   isFiltered,
   readAsked,
 } from './filters.ts'
-import { stateMark } from './state-mark.ts'
 
 /** How many batches one page lists. */
 const LISTED = 50

@@ -7,9 +7,9 @@ import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { mayDo } from '../acts/subject.ts'
 import { addressOf } from '../audit/filter.ts'
 import { who } from '../audit/row-text.ts'
-import { shown } from '../explain/sender-text.ts'
 import { moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { shown } from '../sender-text.ts'
 
 /** How many are shown. */
 export const NOTES_SHOWN = 20

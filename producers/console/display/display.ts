@@ -12,11 +12,11 @@ import { type Html, html, path } from '../html.ts'
 import { liveFrame } from '../live/frame.ts'
 import { openFacts } from '../now/facts.ts'
 import { sinceOf } from '../server/away.ts'
+import { hashOf, setCookie } from '../server/cookie.ts'
+import { noDisplay, sendWall, WALL_SCRIPT, wall } from '../server/display-frame.ts'
 import { displayOf } from '../server/guard.ts'
 import { openAttempts } from '../session/attempts.ts'
-import { hashOf, setCookie } from '../session/cookie.ts'
 import { TOO_MANY } from '../session/sign-in.ts'
-import { noDisplay, sendWall, WALL_SCRIPT, wall } from './frame.ts'
 import { wallOf } from './wall.ts'
 
 const Form = z.object({ link: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })

@@ -7,7 +7,7 @@ import { command, count, id, moment, withCommands } from '../figures.ts'
 import { type Html, html, path, type Value } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { isHeard } from '../pulse.ts'
-import { shown } from './sender-text.ts'
+import { shown } from '../sender-text.ts'
 
 /** What a page says of a job. */
 export interface Explained {

@@ -9,11 +9,11 @@ import type { JobName, Sources } from '../../operate/find-facts.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { html, type Path, path } from '../html.ts'
+import { isNumberLikeCard } from '../sender-text.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, refuse, sendPage } from '../server/page.ts'
 import { explainContent } from './form.ts'
 import { readerOf } from './reader.ts'
-import { isNumberLikeCard } from './sender-text.ts'
 
 /** How long queues and the failed set are searched, in ms. */
 export const LOOK_MS = 400

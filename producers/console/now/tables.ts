@@ -1,11 +1,11 @@
 // The lists of Now: open batches by need, the queue of each kind, and hosts. Figures that are not known are a question mark.
 import { DEAD_MS } from '../../../src/store/console/now.ts'
-import { stateMark } from '../batches/state-mark.ts'
 import { command, count, duration, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { timeOf } from '../live/frame.ts'
 import { idOf, type LivePart } from '../live/texts.ts'
 import { HEARD_MS, shownStateOf } from '../pulse.ts'
+import { stateMark } from '../state-mark.ts'
 import { ALARMS } from './alarms.ts'
 import type { Facts, ShownBatch, ShownKind, Whole } from './facts.ts'
 import type { Tone } from './needs.ts'

@@ -1,8 +1,8 @@
 // An act on a person's own account that was sent.
 import { AccountParameters } from '../../../src/job/system/account.ts'
 import type { DescribeSent } from '../acts/subject.ts'
-import { shown } from '../explain/sender-text.ts'
 import { html } from '../html.ts'
+import { shown } from '../sender-text.ts'
 
 export const sentIdentityAct: DescribeSent = async ({ act: { request } }) => {
   const { issuer, subject } = AccountParameters.parse(request['parameters'])

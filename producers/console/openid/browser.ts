@@ -1,7 +1,7 @@
 // Ties a sign-in to the browser that began it: a cookie of its own, for as long as a person may be at the provider. Without it a
 // stranger could have somebody sign in with the stranger's account.
 import { FLOW_MS } from '../../../src/store/console/openid-flows.ts'
-import { makeCookie, readCookie, setCookie } from '../session/cookie.ts'
+import { makeCookie, readCookie, setCookie } from '../server/cookie.ts'
 import type { Site } from '../site.ts'
 
 const ofFlow = (site: Site): Site => ({ ...site, cookie: `${site.cookie}-openid` })

@@ -4,11 +4,11 @@ import * as signingIn from '../../../src/store/console/signing-in.ts'
 import { canAct, noPasskey } from '../acts/no-passkey.ts'
 import { beginOwnAct } from '../acts/own-act.ts'
 import { buttonOf } from '../acts/subject.ts'
+import { touchOf } from '../acts/touch.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/sender-text.ts'
 import { type Html, html, type Path } from '../html.ts'
+import { shown } from '../sender-text.ts'
 import { framed } from '../server/page.ts'
-import { touchOf } from '../session/touch.ts'
 
 export interface IdentityAct {
   act: 'identity.connect' | 'identity.disconnect'

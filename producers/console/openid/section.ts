@@ -2,9 +2,9 @@
 import * as ownIdentities from '../../../src/store/console/own-identities.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/sender-text.ts'
 import { command, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { shown } from '../sender-text.ts'
 import { when } from '../server/page.ts'
 
 /** Undefined: there is no provider, and the person has no account from a time when there was one. */

@@ -1,5 +1,5 @@
 // What a page says when the way by the provider fails. It holds nothing that the provider said.
-import type { Failure } from './provider.ts'
+import type { Failure } from '../openid-provider/provider.ts'
 
 export const FAILURES: Record<Failure, (name: string) => string> = {
   away: name => `${name} does not answer as it should. Try again later, or sign in with your passkey.`,

@@ -4,8 +4,8 @@ import { isSubject } from '../../../src/job/system/account.ts'
 import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import type { Asking } from '../acts/subject.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { shown } from '../explain/sender-text.ts'
 import { type Html, html } from '../html.ts'
+import { shown } from '../sender-text.ts'
 
 type Deps = Pick<ConsoleDeps, 'openid'>
 type Given = Asking['asked']['given']

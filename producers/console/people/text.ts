@@ -1,9 +1,9 @@
 // People in words: what they may do, what they see, and whether they can act.
 import { PERSON_ROLES } from '../../../src/job/system/act-row.ts'
 import type { SeenInvite, SeenPerson } from '../../../src/store/console/people.ts'
-import { mark } from '../batches/state-mark.ts'
 import { count, id, moment } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
+import { mark } from '../state-mark.ts'
 
 /** Of a link. */
 export const LASTS = 'It works once: for 24 hours, or for one hour as long as no administrator has a passkey here.'

@@ -1,9 +1,9 @@
 // The table of runs, for the list of all and for one schedule.
 import type { ListedRun, RunKey } from '../../../src/store/console/runs.ts'
-import { stateMark } from '../batches/state-mark.ts'
 import { count, duration, moment } from '../figures.ts'
 import { type Html, html, type Path, path } from '../html.ts'
 import { when } from '../server/page.ts'
+import { stateMark } from '../state-mark.ts'
 import { type Seeing, stateOfRun } from './state.ts'
 import { entityOf, reasonOf, whatOf } from './text.ts'
 

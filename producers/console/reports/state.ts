@@ -4,7 +4,7 @@ import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
 import { isZone } from '../../../src/job/schedule/zone-time.ts'
 import type { ListedRun } from '../../../src/store/console/runs.ts'
 import type { SeenSchedule, Trouble, TroubleSince } from '../../../src/store/console/schedules.ts'
-import type { ShownState } from '../batches/state-mark.ts'
+import type { ShownState } from '../state-mark.ts'
 
 /** A failure is a matter for somebody for a day, in ms. */
 const FAILED_MS = 24 * 3_600_000

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { type ConsoleApp, OPEN } from '../app.ts'
-import { MARKS_MODULE } from '../batches/state-mark.ts'
 import { type Html, html, path } from '../html.ts'
+import { MARKS_MODULE } from '../state-mark.ts'
 
 const TYPES: Partial<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',

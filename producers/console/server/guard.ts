@@ -6,9 +6,9 @@ import * as displays from '../../../src/store/console/installation/displays.ts'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { noDisplay } from '../display/frame.ts'
 import { path } from '../html.ts'
-import { readCookie } from '../session/cookie.ts'
+import { readCookie } from './cookie.ts'
+import { noDisplay } from './display-frame.ts'
 import { refuse, refusedPage, sendPage } from './page.ts'
 
 /** Scripts, styles and pictures come from the console alone, and no script makes markup of a text. */

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import * as sessions from '../../../src/store/console/sessions.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { makeCookie, readCookie, setCookie } from './cookie.ts'
+import { makeCookie, readCookie, setCookie } from '../server/cookie.ts'
 
 export async function beginSession(
   { store, site }: Pick<ConsoleDeps, 'store' | 'site'>,

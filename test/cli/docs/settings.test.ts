@@ -15,7 +15,7 @@ const isNamed = (cells: readonly string[], name: string) => cells.some(cell => c
 
 describe("the operator's pages", () => {
   it('have a row for every setting, and none for a setting that is gone', () => {
-    const files = ['src/config.ts', 'producers/console/settings.ts', 'producers/console/openid/settings.ts']
+    const files = ['src/config.ts', 'producers/console/settings.ts', 'producers/console/openid-provider/settings.ts']
     const settings = files.flatMap(file =>
       [...read(file).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name = '']) => name),
     )

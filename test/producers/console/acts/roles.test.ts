@@ -2,7 +2,7 @@
 // a console that skips its own check would send it. An act that is new needs a row.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeCookie } from '../../../../producers/console/session/cookie.ts'
+import { makeCookie } from '../../../../producers/console/server/cookie.ts'
 import { ACTS, type ActName } from '../../../../src/job/system/act.ts'
 import * as sessions from '../../../../src/store/console/sessions.ts'
 import type { PersonRole } from '../../../../src/store/person/persons.ts'

@@ -2,7 +2,7 @@
 // content security policy fails the test.
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { SHOWN_STATES, stateMark } from '../../../../producers/console/batches/state-mark.ts'
+import { SHOWN_STATES, stateMark } from '../../../../producers/console/state-mark.ts'
 import { describeChromium, openBrowser } from '../../../examples/chromium.ts'
 import { until } from '../../../support/until.ts'
 import { type ConsoleBundle, openConsoleBundle } from '../bundle.ts'

@@ -1,7 +1,7 @@
 // A person connects an account in a session: the way there and back, and what of it another session or person meets.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeCookie } from '../../../../producers/console/session/cookie.ts'
+import { makeCookie } from '../../../../producers/console/server/cookie.ts'
 import * as sessions from '../../../../src/store/console/sessions.ts'
 import type { Person } from '../bundle.ts'
 import { type OpenIdBundle, openOpenIdBundle, type Visited, type Visitor } from './bundle.ts'

@@ -5,9 +5,9 @@ import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
 import { command, moment } from '../figures.ts'
 import { type Html, html } from '../html.ts'
+import { setCookie } from '../server/cookie.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, sendPage } from '../server/page.ts'
-import { setCookie } from './cookie.ts'
 
 const Form = z.object({ session: z.string().regex(/^[0-9a-f]{64}$/) })
 

@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import type { ConsoleDeps } from '../deps.ts'
 import { type Html, html } from '../html.ts'
-import { WALL_STYLES } from '../server/assets.ts'
+import { WALL_STYLES } from './assets.ts'
 
 type Framed = Pick<ConsoleDeps, 'name' | 'environment'>
 

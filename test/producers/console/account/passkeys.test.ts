@@ -2,7 +2,7 @@
 // browser.test.ts adds and removes a passkey with real touches.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeCookie } from '../../../../producers/console/session/cookie.ts'
+import { makeCookie } from '../../../../producers/console/server/cookie.ts'
 import * as sessions from '../../../../src/store/console/sessions.ts'
 import { type Answer, type ConsoleBundle, openConsoleBundle, type Person } from '../bundle.ts'
 

@@ -1,6 +1,6 @@
 // What the console asks a provider, and by which rules: the addresses, the deadlines and the rest between failures.
 import { expect, it } from 'vitest'
-import { openProvider } from '../../../../producers/console/openid/provider.ts'
+import { openProvider } from '../../../../producers/console/openid-provider/provider.ts'
 import { openLog } from '../../../../src/log.ts'
 import { type Outbound, OutboundError, type OutboundRequest } from '../../../../src/outbound.ts'
 import { Secret } from '../../../../src/secret.ts'

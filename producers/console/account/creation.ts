@@ -1,6 +1,6 @@
 // What a browser needs to make a passkey (`navigator.credentials.create`).
 import type { ConsoleDeps } from '../deps.ts'
-import { TOUCH_MS } from './sign-in.ts'
+import { TOUCH_MS } from '../session/sign-in.ts'
 
 /** COSE's numbers of the algorithms that workers verify: Ed25519, ES256, RS256. */
 const ALGORITHMS = [-8, -7, -257]

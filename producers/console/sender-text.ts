@@ -1,7 +1,7 @@
 // Texts that senders chose, in the form in which a page shows them. Digits that could be a card number are never shown,
 // whoever wrote them.
-import { digitsOf, passesLuhn } from '../../../src/token/pan.ts'
-import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
+import { digitsOf, passesLuhn } from '../../src/token/pan.ts'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 
 const NUMBER = /^\d(?:[ -]?\d){11,18}$/
 

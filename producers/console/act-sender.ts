@@ -1,18 +1,18 @@
 // Sends acts to a worker and waits for its answers, which come on a results queue of this process. It decides nothing: the
 // worker checks the person, the proof and the act, whatever was checked here before.
-import type { Clock } from '../../../src/clock.ts'
-import { assert, isRefusal } from '../../../src/errors.ts'
-import type { Result } from '../../../src/job/answer/result.ts'
-import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
-import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
-import type { Act } from '../../../src/job/system/act.ts'
-import type { Logger } from '../../../src/log.ts'
-import type { Queues } from '../../../src/queue/engine.ts'
-import type { Verdict } from '../../../src/store/console/pending-acts.ts'
-import { signAsk } from '../../envelope.ts'
-import type { Operation } from '../../http/operation.ts'
-import { openOwnMailbox } from '../../http/own-mailbox.ts'
-import type { TrustedKeys } from '../../results.ts'
+import type { Clock } from '../../src/clock.ts'
+import { assert, isRefusal } from '../../src/errors.ts'
+import type { Result } from '../../src/job/answer/result.ts'
+import type { SigningKey } from '../../src/job/envelope/envelope.ts'
+import { receiptId as receiptIdOf } from '../../src/job/envelope/ids.ts'
+import type { Act } from '../../src/job/system/act.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { Verdict } from '../../src/store/console/pending-acts.ts'
+import { signAsk } from '../envelope.ts'
+import type { Operation } from '../http/operation.ts'
+import { openOwnMailbox } from '../http/own-mailbox.ts'
+import type { TrustedKeys } from '../results.ts'
 
 /** Sends the act until it expires, and waits a little longer. Resolves with what became of it, as far as it is known. */
 export type SendAct = (act: Act) => Promise<Verdict>

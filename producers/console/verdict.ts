@@ -1,27 +1,24 @@
 // The page of an act that was sent: what it was, and what became of it. It stays, for the person who acted.
-import { ACT_ROWS, rowOf } from '../../../src/job/system/act.ts'
-import { type ActOn, has } from '../../../src/job/system/act-row.ts'
-import * as seenRows from '../../../src/store/console/audit/rows.ts'
-import * as pendingActs from '../../../src/store/console/pending-acts.ts'
-import type { LiveSession } from '../../../src/store/console/sessions.ts'
-import { sightOf } from '../../../src/store/sight.ts'
-import { type ConsoleApp, UNCOUNTED } from '../app.ts'
-import { addressOf } from '../audit/filter.ts'
-import { sentBatchAct } from '../batches/act-outcome.ts'
-import type { ConsoleDeps } from '../deps.ts'
-import { sentFailedAct } from '../failed/act-outcome.ts'
-import { command, moment } from '../figures.ts'
-import { type Html, html, path } from '../html.ts'
-import { sentIdentityAct } from '../openid/act-outcome.ts'
-import { sentPeopleAct } from '../people/act-outcome.ts'
-import { sentScheduleAct } from '../reports/act-outcome.ts'
-import { sessionOf } from '../server/guard.ts'
-import { framed, missingPage, sendPage } from '../server/page.ts'
-import { AFTER_MS } from './send.ts'
-import { type DescribeSent, type SentDescription, titleOf } from './subject.ts'
-
-/** After the end of an act and the time of waiting for its answer, nobody keeps its verdict any more. In ms. */
-const KEPT_WITHIN_MS = AFTER_MS + 5_000
+import { ACT_ROWS, rowOf } from '../../src/job/system/act.ts'
+import { type ActOn, has } from '../../src/job/system/act-row.ts'
+import * as seenRows from '../../src/store/console/audit/rows.ts'
+import * as pendingActs from '../../src/store/console/pending-acts.ts'
+import type { LiveSession } from '../../src/store/console/sessions.ts'
+import { sightOf } from '../../src/store/sight.ts'
+import { verdictAt } from './acts/settle.ts'
+import { type DescribeSent, type SentDescription, titleOf } from './acts/subject.ts'
+import { type ConsoleApp, UNCOUNTED } from './app.ts'
+import { addressOf } from './audit/filter.ts'
+import { sentBatchAct } from './batches/act-outcome.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { sentFailedAct } from './failed/act-outcome.ts'
+import { command, moment } from './figures.ts'
+import { type Html, html, path } from './html.ts'
+import { sentIdentityAct } from './openid/act-outcome.ts'
+import { sentPeopleAct } from './people/act-outcome.ts'
+import { sentScheduleAct } from './reports/act-outcome.ts'
+import { sessionOf } from './server/guard.ts'
+import { framed, missingPage, sendPage } from './server/page.ts'
 
 /** Undefined: its verdict has a page of its own, or none. */
 const DESCRIBE: Record<ActOn, DescribeSent | undefined> = {
@@ -55,14 +52,6 @@ export function verdictRoutes(app: ConsoleApp, deps: ConsoleDeps): void {
 
 type Described = SentDescription & { title: string }
 const UNDESCRIBED: Described = { title: 'An act', at: 'batches', facts: [], back: html`<a href="/">Back</a>` }
-
-/** The verdict; null while it may still come. The process that waited for it may have ended, or the store not have kept it. */
-export function verdictAt(
-  { verdict, expiresAt }: Pick<pendingActs.SentAct, 'verdict' | 'expiresAt'>,
-  now: number,
-): pendingActs.Verdict | null {
-  return verdict === null && now >= expiresAt + KEPT_WITHIN_MS ? { done: null } : verdict
-}
 
 /** The row of the act in the audit, as a link if it is the person's to see; of an act that was refused the rows like it. */
 export async function auditRowOf(

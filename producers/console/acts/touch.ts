@@ -1,8 +1,8 @@
 // What a browser needs for the touch of a passkey that signs an act (`navigator.credentials.get`).
 import { challengeOf } from '../../../src/vault/passkey/challenge.ts'
-import type { Unproved } from '../acts/request.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { TOUCH_MS } from './sign-in.ts'
+import { TOUCH_MS } from '../session/sign-in.ts'
+import type { Unproved } from './request.ts'
 
 /** For the touch of one of `known`. The challenge is the act that a worker will check. */
 export function touchOf(

@@ -1,12 +1,12 @@
 // The page of an act says no more than is known: where the answer of a worker is lost, that it may have been done.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readSystemKey } from '../../../../cli/open/system-clients.ts'
-import { openSender } from '../../../../producers/console/acts/send.ts'
-import { systemClock } from '../../../../src/clock.ts'
-import type { Act } from '../../../../src/job/system/act.ts'
-import { openLog } from '../../../../src/log.ts'
-import { type ConsoleBundle, openConsoleBundle, type Person } from '../bundle.ts'
+import { readSystemKey } from '../../../cli/open/system-clients.ts'
+import { openSender } from '../../../producers/console/act-sender.ts'
+import { systemClock } from '../../../src/clock.ts'
+import type { Act } from '../../../src/job/system/act.ts'
+import { openLog } from '../../../src/log.ts'
+import { type ConsoleBundle, openConsoleBundle, type Person } from './bundle.ts'
 
 let bundle: ConsoleBundle
 let ada: Person
